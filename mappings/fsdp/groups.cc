@@ -61,9 +61,9 @@ std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameter
   return members;
 }
 
-std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters,
-                                   std::span<const GroupMember> members, const Grid& grid,
-                                   const FsdpSetup& setup) {
+std::vector<FsdpGroup> packed_groups(const std::vector<ModelParameter>& parameters,
+                                     std::span<const GroupMember> members, const Grid& grid,
+                                     const FsdpSetup& setup) {
   std::vector<Parameter> list;
   for (const GroupMember& m : members) {
     const ModelParameter& p = at(parameters, m.parameter);
@@ -79,8 +79,16 @@ std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters
     i64 ranks = bucket.expert ? grid.edp() : grid.dp * grid.cp;
     FlatBuffer buffer = pack(shapes, {setup.engine, setup.strategy, ranks, grid.hsdp, grid.outer});
     groups.push_back({std::move(bucket), std::move(buffer)});
-    if (setup.strategy != Strategy::kNoShard) refuse_unaligned(parameters, groups.back());
   }
+  return groups;
+}
+
+std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters,
+                                   std::span<const GroupMember> members, const Grid& grid,
+                                   const FsdpSetup& setup) {
+  std::vector<FsdpGroup> groups = packed_groups(parameters, members, grid, setup);
+  if (setup.strategy != Strategy::kNoShard)
+    for (const FsdpGroup& group : groups) refuse_unaligned(parameters, group);
   return groups;
 }
 

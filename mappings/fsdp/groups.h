@@ -41,8 +41,14 @@ void refuse_without_stacks(const std::vector<ModelParameter>& parameters, const 
 // in Megatron-FSDP. Throws what refuse_without_stacks() throws.
 std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup);
 
-// pre: the members are not buffers, and are in order of registration. Throws what buckets_of() and pack()
-// throw, and kRowUnaligned if the range of any rank cuts a row.
+// Groups whose shards may cut rows, so that some of them may be impossible to save. pre: the members are not
+// buffers, and are in order of registration. Throws what buckets_of() and pack() throw.
+std::vector<FsdpGroup> packed_groups(const std::vector<ModelParameter>& parameters,
+                                     std::span<const GroupMember> members, const Grid& grid,
+                                     const FsdpSetup& setup);
+
+// Groups that ranks can save. pre: as for packed_groups(). Throws what it throws, and kRowUnaligned if the
+// range of any rank cuts a row.
 std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters,
                                    std::span<const GroupMember> members, const Grid& grid,
                                    const FsdpSetup& setup);

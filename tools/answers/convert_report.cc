@@ -5,12 +5,13 @@
 //   done    72.1 KiB in 0.01 s (7.04 MiB/s)                                  write_report(), on stderr
 //   ckpt/release                                                             write_report(), on stdout
 //
-// With --report the JSON is written into a file as well. A report that cannot be written is an error although
+// With --report the JSON is written into a file as well, there with every tensor (account_rows.h). A report that cannot be written is an error although
 // the result is published; the message says so.
 #include "tools/answers/convert_report.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <span>
 
 #include "convert/jobs/proof.h"
@@ -21,6 +22,7 @@
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_file.h"
+#include "tools/answers/account_rows.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/progress.h"
 
@@ -52,37 +54,60 @@ std::string overflow_text(const RunResult& result) {
              counted(std::ssize(tensors), "tensor"), ": ", names);
 }
 
-// The JSON of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
-std::string account_of(std::string_view command, const Conversion& c, const RunResult& result,
-                       double seconds) {
+// What the JSON says beside the counts of the proof.
+struct Outcome {
+  const RunResult& result;
+  double seconds;
+  i64 peak_rss;
+};
+
+// The fields of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
+void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
-  std::string text;
-  AnswerJson json(text);
-  json.begin_answer(command, true);
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
   json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
   json.field("changed", a.changed)
-      .field("rounded", result.counts.rounded)
-      .field("became_infinite", result.became_infinite)
-      .field("became_zero", result.became_zero)
+      .field("rounded", o.result.counts.rounded)
+      .field("became_infinite", o.result.became_infinite)
+      .field("became_zero", o.result.became_zero)
       .field("dropped", a.dropped)
       .field("dropped_objects", c.dropped_objects)
       .field("invented", a.invented);
   json.key("overflowed").begin_array();
-  for (const LostValues::Tensor& t : result.overflowed) json.value(t.name);
+  for (const LostValues::Tensor& t : o.result.overflowed) json.value(t.name);
   json.end_array();
-  json.field("bytes", c.bytes).field("bytes_read", result.counts.bytes_read).field("seconds", seconds);
-  json.field("peak_rss", peak_rss_bytes()).field("output", c.path);
-  json.end_answer();
-  return text;
+  json.field("bytes", c.bytes).field("bytes_read", o.result.counts.bytes_read).field("seconds", o.seconds);
+  json.field("peak_rss", o.peak_rss).field("output", c.path);
 }
 
-// Publishes the report by a rename, so that it is whole or absent; it need not survive a power failure.
-void write_file(const std::string& path, std::string_view text) {
+// Sends the report on in pieces: the totals, and every tensor if the conversion has them.
+void each_piece(std::string_view command, const Conversion& c, const Outcome& o,
+                const std::function<void(std::string_view)>& take) {
+  std::string text;
+  auto send = [&] {
+    take(text);
+    text.clear();
+  };
+  AnswerJson json(text, send);
+  json.begin_answer(command, true);
+  write_totals(json, c, o);
+  if (c.tensors) write_account_rows(json, c);
+  json.end_answer();
+  send();
+}
+
+// Publishes the report by a rename, so that it is whole or absent; it need not survive a power failure. It is
+// written twice, the first time to know its size, and never in memory as a whole.
+void write_file(const std::string& path, std::string_view command, const Conversion& c, const Outcome& o) {
   refuse_other_than_report(path);  // another program may have made it meanwhile
+  i64 bytes = 0, at = 0;
+  each_piece(command, c, o, [&](std::string_view text) { bytes += std::ssize(text); });
   StagedFile file(path, {.durable = false, .replace = true});
-  OutputFiles out(file.folder(), {{file.name(), static_cast<i64>(text.size())}});
-  out.write(0, 0, {reinterpret_cast<const u8*>(text.data()), text.size()});
+  OutputFiles out(file.folder(), {{file.name(), bytes}});
+  each_piece(command, c, o, [&](std::string_view text) {
+    out.write(0, at, {reinterpret_cast<const u8*>(text.data()), text.size()});
+    at += std::ssize(text);
+  });
   file.publish(out);
 }
 
@@ -117,9 +142,9 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
     note(flags, cat("note    ", counted(result.became_zero, "item"),
                     " became zero: the data type of the result has no smaller values"));
   if (result.became_infinite > 0) warn(flags, overflow_text(result));
-  std::string account = account_of(command, c, result, seconds);
+  Outcome outcome{result, seconds, peak_rss_bytes()};
   try {
-    if (file) write_file(*file, account);
+    if (file) write_file(*file, command, c, outcome);
   } catch (Error& e) {
     e.prefix(done
                  ? cat("the result is published as ", escaped(c.path, 4096), "; only its report is missing: ")
@@ -128,7 +153,10 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
   }
   Output out(flags);
   if (out.json()) {
-    out.write(account);
+    AnswerJson json(out);
+    json.begin_answer(command, true);
+    write_totals(json, c, outcome);
+    json.end_answer();
   } else if (done) {
     out.line(c.path);
   }

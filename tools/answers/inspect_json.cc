@@ -7,6 +7,7 @@
 #include "io/store/store.h"
 #include "io/store/summary.h"
 #include "tools/answers/inspect_objects.h"
+#include "tools/answers/optimizer_groups.h"
 #include "tools/render/findings.h"
 
 namespace mckpt::impl {
@@ -23,7 +24,8 @@ void write_amount(JsonWriter& json, const Amount& a) {
 
 }  // namespace
 
-void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values) {
+void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
+                           bool groups) {
   StoreSummary s = summarize(store);
   json.field("root", store.root()).field("format", format_text(store.format()));
   json.field("tensors", s.all.tensors)
@@ -54,6 +56,7 @@ void write_checkpoint_json(JsonWriter& json, const Store& store, const std::stri
   for (const auto& [name, value] : store.facts()) json.field(name, value);
   json.end_object().key("objects");
   write_objects_json(json, store, values);
+  if (groups) write_optimizer_groups(json.key("optimizer_groups"), store);
   json.key("problems");
   write_findings(json, store.findings());
 }

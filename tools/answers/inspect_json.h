@@ -8,7 +8,9 @@ namespace mckpt::impl {
 class JsonWriter;
 class Store;
 
-// Writes the fields into an object that is open. `values`: also the values of objects that are not tensors.
-void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values);
+// Writes the fields into an object that is open. `values`: also the values of objects that are not tensors;
+// `groups`: also the parameter groups of the optimizer.
+void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
+                           bool groups);
 
 }  // namespace mckpt::impl

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"
@@ -17,6 +19,8 @@ class Output;
 // What the command line asked for, and what came of it. The command fills it; the two writers read it.
 struct PackedShapes {
   std::vector<Shape> shapes;
+  std::vector<std::string> names{};   // of a model: of the parameters. Else the parameters are numbered
+  std::vector<std::string> places{};  // with names: how each of them is placed, in words
   Packing packing;
   DType dtype = DType::kBF16;
   FlatBuffer buffer;         // what the packing makes of the shapes
@@ -36,6 +40,9 @@ struct PackedShapes {
 };
 
 void write_layout_text(Output& out, const PackedShapes& packed);
+// Parts of it: the parameters in the order of their places, all of them or those that `shown` has; the picture.
+void write_buffer_table(Output& out, const PackedShapes& packed, const std::set<i64>* shown = nullptr);
+void write_buffer_picture(Output& out, const PackedShapes& packed);
 // Throws kBadLayout if the ranges of all ranks are too many for one answer.
 void write_layout_json(Output& out, const PackedShapes& packed);
 

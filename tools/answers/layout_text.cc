@@ -75,42 +75,6 @@ std::string range_text(const PackedShapes& l, i64 p) {
   return out.empty() ? "-" : out;
 }
 
-// Sorted by place, because parameters are not placed in the order in which they were given.
-void write_table(Output& out, const PackedShapes& l) {
-  std::vector<std::size_t> by_offset(l.shapes.size());
-  std::iota(by_offset.begin(), by_offset.end(), 0);
-  std::sort(by_offset.begin(), by_offset.end(), [&](std::size_t x, std::size_t y) {
-    return l.buffer.parameters[x].offset < l.buffer.parameters[y].offset;
-  });
-  using enum Align;
-  TextTable table({{"", kLeft},
-                   {"#", kRight},
-                   {"shape", kLeft},
-                   {"offset", kRight},
-                   {"rows", kRight},
-                   {cat("items of each ", l.packing.hsdp > 1 ? "shard" : "rank"), kLeft}});
-  for (std::size_t p : by_offset) {
-    const PackedParameter& param = l.buffer.parameters[p];
-    i64 id = static_cast<i64>(p);
-    table.row({std::string(1, parameter_letter(id)), cat(id), to_string(l.shapes[p]),
-               with_commas(param.offset), with_commas(param.items / param.row_items), range_text(l, id)});
-  }
-  table.write(out);
-  out.write("\n");
-}
-
-// With HSDP, the shards of the ranks are listed below the picture, because rank r does not hold shard r.
-void write_picture(Output& out, const PackedShapes& l) {
-  PictureStyle style{out.unicode(), std::min(out.width(), 80), [&](i64 s) { return shard_label(l, s); }};
-  for (const std::string& line : buffer_picture(l.buffer, style)) out.line(line);
-  if (l.packing.hsdp == 1) return;
-  std::string ranks;
-  constexpr i64 kMost = 16;
-  for (i64 r = 0; r < std::min(l.packing.ranks, kMost); r++)
-    ranks += cat("  r", r, " s", place_of(r, l.packing.ranks, l.packing.hsdp, l.packing.outer).shard);
-  out.line(cat("\nrank and shard:", ranks, l.packing.ranks > kMost ? "  ..." : ""));
-}
-
 // What cuts a row, at most five times, and what to try instead; nothing if no row is cut.
 void write_verdict(Output& out, const PackedShapes& l) {
   constexpr std::size_t kMostShown = 5;
@@ -139,10 +103,47 @@ std::string cut_message(const RowCut& cut) {
              " of parameter ", cut.parameter, ": item ", cut.item, " is not a multiple of ", cut.row_items);
 }
 
+// Sorted by place, because parameters are not placed in the order in which they were given.
+void write_buffer_table(Output& out, const PackedShapes& l, const std::set<i64>* shown) {
+  std::vector<i64> by_offset(l.shapes.size());
+  std::iota(by_offset.begin(), by_offset.end(), 0);
+  std::sort(by_offset.begin(), by_offset.end(),
+            [&](i64 x, i64 y) { return l.buffer.parameters[x].offset < l.buffer.parameters[y].offset; });
+  using enum Align;
+  TextTable table({{"", kLeft},
+                   {l.names.empty() ? "#" : "name", l.names.empty() ? kRight : kLeft},
+                   {"shape", kLeft},
+                   {"offset", kRight},
+                   {"rows", kRight},
+                   {cat("items of each ", l.packing.hsdp > 1 ? "shard" : "rank"), kLeft},
+                   {"placed as", kLeft}});
+  for (i64 p : by_offset) {
+    if (shown && !shown->contains(p)) continue;
+    const PackedParameter& param = l.buffer.parameters[p];
+    table.row({std::string(1, parameter_letter(p)), l.names.empty() ? cat(p) : escaped(l.names[p]),
+               to_string(l.shapes[p]), with_commas(param.offset), with_commas(param.items / param.row_items),
+               range_text(l, p), l.places.empty() ? "" : l.places[p]});
+  }
+  table.write(out);
+  out.write("\n");
+}
+
+// With HSDP, the shards of the ranks are listed below the picture, because rank r does not hold shard r.
+void write_buffer_picture(Output& out, const PackedShapes& l) {
+  PictureStyle style{out.unicode(), std::min(out.width(), 80), [&](i64 s) { return shard_label(l, s); }};
+  for (const std::string& line : buffer_picture(l.buffer, style)) out.line(line);
+  if (l.packing.hsdp == 1) return;
+  std::string ranks;
+  constexpr i64 kMost = 16;
+  for (i64 r = 0; r < std::min(l.packing.ranks, kMost); r++)
+    ranks += cat("  r", r, " s", place_of(r, l.packing.ranks, l.packing.hsdp, l.packing.outer).shard);
+  out.line(cat("\nrank and shard:", ranks, l.packing.ranks > kMost ? "  ..." : ""));
+}
+
 void write_layout_text(Output& out, const PackedShapes& packed) {
   write_summary(out, packed);
-  write_table(out, packed);
-  write_picture(out, packed);
+  write_buffer_table(out, packed);
+  write_buffer_picture(out, packed);
   write_verdict(out, packed);
 }
 

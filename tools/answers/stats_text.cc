@@ -3,6 +3,8 @@
 //   min   max   mean     std  zeros  NaN          Inf  min to max
 //    -2   1.5  0.991  0.0812      0  2 @ [0, 14]    0  |.    :#: ....  .|
 //
+//   L2 of all parameters  12.6  (45 tensors)
+//
 // The bars are the histogram, one character a bin; a bin with any value has a bar, however few values are in
 // it.
 #include "tools/answers/stats_text.h"
@@ -13,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/json/json_writer.h"
+#include "io/store/state_part.h"
 #include "io/store/store.h"
 #include "io/values/element.h"
 #include "io/values/tensor_stats.h"
@@ -81,9 +84,9 @@ void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorS
   if (s.finite > 0) {
     write_number(json, "min", s.min, form.kind);
     write_number(json, "max", s.max, form.kind);
-    json.field("mean", s.mean).field("std", s.deviation);
+    json.field("mean", s.mean).field("std", s.deviation).field("l2", l2_norm(s));
   } else {
-    json.null_field("min").null_field("max").null_field("mean").null_field("std");
+    json.null_field("min").null_field("max").null_field("mean").null_field("std").null_field("l2");
   }
   json.field("zeros", s.zeros).field("nan", s.non_finite.nans).field("inf", s.non_finite.infinities);
   write_first(json, "first_nan", s.non_finite.first_nan, store, tensor, form.per_element);
@@ -101,6 +104,7 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
                    {"max", kRight},
                    {"mean", kRight},
                    {"std", kRight},
+                   {"L2", kRight},
                    {"zeros", kRight},
                    {"NaN", kRight},
                    {"Inf", kRight},
@@ -112,11 +116,26 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
     std::string histogram = s.histogram.empty() ? "" : cat("|", bars(s.histogram, out.unicode()), "|");
     table.row({escaped(store.name(t)), std::string(dtype_name(store.dtype(t))), dims_to_string(store.dims(t)),
                number(static_cast<double>(s.min)), number(static_cast<double>(s.max)), number(s.mean),
-               number(s.deviation), with_commas(s.zeros),
+               number(s.deviation), number(l2_norm(s)), with_commas(s.zeros),
                odd_count(s.non_finite.nans, s.non_finite.first_nan, store, t),
                odd_count(s.non_finite.infinities, s.non_finite.first_infinity, store, t), histogram});
   }
   table.write(out);
+  GlobalNorm all = global_norm(store, tensors, stats);
+  if (all.tensors > 0)
+    out.line(cat("\nL2 of all parameters  ", short_number(all.l2), "  (", counted(all.tensors, "tensor"),
+                 all.others > 0 ? cat("; ", with_commas(all.others), " others are states or packed") : "",
+                 ")"));
+}
+
+GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats) {
+  StateParts parts(store);
+  std::vector<const TensorStats*> parameters;
+  for (std::size_t i = 0; i < tensors.size(); i++)
+    if (parts.part(tensors[i]) == StatePart::kModel && parts.parameters_per_item(tensors[i]) == 1)
+      parameters.push_back(&stats[i]);
+  i64 count = std::ssize(parameters);
+  return {l2_norm(parameters), count, std::ssize(tensors) - count};
 }
 
 }  // namespace mckpt::impl

@@ -1,7 +1,8 @@
 // Statistics of tensors as a table with a small histogram, or as JSON: the answers of `mckpt stats`.
 //
 //   {"name": "model.norm.weight", "dtype": "bfloat16", "shape": [16], "count": 16, "finite": 16,
-//    "min": 0.80859375, "max": 1.1796875, "mean": 0.990966796875, "std": 0.08119832376243881, "zeros": 0,
+//    "min": 0.80859375, "max": 1.1796875, "mean": 0.990966796875, "std": 0.08119832376243881,
+//    "l2": 3.9771571, "zeros": 0,
 //    "nan": 0, "inf": 0, "first_nan": null, "first_inf": null, "histogram": [1, 10, 3, 2]}
 #pragma once
 
@@ -16,7 +17,15 @@ class Output;
 class Store;
 struct TensorStats;
 
-// stats[i] is of tensors[i].
+// The L2 norm of the model's parameters together. States of optimizers, other tensors and packed values are
+// not among them.
+struct GlobalNorm {
+  double l2 = 0;
+  i64 tensors = 0, others = 0;  // those counted, and those left out
+};
+// stats[i] is of tensors[i], here and below.
+GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats);
+
 void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
                  std::span<const TensorStats> stats);
 // One object.

@@ -7,6 +7,7 @@
 //                                                               then one of:
 //   lm_head.weight     [32, 16]    bfloat16    1.00 KiB         a tree of tensors (--tree: unfolded)
 //   args.num_layers  2                                          the objects (--args)
+//   group 0  5 parameters  weight_decay 0.1                     the optimizer's parameter groups (--groups)
 //   q_proj  [32, 16]  ## ##  full, 2 x 16 rows                  who holds what (--map)
 //
 // Several paths are several cards; in JSON one path is an object, several are a list in one object. Exit
@@ -20,6 +21,7 @@
 #include "tools/answers/inspect_json.h"
 #include "tools/answers/inspect_objects.h"
 #include "tools/answers/inspect_text.h"
+#include "tools/answers/optimizer_groups.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -31,7 +33,7 @@ namespace {
 // What the command line asks for. `map`: a glob, "" for all tensors.
 struct Options {
   std::vector<std::string> paths;
-  bool tree = false, args = false;
+  bool tree = false, args = false, groups = false;
   std::optional<std::string> map;
 };
 
@@ -44,7 +46,7 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   CheckpointAnswers answers(json, "inspect", all_sound, stores.size() > 1 && !line.flags().jsonl);
   for (std::size_t i = 0; i < stores.size(); i++) {
     answers.begin(is_sound(*stores[i]), options.paths[i]);
-    write_checkpoint_json(json, *stores[i], options.paths[i], options.args);
+    write_checkpoint_json(json, *stores[i], options.paths[i], options.args, options.groups);
     answers.end();
   }
   answers.end_all();
@@ -57,6 +59,8 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   if (options.map) {
     TensorChoice choice{*options.map, false};
     write_holders(out, store, choice.choose(store));
+  } else if (options.groups) {
+    write_optimizer_groups(out, store);
   } else if (options.args) {
     out.line("");
     write_object_values(out, store, options.tree);
@@ -72,6 +76,9 @@ Exit inspect_command(CommandLine& line) {
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
   line.flag("--tree", options.tree, "print every tensor on a line of its own, also where tensors are alike");
   line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules");
+  line.flag("--groups", options.groups,
+            "print the parameter groups of the optimizer: which parameters have which settings, and which "
+            "have none");
   line.optional_value("--map GLOB", options.map,
                       "show which ranks hold which part of each tensor (that matches GLOB)");
   line.description(
@@ -79,6 +86,7 @@ Exit inspect_command(CommandLine& line) {
       "and no code of the checkpoint is run. Exit status 1: a problem was found.");
   line.example("mckpt inspect Qwen3-0.6B");
   line.example("mckpt inspect ckpt --args");
+  line.example("mckpt inspect ckpt --groups");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");
   line.parse();
 

@@ -1,4 +1,5 @@
-// mckpt layout SHAPE...: how Megatron-FSDP packs parameters of given shapes into one bucket. No file is read.
+// mckpt layout SHAPE... | MODEL [GLOB]: how Megatron-FSDP packs parameters of given shapes into one bucket, or a whole
+// model into all its buckets. No data is read.
 //
 //   $ mckpt layout 10x4 10 --world 4
 //      #  shape    offset  rows  items of each rank
@@ -9,20 +10,31 @@
 //   |aaaaaaaaaaaaaaaa|aaaaaaaaaaaaaaaa|aaaaaaaabbbbbbbb|bb..............|
 //    r0               r1               r2               r3
 //
+//   $ mckpt layout Qwen3-30B-A3B --ep 4 --dp 16      a line for each group; layout_model.h
+//
 // Exit status 1: a shard would cut a row in two; the answer then names a number of ranks that does not.
 #include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/grid.h"
 #include "core/fsdp/strategy.h"
 #include "core/items/shape.h"
+#include "mappings/fsdp/setup.h"
 #include "tools/answers/layout_answer.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/layout_model.h"
 #include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
 #include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {
+
+// Throws Error(kUsage) for a word that is no shape; there is no model of that name either.
+[[noreturn]] void refuse_word(std::string_view text) {
+  throw Error(Code::kUsage, "the shape is not valid")
+      .expected("sizes joined by x, as in 4096x128, or 10, or scalar; or the folder of a model")
+      .found(cat("'", escaped(text), "'"));
+}
 
 // "10x4", "10" or "scalar". Throws kUsage, and what Shape throws for sizes that overflow.
 Shape parse_shape(std::string_view text) {
@@ -31,46 +43,21 @@ Shape parse_shape(std::string_view text) {
   for (std::size_t at = 0; at <= text.size();) {
     std::size_t end = std::min(text.find('x', at), text.size());
     std::string_view digits = text.substr(at, end - at);
-    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
-      throw Error(Code::kUsage, "the shape is not valid")
-          .expected("sizes joined by x, as in 4096x128, or 10, or scalar")
-          .found(cat("'", escaped(text), "'"));
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) refuse_word(text);
     dims.push_back(parse_i64(digits, "SHAPE"));
     at = end + 1;
   }
   return Shape(dims);
 }
 
-}  // namespace
-
-Exit layout_command(CommandLine& line) {
-  std::vector<std::string> shapes;
-  std::string strategy = "optim_grads_params", engine = "v1", outer = "replicate", dtype = "bf16";
+Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, const LayoutFlags& flags) {
+  flags.refuse_for_shapes(line);
   PackedShapes l;
-  line.positional("SHAPE", shapes, "TP-local shapes in order of registration, such as 4096x128, 10 or scalar")
-      .required();
-  line.option("--world", l.packing.ranks, "ranks that share the bucket; default 1");
-  line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy,
-              "no_shard, optim, optim_grads or optim_grads_params (default)")
-      .choices({"no_shard", "optim", "optim_grads", "optim_grads_params"});
-  line.option("--engine VERSION", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
-  line.option("--hsdp|--num-distributed-optimizer-instances", l.packing.hsdp,
-              "number of HSDP instances; the ranks are divided over them");
-  line.option("--hsdp-outer HOW", outer, "how HSDP instances are related: replicate (default) or shard")
-      .choices({"replicate", "shard"});
-  line.option("--dtype TYPE", dtype, "data type of the parameters, for sizes in bytes; default bf16");
-  line.description(
-      "Shows how Megatron-FSDP packs parameters into one buffer. Exit status 1: a shard would cut a row in "
-      "two, on which Megatron-FSDP v1 fails.");
-  line.example("mckpt layout 10x4 10 --world 4");
-  line.example("mckpt layout 4096x4096 4096 6144x4096 4096 28672x4096 4096x14336 --world 16");
-  line.example("mckpt layout 2x6 4x5 --world 2 --engine v2 --json");
-  line.parse();
-  for (const std::string& s : shapes) l.shapes.push_back(parse_shape(s));
-  l.packing.strategy = strategy_from_name(strategy);
-  l.packing.engine = engine_from_name(engine);
-  l.packing.outer = outer == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
-  l.dtype = parse_dtype(dtype, "--dtype");
+  for (const std::string& s : words) l.shapes.push_back(parse_shape(s));
+  FsdpSetup setup = flags.fsdp.setup(Grid{});
+  l.packing = {engine_from_name(flags.engine), setup.strategy, flags.world.value_or(1), flags.grid.hsdp(),
+               flags.grid.outer()};
+  l.dtype = parse_dtype(flags.dtype.value_or("bf16"), "--dtype");
   l.buffer = pack(l.shapes, l.packing);
   l.cuts = row_cuts(l.buffer);
 
@@ -78,6 +65,32 @@ Exit layout_command(CommandLine& line) {
   out.json() ? write_layout_json(out, l) : write_layout_text(out, l);
   out.flush();
   return l.cuts.empty() ? Exit::kOk : Exit::kNo;
+}
+
+}  // namespace
+
+Exit layout_command(CommandLine& line) {
+  std::vector<std::string> words;
+  LayoutFlags flags;
+  line.positional("MODEL|SHAPE", words,
+                  "a Hugging Face folder or a checkpoint, and globs of its parameters; or TP-local shapes in "
+                  "order of registration, such as 4096x128, 10 or scalar")
+      .required();
+  flags.declare(line);
+  line.description(
+      "Shows how Megatron-FSDP packs the parameters of a model into flat buffers: which parameters share one "
+      "and "
+      "why, and what every rank has of each. With GLOB or --group, in detail. With shapes, one buffer of "
+      "parameters of these shapes. Exit status 1: a shard would cut a row in two, on which Megatron-FSDP v1 "
+      "fails.");
+  line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16");
+  line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 '*.router.weight'");
+  line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 --group 1");
+  line.example("mckpt layout 10x4 10 --world 4");
+  line.example("mckpt layout 4096x4096 4096 6144x4096 4096 28672x4096 4096x14336 --world 16");
+  line.example("mckpt layout 2x6 4x5 --world 2 --engine v2 --json");
+  line.parse();
+  return names_model(words[0]) ? answer_model(line, words, flags) : answer_shapes(line, words, flags);
 }
 
 }  // namespace mckpt::impl

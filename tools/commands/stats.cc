@@ -1,11 +1,13 @@
 // mckpt stats PATH... [GLOB]: what the values of tensors are like. Reads all data of the tensors chosen, and
 // shows progress.
 //
-//   name               dtype     shape     min   max   mean     std  zeros  NaN  Inf  min to max
-//   model.norm.weight  bfloat16  [16]   0.8086  1.18  0.991  0.0812      0    0    0  |.    :#: ....  .|
+//   name               dtype     shape     min   max   mean     std     L2  zeros  NaN  Inf  min to max
+//   model.norm.weight  bfloat16  [16]   0.8086  1.18  0.991  0.0812  3.977      0    0    0  |.    :#: ....  .|
 //
-// Minimum, maximum, mean, deviation and histogram are those of the finite values; NaN and infinities are
-// counted, with the index of the first. JSON has exact numbers.
+//   L2 of all parameters  3.977  (1 tensor)
+//
+// Minimum, maximum, mean, deviation, norm and histogram are those of the finite values; NaN and infinities are
+// counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact numbers.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -58,7 +60,8 @@ void write_json(Output& out, const std::vector<Measured>& all) {
       write_stats(json, *m.store, m.tensors[i], m.stats[i]);
       json.end_object();
     }
-    json.end_array().key("problems");
+    GlobalNorm norm = global_norm(*m.store, m.tensors, m.stats);
+    json.end_array().field("l2", norm.l2).field("l2_tensors", norm.tensors).key("problems");
     write_findings(json, m.store->findings());
     answers.end();
   }
@@ -99,9 +102,14 @@ Exit stats_command(CommandLine& line) {
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
-      "Prints minimum, maximum, mean, standard deviation (divided by n) and a histogram of the finite values "
-      "of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or "
+      "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the "
+      "finite "
+      "values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or "
       "infinity. Reads all data.");
+  line.description(
+      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all "
+      "parameters "
+      "that are listed, without states of optimizers: the global norm of the model.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");
   line.parse();

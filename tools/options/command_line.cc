@@ -309,6 +309,8 @@ void CommandLine::described(std::string name, std::string text) {
 void CommandLine::example(std::string command) { impl_->page.examples.push_back(std::move(command)); }
 void CommandLine::on_unknown_option(std::string note) { impl_->unknown_option_note = std::move(note); }
 
+bool CommandLine::given(const std::string& name) const { return impl_->app.get_option(name)->count() > 0; }
+
 std::string CommandLine::help(std::size_t width) const {
   return help_text(impl_->page, command_, impl_->usage(command_), width);
 }

@@ -81,6 +81,8 @@ class CommandLine {
   // The help page. Lines are at most `width` columns long, examples and single long words excepted.
   std::string help(std::size_t width) const;
 
+  // Whether the option was given. pre: parse() was called, and the option was declared
+  bool given(const std::string& name) const;
   const GlobalFlags& flags() const { return flags_; }
   // How the command opens files: with --follow-links, and with stamps of its own that note each of them. Complete
   // after parse(); it lives as long as this.

@@ -72,7 +72,7 @@ void GridFlags::declare(CommandLine& line, const std::string& dp) {
 
 Grid GridFlags::sizes() const {
   Grid g = sizes_;
-  g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
+  g.outer = outer();
   return g;
 }
 

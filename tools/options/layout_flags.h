@@ -35,6 +35,9 @@ class GridFlags {
   // from the number of ranks.
   Grid grid_of(i64 ranks) const;
   std::string note_of(i64 ranks) const;
+  // What was given, for commands whose ranks are no grid.
+  i64 hsdp() const { return sizes_.hsdp; }
+  HsdpOuter outer() const { return outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate; }
 
  private:
   Grid sizes() const;

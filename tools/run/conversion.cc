@@ -12,6 +12,7 @@
 #include "io/output/output_rules.h"
 #include "runtime/comm/comm.h"
 #include "runtime/job/job.h"
+#include "tools/answers/account_rows.h"
 #include "tools/answers/convert_report.h"
 #include "tools/options/convert_options.h"
 #include "tools/process/job.h"
@@ -28,8 +29,9 @@ using Clock = std::chrono::steady_clock;
 void show_and_check(Conversion& conversion, const ConvertOptions& options, const GlobalFlags& flags) {
   for (const Oddities& odd : conversion.oddities) tell_findings(flags, odd.findings, odd.root);
   print_notes(flags, conversion.notes);
-  prove(conversion, options.threads);
+  prove(conversion, options.threads, options.report || flags.verbose > 0);
   note_plan(flags, conversion);
+  if (flags.verbose > 0 && conversion.tensors) note_tensors(flags, conversion);
   print_notes(flags, conversion.details);
   options.check_report(output_rules(conversion), results_of(conversion));
   check_result(conversion, run_options(options));

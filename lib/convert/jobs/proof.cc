@@ -14,6 +14,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "convert/jobs/tensor_account.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
@@ -81,9 +82,10 @@ RegionPlace place_of(const Region& r, i32 tensor) { return {tensor, r.file, r.of
 // (a mutex); all else is each worker's own.
 class Proof {
  public:
-  Proof(const CopyJob& job, const ProofInput& input)
+  Proof(const CopyJob& job, const ProofInput& input, TensorAccount* tensors)
       : job_(job),
         in_(input),
+        tensors_(tensors),
         sources_(static_cast<std::size_t>(input.source.count)),
         targets_(static_cast<std::size_t>(input.target.count)),
         workers_(static_cast<std::size_t>(input.threads)) {
@@ -98,14 +100,18 @@ class Proof {
     refuse_twice(&Worker::written, in_.target, "is written by two tasks");
     refuse_twice(&Worker::read, in_.source, "is read by two tasks");
     refuse_parts();
-    return account();
+    Account all = account();
+    if (tensors_) list_tensors();
+    return all;
   }
 
  private:
   // What one thread found. Regions that a task writes, or reads whole, are listed and compared at the end.
   struct Worker {
     std::vector<RegionPlace> written, read;
-    std::vector<ItemRun> runs;  // of the present task; the slot is the region of the source
+    std::vector<ItemRun> runs;                    // of the present task; the slot is the region of the source
+    std::vector<TensorUse> uses{};                // if tensors are listed
+    std::vector<std::pair<i32, i64>> unwanted{};  // likewise: tensors of the source, items
   };
   // A region that several tasks read, each in part: what was read of it so far.
   struct Part {
@@ -140,7 +146,43 @@ class Proof {
       worker.runs.push_back(m.move.source());
     }
     worker.runs.insert(worker.runs.end(), task.unwanted.begin(), task.unwanted.end());
+    if (tensors_) list_uses(task, worker);
     look_at_reads(plan, worker);
+  }
+
+  // The uses of one task, for the account tensor by tensor.
+  void list_uses(const CopyTask& task, Worker& worker) const {
+    const Plan& plan = task.plan;
+    std::size_t begin = worker.uses.size();
+    for (const PlannedMove& m : plan.moves()) {
+      const Region& to = plan.destination(m.destination);
+      i32 target = job_.target_tensor(to);
+      bool zero = m.move.kind == MoveKind::kZero;
+      i32 source = zero ? -1 : job_.source_tensor(plan.source(m.move.slot));
+      if (target < 0 || (!zero && source < 0)) continue;
+      worker.uses.push_back({target, source, m.move.items(), zero ? ItemCast{} : task.cast, to.file,
+                             to.offset + m.move.to * to.item_bytes});
+    }
+    merge_uses(worker.uses, begin);
+    for (const ItemRun& run : task.unwanted)
+      worker.unwanted.emplace_back(job_.source_tensor(plan.source(run.slot)), run.items());
+  }
+
+  // The account tensor by tensor, of what all threads have listed.
+  void list_tensors() {
+    TensorAccount& out = *tensors_;
+    out = {{}, {}, std::vector<i64>(sources_.size())};
+    for (Worker& w : workers_) {
+      out.uses.insert(out.uses.end(), w.uses.begin(), w.uses.end());
+      for (auto [source, items] : w.unwanted)
+        if (source >= 0) out.unread[source] += items;
+    }
+    merge_uses(out.uses);
+    order_uses(out.uses);
+    for (const std::vector<i64>* left : {&in_.dropped, &in_.copies})
+      for (i64 t : *left) out.unread[t] = std::max<i64>(0, in_.source.items(t));
+    for (i64 t = 0; t < in_.target.count; t++)
+      out.made.push_back(in_.target.items(t) < 0 ? Made::kAbsent : made(t));
   }
 
   // Sorts the runs that the task reads by region, and judges region by region.
@@ -238,6 +280,16 @@ class Proof {
     }
   }
 
+  // pre: the target has a tensor of this number.
+  Made made(i64 t) const {
+    const TargetState& s = targets_[t];
+    if (s.source.none() && in_.target.items(t) > 0) return Made::kInvented;
+    if (s.repeats) return Made::kRepeated;
+    if (s.source.many()) return Made::kFused;
+    bool shared = s.source.one() >= 0 && sources_[s.source.one()].target.many();
+    return shared ? Made::kSplit : Made::kCopied;
+  }
+
   void account_of_target(Account& a, std::vector<std::string>& wrong) const {
     for (i64 t = 0; t < in_.target.count; t++) {
       i64 items = in_.target.items(t);
@@ -245,14 +297,10 @@ class Proof {
       const TargetState& s = targets_[t];
       a.tensors_out++;
       a.padded += s.padded, a.changed += s.changed;
-      bool shared = s.source.one() >= 0 && sources_[s.source.one()].target.many();
-      bool invented = s.source.none() && items > 0;
-      i64& kind = invented          ? a.invented
-                  : s.repeats       ? a.repeated
-                  : s.source.many() ? a.fused
-                  : shared          ? a.split
-                                    : a.copied;
-      kind++;
+      Made kind = made(t);
+      bool invented = kind == Made::kInvented;
+      i64* counts[] = {nullptr, &a.copied, &a.fused, &a.split, &a.repeated, &a.invented};  // by Made
+      ++*counts[static_cast<int>(kind)];
       if (s.written != items)
         wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,
                             " items written, found ", s.written.load()));
@@ -264,6 +312,7 @@ class Proof {
 
   const CopyJob& job_;
   const ProofInput& in_;
+  TensorAccount* tensors_;  // null: not asked for
   std::vector<SourceState> sources_;
   std::vector<TargetState> targets_;
   std::vector<Worker> workers_;
@@ -289,6 +338,8 @@ ProofSide side_of(const KeyTable& keys) {
           [&](i64 t) { return keys[static_cast<i32>(t)].shape.items(); }};
 }
 
-Account prove(const CopyJob& job, const ProofInput& input) { return Proof(job, input).run(); }
+Account prove(const CopyJob& job, const ProofInput& input, TensorAccount* tensors) {
+  return Proof(job, input, tensors).run();
+}
 
 }  // namespace mckpt::impl

@@ -27,6 +27,7 @@ class CopyJob;
 class DcpLayout;
 class KeyTable;
 class Store;
+struct TensorAccount;
 
 // The tensors of one side as its checkpoint declares them, under the numbers that the job's source_tensor() or
 // target_tensor() returns. This is what the moves are compared with.
@@ -47,6 +48,15 @@ struct ProofInput {
   std::vector<i64> copies{};   // of the source: left out because they repeat another tensor
   std::vector<i64> repeats{};  // of the target: hold the items of another tensor of the target a second time
   int threads = 1;
+
+  // For reports, each may be empty. The name of the rule that makes a tensor of the target of one of the source,
+  // "" if no rule does; why a tensor of the source is left out, and the tensor that it repeats (-1: none).
+  std::function<std::string_view(i64 target, i64 source)> rule{};
+  struct LeftOut {
+    std::string_view reason;
+    i64 copy_of = -1;
+  };
+  std::function<LeftOut(i64 source)> left_out{};
 };
 
 // Numbers of tensors. tensors_out = copied + fused + split + repeated + invented; the tensors of the result
@@ -65,7 +75,7 @@ struct Account {
 
 // Plans every task with input.threads threads. Throws kNotTiled with the tensor and its first item that is
 // written or read twice or not at all; kUnproved with the tensors of which the tasks make something else than
-// was declared; and what planning a task throws.
-Account prove(const CopyJob& job, const ProofInput& input);
+// was declared; and what planning a task throws. `tensors`: also filled, unless it is null.
+Account prove(const CopyJob& job, const ProofInput& input, TensorAccount* tensors = nullptr);
 
 }  // namespace mckpt::impl

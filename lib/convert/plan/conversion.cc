@@ -17,10 +17,11 @@ void add_beside(Conversion& conversion, FsdpFolder::Beside beside) {
         cat("folders beside the model's files are not copied into the result: ", listed(folders, 20)));
 }
 
-void prove(Conversion& conversion, int threads) {
+void prove(Conversion& conversion, int threads, bool by_tensor) {
   conversion.proof.threads = threads;
   const CopyJob& job = conversion.proved_job ? *conversion.proved_job : *conversion.job;
-  conversion.account = prove(job, conversion.proof);
+  TensorAccount* tensors = by_tensor ? &conversion.tensors.emplace() : nullptr;
+  conversion.account = prove(job, conversion.proof, tensors);
 }
 
 }  // namespace mckpt::impl

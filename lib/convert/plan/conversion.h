@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "convert/jobs/proof.h"
+#include "convert/jobs/tensor_account.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/parts.h"
 #include "core/base/int.h"
@@ -87,8 +88,9 @@ struct Conversion {
   ProofInput proof;
   std::optional<TwinSearch> twins;
 
-  Account account;          // set by prove()
-  i64 shared_tensors = 0;   // tensors that share storage in the source, and are written in full
+  Account account;                       // set by prove()
+  std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
+  i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full
   i64 dropped_objects = 0;  // objects of the source that are left out, or have no place in the result
   std::vector<Oddities> oddities;
   Notes notes;    // of opening the source and planning
@@ -98,8 +100,8 @@ struct Conversion {
 // Makes the files part of the result; folders that are left out become a warning.
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 
-// Plans every task with `threads` threads and sets the account. Throws kNotTiled, kUnproved, and what
-// planning a task throws.
-void prove(Conversion& conversion, int threads);
+// Plans every task with `threads` threads and sets the account; with `by_tensor` also that tensor by tensor.
+// Throws kNotTiled, kUnproved, and what planning a task throws.
+void prove(Conversion& conversion, int threads, bool by_tensor = false);
 
 }  // namespace mckpt::impl

@@ -104,6 +104,9 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.opening = options.model.files;
   c.store = model.store.get();
   c.proof = import_proof(*model.store, *model.map, layout);
+  c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
+    return keys.parameter(keys[plan.table_key[target]]).row->rule;
+  };
   c.twins = {&keys, &layout, plan.table_key};
   std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
   FsdpFolder::Beside beside{{}, plan_assets(options.source, table, options.model.files)};

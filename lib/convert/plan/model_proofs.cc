@@ -8,12 +8,18 @@
 #include "io/dcp/layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 
 ProofInput import_proof(const Store& source, const ModelMap& map, const DcpLayout& layout) {
   ProofInput input{side_of(source), side_of(layout)};
   for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
+  input.left_out = [&map](i64 t) -> ProofInput::LeftOut {
+    for (const UnreadTensor& u : map.unread())
+      if (u.tensor == t) return {u.reason, u.of};
+    return {};
+  };
   return input;
 }
 
@@ -23,6 +29,9 @@ ProofInput export_proof(const KeyTable& keys, const HfLayout& hf) {
   ProofInput input{side_of(keys), {hf.sources.size(), name, items}};
   for (const UnreadTensor& u : keys.map().unread())
     if (u.of >= 0) input.repeats.push_back(u.tensor);
+  input.rule = [&keys](i64, i64 source) -> std::string_view {
+    return source < 0 ? "" : keys.parameter(keys[static_cast<i32>(source)]).row->rule;
+  };
   return input;
 }
 

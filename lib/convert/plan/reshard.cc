@@ -53,6 +53,7 @@ class Resharding {
   void keep_forms(std::vector<ModelParameter>& parameters) const;
   std::vector<i32> source_of(const DcpLayout& layout) const;
   FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
+  std::string_view rule_of(const FusedTables& fused, i64 tensor) const;
   ProofInput proof(const DcpLayout& layout) const;
   SideFiles assets() const;
 
@@ -181,6 +182,12 @@ FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32>
   return fused;
 }
 
+// Tensors that are stored cell after cell go through their rule, all others are boxes that are cut anew.
+std::string_view Resharding::rule_of(const FusedTables& fused, i64 tensor) const {
+  i32 key = tensor < 0 ? -1 : fused.key_of[tensor];
+  return key < 0 ? "" : model().keys().parameter(model().keys()[key]).row->rule;
+}
+
 void Resharding::set_up_run() {
   run_.grid = options_.grid;
   run_.run = model().setup();
@@ -275,6 +282,7 @@ Conversion plan_known(const ReshardOptions& options) {
   c.opening = options.from.checkpoint.model.files;
   c.store = &r.source();
   c.proof = r.proof(plan.layout);
+  c.proof.rule = [&r, &fused](i64, i64 tensor) { return r.rule_of(fused, tensor); };
   c.dropped_objects = objects.left_out;
   FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), r.assets()};
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);

@@ -5,7 +5,6 @@
 #include "io/dcp/check.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <map>
 #include <string>
@@ -24,26 +23,6 @@ namespace mckpt::impl {
 namespace {
 
 using Section = DcpKey::Section;
-
-// The name of the parameter in the running model that a stored piece was split from: gated halves, the
-// parts of a gated delta net, the fused down projection of multi-latent attention (MLA).
-std::string fused_name(std::string_view parameter) {
-  char half;
-  std::string_view name = unsplit(parameter, half);
-  if (half == 0) {
-    std::size_t dot = name.rfind('.');
-    std::string_view stem = name.substr(0, dot == name.npos ? 0 : dot), leaf = name.substr(stem.size());
-    bool splits =
-        stem.ends_with("in_proj.weight") || stem.ends_with("conv1d.weight") || stem.ends_with("conv1d.bias");
-    constexpr std::array<std::string_view, 6> kParts = {".query", ".key", ".value", ".z", ".beta", ".alpha"};
-    if (splits && std::find(kParts.begin(), kParts.end(), leaf) != kParts.end()) name = stem;
-  }
-  std::string out(name);
-  for (std::string_view part : {"linear_q_down_proj.", "linear_kv_down_proj."})
-    if (std::size_t at = out.find(part); at != out.npos)
-      out.replace(at, part.size(), "linear_qkv_down_proj.");
-  return out;
-}
 
 constexpr const char* kHalfLost =
     "the save was made by code that does not know of the other half, or a rank's file is missing: take an "
@@ -204,7 +183,7 @@ void NameChecks::check_group_meta() {
   NameSet<std::string> with_state;
   for (const Entry& e : entries_) {
     if (e.key.section != Section::kState) continue;
-    std::string name = fused_name(e.key.parameter);
+    std::string name = parameter_of_piece(e.key.parameter);
     bool known = std::binary_search(group_meta_.begin(), group_meta_.end(), name) ||
                  std::binary_search(group_meta_.begin(), group_meta_.end(), e.key.parameter);
     if (!known && !with_state.contains(name))
@@ -213,7 +192,7 @@ void NameChecks::check_group_meta() {
   }
   if (with_state.empty()) return;  // saved before the first step
   for (std::string_view parameter : group_meta_)
-    if (!with_state.contains(fused_name(parameter)))
+    if (!with_state.contains(parameter_of_piece(parameter)))
       findings_.add({.code = Code::kCounterpart,
                      .tensor = std::string(parameter),
                      .message = cat(meta_is_, " names the parameter, but it has no optimizer state"),

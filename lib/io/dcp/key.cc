@@ -2,6 +2,8 @@
 // all front, without a name.
 #include "io/dcp/key.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/base/text.h"
@@ -169,6 +171,24 @@ std::string_view unsplit(std::string_view parameter, char& half) {
   if (!leaf.ends_with("linear_fc1.weight") && !leaf.ends_with("linear_fc1.bias")) return parameter;
   half = parameter.back();
   return stem;
+}
+
+std::string parameter_of_piece(std::string_view parameter) {
+  char half;
+  std::string_view name = unsplit(parameter, half);
+  if (half == 0) {
+    std::size_t dot = name.rfind('.');
+    std::string_view stem = name.substr(0, dot == name.npos ? 0 : dot), leaf = name.substr(stem.size());
+    bool splits =
+        stem.ends_with("in_proj.weight") || stem.ends_with("conv1d.weight") || stem.ends_with("conv1d.bias");
+    constexpr std::array<std::string_view, 6> kParts = {".query", ".key", ".value", ".z", ".beta", ".alpha"};
+    if (splits && std::find(kParts.begin(), kParts.end(), leaf) != kParts.end()) name = stem;
+  }
+  std::string out(name);
+  for (std::string_view part : {"linear_q_down_proj.", "linear_kv_down_proj."})
+    if (std::size_t at = out.find(part); at != out.npos)
+      out.replace(at, part.size(), "linear_qkv_down_proj.");
+  return out;
 }
 
 std::optional<Numbered> numbered(std::string_view name, std::string_view stem) {

@@ -75,6 +75,10 @@ std::optional<StateName> state_name(std::string_view name);
 // other name. `half` becomes 'w', 'v' or 0.
 std::string_view unsplit(std::string_view parameter, char& half);
 
+// The parameter of the running model that a stored piece was split from: gated halves, the parts of a gated
+// delta net, the fused down projection of multi-latent attention (MLA).
+std::string parameter_of_piece(std::string_view parameter);
+
 // The number behind the first `stem` that is followed by one: numbered("decoder.layers.12.mlp", "layers.")
 // is 12, with the text before it ("decoder.layers.") and after it (".mlp").
 struct Numbered {

@@ -26,10 +26,17 @@ struct TensorStats {
   // Of the finite numbers; not set when there are none. A long double can be any 64-bit integer.
   long double min = 0, max = 0;
   double mean = 0, deviation = 0;  // the standard deviation of all of them (divided by n)
+  long double power = 0;           // the sum of their squares: the square of the L2 norm
   // Counts in bins of equal width from min to max, the last one closed. Empty if no bins were asked for, or
   // if no number is finite.
   std::vector<i64> histogram;
 };
+
+// The L2 norm of the finite numbers. It depends on how a tensor is cut into chunks by less than 1e-13 of it, and
+// not at all if its values have 16 bits or fewer.
+double l2_norm(const TensorStats& stats);
+// The L2 norm of all these tensors as one, such as the global norm of a model.
+double l2_norm(std::span<const TensorStats* const> tensors);
 
 // The statistics of tensors, in the order of `tensors`. `bins`: of the histogram; 0: none. `progress` is
 // called with numbers of bytes that were read, from any thread. Throws what TensorReader::read() throws.

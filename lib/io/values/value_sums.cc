@@ -49,6 +49,7 @@ ValueSums sum_one_by_one(const u8* bytes, i64 n) {
     s.count++;
     s.zeros += number == T{0};
     s.sum += v;
+    s.power += v * v;
   }
   if (s.count == 0) return s;
   const long double mean = s.mean();
@@ -60,7 +61,7 @@ ValueSums sum_one_by_one(const u8* bytes, i64 n) {
   return s;
 }
 
-// Whether a sum of squared deviations is far enough from the limits of a double that none of its terms
+// Whether a sum of squares is far enough from the limits of a double that none of its terms
 // overflowed or lost its digits.
 bool fits_a_double(double squares) { return squares > 1e-280 && squares < 1e300; }
 
@@ -76,12 +77,18 @@ template <typename T>
   const T pivot = load<T>(bytes, first);
   const double origin = static_cast<double>(pivot);
   T low[kLanes], high[kLanes], clean[kBlock];
-  double sum[kLanes] = {}, squares[kLanes] = {};
+  double sum[kLanes] = {}, squares[kLanes] = {}, power[kLanes] = {};
   i64 bad = 0, zeros = 0;
   for (int l = 0; l < kLanes; l++) low[l] = high[l] = pivot;
   for (i64 at = 0; at < n; at += kBlock) {
     const i64 here = std::min<i64>(kBlock, n - at);
     std::memcpy(clean, bytes + at * static_cast<i64>(sizeof(T)), static_cast<std::size_t>(here) * sizeof(T));
+    for (i64 i = here; i < kBlock; i++) clean[i] = T{0};
+    for (int i = 0; i < kBlock; i += kLanes)
+      for (int l = 0; l < kLanes; l++) {
+        double v = finite(clean[i + l]) ? static_cast<double>(clean[i + l]) : 0;
+        power[l] += v * v;
+      }
     for (i64 i = here; i < kBlock; i++) clean[i] = pivot;
     int block_bad = 0, block_zeros = 0;
     for (int i = 0; i < kBlock; i++) block_bad += !finite(clean[i]);
@@ -106,15 +113,18 @@ template <typename T>
     high[0] = std::max(high[0], high[l]);
     sum[0] += sum[l];
     squares[0] += squares[l];
+    power[0] += power[l];
   }
   if (low[0] < high[0] && !fits_a_double(squares[0])) return sum_one_by_one<T>(bytes, n);
+  if (power[0] != 0 ? !fits_a_double(power[0]) : zeros < n - bad) return sum_one_by_one<T>(bytes, n);
   const double m = static_cast<double>(n - bad);
   return {n - bad,
           zeros,
           static_cast<long double>(low[0]),
           static_cast<long double>(high[0]),
           static_cast<long double>(origin) * m + sum[0],
-          std::max(0.0, squares[0] - sum[0] * sum[0] / m)};
+          std::max(0.0, squares[0] - sum[0] * sum[0] / m),
+          power[0]};
 }
 
 MCKPT_CLONES ValueSums stretch_f32(const u8* b, i64 n) { return sum_stretch<float>(b, n); }
@@ -176,6 +186,7 @@ void ValueSums::merge(const ValueSums& later) {
   const long double apart = later.mean() - mean();
   squares += later.squares + apart * apart * a * b / (a + b);
   sum += later.sum;
+  power += later.power;
   count += later.count;
   zeros += later.zeros;
   min = std::min(min, later.min);

@@ -14,12 +14,14 @@
 
 namespace mckpt::impl {
 
-// Count, extremes, sum and squared deviations of finite numbers, and how many of them are zero. On x86-64 a
+// Count, extremes, sum, squares and squared deviations of finite numbers, and how many of them are zero. On x86-64 a
 // long double has room for the squares of all doubles, and digits for every integer of 64 bits.
 struct ValueSums {
   i64 count = 0, zeros = 0;
   long double min = 0, max = 0;
   long double sum = 0, squares = 0;  // squares: the sum of (x - mean)^2
+  // The sum of x^2. Its terms have one sign, so that any order of summing them gives 13 digits or more.
+  long double power = 0;
 
   long double mean() const { return sum / static_cast<long double>(count); }  // pre: count > 0
   void merge(const ValueSums& later);  // adds the numbers of a later stretch

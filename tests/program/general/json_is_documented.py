@@ -102,7 +102,12 @@ def answers(line, folder):
     assert program == "mckpt", line
     run = subprocess.run([MCKPT, *args], cwd=DATA, capture_output=True, text=True, timeout=60)
     lines = run.stdout.splitlines() if "--jsonl" in args else [run.stdout]
-    return run.returncode, [json.loads(text) for text in lines]
+    found = [json.loads(text) for text in lines]
+    if "--report" in args:  # what the report has beside the answer
+        with open(args[args.index("--report") + 1], encoding="utf-8") as f:
+            report = json.load(f)
+        found = [{field: value for field, value in report.items() if found[0].get(field) != value}]
+    return run.returncode, found
 
 
 def make_cut(folder):
@@ -137,7 +142,7 @@ def main():
                         fail(f"`{line}` has the schema {answer['schema']}")
                     if whole and answer["ok"] is not (status == 0) and "--jsonl" not in line:
                         fail(f"`{line}` ended with {status} and ok is {answer['ok']}")
-                    section.look(answer, "" if whole else ROWS, line)
+                    section.look(answer, "" if whole or "--report" in line else ROWS, line)
     fields = 0
     for name, (_, described) in documented.items():
         fields += len(described)

@@ -54,6 +54,7 @@ TensorStats naive(DType dtype, const std::string& bytes, int bins) {
     s.finite++;
     s.zeros += v == 0;
     sum += v;
+    s.power += static_cast<long double>(v) * static_cast<long double>(v);
   }
   if (s.finite == 0) return s;
   long double mean = sum / static_cast<long double>(s.finite);
@@ -110,6 +111,7 @@ TEST(TensorStats, AgreeWithANaiveLoopForEveryType) {
       double scale = std::abs(expected.mean) + expected.deviation;
       EXPECT_NEAR(found[i].mean, expected.mean, 1e-12 * scale);
       EXPECT_NEAR(found[i].deviation, expected.deviation, 1e-9 * scale);
+      EXPECT_NEAR(l2_norm(found[i]), l2_norm(expected), 1e-13 * l2_norm(expected));
       EXPECT_EQ(found[i].histogram, expected.histogram);
     }
   }

@@ -1,0 +1,154 @@
+// Fields are gathered by parameter and folded by their text. Names of the running model are those of the
+// entries: a parameter that is stored in pieces has one entry.
+#include "io/dcp/param_groups.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/names.h"
+#include "core/base/text.h"
+#include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
+#include "io/pickle/render.h"
+#include "io/pickle/value.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+using Fields = std::map<std::string, std::string>;
+
+// What is gathered of one checkpoint; run() is called once.
+class Groups {
+ public:
+  explicit Groups(const Store& store) : store_(store) {}
+
+  OptimizerGroups run() {
+    switch (store_.format()) {
+      case Format::kDcpFsdpDtensor:
+        dialect_ = DcpDialect::kFsdpDtensor;
+        gather_entries();
+        break;
+      case Format::kDcpStateDict:
+        dialect_ = DcpDialect::kStateDict;
+        gather_lists();
+        break;
+      default:
+        return {};
+    }
+    if (fields_.empty()) return {};
+    fold();
+    compare_with_model();
+    return std::move(out_);
+  }
+
+ private:
+  // The value of an object on one line; "" and a line in `unreadable` if it cannot be read.
+  std::string value_of(i64 object) {
+    std::string why = "it has no value";
+    try {
+      if (auto value = store_.object(object)) return pickle_line(*value, std::size_t{1} << 20);
+    } catch (const Error& e) {
+      why = cat(code_name(e.code()), ": ", e.message());
+    }
+    out_.unreadable.push_back(cat(store_.objects()[object].name, ": ", why));
+    return "";
+  }
+
+  void gather_entries() {
+    out_.section = kGroupMetaSection.substr(0, kGroupMetaSection.size() - 1);
+    for (i64 i = 0; i < std::ssize(store_.objects()); i++) {
+      DcpKey key = split_key(dialect_, store_.objects()[i].name);
+      if (key.section == DcpKey::Section::kGroupMeta)
+        fields_[std::string(key.parameter)][std::string(key.field)] = value_of(i);
+    }
+  }
+
+  // Groups are numbered; the parameters of each are a list of names, in the field "params".
+  void gather_lists() {
+    out_.section = kGroupListSection.substr(0, kGroupListSection.size() - 1);
+    std::map<std::string, Fields> by_number;
+    std::map<std::string, std::vector<std::string>> parameters;
+    for (i64 i = 0; i < std::ssize(store_.objects()); i++) {
+      std::string_view name = store_.objects()[i].name;
+      if (!name.starts_with(kGroupListSection)) continue;
+      name.remove_prefix(kGroupListSection.size());
+      std::size_t dot = name.find('.');
+      if (dot == name.npos) continue;
+      std::string number(name.substr(0, dot)), field(name.substr(dot + 1));
+      field == "params" ? add_names(i, parameters[number]) : void(by_number[number][field] = value_of(i));
+    }
+    for (const auto& [number, names] : parameters)
+      for (const std::string& name : names) fields_[name] = by_number[number];
+  }
+
+  void add_names(i64 object, std::vector<std::string>& out) {
+    try {
+      auto list = store_.object(object);
+      if (!list) return;
+      for (PickleValue name : list->items())
+        if (name.is(PickleValue::Kind::kText)) out.emplace_back(name.text());
+    } catch (const Error& e) {
+      out_.unreadable.push_back(
+          cat(store_.objects()[object].name, ": ", code_name(e.code()), ": ", e.message()));
+    }
+  }
+
+  void fold() {
+    std::map<Fields, OptimizerGroup> by_fields;
+    for (const auto& [name, fields] : fields_) {
+      by_fields[fields].parameters.push_back(name);
+      auto parallel = fields.find("is_expert_parallel");
+      bool expert = name.find(".experts.") != name.npos;
+      out_.experts_not_marked += expert && parallel != fields.end() && parallel->second == "False";
+    }
+    out_.parameters = std::ssize(fields_);
+    out_.common = by_fields.begin()->first;
+    for (const auto& [fields, group] : by_fields)
+      std::erase_if(out_.common, [&](const auto& f) {
+        return !fields.contains(f.first) || fields.at(f.first) != f.second;
+      });
+    for (auto& [fields, group] : by_fields) {
+      for (const auto& f : fields)
+        if (!out_.common.contains(f.first)) group.fields.insert(f);
+      std::ranges::sort(group.parameters, natural_less);
+      out_.groups.push_back(std::move(group));
+    }
+    std::ranges::stable_sort(out_.groups, [](const OptimizerGroup& a, const OptimizerGroup& b) {
+      if (a.parameters.size() != b.parameters.size()) return a.parameters.size() > b.parameters.size();
+      return natural_less(a.parameters[0], b.parameters[0]);
+    });
+  }
+
+  // Buffers that Megatron has; other ones are like frozen parameters.
+  static bool is_buffer(std::string_view name) {
+    return name.ends_with("_extra_state") || name.ends_with("expert_bias");
+  }
+
+  void compare_with_model() {
+    std::set<std::string> in_model;
+    for (i64 t = 0; t < store_.tensor_count(); t++) {
+      DcpKey key = split_key(dialect_, store_.name(t));
+      if (key.section != DcpKey::Section::kModel || is_buffer(key.parameter)) continue;
+      std::string own(key.parameter), whole = parameter_of_piece(key.parameter);
+      in_model.insert({own, whole});
+      if (!fields_.contains(own) && !fields_.contains(whole)) out_.without.push_back(own);
+    }
+    for (const auto& [name, fields] : fields_)
+      if (!in_model.empty() && !in_model.contains(name)) out_.unknown.push_back(name);
+    std::ranges::sort(out_.without, natural_less);
+    std::ranges::sort(out_.unknown, natural_less);
+  }
+
+  const Store& store_;
+  DcpDialect dialect_ = DcpDialect::kPlain;
+  std::map<std::string, Fields> fields_;  // by parameter
+  OptimizerGroups out_;
+};
+
+}  // namespace
+
+OptimizerGroups optimizer_groups(const Store& store) { return Groups(store).run(); }
+
+}  // namespace mckpt::impl

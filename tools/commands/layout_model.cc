@@ -1,0 +1,188 @@
+// Opens the model, lays it out for one cell of the grid, and prints the answer. A folder with a config.json is
+// a Hugging Face model; anything else is a checkpoint, whose model is known by its own assets or by --assets.
+#include "tools/commands/layout_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "convert/keys/name_rules.h"
+#include "convert/keys/value_options.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/options.h"
+#include "core/base/error.h"
+#include "core/base/notes.h"
+#include "core/fsdp/strategy.h"
+#include "hf/model.h"
+#include "io/choice/tensor_choice.h"
+#include "io/store/store.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "tools/answers/model_layout.h"
+#include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
+#include "tools/options/parse_number.h"
+#include "tools/render/findings.h"
+#include "tools/render/notes.h"
+
+namespace mckpt::impl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Options that `layout SHAPE...` does not take.
+constexpr const char* kOfModels[] = {"--group",
+                                     "--rank",
+                                     "--regex",
+                                     "--tp",
+                                     "--cp",
+                                     "--ep",
+                                     "--etp",
+                                     "--pp",
+                                     "--dp",
+                                     "--fsdp-unit",
+                                     "--fsdp-units-for",
+                                     "--freeze",
+                                     "--bucket-size",
+                                     "--vocab-size",
+                                     "--params-dtype",
+                                     "--assets",
+                                     "--source-tp",
+                                     "--source-etp",
+                                     "--accept",
+                                     "--expert-layout",
+                                     "--map-file"};
+// Options that only a checkpoint takes.
+constexpr const char* kOfCheckpoints[] = {"--assets", "--source-tp", "--source-etp", "--accept"};
+
+bool is_shape(std::string_view word) {
+  return word == "scalar" || word.find_first_not_of("0123456789x") == word.npos;
+}
+
+// A model in either form; the map belongs to one of the two.
+struct Opened {
+  std::optional<HfModel> model;
+  std::optional<CheckpointModel> checkpoint;
+
+  const ModelMap& map() const { return model ? *model->map : checkpoint->map(); }
+};
+
+Opened open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
+  Opened out;
+  std::error_code ec;
+  if (!fs::is_regular_file(fs::path(path) / "config.json", ec)) {
+    out.checkpoint.emplace(
+        tell_opened(line.flags(), [&] { return open_checkpoint(path, flags.source.options()); }));
+    return out;
+  }
+  for (const char* name : kOfCheckpoints)
+    if (line.given(name))
+      throw Error(Code::kUsage, cat(name, " has a meaning only for a checkpoint")).file(path);
+  out.model.emplace(open_hf_model(path, flags.source.options().model));
+  print_notes(line.flags(), notes_of(*out.model));
+  return out;
+}
+
+// The indices of the parameters that any of the globs names, in the order of registration.
+std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters,
+                                   std::span<const std::string> globs, bool regex) {
+  std::vector<std::string_view> names;
+  for (const ModelParameter& p : parameters) names.push_back(p.global_name);
+  std::set<i64> chosen;
+  for (const std::string& glob : globs)
+    for (i64 i : TensorChoice{glob, regex}.choose(names)) chosen.insert(i);
+  return {chosen.begin(), chosen.end()};
+}
+
+// The rows of the vocabulary of a checkpoint are those that it has, unless others are asked for.
+RunSetup run_setup(const Opened& opened, const LayoutFlags& flags, i64 tp) {
+  const ValueOptions values = flags.values.options();
+  const ModelMap& map = opened.map();
+  RunSetup setup{vocab_rows(map.model(), map.family(), tp, values.vocab),
+                 values.params_dtype.of(map.model())};
+  if (opened.checkpoint && values.vocab.kind == VocabChoice::kKeep)
+    setup.vocab_rows = opened.checkpoint->setup().vocab_rows;
+  return setup;
+}
+
+// A name that --freeze gives and that only this cell lacks is right.
+void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunSetup& setup) {
+  if (!frozen.empty()) frozen.refuse_unmatched(map.parameters(Grid{}, Cell{}, setup));
+}
+
+void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
+  l.grid = flags.grid.grid();
+  refuse_pipeline(l.grid);
+  l.cell = cell_of(l.grid, flags.rank);
+  l.fsdp = flags.fsdp.setup(l.grid);
+  l.fsdp.engine = engine_from_name(flags.engine);
+  if (flags.dtype) l.main_dtype = parse_dtype(*flags.dtype, "--dtype");
+  RunSetup setup = run_setup(opened, flags, l.grid.tp);
+  l.parameters = opened.map().parameters(l.grid, l.cell, setup);
+  flags.fsdp.frozen().apply(l.parameters);
+  refuse_unmatched(flags.fsdp.frozen(), opened.map(), setup);
+  l.packing = packing_of(l.parameters, l.grid, l.fsdp);
+}
+
+void choose_group(ModelLayout& l, i64 group) {
+  if (group < 0 || group >= std::ssize(l.packing.groups))
+    throw Error(Code::kUsage, "there is no such group")
+        .expected(cat("--group 0 to ", std::ssize(l.packing.groups) - 1))
+        .found(group);
+  l.group = group;
+}
+
+}  // namespace
+
+void LayoutFlags::declare(CommandLine& line) {
+  line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture");
+  line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
+  line.option("--rank", rank, "the rank whose groups are shown; default 0");
+  line.option("--engine VERSION", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
+  line.option(
+      "--dtype TYPE", dtype,
+      "data type of the stored weights, for sizes in bytes; default bf16, of a model that at run time");
+  line.option("--world", world, "ranks that share the buffer of the shapes; default 1");
+  grid.declare(line);
+  fsdp.declare(line);
+  line.heading("Model");
+  values.declare_vocab(line);
+  values.declare_params(line);
+  source.declare(line);
+}
+
+void LayoutFlags::refuse_for_shapes(const CommandLine& line) const {
+  for (const char* name : kOfModels)
+    if (line.given(name))
+      throw Error(Code::kUsage, cat(name, " has a meaning only for a model"))
+          .help("for shapes, --world is the number of ranks that share the buffer");
+}
+
+bool names_model(const std::string& word) {
+  std::error_code ec;
+  return !is_shape(word) && fs::exists(word, ec);
+}
+
+Exit answer_model(CommandLine& line, const std::vector<std::string>& words, const LayoutFlags& flags) {
+  if (flags.world)
+    throw Error(Code::kUsage, "--world has a meaning only for shapes")
+        .help("for a model, --dp and the other sizes");
+  std::span<const std::string> globs(words.begin() + 1, words.end());
+  if (flags.group && !globs.empty())
+    throw Error(Code::kUsage, "--group shows a whole group: it takes no GLOB");
+  if (flags.regex && globs.empty()) throw Error(Code::kUsage, "--regex has a meaning only with GLOB");
+  Opened opened = open_model(line, words[0], flags);
+  if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
+  ModelLayout l;
+  l.path = words[0];
+  lay_out(l, opened, flags);
+  if (flags.group) choose_group(l, *flags.group);
+  if (!globs.empty()) l.chosen = chosen_parameters(l.parameters, globs, flags.regex);
+
+  Output out(line.flags());
+  out.json() ? write_model_layout_json(out, l) : write_model_layout(out, l);
+  out.flush();
+  return l.row_aligned() ? Exit::kOk : Exit::kNo;
+}
+
+}  // namespace mckpt::impl
