@@ -31,6 +31,8 @@ struct VocabChoice {
   i64 rows = 0;
 };
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
+// A padded vocabulary is a multiple of this many rows for each cell.
+i64 vocab_divisor(const ModelConfig& model, const Family& family);
 
 // Changes what the tables say of a run's parameters, such as which of them are frozen. Thread-safe: each cell
 // of the grid calls it for its own parameters.

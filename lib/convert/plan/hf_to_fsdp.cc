@@ -83,8 +83,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
   });
-  add_run_objects(layout,
-                  {model.map->model(), run, options.iteration.value_or(0), model.config.max_positions});
+  add_run_objects(layout, {*model.map, model.config.run, run, options.iteration.value_or(0)});
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
   if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
   c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));
