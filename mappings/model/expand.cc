@@ -294,6 +294,12 @@ i64 vocab_divisor(const ModelConfig& model, const Family& family) {
   return divisor;
 }
 
+std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells) {
+  if (run.vocab_rows <= model.vocab) return "";
+  return cat("vocab   ", with_commas(model.vocab), " rows become ", with_commas(run.vocab_rows), ": ",
+             run.vocab_rows - model.vocab, " rows of zeros are added, for tp ", cells);
+}
+
 // Megatron pads the vocabulary so that every cell has equally many rows.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind == VocabChoice::kRows) {

@@ -61,6 +61,7 @@ std::string account_of(std::string_view command, const Conversion& c, const RunR
   json.begin_answer(command, true);
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
   json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
+  json.field("unpadded", a.unpadded);
   json.field("changed", a.changed)
       .field("rounded", result.counts.rounded)
       .field("became_infinite", result.became_infinite)
@@ -98,6 +99,7 @@ void note_plan(const GlobalFlags& flags, const Conversion& c) {
   part(a.fused, "fused");
   part(a.split, "split");
   part(a.padded, "padded");
+  part(a.unpadded, "with padding dropped");
   part(a.changed, "changed");
   part(tied(c), "tied");
   note(flags, cat("plan    ", with_commas(a.tensors_in), " in -> ", with_commas(a.tensors_out),

@@ -106,6 +106,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   const ValueOptions values = values_.options();
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
                  values.params_dtype.of(map.model())};
+  if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};

@@ -55,6 +55,7 @@ HfModel open_source(const RoundtripOptions& options, const GlobalFlags& flags) {
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options.source);
   if (std::string text = options.grid_flags.note(); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(source));
+  if (std::string text = options.vocab_note(*source.map); !text.empty()) note(flags, text);
   if (this_job().comm().rank() == 0) {
     require_listed_files(options.source, source.opening);
     refuse_unlike_copies(source, options.threads);

@@ -109,6 +109,11 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   return s;
 }
 
+std::string RoundtripOptions::vocab_note(const ModelMap& map) const {
+  const LiveSetup s = setup(map);
+  return padding_note(map.model(), s.run, s.grid.tp);
+}
+
 RoundTripOptions RoundtripOptions::round_trip() const {
   using Until = RoundTripOptions::Until;
   RoundTripOptions how;

@@ -41,6 +41,8 @@ struct RoundtripOptions {
   void settle(Comm& world);
   // pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map) const;
+  // What the user should know of padding of the vocabulary; "" if there is none.
+  std::string vocab_note(const ModelMap& map) const;
   RoundTripOptions round_trip() const;
 };
 

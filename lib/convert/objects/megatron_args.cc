@@ -108,7 +108,7 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add("hidden_dropout", args.entries.hidden_dropout);
   f.add("untie_embeddings_and_output_weights", !m.tied);
   f.add("vocab_size", m.vocab);
-  f.add("padded_vocab_size", args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab);
+  f.add(kPaddedVocab, args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab);
   f.add("make_vocab_size_divisible_by", vocab_divisor(m, args.map.family()));
   f.add_size("mtp_num_layers", m.mtp.depths);
   if (std::string pattern = run_pattern(args); !pattern.empty()) {
@@ -280,7 +280,7 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
 bool is_grid_arg(std::string_view name) {
   for (auto [known, value] : grid_args({}))
     if (known == name) return true;
-  return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss;
+  return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
 }
 
 std::string pickle_args(const MegatronArgs& args) {

@@ -35,6 +35,8 @@ struct MegatronArgs {
 
 // The integer fields of the args that describe a grid, with their values.
 std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
+// The field of the args with the rows of the vocabulary, padding included.
+inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
 // Whether a field of the args describes a grid, or follows from a grid and its sharding strategy.
 bool is_grid_arg(std::string_view name);
 

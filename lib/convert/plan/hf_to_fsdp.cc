@@ -75,6 +75,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.notes.append(notes_of(model));
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map));
+  if (std::string text = padding_note(model.map->model(), run.run, run.grid.tp); !text.empty())
+    c.notes.note(text);
   auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   auto& plan =
       c.parts.make<FsdpPlan>(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });

@@ -75,6 +75,10 @@ std::string ReshardObjects::with_grid(std::string args) {
     if (!done && (other_format || args.find(name) != args.npos))
       out_.notes.warn(cat("args: ", name, " keeps its old value"));
   }
+  const i64 rows = run_.run.vocab_rows;
+  if (rows != source_.model().setup().vocab_rows && !replace_integer(args, kPaddedVocab, rows) &&
+      !put_value(args, kPaddedVocab, rows, kAlwaysThere))
+    out_.notes.warn(cat("args: ", kPaddedVocab, " keeps its old value"));
   return args;
 }
 
