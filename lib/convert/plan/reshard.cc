@@ -27,6 +27,7 @@
 #include "convert/source/checkpoint.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
+#include "convert/views/numbered_states.h"
 #include "convert/views/rank_states.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -211,6 +212,11 @@ void Resharding::set_up_run() {
     i32 t = model().tensor_of_key(*model_key(key));
     return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
   };
+  if (model().translated() && !source_.weights_only() && has_numbered_states(model().on_disk()))
+    notes.note(
+        "states  have numbers: each group's numbers are given to its parameters in the order of the model, "
+        "and "
+        "every shape fits");
   if (!source_.any_model()) return;
   source_.refuse_ranks_of_unknown_model();
   if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
@@ -272,8 +278,7 @@ Conversion plan_known(const ReshardOptions& options) {
   auto& fused = c.parts.make<FusedTables>(r.fused_tensors(plan, source));
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, r.model().on_disk());
-  c.job = std::make_unique<ChunkJob>(
-      reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
+  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
 
   c.sources = r.from().roots();
   c.opening = options.from.checkpoint.model.files;
