@@ -112,10 +112,10 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   c.note_oddities(to);
   FusedTables fused = fused_tensors(from, to);
   if (std::ranges::find(fused.resized, true) != fused.resized.end())
-    c.observer.note({Note::Kind::kNote,
-                     cat("vocab   ", with_commas(to.setup().vocab_rows), " rows are compared with ",
-                         with_commas(from.setup().vocab_rows), ": padding that only the other side has is not "
-                         "compared, padding that only this side has must be zeros")});
+    c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),
+                                            " rows are compared with ", with_commas(from.setup().vocab_rows),
+                                            ": padding that only the other side has is not "
+                                            "compared, padding that only this side has must be zeros")});
   bool same = true;
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);
