@@ -88,7 +88,7 @@ void prove(mckpt_conversion& c, int threads) {
                {"split", a.split},           {"tied", a.tied},
                {"padded", a.padded},         {"changed", a.changed},
                {"dropped", a.dropped},       {"dropped_objects", a.dropped_objects},
-               {"invented", a.invented}};
+               {"invented", a.invented},     {"unpadded", a.unpadded}};
 }
 
 std::string line_of(const mckpt::Finding& f) {

@@ -44,6 +44,7 @@ Account to_public(const impl::Conversion& c) {
           .split = a.split,
           .tied = a.copies + a.repeated + c.shared_tensors,
           .padded = a.padded,
+          .unpadded = a.unpadded,
           .changed = a.changed,
           .dropped = a.dropped,
           .dropped_objects = c.dropped_objects,
@@ -201,6 +202,7 @@ Conversion plan(const Reshard& what, int threads) {
                                                       .grid = grid,
                                                       .fsdp = impl::setup_of(what.fsdp, grid),
                                                       .frozen = impl::FrozenNames(what.fsdp.freeze),
+                                                      .vocab = impl::vocab_choice(what.vocab_size),
                                                       .iteration = what.iteration,
                                                       .threads = threads}));
   });

@@ -79,6 +79,7 @@ void read(Settings& s, Reshard& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.opening);
   read(s, to.grid), read(s, to.fsdp);
+  s.take("vocab_size", to.vocab_size);
   s.take("weights_only", to.weights_only), s.take("any_model", to.any_model),
       s.take("keep_names", to.keep_names);
   s.take("rank_states", to.rank_states);

@@ -36,6 +36,8 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
   refuse_word(setting, expected, word);
 }
 
+}  // namespace
+
 VocabChoice vocab_choice(std::string_view word) {
   if (word == "keep") return {};
   if (word == "auto") return {VocabChoice::kAuto, 0};
@@ -45,8 +47,6 @@ VocabChoice vocab_choice(std::string_view word) {
     refuse_word("vocab_size", "keep, auto, or a number of rows", word);
   return {VocabChoice::kRows, rows};
 }
-
-}  // namespace
 
 mckpt::Note to_public(const Note& note) {
   std::string_view text = note.text;

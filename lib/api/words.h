@@ -31,6 +31,7 @@ mckpt::Finding to_public(const Finding& finding);
 DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
 ParamsDtype params_dtype_of(std::string_view word);
+VocabChoice vocab_choice(std::string_view word);
 ValueOptions value_options(const mckpt::Values& values);
 
 // The grid with its data-parallel size, checked.

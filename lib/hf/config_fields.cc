@@ -1,7 +1,7 @@
 // Reads typed entries. Messages give the wanted type and the found value, shortened; the wording ("is
 // missing", "is zero", "is out of range") follows the key.
-#include "core/base/error.h"
 #include "hf/config_fields.h"
+#include "core/base/error.h"
 #include "io/json/json.h"
 
 namespace mckpt::impl {
@@ -72,6 +72,14 @@ bool ConfigFields::flag_or(std::string_view key, bool fallback) const {
   if (!value->is(JsonType::kBool))
     throw error(key, "is of the wrong type").expected("true or false").found(value->summary());
   return value->boolean(key);
+}
+
+double ConfigFields::real_or(std::string_view key, double fallback) const {
+  const JsonValue* value = find(key);
+  if (!value) return fallback;
+  if (!value->is(JsonType::kNumber))
+    throw error(key, "is of the wrong type").expected("a number").found(value->summary());
+  return value->real(key);
 }
 
 std::string ConfigFields::text_or(std::string_view key, std::string_view fallback) const {

@@ -44,6 +44,8 @@ class ConfigFields {
   // A number of 0 or more; `fallback` if the entry is absent.
   i64 count_or(std::string_view key, i64 fallback) const;
   bool flag_or(std::string_view key, bool fallback) const;
+  // Any number, also one with a fraction.
+  double real_or(std::string_view key, double fallback) const;
   std::string text_or(std::string_view key, std::string_view fallback) const;
   std::vector<std::string> texts(std::string_view key) const;
   std::vector<i64> numbers_or_none(std::string_view key) const;

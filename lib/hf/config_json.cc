@@ -1,4 +1,4 @@
-// Reads the entries that all families have (model_type, dtype, tied embeddings, positions), refuses quantised
+// Reads the entries that all families have (model_type, dtype, tied embeddings), refuses quantised
 // models, and calls the family's reader for the rest. Models with vision have the language model's numbers in
 // "text_config".
 #include "hf/config_json.h"
@@ -79,9 +79,7 @@ HfConfig read_hf_config(std::string_view text) {
   // The flag at the top decides also for models with vision: the flag in text_config is often a wrong default.
   config.model.tied = top.flag_or("tie_word_embeddings", false);
   family_reader(config.family->name)(top, config.model);
-  config.max_positions = top.count_or("max_position_embeddings", 0);
-  if (config.max_positions == 0 && top.has("text_config"))
-    config.max_positions = top.object("text_config").count_or("max_position_embeddings", 0);
+  config.run = read_run_entries(top);
   return config;
 }
 

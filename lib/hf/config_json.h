@@ -1,5 +1,6 @@
-// config.json of a Hugging Face model: the text becomes the numbers that the mapping rules need. Nothing else
-// of the config is used: it is copied unchanged into a checkpoint's assets.
+// config.json of a Hugging Face model: the text becomes the numbers that the mapping rules need, and those that
+// the args of a training run state. Nothing else of the config is used: it is copied unchanged into a
+// checkpoint's assets.
 //
 //   {"model_type": "qwen3", "hidden_size": 16, "num_attention_heads": 4, ...}   -->   family qwen3, text.hidden 16
 #pragma once
@@ -7,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/int.h"
+#include "hf/run_entries.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {
@@ -20,7 +21,7 @@ struct HfConfig {
   const Family* family = nullptr;
   std::string architecture;          // architectures[0]; "" if the config has none
   std::string transformers_version;  // of the program that wrote the config; "" if it is not given
-  i64 max_positions = 0;             // max_position_embeddings; 0: the config does not give it
+  RunEntries run;                    // what only the args of a training run state
 };
 
 // `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,

@@ -310,6 +310,20 @@ std::vector<Shape> ModelMap::source_shapes() const {
   return shapes;
 }
 
+// Megatron-Bridge: that of the family, or the largest power of two, 128 at most, that divides the vocabulary.
+i64 vocab_divisor(const ModelConfig& model, const Family& family) {
+  if (family.vocab_divisor > 0) return family.vocab_divisor;
+  i64 divisor = 128;
+  while (model.vocab % divisor != 0) divisor /= 2;
+  return divisor;
+}
+
+std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells) {
+  if (run.vocab_rows <= model.vocab) return "";
+  return cat("vocab   ", with_commas(model.vocab), " rows become ", with_commas(run.vocab_rows), ": ",
+             run.vocab_rows - model.vocab, " rows of zeros are added, for tp ", cells);
+}
+
 // Megatron pads the vocabulary so that every cell has equally many rows.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind == VocabChoice::kRows) {
@@ -327,11 +341,8 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
         .help(
             "`vocab_size` auto pads the vocabulary as Megatron-Bridge does, `vocab_size` N pads it to N "
             "rows");
-  i64 divisor = family.vocab_divisor;
-  // Megatron-Bridge: the largest power of two, 128 at most, that divides the vocabulary.
-  if (divisor == 0)
-    for (divisor = 128; model.vocab % divisor != 0;) divisor /= 2;
-  return round_up(model.vocab, checked_mul(divisor, cells, "the padding"), "the padded vocabulary");
+  i64 step = checked_mul(vocab_divisor(model, family), cells, "the padding");
+  return round_up(model.vocab, step, "the padded vocabulary");
 }
 
 }  // namespace mckpt::impl

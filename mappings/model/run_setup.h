@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"
@@ -33,6 +34,10 @@ struct VocabChoice {
   i64 rows = 0;
 };
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
+// What the user should know of a run that pads the vocabulary; "" if it does not.
+std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells);
+// A padded vocabulary is a multiple of this many rows for each cell.
+i64 vocab_divisor(const ModelConfig& model, const Family& family);
 
 // Changes what the tables say of a run's parameters, such as which of them are frozen. Thread-safe: each cell
 // of the grid calls it for its own parameters.

@@ -66,6 +66,7 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
   json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
+  json.field("unpadded", a.unpadded);
   json.field("changed", a.changed)
       .field("rounded", o.result.counts.rounded)
       .field("became_infinite", o.result.became_infinite)
@@ -123,6 +124,7 @@ void note_plan(const GlobalFlags& flags, const Conversion& c) {
   part(a.fused, "fused");
   part(a.split, "split");
   part(a.padded, "padded");
+  part(a.unpadded, "with padding dropped");
   part(a.changed, "changed");
   part(tied(c), "tied");
   note(flags, cat("plan    ", with_commas(a.tensors_in), " in -> ", with_commas(a.tensors_out),

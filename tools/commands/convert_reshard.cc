@@ -2,11 +2,12 @@
 //
 //   ckpt of 4 ranks (tp 2, dp 2)  --tp 4 --dp 2-->  ckpt_on_8 of 8 ranks: the same items, other chunks
 //
-// Four groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
-// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags). Values are never cast, because optimizer
-// states must match their weights bit for bit.
+// Five groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
+// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags). Values
+// are never cast, because optimizer states must match their weights bit for bit.
 #include "convert/plan/reshard.h"
 
+#include "convert/keys/value_options.h"
 #include "convert/plan/conversion.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
@@ -27,6 +28,7 @@ struct ReshardModeFlags {
   ReshardFlags source;
   GridFlags grid;
   FsdpFlags fsdp;
+  ValueFlags values{"none"};  // --vocab-size alone
 
   void parse(CommandLine& line);
   ReshardOptions planning() const;
@@ -44,6 +46,8 @@ void ReshardModeFlags::parse(CommandLine& line) {
   source.declare(line);
   grid.declare(line);
   fsdp.declare(line);
+  line.heading("Values");
+  values.declare_vocab(line);
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "
@@ -53,6 +57,10 @@ void ReshardModeFlags::parse(CommandLine& line) {
       "stored in the checkpoint. Files beside the data, such as run_config.yaml, are copied; checksums of "
       "the "
       "old data files are not.");
+  line.description(
+      "Rows of the vocabulary beyond vocab_size of config.json are padding. They stay where the rows divide "
+      "by tp; "
+      "otherwise rows of zeros are added, in the states too, or padding is dropped, and a note says so.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
   line.example("mckpt convert reshard ckpt/iter_0001000 out --assets Qwen3-30B-A3B --ep 8 --weights-only");
@@ -71,6 +79,7 @@ ReshardOptions ReshardModeFlags::planning() const {
           .grid = sizes,
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
+          .vocab = values.options().vocab,
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

@@ -113,6 +113,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
                  values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling()};
   refuse_without_effect(setup.spelling, map, setup);
+  if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};

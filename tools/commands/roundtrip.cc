@@ -56,6 +56,7 @@ HfModel open_source(const RoundtripOptions& options, const GlobalFlags& flags) {
   i64 ranks = this_job().comm().size();
   if (std::string text = options.grid_flags.note_of(ranks); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(source));
+  if (std::string text = options.vocab_note(*source.map, ranks); !text.empty()) note(flags, text);
   if (this_job().comm().rank() == 0) {
     require_listed_files(options.source, source.opening);
     refuse_unlike_copies(source, options.threads);
@@ -89,8 +90,8 @@ Exit roundtrip_command(CommandLine& line) {
   LiveModel model(*source.map, options.setup(*source.map, this_job().comm().size()), this_job().comm(),
                   *device, gathered);
   // Leaving the model ends its communicators, which ranks that use them take for an error.
-  RoundTripResult result = claiming_errors(
-      this_job().comm(), [&] { return go_through(options, source, model, gathered, flags); });
+  RoundTripResult result =
+      claiming_errors(this_job().comm(), [&] { return go_through(options, source, model, gathered, flags); });
   tell_findings(flags, result.oddities, options.checkpoint.value_or(""));
   write_roundtrip(flags, {result, options, *source.map}, model);
   return result.difference_count > 0 ? Exit::kNo : Exit::kOk;

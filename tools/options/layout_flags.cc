@@ -157,8 +157,10 @@ void ValueFlags::declare(CommandLine& line) {
 }
 
 void ValueFlags::declare_vocab(CommandLine& line) {
-  line.option("--vocab-size ROWS", vocab_,
-              "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
+  line.option(
+      "--vocab-size ROWS", vocab_,
+      "rows of the vocabulary: auto (padded where it does not divide by tp; the default), keep (refused "
+      "there) or a number");
 }
 
 void ValueFlags::declare_params(CommandLine& line) {
@@ -174,9 +176,9 @@ void ValueFlags::declare_rules(CommandLine& line) {
 // Options that were not declared keep their defaults.
 ValueOptions ValueFlags::options() const {
   ValueOptions options;
-  if (vocab_ == "auto")
-    options.vocab = {VocabChoice::kAuto, 0};
-  else if (vocab_ != "keep")
+  if (vocab_ == "keep")
+    options.vocab = {VocabChoice::kKeep, 0};
+  else if (vocab_ != "auto")
     options.vocab = {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
   if (params_dtype_ == "auto")
     options.params_dtype = {ParamsDtype::kConfig};

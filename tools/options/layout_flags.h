@@ -91,7 +91,7 @@ class ValueFlags {
   ValueOptions options() const;
 
  private:
-  std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";
+  std::string vocab_ = "auto", params_dtype_, dtype_ = "keep";
   std::vector<std::string> rules_;  // GLOB=TYPE
 };
 

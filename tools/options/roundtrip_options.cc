@@ -117,6 +117,11 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
   return s;
 }
 
+std::string RoundtripOptions::vocab_note(const ModelMap& map, i64 world) const {
+  const LiveSetup s = setup(map, world);
+  return padding_note(map.model(), s.run, s.grid.tp);
+}
+
 RoundTripOptions RoundtripOptions::round_trip() const {
   using Until = RoundTripOptions::Until;
   RoundTripOptions how;

@@ -42,6 +42,8 @@ struct RoundtripOptions {
   void settle(Comm& world);
   // The setup for a job of so many ranks. pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map, i64 world) const;
+  // What the user should know of padding of the vocabulary; "" if there is none.
+  std::string vocab_note(const ModelMap& map, i64 world) const;
   RoundTripOptions round_trip() const;
 };
 

@@ -34,6 +34,7 @@ struct Account {
   std::int64_t split = 0;            // made of one that is used for others as well
   std::int64_t tied = 0;             // tensors that are a copy of another one, in the source or in the result
   std::int64_t padded = 0;           // have zeros that the source does not have
+  std::int64_t unpadded = 0;         // tensors of the source whose padding is dropped
   std::int64_t changed = 0;          // have another type, or other values, than the source
   std::int64_t dropped = 0;          // tensors of the source that are left out on purpose
   std::int64_t dropped_objects = 0;  // objects of the source that are left out

@@ -33,7 +33,7 @@ struct Fsdp {
 
 // What happens to values and types. dtype_rule: {glob, type}; of several that match, the last decides.
 struct Values {
-  std::string vocab_size = "keep";    // rows of the vocabulary: keep, auto, or a number
+  std::string vocab_size = "auto";    // rows of the vocabulary: auto (padded where needed), keep, or a number
   std::string params_dtype = "none";  // type at run time: none, auto, bf16, fp16, fp32
   std::string dtype = "keep";         // type that is written: keep, bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
@@ -67,6 +67,7 @@ struct Reshard {
   SourceOptions opening{};
   Grid grid{};
   Fsdp fsdp{};
+  std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, or a number
   bool weights_only = false;                 // leave the states of the optimizer out
   bool any_model = false;                    // accept a model that no table knows
   bool keep_names = false;                   // with any_model: every tensor keeps its name

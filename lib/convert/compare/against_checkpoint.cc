@@ -19,12 +19,14 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/base/observer.h"
+#include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "io/dcp/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
 #include "io/store/store.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -78,7 +80,8 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
 }
 
 // The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote
-// them, they are compared over the items of the model's own tensors.
+// them, they are compared over the items of the model's own tensors. And the vocabulary with its states, if one
+// side has more padding.
 FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
   FusedTables fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
@@ -87,6 +90,9 @@ FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to
     i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
     bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
     fused.key_of.push_back(by_cell ? mine : -1);
+    fused.resized.push_back(mine >= 0 && theirs >= 0 &&
+                            from.keys().parameter(from.keys()[mine]).row->rule == "vocab" &&
+                            from.keys()[mine].shape != to.keys()[theirs].shape);
   }
   return fused;
 }
@@ -113,6 +119,11 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   c.note_oddities(to);
   note_spelling(to, from, c.observer);
   FusedTables fused = fused_tensors(from, to);
+  if (std::ranges::find(fused.resized, true) != fused.resized.end())
+    c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),
+                                            " rows are compared with ", with_commas(from.setup().vocab_rows),
+                                            ": padding that only the other side has is not "
+                                            "compared, padding that only this side has must be zeros")});
   bool same = true;
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);

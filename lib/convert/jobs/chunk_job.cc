@@ -57,6 +57,7 @@ class ChunkJob::TaskMaker {
         sources_(job.tasks_.group[index] < 0 ? std::span<const i32>()
                                              : job.tasks_.sources[job.tasks_.group[index]]),
         outline_(outline),
+        resized_(!job.tasks_.resized.empty() && job.tasks_.resized[job.tasks_.group[index]]),
         region_(sources_.size(), -1),
         task_{Plan(&job), job.tasks_.cast[index]} {}
 
@@ -73,6 +74,7 @@ class ChunkJob::TaskMaker {
       i32 to = task_.plan.add_destination({place.file, place.data_offset, items, bytes, target});
       boxes ? add_boxes(to, box) : add_runs(to, target);
     }
+    if (boxes && resized_ && outline_) list_rows_left();
     task_.plan.finish();
     return std::move(task_);
   }
@@ -118,6 +120,33 @@ class ChunkJob::TaskMaker {
       moves_.clear();
       append_box_moves({from.offsets, from.sizes}, {box.offsets, box.sizes}, 0, moves_);
       add_moves(to, s);
+    }
+    if (resized_) add_new_rows(to, box);
+  }
+
+  // The part of the box that has the rows from `first` on, as items of the box. pre: the box is whole rows
+  static ItemRange rows_from(i64 first, const ChunkList::Box& box) {
+    i64 items = Shape(box.sizes).items();
+    i64 rows = std::clamp<i64>(first - box.offsets[0], 0, box.sizes[0]);
+    return {box.sizes[0] == 0 ? 0 : items / box.sizes[0] * rows, items};
+  }
+
+  // Rows behind the last one of the source are zeros.
+  void add_new_rows(i32 to, const ChunkList::Box& box) {
+    ItemRange fresh = rows_from(from_.chunks.dims(sources_[0])[0], box);
+    if (fresh.begin == fresh.end) return;
+    Move zero = move_of({kPaddingSlot, 0, fresh.end - fresh.begin, {}, {}}, fresh.begin);
+    zero.kind = MoveKind::kZero;
+    task_.plan.add(to, zero);
+  }
+
+  // Rows behind the last one of the result are not wanted.
+  void list_rows_left() {
+    i64 rows = to_.chunks.dims(targets_[0])[0];
+    for (i32 s = 0; s < static_cast<i32>(sources_.size()); s++) {
+      ItemRange left = rows_from(rows, from_.chunks.box(sources_[s]));
+      if (left.begin < left.end)
+        task_.unwanted.push_back({region(s), left.begin, left.end - left.begin, {}, {}});
     }
   }
 
@@ -167,6 +196,7 @@ class ChunkJob::TaskMaker {
   const ChunkSide &from_, &to_;
   std::span<const i32> targets_, sources_;
   bool outline_;
+  bool resized_;                 // the number of rows may differ between the two sides
   std::vector<i32> region_;      // by source: its region in the plan; -1 until a move reads it
   std::vector<SourceRun> runs_;  // by slot
   std::vector<Move> moves_;

@@ -35,6 +35,8 @@ struct ChunkTasks {
   std::vector<i32> group;      // by task: the group of its sources; -1: it reads none
   Grouped sources;             // by group: chunks of the side `from`
   std::vector<ItemCast> cast;  // by task: what is done to its values
+  // By group: boxes of the two sides may be of tensors with other numbers of rows (reshard_job). Empty: none.
+  std::vector<bool> resized{};
 };
 
 // The job. pre: everything that the parts refer to lives as long as the job; `owned` can keep some of it

@@ -216,8 +216,10 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
   };
+  ChunkTasks made = tasks.finish(std::move(sources));
+  if (fused) made.resized = fused->resized;
   return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
-                   tasks.finish(std::move(sources)), files_of(source), std::move(records), from});
+                   std::move(made), files_of(source), std::move(records), from});
 }
 
 // The parts of a parameter may be stored in different types. The values of a chunk have the type of the

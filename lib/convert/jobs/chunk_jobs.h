@@ -36,16 +36,20 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
                     const ChunkList& to);
 
-// Fused tensors that are stored cell after cell, where the number of tensor-parallel cells differs between
-// the two sides. Their boxes are not boxes of one tensor, so the two sides meet at the items of the model's
-// own tensors:
+// What is more than boxes of the same tensors. Fused tensors that are stored cell after cell, where the number of
+// tensor-parallel cells differs between the two sides, are not boxes of one tensor: the two sides meet at the
+// items of the model's own tensors:
 //
 //   linear_fc1 of 2 cells   [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
 //   linear_fc1 of 1 cell    [gate 0-7 | up 0-7]
+//
+// The vocabulary may have other rows on the two sides. Rows that only the result has are zeros; rows that only
+// the source has are padding, which is not wanted.
 struct FusedTables {
   const KeyTable& from;
   const KeyTable& to;
   std::vector<i32> key_of;  // in both tables, by tensor of the source; -1: the tensor is not stored this way
+  std::vector<bool> resized{};  // by tensor of the source: has other rows in the result; empty: none has
 };
 // From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a
 // tensor of the source.

@@ -59,7 +59,8 @@ class Partner {
 
 struct SourceState {
   Shared<i64> read = 0;  // items of regions that are read whole
-  Partner target;        // tensors of the result that are repeats do not count
+  Shared<bool> unpadded = false;
+  Partner target;  // tensors of the result that are repeats do not count
 };
 
 struct TargetState {
@@ -147,6 +148,9 @@ class Proof {
     }
     worker.runs.insert(worker.runs.end(), task.unwanted.begin(), task.unwanted.end());
     if (tensors_) list_uses(task, worker);
+    for (const ItemRun& run : task.unwanted)
+      if (i32 tensor = job_.source_tensor(plan.source(run.slot)); tensor >= 0)
+        sources_[tensor].unpadded = true;
     look_at_reads(plan, worker);
   }
 
@@ -272,7 +276,7 @@ class Proof {
       if (items < 0) continue;
       u8 out = left[t];
       a.tensors_in++;
-      a.dropped += out == 1, a.copies += out == 2;
+      a.dropped += out == 1, a.copies += out == 2, a.unpadded += sources_[t].unpadded;
       if (read != (out ? 0 : items))
         wrong.push_back(cat(escaped(in_.source.name(t)), ", of the source: expected ",
                             out ? "0 items read, as it is left out" : cat(items, " items read"), ", found ",

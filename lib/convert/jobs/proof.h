@@ -60,7 +60,7 @@ struct ProofInput {
 };
 
 // Numbers of tensors. tensors_out = copied + fused + split + repeated + invented; the tensors of the result
-// among `padded` and `changed` are counted there a second time.
+// among `padded` and `changed`, and those of the source among `unpadded`, are counted there a second time.
 struct Account {
   i64 tensors_in = 0, tensors_out = 0;
   i64 copied = 0;               // made of one tensor of the source, which is used for no other
@@ -69,6 +69,7 @@ struct Account {
   i64 repeated = 0;             // ProofInput::repeats
   i64 invented = 0;             // made of none, though the tensor has items
   i64 padded = 0;               // has zeros that no tensor of the source has
+  i64 unpadded = 0;             // tensors of the source with padding that is not in the result
   i64 changed = 0;              // has other values or another type than its source
   i64 dropped = 0, copies = 0;  // tensors of the source, as ProofInput names them
 };

@@ -31,12 +31,13 @@ struct ParamsDtype {
   }
 };
 
-// The options of one conversion. A default object keeps all values, types and rows.
+// The options of one conversion. A default object keeps all values and types, and pads the vocabulary only where
+// its rows do not divide.
 struct ValueOptions {
-  VocabChoice vocab{};           // rows of the vocabulary
-  ParamsDtype params_dtype{};    // the type at run time
-  std::optional<DType> dtype{};  // the type of what is listed or written; none: as it is
-  DtypeRules rules{};            // the types of single tensors
+  VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary
+  ParamsDtype params_dtype{};                // the type at run time
+  std::optional<DType> dtype{};              // the type of what is listed or written; none: as it is
+  DtypeRules rules{};                        // the types of single tensors
 };
 
 }  // namespace mckpt::impl

@@ -4,8 +4,10 @@
 //   checkpoint_version   3.0
 //   iteration            10
 //
-// The args contain what Megatron reads back of a model and its run, and no more: every other argument keeps
-// the value that the new run gives it.
+// The args contain what describes the model and the run that wrote it: what a run that takes its arguments
+// from the checkpoint reads back, and the sizes of the blocks that its command line would otherwise repeat. Every
+// other argument keeps the value that the new run gives it. docs/formats/megatron_args.md lists the fields, and
+// those that are left out.
 #pragma once
 
 #include <array>
@@ -20,18 +22,21 @@ namespace mckpt::impl {
 class DcpLayout;
 struct FsdpRun;
 struct Grid;
-struct ModelConfig;
+class ModelMap;
+struct RunEntries;
 
-// What the args are made of. Model and run outlive the struct.
+// What the args are made of. All three outlive the struct.
 struct MegatronArgs {
-  const ModelConfig& model;
+  const ModelMap& map;
+  const RunEntries& entries;  // of config.json
   const FsdpRun& run;
   i64 iteration = 0;
-  i64 max_positions = 0;  // 0: config.json does not give it
 };
 
 // The integer fields of the args that describe a grid, with their values.
 std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
+// The field of the args with the rows of the vocabulary, padding included.
+inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
 // Whether a field of the args describes a grid, or follows from a grid and its sharding strategy.
 bool is_grid_arg(std::string_view name);
 

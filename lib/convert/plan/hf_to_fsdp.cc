@@ -86,6 +86,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   if (!options.hybrid_pattern.empty())
     groups = &c.parts.make<LayerPattern>(parse_pattern(options.hybrid_pattern, Dialect::kGrouped));
   auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map, groups));
+  if (std::string text = padding_note(model.map->model(), run.run, run.grid.tp); !text.empty())
+    c.notes.note(text);
   auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   auto& plan =
       c.parts.make<FsdpPlan>(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });
@@ -94,8 +96,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
   });
-  add_run_objects(layout,
-                  {model.map->model(), run, options.iteration.value_or(0), model.config.max_positions});
+  add_run_objects(layout, {*model.map, model.config.run, run, options.iteration.value_or(0)});
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
   if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
   c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));

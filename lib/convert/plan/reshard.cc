@@ -7,7 +7,8 @@
 //   objects                        reshard_objects.h
 //
 // Where fused tensors are stored cell by cell and the number of cells changes, the job takes the way over the
-// model's own items (FusedTables); all other tensors are box to box.
+// model's own items (FusedTables); all other tensors are box to box. Rows of the vocabulary beyond those of the
+// source are zeros (vocab_change.h).
 #include "convert/plan/reshard.h"
 
 #include <algorithm>
@@ -22,9 +23,11 @@
 #include "convert/plan/plain_reshard.h"
 #include "convert/plan/reshard_objects.h"
 #include "convert/plan/setting_identity.h"
+#include "convert/plan/vocab_change.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
+#include "convert/views/numbered_states.h"
 #include "convert/views/rank_states.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -54,6 +57,7 @@ class Resharding {
   std::vector<i32> source_of(const DcpLayout& layout) const;
   FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   std::string_view rule_of(const FusedTables& fused, i64 tensor) const;
+  std::vector<bool> resized_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
   SideFiles assets() const;
 
@@ -61,6 +65,12 @@ class Resharding {
   const Store& source() const { return source_.store(); }
   const CheckpointModel& model() const { return source_.model(); }
   const KeyTable& target_keys() const { return *target_keys_; }
+  // The shape that the source has for a key of the target: other rows, if those of the vocabulary change.
+  const Shape& stored_shape(i32 key) const {
+    const CheckpointKey& target = target_keys()[key];
+    i32 own = model().keys().find(target.name);
+    return own < 0 ? target.shape : model().keys()[own].shape;
+  }
   const FsdpRun& run() const { return run_; }
   const Companions& states() const { return states_; }
 
@@ -105,12 +115,12 @@ void Resharding::match_states() {
       whole_.push_back(t);
     } else if (key < 0) {
       faults.push_back(cat(escaped(name), ": there is no such parameter"));
-    } else if (std::ranges::equal(store.dims(t), target_keys()[key].shape.dims())) {
+    } else if (std::ranges::equal(store.dims(t), stored_shape(key).dims())) {
       states_[key].push_back({{name, state->dots}, store.dtype(t)});
     } else if (store.dims(t).empty()) {
       whole_.push_back(t);
     } else {
-      faults.push_back(cat(escaped(name), ": the parameter has ", to_string(target_keys()[key].shape),
+      faults.push_back(cat(escaped(name), ": the parameter has ", to_string(stored_shape(key)),
                            ", the state ", dims_to_string(store.dims(t))));
     }
   }
@@ -170,7 +180,7 @@ ProofInput Resharding::proof(const DcpLayout& layout) const {
   return input;
 }
 
-// The tensors that are stored cell after cell on either side.
+// The tensors that are stored cell after cell on either side, and those that have other rows in the result.
 FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
   FusedTables fused{model().keys(), target_keys(), {}};
   fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
@@ -179,6 +189,7 @@ FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32>
     i32 from = model().keys().find(to.name);
     if (to.by_cell || model().keys()[from].by_cell) fused.key_of[source[k]] = from;
   }
+  fused.resized = resized_tensors(plan, source);
   return fused;
 }
 
@@ -188,22 +199,32 @@ std::string_view Resharding::rule_of(const FusedTables& fused, i64 tensor) const
   return key < 0 ? "" : model().keys().parameter(model().keys()[key]).row->rule;
 }
 
+// The tensors of the source of which the result has more or fewer rows: the vocabulary and its states.
+std::vector<bool> Resharding::resized_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
+  std::vector<bool> resized(static_cast<std::size_t>(this->source().tensor_count()));
+  for (std::size_t k = 0; k < plan.table_key.size(); k++) {
+    const CheckpointKey& to = target_keys()[plan.table_key[k]];
+    bool vocabulary = target_keys().parameter(to).row->rule == "vocab";
+    if (vocabulary && stored_shape(plan.table_key[k]) != to.shape) resized[source[k]] = true;
+  }
+  return resized;
+}
+
 void Resharding::set_up_run() {
   run_.grid = options_.grid;
   run_.run = model().setup();
-  i64 rows = run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model().map().model().vocab;
-  if (rows % run_.grid.tp != 0)
-    throw Error(Code::kVocabulary,
-                "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
-        .expected(cat("a multiple of ", run_.grid.tp, " rows"))
-        .found(rows)
-        .help("resharding keeps every row; export the model and convert it with `vocab_size` auto");
+  run_.run.vocab_rows = resharded_vocab(model(), run_.grid.tp, options_.vocab, notes);
   run_.fsdp = options_.fsdp;
   run_.threads = options_.threads;
   run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
     i32 t = model().tensor_of_key(*model_key(key));
     return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
   };
+  if (model().translated() && !source_.weights_only() && has_numbered_states(model().on_disk()))
+    notes.note(
+        "states  have numbers: each group's numbers are given to its parameters in the order of the model, "
+        "and "
+        "every shape fits");
   if (!source_.any_model()) return;
   source_.refuse_ranks_of_unknown_model();
   if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
@@ -248,6 +269,7 @@ std::string identity_of(const ReshardOptions& options, const ReshardSource& from
                         const FsdpFolder::Beside& beside) {
   PlanIdentity text("reshard", MCKPT_VERSION);
   set_run(text, options.grid, options.fsdp, options.frozen);
+  set_vocab(text, options.vocab);
   text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.from.weights_only);
   text.set("source_ep", options.from.source_ep.value_or(0));
   text.set("source_hsdp", options.from.source_hsdp.value_or(0));
@@ -296,7 +318,9 @@ Conversion plan_known(const ReshardOptions& options) {
 Conversion plan_reshard(const ReshardOptions& options) {
   refuse_contradictions(options.from);
   PlainSource plain = open_plain_source(options.source, options.from);
-  return plain.store ? plan_plain_reshard(std::move(plain), options) : plan_known(options);
+  if (!plain.store) return plan_known(options);
+  refuse_unknown_vocab(*plain.store, options.vocab);
+  return plan_plain_reshard(std::move(plain), options);
 }
 
 }  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 //   ckpt/iter_0000010/__0_0.distcp ... of 4 ranks   -->   DST/iter_0000010/__0_0.distcp ... of 8 ranks
 //
 // Values and types never change. Fused parameters stay in the form, whole or in parts, in which the source
-// has them.
+// has them. Padding of the vocabulary, and that of its states, changes where the new grid needs other rows.
 #pragma once
 
 #include "convert/keys/name_rules.h"
@@ -12,6 +12,7 @@
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"
 #include "mappings/fsdp/setup.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 
@@ -24,7 +25,8 @@ struct ReshardOptions {
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
-  std::optional<i64> iteration{};  // none: that of the source's folder
+  VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary; auto keeps those that divide
+  std::optional<i64> iteration{};            // none: that of the source's folder
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };

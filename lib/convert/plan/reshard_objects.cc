@@ -75,6 +75,10 @@ std::string ReshardObjects::with_grid(std::string args) {
     if (!done && (other_format || args.find(name) != args.npos))
       out_.notes.warn(cat("args: ", name, " keeps its old value"));
   }
+  const i64 rows = run_.run.vocab_rows;
+  if (rows != source_.model().setup().vocab_rows && !replace_integer(args, kPaddedVocab, rows) &&
+      !put_value(args, kPaddedVocab, rows, kAlwaysThere))
+    out_.notes.warn(cat("args: ", kPaddedVocab, " keeps its old value"));
   return args;
 }
 
@@ -124,9 +128,8 @@ void ReshardObjects::add_missing() {
   if (!source_.model().translated()) return;
   const HfModel& model = source_.model().model();
   if (!source_.any_model() && !names_.contains(kArgs))
-    layout_.add_object(
-        {kArgs, {}}, 0,
-        pickle_args({model.map->model(), run_, iteration_.value_or(0), model.config.max_positions}));
+    layout_.add_object({kArgs, {}}, 0,
+                       pickle_args({*model.map, model.config.run, run_, iteration_.value_or(0)}));
   if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
   if (!names_.contains(kIteration))
     layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));

@@ -7,6 +7,7 @@
 #include "core/fsdp/grid.h"
 #include "io/output/plan_identity.h"
 #include "mappings/fsdp/setup.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 namespace {
@@ -38,8 +39,13 @@ void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, co
   identity.set("bucket_size", fsdp.bucket_items).set("freeze", frozen.text());
 }
 
+void set_vocab(PlanIdentity& identity, const VocabChoice& vocab) {
+  identity.set("vocab_size", vocab_text(vocab));
+}
+
 void set_values(PlanIdentity& identity, const ValueOptions& values) {
-  identity.set("vocab_size", vocab_text(values.vocab)).set("params_dtype", params_text(values.params_dtype));
+  set_vocab(identity, values.vocab);
+  identity.set("params_dtype", params_text(values.params_dtype));
   identity.set("dtype", values.dtype ? dtype_name(*values.dtype) : "keep");
   identity.set("dtype_rule", values.rules.text());
 }

@@ -11,6 +11,7 @@ class PlanIdentity;
 struct FsdpSetup;
 struct Grid;
 struct ValueOptions;
+struct VocabChoice;
 
 inline constexpr std::string_view kSourceFiles = "the files of the source";
 inline constexpr std::string_view kBesideFiles = "the files that are copied beside the tensors";
@@ -18,6 +19,7 @@ inline constexpr std::string_view kMapping = "the mapping of the model, with its
 inline constexpr std::string_view kResult = "the tensors and files of the result";
 
 void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, const FrozenNames& frozen);
+void set_vocab(PlanIdentity& identity, const VocabChoice& vocab);
 void set_values(PlanIdentity& identity, const ValueOptions& values);
 
 }  // namespace mckpt::impl

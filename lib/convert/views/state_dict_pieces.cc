@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "convert/objects/megatron_args.h"
+#include "convert/views/numbered_states.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
@@ -60,6 +61,11 @@ class Translation {
   }
 
   std::unique_ptr<PieceStore> run() {
+    if (dialect_ == DcpDialect::kMegatronFsdp && !weights_only_ && has_numbered_states(source_)) {
+      numbered_ = numbered_states(source_, parameters_);
+      group_of_ = numbered_.group_of;
+    }
+    by_parameter_ = dialect_ == DcpDialect::kStateDict || !group_of_.empty();
     for (i64 t = 0; t < source_.tensor_count(); t++) add_tensor(t);
     read_groups();
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) add_object(o);
@@ -83,6 +89,8 @@ class Translation {
   bool weights_only_;
   std::vector<ModelParameter> parameters_;
   NameMap<std::string_view, const ModelParameter*> by_name_;
+  NumberedStates numbered_;    // of the hooks of Megatron-FSDP
+  bool by_parameter_ = false;  // options of a group become options of its parameters
   std::vector<std::pair<std::string, std::string>>
       group_of_;                      // parameters, each with the number of its group
   NameMap<std::string, bool> names_;  // of parameters; whether each is a group of its own
@@ -95,17 +103,14 @@ void Translation::add_tensor(i64 t) {
   std::vector<i64> own(dims.begin(), dims.end());
   if (key.section != Section::kModel && key.section != Section::kState)
     return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
-  bool numbered_state = key.section == Section::kState && dialect_ == DcpDialect::kMegatronFsdp;
-  if (numbered_state && !weights_only_)
-    throw Error(Code::kNotHeld, "the states of the optimizer have numbers, not the names of their parameters")
-        .file(source_.root())
-        .tensor(source_.name(t))
-        .note("which parameter has which number is up to the program that made the optimizer")
-        .help("`weights_only` skips the states; or save with named states, as torch's get_state_dict does");
-  if (numbered_state) return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
-
   bool state = key.section == Section::kState;
   std::string name = key_of(key.parameter);
+  if (state && dialect_ == DcpDialect::kMegatronFsdp) {
+    auto numbered = numbered_.key_of.find(std::string(key.parameter));
+    if (numbered == numbered_.key_of.end())
+      return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+    name = numbered->second;
+  }
   if (key.section == Section::kModel) names_.emplace(name, false);
   std::string_view front = state ? kStateFront : kModelFront;
   std::string tail = state ? cat(".", key.field) : "";
@@ -166,7 +171,7 @@ void Translation::read_groups() {
 void Translation::add_object(i64 o) {
   const std::string& name = source_.objects()[o].name;
   std::optional<GroupField> field = group_field(name);
-  if (!field || dialect_ != DcpDialect::kStateDict) return out_->add_object(name, o);
+  if (!field || !by_parameter_) return out_->add_object(name, o);
   if (field->field == "params") return;  // the names of the new objects say it
   bool placed = false;
   for (const auto& [parameter, group] : group_of_) {

@@ -23,7 +23,7 @@ class PieceStore;
 class Store;
 
 // `map` null: the model is not known, and every tensor stays whole. `cells` is the number of ranks that wrote
-// fused tensors, as in KeyTable. Throws kNotHeld for states that are numbered instead of named, unless only
+// fused tensors, as in KeyTable. Throws what numbered_states() throws, unless only
 // the weights are wanted; kUnknownPartition if that number of ranks cannot have cut a parameter.
 std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
                                               const ModelMap* map, const RunSetup& setup,

@@ -39,24 +39,42 @@ DcpName name_of(std::string_view name, PickleValue path) {
   return out;
 }
 
-}  // namespace
-
-// Records are reduced to rows as they are read, only to save their memory: nothing but planner_data is
-// used.
-std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
+// Calls `take` with every name of planner_data and its path, in order; false if there is no planner_data.
+// Records are reduced to rows as they are read, only to save their memory: nothing but planner_data is used.
+template <typename Take>
+bool for_paths(std::span<const u8> metadata, Take take) {
   DcpRows rows(std::ssize(metadata));
   PickleRules rules;
   rules.visitor = &rows;
   Pickle pickle(metadata, rules);
   PickleValue root = pickle.root();
-  if (!root.is(PickleValue::Kind::kObject)) return std::nullopt;
+  if (!root.is(PickleValue::Kind::kObject)) return false;
   const PickleValue* planner = root.as_object().field("planner_data");
-  if (planner == nullptr || !planner->is(PickleValue::Kind::kDict)) return std::nullopt;
-  DcpPaths paths;
+  if (planner == nullptr || !planner->is(PickleValue::Kind::kDict)) return false;
   for (auto [key, path] : planner->entries())
-    if (key.is(PickleValue::Kind::kText) && path.is(PickleValue::Kind::kTuple))
-      paths.emplace(key.text(), name_of(key.text(), path));
-  return paths;
+    if (key.is(PickleValue::Kind::kText) && path.is(PickleValue::Kind::kTuple)) take(key.text(), path);
+  return true;
+}
+
+}  // namespace
+
+std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
+  DcpPaths paths;
+  bool any = for_paths(
+      metadata, [&](std::string_view name, PickleValue path) { paths.emplace(name, name_of(name, path)); });
+  return any ? std::optional(std::move(paths)) : std::nullopt;
+}
+
+std::vector<std::string> dcp_saved_order(const Store& store) {
+  Folder folder(store.root(), store.opening());
+  if (!folder.has_file(kMetadata)) return {};
+  InputFile file = folder.open_file(kMetadata);
+  std::vector<std::string> names;
+  with_file(cat(store.root(), "/", kMetadata), [&] {
+    for_paths(file.read(0, file.size()),
+              [&](std::string_view name, PickleValue) { names.emplace_back(name); });
+  });
+  return names;
 }
 
 std::optional<DcpPaths> dcp_paths(const Store& store) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
@@ -26,5 +27,10 @@ std::optional<DcpPaths> dcp_paths(const Store& store);
 
 // The paths in the bytes of a .metadata; throws the same.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
+
+// The names of all items in the order of planner_data: those of the last rank in the order in which it saved
+// them, then what the rank before it adds, and so on. Empty where the folder has no paths. Throws what reading
+// a pickle throws.
+std::vector<std::string> dcp_saved_order(const Store& store);
 
 }  // namespace mckpt::impl

@@ -128,7 +128,7 @@ def wrong_models(model):
     )
     refused(4, "MC2008", ["--expert-layout"], *convert(both, out))
     refused(2, "MC0203", ["layers are lost"], *convert(model, out, "--pp", "2"))
-    refused(4, "MC2006", ["--vocab-size auto", "64"], *convert(model, out, "--tp", "3"))
+    refused(4, "MC2006", ["--vocab-size auto", "64"], *convert(model, out, "--tp", "3", "--vocab-size", "keep"))
     refused(4, "MC2007", ["heads"], *convert(model, out, "--tp", "4"))
     refused(4, "MC2007", ["experts"], *convert(experts, out, "--ep", "4"))
     refused(2, "MC0001", ["iteration"], *convert(model, out, "--iteration", "0"))

@@ -276,6 +276,41 @@ std::vector<MadeChunks> broken(const MadeChunks& sound) {
   return out;
 }
 
+// A vocabulary of 7 rows and one of 9, each in three pieces, of which one is empty.
+TEST(ChunkJob, AddsAndLeavesRowsOfResizedTensorsAlone) {
+  const i64 dims[2][2] = {{7, 3}, {9, 3}};
+  MadeChunks seven, nine;
+  Model::add_cut(seven, 0, dims[0], DType::kF32, 1);
+  Model::add_cut(nine, 0, dims[1], DType::kF32, 1);
+  SideOnDisk from_seven(seven, nullptr), from_nine(nine, nullptr);
+  Model m(kModels[0], DType::kF32, DType::kF32);
+  FusedTables resized{m.whole, m.whole, {-1}, {true}}, alike{m.whole, m.whole, {-1}, {false}};
+  auto side = [](i64 rows) {
+    return ProofSide{1, [](i64) { return std::string("vocabulary"); }, [rows](i64) { return 3 * rows; }};
+  };
+  Account wider = prove(reshard_job(from_seven.store, nine, &resized), {side(7), side(9)});
+  EXPECT_EQ(std::tuple(wider.copied, wider.padded, wider.unpadded), std::tuple(1, 1, 0));
+  Account narrower = prove(reshard_job(from_nine.store, seven, &resized), {side(9), side(7)});
+  EXPECT_EQ(std::tuple(narrower.copied, narrower.padded, narrower.unpadded), std::tuple(1, 0, 1));
+  Account same = prove(reshard_job(from_nine.store, nine, &resized), {side(9), side(9)});
+  EXPECT_EQ(std::tuple(same.copied, same.padded, same.unpadded), std::tuple(1, 0, 0));
+  for (const FusedTables* tables : {&alike, static_cast<FusedTables*>(nullptr)}) {
+    EXPECT_NE(thrown_by([&] {
+                prove(reshard_job(from_seven.store, nine, tables), {side(7), side(9)});
+              }),
+              "nothing");
+    EXPECT_NE(thrown_by([&] {
+                prove(reshard_job(from_nine.store, seven, tables), {side(9), side(7)});
+              }),
+              "nothing");
+  }
+  for (const MadeChunks& cut : broken(nine))
+    EXPECT_NE(thrown_by([&] {
+                prove(reshard_job(from_seven.store, cut, &resized), {side(7), side(9)});
+              }),
+              "nothing");
+}
+
 TEST(ChunkJob, IsProvedUnlessASideIsBroken) {
   for (const char* name : kModels) {
     SCOPED_TRACE(name);

@@ -1,0 +1,55 @@
+// Chooses the rows. The rows of the source stay wherever they can: the run that goes on from the result may
+// have chosen them.
+#include "convert/plan/vocab_change.h"
+
+#include "convert/source/checkpoint.h"
+#include "core/base/error.h"
+#include "core/base/notes.h"
+#include "core/base/text.h"
+#include "hf/model.h"
+#include "io/store/store.h"
+#include "mappings/config.h"
+#include "mappings/model/expand.h"
+
+namespace mckpt::impl {
+namespace {
+
+i64 chosen_rows(const CheckpointModel& source, i64 stored, i64 cells, VocabChoice choice) {
+  const ModelMap& map = source.map();
+  if (choice.kind == VocabChoice::kRows) return vocab_rows(map.model(), map.family(), cells, choice);
+  if (stored % cells == 0) return stored;
+  if (choice.kind == VocabChoice::kAuto) return vocab_rows(map.model(), map.family(), cells, choice);
+  throw Error(Code::kVocabulary,
+              "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
+      .file(source.store().root())
+      .expected(cat("a multiple of ", cells, " rows"))
+      .found(stored)
+      .help("`vocab_size` auto changes the padding as Megatron-Bridge would pad, `vocab_size` N to N rows");
+}
+
+}  // namespace
+
+void refuse_unknown_vocab(const Store& source, VocabChoice choice) {
+  if (choice.kind != VocabChoice::kRows) return;
+  throw Error(Code::kUsage, "the vocabulary of this checkpoint is not known, so its rows cannot be changed")
+      .file(source.root())
+      .help("leave out `vocab_size`, or name the folder of the model with `assets`");
+}
+
+i64 resharded_vocab(const CheckpointModel& source, i64 cells, VocabChoice choice, Notes& notes) {
+  const i64 stored = source.setup().vocab_rows;
+  if (source.model().plain || stored == 0) {
+    refuse_unknown_vocab(source.store(), choice);
+    return stored;
+  }
+  const i64 rows = chosen_rows(source, stored, cells, choice), own = source.map().model().vocab;
+  if (rows > stored)
+    notes.note(cat("vocab   ", with_commas(stored), " rows become ", with_commas(rows), ": ", rows - stored,
+                   " rows of zeros are added, for tp ", cells));
+  if (rows < stored)
+    notes.note(cat("vocab   ", with_commas(stored), " rows become ", with_commas(rows), ": the last ",
+                   stored - rows, " are padding, by vocab_size ", own, " of config.json, and are dropped"));
+  return rows;
+}
+
+}  // namespace mckpt::impl

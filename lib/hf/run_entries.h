@@ -1,0 +1,52 @@
+// RunEntries: the entries of config.json on which no tensor's shape depends, but which a training run of the
+// model must have: the args of a checkpoint state them (convert/objects/megatron_args.h).
+//
+//   "rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", "factor": 8.0}   -->   rope_base 500000
+//   "num_experts_per_tok": 8                                                                 top_experts 8
+//
+// A number that the config does not give is 0, a text is "": the args then leave the field out, or contain
+// the constant that the family has.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class ConfigFields;
+
+// How positions enter the attention: rotary embeddings and the way in which they are stretched.
+struct RopeEntries {
+  double base = 0, percent = 0;  // percent: the share of a head that is rotated
+  std::string type;              // "default", "llama3", "yarn", ...
+  double factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
+  i64 original_positions = 0;
+  std::vector<i64> sections;  // of a head: time, height, width
+};
+
+// How the router chooses experts.
+struct RouterEntries {
+  i64 top_experts = 0, groups = 0, top_groups = 0;
+  double scale = 0;
+  std::optional<bool> renormalised;  // the weights of the chosen experts sum to one
+};
+
+// The entries of the language model.
+struct RunEntries {
+  i64 positions = 0;  // max_position_embeddings
+  i64 ffn = 0;        // intermediate_size, which models without dense layers state too
+  i64 head_dim = 0;   // head_dim, as the config gives it
+  double norm_epsilon = 0, attention_dropout = 0, hidden_dropout = 0;
+  double glu_limit = 0;  // activations of experts are clamped to it
+  RopeEntries rope;
+  RouterEntries router;
+};
+
+// `top`: the whole config; entries in "text_config" come first, if there is one. Throws kBadConfig for an
+// entry of the wrong type.
+RunEntries read_run_entries(const ConfigFields& top);
+
+}  // namespace mckpt::impl

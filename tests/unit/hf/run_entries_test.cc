@@ -1,0 +1,74 @@
+// The entries that only the args of a run state, in the spellings of transformers 4 and 5.
+#include "hf/run_entries.h"
+
+#include <gtest/gtest.h>
+
+#include "hf/config_fields.h"
+#include "io/json/json.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace run_entries_test {
+
+RunEntries entries_of(std::string_view text) {
+  JsonValue json = parse_json(text, JsonNumbers::kPython);
+  return read_run_entries(ConfigFields(json, ""));
+}
+
+TEST(RunEntries, AreThoseOfTransformers4) {
+  RunEntries run = entries_of(R"({"rope_theta": 500000, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-5,
+    "rope_scaling": {"type": "yarn", "factor": 40, "mscale": 1.0, "original_max_position_embeddings": 4096},
+    "max_position_embeddings": 163840, "num_experts_per_tok": 8, "n_group": 8, "topk_group": 4,
+    "routed_scaling_factor": 2.5, "norm_topk_prob": true, "head_dim": null})");
+  EXPECT_EQ(run.rope.base, 500000);
+  EXPECT_EQ(run.rope.percent, 0.5);
+  EXPECT_EQ(run.rope.type, "yarn");
+  EXPECT_EQ(run.rope.factor, 40);
+  EXPECT_EQ(run.rope.mscale, 1);
+  EXPECT_EQ(run.rope.original_positions, 4096);
+  EXPECT_EQ(run.norm_epsilon, 1e-5);
+  EXPECT_EQ(run.positions, 163840);
+  EXPECT_EQ(run.router.top_experts, 8);
+  EXPECT_EQ(run.router.groups, 8);
+  EXPECT_EQ(run.router.top_groups, 4);
+  EXPECT_EQ(run.router.scale, 2.5);
+  EXPECT_EQ(run.router.renormalised, true);
+  EXPECT_EQ(run.head_dim, 0);
+}
+
+TEST(RunEntries, AreThoseOfTheLanguageModel) {
+  RunEntries run = entries_of(R"({"text_config": {"rope_parameters": {"rope_theta": 10000000.0,
+    "rope_type": "default", "mrope_section": [11, 11, 10], "partial_rotary_factor": 0.25},
+    "intermediate_size": 176, "max_position_embeddings": 512}, "vision_config": {"intermediate_size": 7}})");
+  EXPECT_EQ(run.rope.base, 10'000'000);
+  EXPECT_EQ(run.rope.percent, 0.25);
+  EXPECT_EQ(run.rope.sections, (std::vector<i64>{11, 11, 10}));
+  EXPECT_EQ(run.ffn, 176);
+  EXPECT_EQ(run.positions, 512);
+  EXPECT_EQ(run.router.renormalised, std::nullopt);
+}
+
+// Rotary embeddings of each kind of layer are objects in an object.
+TEST(RunEntries, MayBeMissing) {
+  for (const char* text :
+       {"{}", R"({"rope_scaling": null})", R"({"rope_parameters": {"full_attention": {}}})"}) {
+    RunEntries run = entries_of(text);
+    EXPECT_EQ(run.rope.base, 0);
+    EXPECT_EQ(run.rope.type, "");
+    EXPECT_EQ(run.norm_epsilon, 0);
+    EXPECT_EQ(run.router.top_experts, 0);
+  }
+}
+
+TEST(RunEntries, OfAnotherTypeAreRefused) {
+  EXPECT_TRUE(
+      thrown_by([] { entries_of(R"({"rope_theta": "10000"})"); }).starts_with(code_name(Code::kBadConfig)));
+  EXPECT_TRUE(thrown_by([] {
+                entries_of(R"({"num_experts_per_tok": 2.5})");
+              }).starts_with(code_name(Code::kBadConfig)));
+  EXPECT_TRUE(
+      thrown_by([] { entries_of(R"({"norm_topk_prob": 1})"); }).starts_with(code_name(Code::kBadConfig)));
+}
+
+}  // namespace run_entries_test
+}  // namespace mckpt::impl
