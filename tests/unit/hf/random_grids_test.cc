@@ -8,9 +8,9 @@
 #include <set>
 
 #include "core/hybrid/cp_slice.h"
-#include "live/device/cp_rows.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
+#include "mappings/model/cp_rows.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/throws.h"
 
