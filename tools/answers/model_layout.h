@@ -20,14 +20,15 @@ struct ModelLayout {
   Grid grid;
   Cell cell;  // of the rank whose buffers are shown
   FsdpSetup fsdp;
-  std::optional<DType> main_dtype;  // of the weights that are stored, where parameters are trained
+  std::optional<DType> main_dtype;  // of the weights that are stored; under v1 of parameters that are trained
   std::vector<ModelParameter> parameters;
   ModelPacking packing;
   std::optional<i64> group;                  // show this one in detail
   std::optional<std::vector<i64>> chosen{};  // show these parameters in detail
 
   DType stored(const GroupFacts& facts) const {
-    return facts.trainable ? main_dtype.value_or(facts.dtype) : facts.dtype;
+    bool main = facts.trainable || fsdp.engine == Engine::kV2;
+    return main ? main_dtype.value_or(facts.dtype) : facts.dtype;
   }
   bool row_aligned() const;
 };

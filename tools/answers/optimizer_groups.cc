@@ -86,7 +86,7 @@ void write_optimizer_groups(Output& out, const Store& store) {
   for (i64 i = 0; i < std::min<i64>(kMostShown, std::ssize(g.unreadable)); i++)
     out.line(cat("note      ", escaped(g.unreadable[i], 4096)));
   if (i64 more = std::ssize(g.unreadable) - kMostShown; more > 0)
-    out.line(cat("note      ", more, " more objects that cannot be read"));
+    out.line(cat("note      ", counted(more, "more object"), " that cannot be read"));
 }
 
 void write_optimizer_groups(JsonWriter& json, const Store& store) {

@@ -110,12 +110,25 @@ void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunS
   if (!frozen.empty()) frozen.refuse_unmatched(map.parameters(Grid{}, Cell{}, setup));
 }
 
-void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
+// v2 shards over data-parallel ranks alone, and never cuts buckets by size.
+void check_v2(FsdpSetup& setup, const Grid& grid, bool bucket_given) {
+  auto refuse = [](const char* what, auto found) {
+    throw Error(Code::kBadLayout, cat("Megatron-FSDP v2 has no ", what)).found(found).help("--engine v1");
+  };
+  if (grid.tp * grid.cp * grid.etp > 1)
+    refuse("tensor, context or expert-tensor parallelism", to_string(grid));
+  if (setup.strategy != Strategy::kOptimGradsParams) refuse("other strategy", strategy_name(setup.strategy));
+  if (bucket_given && setup.bucket_items > 0) refuse("buckets that are cut by size", setup.bucket_items);
+  setup.bucket_items = 0;
+}
+
+void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags, bool bucket_given) {
   l.grid = flags.grid.grid();
   refuse_pipeline(l.grid);
   l.cell = cell_of(l.grid, flags.rank);
   l.fsdp = flags.fsdp.setup(l.grid);
   l.fsdp.engine = engine_from_name(flags.engine);
+  if (l.fsdp.engine == Engine::kV2) check_v2(l.fsdp, l.grid, bucket_given);
   if (flags.dtype) l.main_dtype = parse_dtype(*flags.dtype, "--dtype");
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
   l.parameters = opened.map().parameters(l.grid, l.cell, setup);
@@ -175,7 +188,7 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
   ModelLayout l;
   l.path = words[0];
-  lay_out(l, opened, flags);
+  lay_out(l, opened, flags, line.given("--bucket-size"));
   if (flags.group) choose_group(l, *flags.group);
   if (!globs.empty()) l.chosen = chosen_parameters(l.parameters, globs, flags.regex);
 

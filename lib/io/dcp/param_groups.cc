@@ -105,9 +105,10 @@ class Groups {
     }
     out_.parameters = std::ssize(fields_);
     out_.common = by_fields.begin()->first;
-    for (const auto& [fields, group] : by_fields)
-      std::erase_if(out_.common, [&](const auto& f) {
-        return !fields.contains(f.first) || fields.at(f.first) != f.second;
+    for (const auto& other : by_fields)
+      std::erase_if(out_.common, [&](const auto& field) {
+        auto same = other.first.find(field.first);
+        return same == other.first.end() || same->second != field.second;
       });
     for (auto& [fields, group] : by_fields) {
       for (const auto& f : fields)

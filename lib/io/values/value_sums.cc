@@ -65,6 +65,15 @@ ValueSums sum_one_by_one(const u8* bytes, i64 n) {
 // overflowed or lost its digits.
 bool fits_a_double(double squares) { return squares > 1e-280 && squares < 1e300; }
 
+// The sum of the squares of finite numbers, one by one.
+template <typename T>
+double power_of(const u8* bytes, i64 begin, i64 end) {
+  double power = 0;
+  for (i64 i = begin; i < end; i++)
+    if (const T v = load<T>(bytes, i); finite(v)) power += static_cast<double>(v) * static_cast<double>(v);
+  return power;
+}
+
 // Deviations are taken from a pivot, a number of the stretch, so that a large mean costs no digits. Numbers
 // that are not finite become the pivot, which adds nothing. Eight lanes are summed apart: that is what
 // vectors do, and it fixes the order of additions. Each loop does one thing, because that is what compilers
@@ -83,12 +92,6 @@ template <typename T>
   for (i64 at = 0; at < n; at += kBlock) {
     const i64 here = std::min<i64>(kBlock, n - at);
     std::memcpy(clean, bytes + at * static_cast<i64>(sizeof(T)), static_cast<std::size_t>(here) * sizeof(T));
-    for (i64 i = here; i < kBlock; i++) clean[i] = T{0};
-    for (int i = 0; i < kBlock; i += kLanes)
-      for (int l = 0; l < kLanes; l++) {
-        double v = finite(clean[i + l]) ? static_cast<double>(clean[i + l]) : 0;
-        power[l] += v * v;
-      }
     for (i64 i = here; i < kBlock; i++) clean[i] = pivot;
     int block_bad = 0, block_zeros = 0;
     for (int i = 0; i < kBlock; i++) block_bad += !finite(clean[i]);
@@ -99,12 +102,18 @@ template <typename T>
       for (int l = 0; l < kLanes; l++) low[l] = clean[i + l] < low[l] ? clean[i + l] : low[l];
     for (int i = 0; i < kBlock; i += kLanes)
       for (int l = 0; l < kLanes; l++) high[l] = high[l] < clean[i + l] ? clean[i + l] : high[l];
+    double block[kLanes] = {};
     for (int i = 0; i < kBlock; i += kLanes)
       for (int l = 0; l < kLanes; l++) {
-        double d = static_cast<double>(clean[i + l]) - origin;
+        double v = static_cast<double>(clean[i + l]), d = v - origin;
         sum[l] += d;
         squares[l] += d * d;
+        block[l] += v * v;
       }
+    // A pivot that fills a place adds no deviation, but its square.
+    const bool filled = block_bad > 0 || here < kBlock;
+    for (int l = 0; l < kLanes; l++) power[l] += filled ? 0 : block[l];
+    if (filled) power[0] += power_of<T>(bytes, at, at + here);
     bad += block_bad;
     zeros += block_zeros;
   }

@@ -121,6 +121,19 @@ class Facts(unittest.TestCase):
             if rank in (1, 3):  # another expert-parallel cell: experts of other numbers
                 self.assertNotEqual([p["name"] for p in first["parameters"]], [p["name"] for p in other["parameters"]])
 
+    def test_v2_packs_each_group_as_its_shapes(self):
+        """The packing of shapes is that of the original code (judges/layout_golden.py)."""
+        got = answer(model("deepseek_v3"), "--dp", 4, "--ep", 2, "--engine", "v2")
+        self.assertGreater(len(got["groups"]), 4)
+        for g in got["groups"]:
+            members = [p for p in got["parameters"] if p["group"] == g["group"]]
+            shapes = ["x".join(map(str, p["shape"])) for p in members]
+            alone = answer(*shapes, "--world", g["ranks"], "--engine", "v2")
+            self.assertEqual([p["offset"] for p in members], alone["offsets"])
+            self.assertEqual((g["bucket_items"], g["shard_items"], g["csf"], g["holes"], g["padding"]),
+                             (alone["size"], alone["shard"], alone["csf"], alone["holes"], alone["padding"]))
+        self.assertEqual(got["bucket_size"], 0)
+
     def test_main_weights_count_as_they_are_stored(self):
         plain, main = answer(TINY_MODEL, "--dp", 2), answer(TINY_MODEL, "--dp", 2, "--dtype", "fp32")
         self.assertEqual(main["totals"]["bytes"], 2 * plain["totals"]["bytes"])
@@ -222,6 +235,8 @@ class Text(unittest.TestCase):
                                     (2, "there is no such group", [TINY_MODEL, "--group", 9]),
                                     (2, "--assets has a meaning only for a checkpoint", [TINY_MODEL, "--assets", "x"]),
                                     (2, "Megatron-FSDP has no pipeline stages", [TINY_MODEL, "--pp", 2]),
+                                    (2, "Megatron-FSDP v2 has no tensor", [TINY_MODEL, "--engine", "v2", "--tp", 2]),
+                                    (2, "v2 has no other strategy", [TINY_MODEL, "--engine", "v2", "--strategy", "optim"]),
                                     (2, "the shape is not valid", ["no-such-model"])):
             done = run_mckpt("layout", *args)
             self.assertEqual(done.returncode, status, done)
