@@ -4,7 +4,8 @@
 //
 //   load      files into the stored weights of every rank
 //   unshard   every sharded module once, for its time alone
-//   check     stored weights and live values against the files, read along the rules and not along the plan
+//   check     stored weights and live values against the files, read along the rules and not along the plan;
+//             the values of each module while the next one is gathered, and slices of context-parallel ranks
 //   save      the sharded model as a checkpoint, and back: what is exported comes out of the checkpoint
 //   compare   the exported folder with the source, bit by bit
 //

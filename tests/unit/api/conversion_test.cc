@@ -134,6 +134,10 @@ TEST(ApiConversion, RefusesWhatNobodyCanMean) {
     EXPECT_EQ(error_of([&] { compare(kModel, kModel, {.threads = threads}); }).expected, "1 to 1024");
   }
   EXPECT_EQ(error_of([&] { plan(what).run({.max_memory = 0}); }).status, Status::kUsage);
+  what.fsdp.hybrid_stack_units = true;  // the model is no hybrid
+  EXPECT_EQ(error_of([&] { plan(what); }).code, "MC0203");
+  what.fsdp.hybrid_stack_units = false, what.hybrid_pattern = "[*-]";
+  EXPECT_EQ(error_of([&] { plan(what); }).code, "MC0205");
   EXPECT_EQ(error_of([] { plan(ToFsdp{.source = kModel}); }).status, Status::kUsage);
   EXPECT_EQ(error_of([&] { plan(ToFsdp{.target = what.target}); }).status, Status::kUsage);
   EXPECT_EQ(error_of([] { plan(ToPt{.source = kModel}).run(); }).status, Status::kUsage);
