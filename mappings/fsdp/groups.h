@@ -31,7 +31,7 @@ struct GroupMember {
   i64 unit = kNoUnit;
 };
 
-// All parameters except buffers, with their units if the setup has units of their class.
+// All parameters except buffers and second names, with their units if the setup has units of their class.
 std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup);
 
 // pre: the members are not buffers, and are in order of registration. Throws what buckets_of() and pack()

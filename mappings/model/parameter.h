@@ -42,10 +42,14 @@ struct ModelParameter {
   i64 unit = -1;               // FSDP unit, or -1
   UnitClass unit_class = UnitClass::kNone;
   bool trainable = true;
+  // Of a model without a table: the parameter whose memory this one has under a second name, or -1; and
+  // whether it is a buffer, which every rank has whole.
+  i32 tied_to = -1;
+  bool whole_buffer = false;
   KeySplit split = KeySplit::kNone;  // the row's, if the model's activation has it
 
   bool expert() const { return row->expert(); }
-  bool buffer() const { return row->buffer; }
+  bool buffer() const { return row->buffer || whole_buffer; }
   const Shape& shape() const { return holding->shape.shape; }
 };
 

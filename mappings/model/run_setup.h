@@ -23,6 +23,7 @@ struct RunSetup {
   std::optional<DType> params_dtype;
   // The pattern of a hybrid model with groups; it must outlive this struct. Null: no groups.
   const LayerPattern* groups = nullptr;
+  bool whole = false;  // fused parameters are stored whole, under one key
 };
 
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.

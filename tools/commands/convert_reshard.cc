@@ -27,6 +27,7 @@ struct ReshardModeFlags {
   ReshardFlags source;
   GridFlags grid;
   FsdpFlags fsdp;
+  std::vector<std::string> modules;
 
   void parse(CommandLine& line);
   ReshardOptions planning() const;
@@ -44,6 +45,8 @@ void ReshardModeFlags::parse(CommandLine& line) {
   source.declare(line);
   grid.declare(line);
   fsdp.declare(line);
+  line.option("--fsdp-module GLOB", modules,
+              "with --any-model and --engine v2: modules that are FSDP units, by their names, as in 'blocks.*'");
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "
@@ -71,6 +74,7 @@ ReshardOptions ReshardModeFlags::planning() const {
           .grid = sizes,
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
+          .modules = UnitModules(modules),
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

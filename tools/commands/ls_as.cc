@@ -104,14 +104,18 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   print_notes(flags, notes_of(model));
 
   const ValueOptions values = values_.options();
+  const FsdpSetup sharding = fsdp_.setup(grid);
+  bool fsdp = as_ == "fsdp", v2 = fsdp && sharding.keys == SavedKeys::kStateDict;
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
                  values.params_dtype.of(map.model())};
+  setup.whole = v2;
+  if (fsdp) refuse_other_types(sharding, values);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
-  StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
-  bool fsdp = as_ == "fsdp";
+  StoredTypes types{v2 ? DType::kF32 : values.dtype,
+                    [&](std::string_view name) { return values.rules.of(name); }, v2};
   std::vector<HeldTensor> held =
-      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell,
+      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), cell,
                            types)
            : held_at_run_time(parameters, types);
   refuse_unmatched(map, setup);

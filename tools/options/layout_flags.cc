@@ -85,6 +85,9 @@ std::string GridFlags::note() const {
 
 void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
+  line.option("--engine VERSION", engine_,
+              "v1 (default) or v2 of Megatron-FSDP; v2 saves whole parameters in fp32 under model.<param>")
+      .choices({"v1", "v2"});
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
               "what is sharded: no_shard, optim, optim_grads or optim_grads_params");
   line.option("--fsdp-unit CLASS", units_,
@@ -101,9 +104,18 @@ void FsdpFlags::declare(CommandLine& line) {
 // The default bucket size depends on the grid, as in Megatron.
 FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   FsdpSetup s;
+  s.engine = engine_from_name(engine_);
+  if (s.engine == Engine::kV2) s.keys = SavedKeys::kStateDict;
   s.strategy = strategy_from_name(strategy_);
   s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
   s.bucket_items = bucket_ ? *bucket_ : default_bucket_items(grid.dp * grid.cp);
+  if (s.engine == Engine::kV2) {
+    if (bucket_ && *bucket_ != 0)
+      throw Error(Code::kUsage, "Megatron-FSDP v2 never cuts a buffer by size")
+          .found(cat("--bucket-size ", *bucket_))
+          .help("leave out --bucket-size");
+    s.bucket_items = 0;
+  }
   if (units_.empty()) return s;
   s.transformer_units = s.mamba_units = false;
   for (const std::string& name : words(units_)) {

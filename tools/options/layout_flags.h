@@ -36,7 +36,7 @@ class GridFlags {
   std::string outer_ = "replicate";
 };
 
-// --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
+// --engine, --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
 class FsdpFlags {
  public:
   void declare(CommandLine& line);
@@ -45,7 +45,7 @@ class FsdpFlags {
   FrozenNames frozen() const;
 
  private:
-  std::string strategy_ = "optim_grads_params";
+  std::string engine_ = "v1", strategy_ = "optim_grads_params";
   std::vector<std::string> units_, frozen_;
   std::string units_for_ = "full";
   std::optional<i64> bucket_;

@@ -54,7 +54,6 @@ class ReshardObjects {
   void add_stored();
   void add_missing();
   std::string with_grid(std::string args);
-  void change_files();
   void note_left_out();
 
   const ReshardSource& source_;
@@ -113,7 +112,7 @@ ReshardedObjects ReshardObjects::take() {
     ranks->each_run_object(
         [&](const std::string& name, PickleValue value) { add_made(name, copy_pickle(value)); });
   add_missing();
-  change_files();
+  out_.changed_files = files_with_grid(source_.model().store(), run_.grid);
   note_left_out();
   return std::move(out_);
 }
@@ -130,17 +129,6 @@ void ReshardObjects::add_missing() {
   if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
   if (!names_.contains(kIteration))
     layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
-}
-
-void ReshardObjects::change_files() {
-  const Store& store = source_.model().store();
-  Folder folder(store.root(), store.opening());
-  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
-  if (!bytes || *bytes > kMostConfigBytes) return;
-  std::string text(static_cast<std::size_t>(*bytes), '\0');
-  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  for (auto [name, value] : grid_args(run_.grid)) set_yaml_number(text, name, value);
-  out_.changed_files.emplace(kRunConfig, std::move(text));
 }
 
 void ReshardObjects::note_left_out() {
@@ -168,6 +156,16 @@ void ReshardObjects::note_left_out() {
 }
 
 }  // namespace
+
+ChangedFiles files_with_grid(const Store& store, const Grid& grid) {
+  Folder folder(store.root(), store.opening());
+  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
+  if (!bytes || *bytes > kMostConfigBytes) return {};
+  std::string text(static_cast<std::size_t>(*bytes), '\0');
+  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  for (auto [name, value] : grid_args(grid)) set_yaml_number(text, name, value);
+  return {{kRunConfig, std::move(text)}};
+}
 
 ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
                                  std::optional<i64> iteration, DcpLayout& layout) {

@@ -11,6 +11,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +43,7 @@ struct DcpLayoutKey {
   DcpName name;
   DType dtype = DType::kBF16;
   Shape shape;
+  bool uneven = false;  // the boxes of its chunks are plain tuples, as Megatron-FSDP writes them
 };
 
 // "__3_0.distcp": each rank gets one file.
@@ -57,14 +60,19 @@ class DcpLayout {
 
   // Makes planner_data None, as torch_dist has it.
   void leave_out_paths() { has_paths_ = false; }
+  // In .metadata, the objects of a rank come after its tensors, and in planner_data after all tensors: the
+  // order of a state dict with the optimizer's groups at its end. Without it, all objects come first.
+  void put_objects_last() { objects_last_ = true; }
   // Returns the number of the key. planner_data has the keys in the order in which they are added. pre:
   // each gets a chunk.
   i32 add_key(DcpLayoutKey key);
   // Appends a chunk to the rank's file; returns its number. Keys appear in .metadata in the order of their
   // first chunks, and the chunks of a key in the order in which they are added. pre: ranks ascend.
   i64 add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes);
-  // Appends an object, pickled already. pre: the rank's chunks are all added.
+  // Appends an object, pickled already, to the rank's file.
   void add_object(DcpName name, i32 rank, std::string_view pickle);
+  // Appends a tensor without dimensions whose value is known: `bytes` are its one item.
+  void add_value(DcpName name, i32 rank, DType dtype, std::span<const u8> bytes);
   // Reserves a record whose bytes somebody else writes. Returns its offset in the rank's file.
   i64 add_object_record(DcpName name, i32 rank, i64 bytes);
 
@@ -101,10 +109,11 @@ class DcpLayout {
     i32 rank;
     i64 offset, bytes;
     std::string record;  // empty where the bytes are somebody else's
+    std::optional<DType> dtype{};  // of a tensor with a known value
   };
   class MetadataWriter;
 
-  bool has_paths_ = true;
+  bool has_paths_ = true, objects_last_ = false;
   std::vector<DcpLayoutKey> keys_;
   std::vector<Column> chunks_;
   std::vector<i64> boxes_;

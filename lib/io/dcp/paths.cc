@@ -39,11 +39,9 @@ DcpName name_of(std::string_view name, PickleValue path) {
   return out;
 }
 
-}  // namespace
-
 // Records are reduced to rows as they are read, only to save their memory: nothing but planner_data is
 // used.
-std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
+std::optional<std::vector<DcpName>> parse_names(std::span<const u8> metadata) {
   DcpRows rows(std::ssize(metadata));
   PickleRules rules;
   rules.visitor = &rows;
@@ -52,19 +50,37 @@ std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
   if (!root.is(PickleValue::Kind::kObject)) return std::nullopt;
   const PickleValue* planner = root.as_object().field("planner_data");
   if (planner == nullptr || !planner->is(PickleValue::Kind::kDict)) return std::nullopt;
-  DcpPaths paths;
+  std::vector<DcpName> names;
   for (auto [key, path] : planner->entries())
     if (key.is(PickleValue::Kind::kText) && path.is(PickleValue::Kind::kTuple))
-      paths.emplace(key.text(), name_of(key.text(), path));
+      names.push_back(name_of(key.text(), path));
+  return names;
+}
+
+std::optional<DcpPaths> by_name(std::optional<std::vector<DcpName>> names) {
+  if (!names) return std::nullopt;
+  DcpPaths paths;
+  for (DcpName& name : *names) {
+    std::string text = name.text;
+    paths.emplace(std::move(text), std::move(name));
+  }
   return paths;
 }
 
-std::optional<DcpPaths> dcp_paths(const Store& store) {
+}  // namespace
+
+std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
+  return by_name(parse_names(metadata));
+}
+
+std::optional<std::vector<DcpName>> dcp_names(const Store& store) {
   Folder folder(store.root(), store.opening());
   if (!folder.has_file(kMetadata)) return std::nullopt;
   InputFile file = folder.open_file(kMetadata);
   return with_file(cat(store.root(), "/", kMetadata),
-                   [&] { return parse_dcp_paths(file.read(0, file.size())); });
+                   [&] { return parse_names(file.read(0, file.size())); });
 }
+
+std::optional<DcpPaths> dcp_paths(const Store& store) { return by_name(dcp_names(store)); }
 
 }  // namespace mckpt::impl

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
@@ -23,6 +24,9 @@ using DcpPaths = NameMap<std::string, DcpName>;
 // kBadMetadata for a path that does not lead to its name, kNotHeld for one over keys that are neither texts
 // nor integers.
 std::optional<DcpPaths> dcp_paths(const Store& store);
+
+// The same in the order of planner_data, which is that of the dict that the last rank saved.
+std::optional<std::vector<DcpName>> dcp_names(const Store& store);
 
 // The paths in the bytes of a .metadata; throws the same.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
