@@ -335,10 +335,9 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
     mine = layout.add_key(layout_key_of(items[i], keys, run.fsdp.keys, b.dtype[i], b.sharded[i]));
     table_key.push_back(items[i].key);
   }
+  for (const Boxes::Box& box : b.boxes)
+    if (box.object) objects.put(box.item, box.writer, layout);
   for (i32 rank = 0; rank < static_cast<i32>(b.lists.size()); rank++) {
-    for (i32 index : b.lists[rank])
-      if (const Boxes::Box& box = b.boxes[index]; box.object && box.writer == rank)
-        objects.put(box.item, rank, layout);
     for (i32 index : b.lists[rank]) {
       const Boxes::Box& box = b.boxes[index];
       if (box.writer != rank || box.object) continue;

@@ -38,7 +38,8 @@ struct Companion {
 using Companions = std::vector<std::vector<Companion>>;  // by key of the table
 
 // Objects that every rank has, in the order in which a rank saves them, behind its tensors. put() gives an
-// object its record in a rank's file of the layout; it is called once for each, before the file has tensors.
+// object its record in a rank's file of the layout; it is called once for each, in order, before the files have
+// tensors.
 struct SharedObjects {
   i64 count = 0;
   std::function<void(i64 object, i32 rank, DcpLayout& layout)> put{};

@@ -122,13 +122,13 @@ ReshardedObjects ReshardObjects::take() {
 void ReshardObjects::add_missing() {
   if (!source_.model().translated()) return;
   const HfModel& model = source_.model().model();
+  i64 iteration = iteration_ ? *iteration_ : iteration_of(source_.model().store().root()).value_or(0);
   if (!source_.any_model() && !names_.contains(kArgs))
-    layout_.add_object(
-        {kArgs, {}}, 0,
-        pickle_args({model.map->model(), run_, iteration_.value_or(0), model.config.max_positions}));
+    layout_.add_object({kArgs, {}}, 0,
+                       pickle_args({model.map->model(), run_, iteration, model.config.max_positions}));
   if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
   if (!names_.contains(kIteration))
-    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
+    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration));
 }
 
 void ReshardObjects::note_left_out() {

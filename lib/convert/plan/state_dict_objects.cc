@@ -120,6 +120,10 @@ void StateDictObjects::make_list(const KeyTable& keys, const Companions& states)
     for (const Companion& c : states[k]) has_step |= c.value && c.name.text.ends_with(".step");
     if (!states[k].empty() && !has_step) add_step(keys[k].name, own->second);
   }
+  i64 known = 0;
+  for (const Group& group : groups) known += std::ssize(group.parameters);
+  if (i64 others = std::ssize(options) - known; others > 0)
+    notes_.warn(cat("the options of ", others, " names that are no parameters of the model are left out"));
   for (i64 g = 0; g < std::ssize(groups); g++) {
     for (const Options::Field& f : groups[g].options->fields)
       items_.push_back({group_name(g, f.name), f.stored, f.stored ? "" : f.pickle});
