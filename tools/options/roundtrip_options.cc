@@ -16,6 +16,7 @@
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "live/save/folders.h"
+#include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
@@ -104,7 +105,10 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr};
   s.fsdp = fsdp_flags.setup(s.grid);
-  if (main_dtype == "none") s.main_dtype.reset();
+  bool v2 = s.fsdp.keys == SavedKeys::kStateDict;
+  s.run.whole = v2;
+  // Main weights of v2 are fp32, also where none are asked for.
+  if (main_dtype == "none" && !v2) s.main_dtype.reset();
   s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
 }

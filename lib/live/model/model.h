@@ -45,7 +45,8 @@ struct LiveSetup {
   Grid grid;
   RunSetup run;
   FsdpSetup fsdp;
-  std::optional<DType> main_dtype = DType::kF32;  // of the main weights of trained parameters; empty: there are none
+  // Of the main weights of trained parameters, under v2 of frozen ones as well; empty: there are none.
+  std::optional<DType> main_dtype = DType::kF32;
   std::function<void(std::vector<ModelParameter>&)> adjust = [](auto&) {};  // marks the frozen parameters
 };
 
