@@ -199,6 +199,7 @@ Conversion plan(const Reshard& what, int threads) {
                                                       .grid = grid,
                                                       .fsdp = impl::setup_of(what.fsdp, grid),
                                                       .frozen = impl::FrozenNames(what.fsdp.freeze),
+                                                      .modules = impl::UnitModules(what.fsdp_module),
                                                       .iteration = what.iteration,
                                                       .threads = threads}));
   });

@@ -226,7 +226,8 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
   std::vector<std::pair<i64, std::string>> named;  // tensors with their names
   for (i64 i = 0; i < store.tensor_count(); i++) {
     i64 t = order.empty() ? i : order[i];
-    if (std::optional<std::string> own = name(t); own && !own->empty()) named.emplace_back(t, *std::move(own));
+    if (std::optional<std::string> own = name(t); own && !own->empty())
+      named.emplace_back(t, *std::move(own));
   }
   std::vector<PlainFamily::Parameter> parameters;
   for (const auto& [t, own] : named) parameters.push_back({own, store.dims(t)});

@@ -120,6 +120,8 @@ void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
   if (grid.hsdp > 1 && grid.outer == HsdpOuter::kShard)
     refuse("instances that share the states of the optimizer", "`hsdp_outer` replicate", "shard",
            "leave out `hsdp_outer`");
+  if (setup.bucket_items > 0)
+    refuse("buckets that are cut by size", "`bucket_size` 0", setup.bucket_items, "leave out `bucket_size`");
   if (setup.strategy != Strategy::kOptimGradsParams)
     refuse("other sharding strategy", "`strategy` optim_grads_params", strategy_name(setup.strategy),
            "leave out `strategy`");

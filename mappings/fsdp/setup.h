@@ -23,6 +23,12 @@ struct FsdpSetup {
   i64 bucket_items = 0;                               // size at which to cut outside units; 0: not at all
   SavedKeys keys = SavedKeys::kFsdpDtensor;
   bool saved = true;  // false: accept layouts that ranks can hold but not save
+
+  // The engine, and the keys under which a run of it saves.
+  void use(Engine which) {
+    engine = which;
+    keys = which == Engine::kV2 ? SavedKeys::kStateDict : SavedKeys::kFsdpDtensor;
+  }
 };
 
 }  // namespace mckpt::impl

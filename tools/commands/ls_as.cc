@@ -115,8 +115,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   StoredTypes types{v2 ? DType::kF32 : values.dtype,
                     [&](std::string_view name) { return values.rules.of(name); }, v2};
   std::vector<HeldTensor> held =
-      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), cell,
-                           types)
+      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), cell, types)
            : held_at_run_time(parameters, types);
   refuse_unmatched(map, setup);
   choose(choice, held);

@@ -104,18 +104,11 @@ void FsdpFlags::declare(CommandLine& line) {
 // The default bucket size depends on the grid, as in Megatron.
 FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   FsdpSetup s;
-  s.engine = engine_from_name(engine_);
-  if (s.engine == Engine::kV2) s.keys = SavedKeys::kStateDict;
+  s.use(engine_from_name(engine_));
   s.strategy = strategy_from_name(strategy_);
   s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
-  s.bucket_items = bucket_ ? *bucket_ : default_bucket_items(grid.dp * grid.cp);
-  if (s.engine == Engine::kV2) {
-    if (bucket_ && *bucket_ != 0)
-      throw Error(Code::kUsage, "Megatron-FSDP v2 never cuts a buffer by size")
-          .found(cat("--bucket-size ", *bucket_))
-          .help("leave out --bucket-size");
-    s.bucket_items = 0;
-  }
+  i64 default_size = s.engine == Engine::kV2 ? 0 : default_bucket_items(grid.dp * grid.cp);
+  s.bucket_items = bucket_.value_or(default_size);
   if (units_.empty()) return s;
   s.transformer_units = s.mamba_units = false;
   for (const std::string& name : words(units_)) {

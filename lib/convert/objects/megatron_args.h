@@ -27,7 +27,8 @@ struct MegatronArgs {
   const ModelConfig& model;
   const FsdpRun& run;
   i64 iteration = 0;
-  i64 max_positions = 0;  // 0: config.json does not give it
+  i64 max_positions = 0;    // 0: config.json does not give it
+  bool has_states = false;  // the checkpoint has the states of the optimizer as well
 };
 
 // The integer fields of the args that describe a grid, with their values.

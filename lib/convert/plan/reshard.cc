@@ -260,7 +260,8 @@ std::optional<DType> Resharding::type_of(std::string_view key) const {
   i32 t = model().tensor_of_key(name), k = model().keys().find(name);
   if (t < 0) return std::nullopt;
   DType type = model().store().dtype(t);
-  bool weight = v2() && !source_.any_model() && k >= 0 && !model().keys().parameter(model().keys()[k]).buffer();
+  bool weight =
+      v2() && !source_.any_model() && k >= 0 && !model().keys().parameter(model().keys()[k]).buffer();
   return weight && (type == DType::kBF16 || type == DType::kF16) ? DType::kF32 : type;
 }
 
@@ -310,7 +311,8 @@ SideFiles Resharding::assets() const {
         tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text),
         opening);
   std::string assets = own_assets(model().on_disk());
-  return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
+  return assets.empty() ? SideFiles{}
+                        : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
 }
 
 // The objects of a result of v2, which the plan gives their places.

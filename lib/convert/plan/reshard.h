@@ -25,7 +25,7 @@ struct ReshardOptions {
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
-  UnitModules modules{};  // of a model without a table
+  UnitModules modules{};           // of a model without a table
   std::optional<i64> iteration{};  // none: that of the source's folder
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files

@@ -53,6 +53,7 @@ class ReshardObjects {
   void add_made(const std::string& name, std::string pickle);
   void add_stored();
   void add_missing();
+  bool has_states() const;
   std::string with_grid(std::string args);
   void note_left_out();
 
@@ -117,6 +118,13 @@ ReshardedObjects ReshardObjects::take() {
   return std::move(out_);
 }
 
+bool ReshardObjects::has_states() const {
+  const Store& store = source_.store();
+  for (i32 t = 0; t < store.tensor_count(); t++)
+    if (state_name(store.name(t)) && !source_.drops_tensor(t)) return true;
+  return false;
+}
+
 // A checkpoint of another format that becomes fsdp_dtensor gets the objects without which Megatron does not
 // load it.
 void ReshardObjects::add_missing() {
@@ -124,11 +132,11 @@ void ReshardObjects::add_missing() {
   const HfModel& model = source_.model().model();
   i64 iteration = iteration_ ? *iteration_ : iteration_of(source_.model().store().root()).value_or(0);
   if (!source_.any_model() && !names_.contains(kArgs))
-    layout_.add_object({kArgs, {}}, 0,
-                       pickle_args({model.map->model(), run_, iteration, model.config.max_positions}));
+    layout_.add_object(
+        {kArgs, {}}, 0,
+        pickle_args({model.map->model(), run_, iteration, model.config.max_positions, has_states()}));
   if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
-  if (!names_.contains(kIteration))
-    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration));
+  if (!names_.contains(kIteration)) layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration));
 }
 
 void ReshardObjects::note_left_out() {

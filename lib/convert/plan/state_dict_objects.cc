@@ -70,7 +70,8 @@ bool is_listed(std::string_view object) { return object.starts_with(kGroupListSe
 
 }  // namespace
 
-StateDictObjects::StateDictObjects(const ReshardSource& source, const KeyTable& keys, const Companions& states)
+StateDictObjects::StateDictObjects(const ReshardSource& source, const KeyTable& keys,
+                                   const Companions& states)
     : source_(source) {
   note_left_out();
   if (source.weights_only()) return;

@@ -193,9 +193,9 @@ void CheckpointModel::lay_out(KeyTable::Cells cells) {
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
   setup_.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
-  keys_ = std::make_unique<KeyTable>(map(), setup_, cells,
-                                     [&](const std::string& name) { return tensors_.contains(name); },
-                                     [&](const std::string& name) { return joined_.contains(name); });
+  keys_ = std::make_unique<KeyTable>(
+      map(), setup_, cells, [&](const std::string& name) { return tensors_.contains(name); },
+      [&](const std::string& name) { return joined_.contains(name); });
 }
 
 CheckpointModel::CheckpointModel(CheckpointModel&&) noexcept = default;

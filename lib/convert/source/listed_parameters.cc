@@ -46,7 +46,8 @@ void refuse_parts(const Store& store) {
     char half = 0;
     if (key) unsplit(*key, half);
     if (half == 0) continue;
-    throw Error(Code::kUnknownAssets, "only the model's table says how the parts of fused parameters are joined")
+    throw Error(Code::kUnknownAssets,
+                "only the model's table says how the parts of fused parameters are joined")
         .file(store.root())
         .tensor(store.name(t))
         .expected("whole parameters, as Megatron-FSDP v2 stores them")

@@ -79,7 +79,7 @@ class ReshardSource {
  private:
   ReshardSourceOptions options_;
   CheckpointModel model_;
-  std::optional<DcpPaths> paths_;    // of a model without tables, or if its groups are kept
+  std::optional<DcpPaths> paths_;     // of a model without tables, or if its groups are kept
   NameMap<std::string, i64> places_;  // of these, in their order
   std::unique_ptr<RankStates> states_;
   std::unique_ptr<JoinedStore> joined_;

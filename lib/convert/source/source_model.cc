@@ -118,7 +118,8 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
           .help("`assets` HF_DIR   a folder with the config.json of its model");
     std::vector<i64> order;
     if (options.whole) order = as_registered(store);
-    return plain_model(store, [&](i64 t) { return plain_parameter(store, dialect, t); }, order);
+    return plain_model(
+        store, [&](i64 t) { return plain_parameter(store, dialect, t); }, order);
   }
   std::string assets = options.assets ? *options.assets : own_assets(store);
   if (assets.empty()) {

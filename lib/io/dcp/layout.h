@@ -34,8 +34,7 @@ struct OutputFile;
 struct DcpName {
   std::string text;
   std::vector<i32> dots;  // ascending
-  // Which of the keys between the dots, counted from 0, are numbers: the places of a list.
-  std::vector<i32> numbers = {};
+  std::vector<i32> numbers = {};  // keys between the dots, counted from 0, that are places in a list
 };
 
 // One tensor of the folder: `shape` is that of the whole.
@@ -53,15 +52,12 @@ inline std::string dcp_file_name(i64 rank) { return cat("__", rank, "_0.distcp")
 // files(), the writer write_objects() and write_metadata().
 class DcpLayout {
  public:
-  // Ranks that hold nothing get an empty file, as torch writes it.
-  explicit DcpLayout(i64 ranks);
+  explicit DcpLayout(i64 ranks);  // ranks that hold nothing get an empty file, as torch writes it
   DcpLayout(DcpLayout&&) noexcept;
   ~DcpLayout();
 
-  // Makes planner_data None, as torch_dist has it.
-  void leave_out_paths() { has_paths_ = false; }
-  // In .metadata, the objects of a rank come after its tensors, and in planner_data after all tensors: the
-  // order of a state dict with the optimizer's groups at its end. Without it, all objects come first.
+  void leave_out_paths() { has_paths_ = false; }  // planner_data is None, as in torch_dist
+  // .metadata has the objects of a rank after its tensors, planner_data all at its end, and not at the front.
   void put_objects_last() { objects_last_ = true; }
   // Returns the number of the key. planner_data has the keys in the order in which they are added. pre:
   // each gets a chunk.
@@ -69,9 +65,9 @@ class DcpLayout {
   // Appends a chunk to the rank's file; returns its number. Keys appear in .metadata in the order of their
   // first chunks, and the chunks of a key in the order in which they are added. pre: ranks ascend.
   i64 add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes);
-  // Appends an object, pickled already, to the rank's file.
+  // Appends an object, which is pickled already.
   void add_object(DcpName name, i32 rank, std::string_view pickle);
-  // Appends a tensor without dimensions whose value is known: `bytes` are its one item.
+  // Appends a tensor without dimensions; `bytes` are its one item.
   void add_value(DcpName name, i32 rank, DType dtype, std::span<const u8> bytes);
   // Reserves a record whose bytes somebody else writes. Returns its offset in the rank's file.
   i64 add_object_record(DcpName name, i32 rank, i64 bytes);
@@ -83,16 +79,14 @@ class DcpLayout {
     i64 record_offset = 0;  // in the rank's file
     const DcpTensorFrame* frame = nullptr;
 
-    // The offset of the first element, in the rank's file.
-    i64 data_offset() const;
+    i64 data_offset() const;  // of the first element, in the rank's file
   };
   i64 chunk_count() const { return std::ssize(chunks_); }
   Chunk chunk(i64 index) const;
   const DcpLayoutKey& key(i32 index) const { return keys_[index]; }
   i64 key_count() const { return std::ssize(keys_); }
 
-  // The data files with their final sizes, by rank.
-  std::vector<OutputFile> files() const;
+  std::vector<OutputFile> files() const;  // the data files with their final sizes, by rank
   // Writes what is there without any tensor's data: objects, and chunks of no items.
   void write_objects(OutputFiles& out) const;
   // Calls `take` with .metadata piece by piece. Equal layouts give equal bytes.
@@ -108,7 +102,7 @@ class DcpLayout {
     DcpName name;
     i32 rank;
     i64 offset, bytes;
-    std::string record;  // empty where the bytes are somebody else's
+    std::string record;            // empty where the bytes are somebody else's
     std::optional<DType> dtype{};  // of a tensor with a known value
   };
   class MetadataWriter;

@@ -77,8 +77,7 @@ std::optional<std::vector<DcpName>> dcp_names(const Store& store) {
   Folder folder(store.root(), store.opening());
   if (!folder.has_file(kMetadata)) return std::nullopt;
   InputFile file = folder.open_file(kMetadata);
-  return with_file(cat(store.root(), "/", kMetadata),
-                   [&] { return parse_names(file.read(0, file.size())); });
+  return with_file(cat(store.root(), "/", kMetadata), [&] { return parse_names(file.read(0, file.size())); });
 }
 
 std::optional<DcpPaths> dcp_paths(const Store& store) { return by_name(dcp_names(store)); }

@@ -155,8 +155,8 @@ class LiveModel {
   ModuleTree tree_;
   std::vector<i32> sharded_;
   std::vector<std::vector<std::unique_ptr<LiveGroup>>> groups_;  // by module
-  std::vector<std::vector<LiveGroup*>> held_;                    // by module: the groups that it keeps unsharded
-  std::unordered_map<LiveGroup*, int> users_;                    // the number of modules that keep a group unsharded
+  std::vector<std::vector<LiveGroup*>> held_;  // by module: the groups that it keeps unsharded
+  std::unordered_map<LiveGroup*, int> users_;  // the number of modules that keep a group unsharded
 };
 
 }  // namespace mckpt::impl
