@@ -47,12 +47,12 @@ def place(name):
 
 
 def mckpt(*args):
-    return run_mckpt(*args, "--no-sync", "-q")
+    return run_mckpt(*args, "-q", *(["--no-sync"] if args[0] == "convert" else []))
 
 
 def must(*args):
     run = mckpt(*args)
-    expect(run.returncode == 0, f"{' '.join(map(str, args))}: {run.stderr}")
+    expect(run.returncode == 0, f"{' '.join(map(str, args))}: {run.stdout}{run.stderr}")
     return run.stderr
 
 
