@@ -203,6 +203,7 @@ Conversion plan(const Reshard& what, int threads) {
                                                       .fsdp = impl::setup_of(what.fsdp, grid),
                                                       .frozen = impl::FrozenNames(what.fsdp.freeze),
                                                       .vocab = impl::vocab_choice(what.vocab_size),
+                                                      .modules = impl::UnitModules(what.fsdp_module),
                                                       .iteration = what.iteration,
                                                       .threads = threads}));
   });

@@ -34,6 +34,7 @@ void read(Settings& s, mckpt::Grid& to) {
 }
 
 void read(Settings& s, mckpt::Fsdp& to) {
+  s.take("engine", to.engine);
   s.take("strategy", to.strategy);
   s.take("transformer_units", to.transformer_units);
   s.take("mamba_units", to.mamba_units);
@@ -81,7 +82,7 @@ void read(Settings& s, Reshard& to) {
   read(s, to.grid), read(s, to.fsdp);
   s.take("vocab_size", to.vocab_size);
   s.take("weights_only", to.weights_only), s.take("any_model", to.any_model),
-      s.take("keep_names", to.keep_names);
+      s.take("keep_names", to.keep_names), s.take("fsdp_module", to.fsdp_module);
   s.take("rank_states", to.rank_states);
   s.take("source_ep", to.source_ep), s.take("source_hsdp", to.source_hsdp);
   s.take("iteration", to.iteration);

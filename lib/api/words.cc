@@ -101,13 +101,15 @@ Grid grid_of(const mckpt::Grid& g) {
 
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
   FsdpSetup s;
+  s.use(engine_from_name(fsdp.engine));
   s.strategy = strategy_from_name(fsdp.strategy);
   s.unit_scope =
       word_in<UnitScope>({{"full", UnitScope::kFullShardOnly}, {"sharded", UnitScope::kAllSharded}},
                          fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
   s.hybrid_stack_units = fsdp.hybrid_stack_units;
-  s.bucket_items = fsdp.bucket_size.value_or(default_bucket_items(grid.dp * grid.cp));
+  i64 default_size = s.engine == Engine::kV2 ? 0 : default_bucket_items(grid.dp * grid.cp);
+  s.bucket_items = fsdp.bucket_size.value_or(default_size);
   return s;
 }
 

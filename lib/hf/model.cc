@@ -227,24 +227,24 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   return m;
 }
 
-// Every named tensor becomes a row of a table of its own, in the order of the store; the map pairs each row
-// with itself.
-HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name) {
+// Every named tensor becomes a row of a table of its own; the map pairs each row with itself.
+HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name,
+                    std::span<const i64> order) {
   HfModel m;
-  std::vector<std::string> names;
-  std::vector<PlainFamily::Parameter> parameters;
-  for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(name(t).value_or(""));
-  SourceTable table;
-  for (i64 t = 0; t < store.tensor_count(); t++) {
-    const std::string& own = names[t];
-    if (!own.empty()) parameters.push_back({own, store.dims(t)});
+  std::vector<std::pair<i64, std::string>> named;  // tensors with their names
+  for (i64 i = 0; i < store.tensor_count(); i++) {
+    i64 t = order.empty() ? i : order[i];
+    if (std::optional<std::string> own = name(t); own && !own->empty())
+      named.emplace_back(t, *std::move(own));
   }
+  std::vector<PlainFamily::Parameter> parameters;
+  for (const auto& [t, own] : named) parameters.push_back({own, store.dims(t)});
+  SourceTable table;
   m.plain = std::make_unique<PlainFamily>(parameters);
   m.config.family = &m.plain->family();
   std::size_t row = 0;
-  for (i64 t = 0; t < store.tensor_count(); t++)
-    if (!names[t].empty())
-      table.add({m.plain->family().sections[0].rows[row++].megatron, store.dims(t), store.dtype(t), true});
+  for (const auto& [t, own] : named)
+    table.add({m.plain->family().sections[0].rows[row++].megatron, store.dims(t), store.dtype(t), true});
   m.map = std::make_unique<ModelMap>(ModelConfig{}, m.plain->family(), std::move(table));
   return m;
 }

@@ -62,9 +62,10 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {
 HfConfig hf_config_of(const std::string& path, const OpenOptions& opening);
 
 // A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor
-// without a name is not a parameter. The store outlives the model. Throws kNotHeld for a tensor that cannot
-// be sharded.
-HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name);
+// without a name is not a parameter. They are registered in the order of the store, or of `order`, which has
+// every tensor once. The store outlives the model. Throws kNotHeld for a tensor that cannot be sharded.
+HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name,
+                    std::span<const i64> order = {});
 
 // The facts beside the tensors that decide which item goes where, as a text that differs if config.json, the
 // map file or the layout of the experts differs. Part of the identity of a conversion.

@@ -56,7 +56,7 @@ std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameter
   std::vector<GroupMember> members;
   for (i64 i = 0; i < std::ssize(parameters); i++) {
     const ModelParameter& p = at(parameters, i);
-    if (!p.buffer()) members.push_back({i, unit_of(p, setup)});
+    if (!p.buffer() && p.tied_to < 0) members.push_back({i, unit_of(p, setup)});
   }
   return members;
 }

@@ -18,7 +18,9 @@
 namespace mckpt::impl {
 namespace {
 
-std::string disk_key(const ModelParameter& p) { return cat("model.module.", p.global_name); }
+std::string disk_key(const ModelParameter& p, SavedKeys keys) {
+  return cat(keys == SavedKeys::kStateDict ? "model." : "model.module.", p.global_name);
+}
 
 // In a real run each step of preparing the state removes keys from the dictionary and appends their
 // replacements: gated parameters first, gated delta nets next, and, if expert numbers change, experts last.
@@ -36,8 +38,22 @@ void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
   if (ep_rank > 0) put_last([](const ModelParameter& p) { return p.expert(); });
 }
 
-std::string key_of(const ModelParameter& p, const Piece& piece) {
-  return p.split == KeySplit::kNone ? disk_key(p) : piece_key(p.split, disk_key(p), piece);
+std::string key_of(const ModelParameter& p, const Piece& piece, SavedKeys keys) {
+  return p.split == KeySplit::kNone ? disk_key(p, keys) : piece_key(p.split, disk_key(p, keys), piece);
+}
+
+// v2 shards the experts of HSDP instances in one way or the other, depending on the version.
+void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
+                                 const FsdpSetup& setup) {
+  if (setup.keys != SavedKeys::kStateDict || grid.hsdp == 1) return;
+  for (const ModelParameter& p : parameters)
+    if (p.expert())
+      throw Error(Code::kBadLayout, "under Megatron-FSDP v2, models with experts have no HSDP instances here")
+          .tensor(p.global_name)
+          .expected("`hsdp` 1")
+          .found(grid.hsdp)
+          .note("versions of v2 differ in how experts are shared by the instances")
+          .help("leave out `hsdp`, or choose `engine` v1");
 }
 
 // The box of these rows of a piece in the global tensor of its key, and the items in the parameter's local
@@ -74,7 +90,7 @@ FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index,
                        Rows rows) {
   const ModelParameter& p = parameters[index];
   FsdpTensor t = box_of(p, index, piece, rows);
-  t.key = key_of(p, piece);
+  t.key = key_of(p, piece, SavedKeys::kFsdpDtensor);
   return t;
 }
 
@@ -88,22 +104,54 @@ void refuse_pipeline(const Grid& grid) {
             "layers are lost");
 }
 
+void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
+  if (setup.keys != SavedKeys::kStateDict) return;
+  auto refuse = [](const char* what, auto expected, auto found, const char* help) {
+    throw Error(Code::kBadLayout, cat("Megatron-FSDP v2 has no ", what))
+        .expected(expected)
+        .found(found)
+        .help(cat(help, "; or choose `engine` v1"));
+  };
+  constexpr const char* kData = "choose a grid of `dp`, `ep` and `hsdp`";
+  if (grid.tp > 1) refuse("tensor parallelism", "`tp` 1", grid.tp, kData);
+  if (grid.etp > 1) refuse("expert-tensor parallelism", "`etp` 1", grid.etp, kData);
+  if (grid.cp > 1) refuse("context parallelism", "`cp` 1", grid.cp, kData);
+  if (grid.pp > 1) refuse("pipeline stages", "`pp` 1", grid.pp, kData);
+  if (grid.hsdp > 1 && grid.outer == HsdpOuter::kShard)
+    refuse("instances that share the states of the optimizer", "`hsdp_outer` replicate", "shard",
+           "leave out `hsdp_outer`");
+  if (setup.bucket_items > 0)
+    refuse("buckets that are cut by size", "`bucket_size` 0", setup.bucket_items, "leave out `bucket_size`");
+  if (setup.strategy != Strategy::kOptimGradsParams)
+    refuse("other sharding strategy", "`strategy` optim_grads_params", strategy_name(setup.strategy),
+           "leave out `strategy`");
+}
+
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
                        const Grid& grid, const FsdpSetup& setup)
     : FsdpLayout(parameters, model, grid, pack_groups(parameters, members_of(parameters, setup), grid, setup),
-                 setup.strategy != Strategy::kNoShard) {
+                 setup.strategy != Strategy::kNoShard, setup.keys) {
+  refuse_unlike_v2(grid, setup);
+  refuse_instances_of_experts(parameters, grid, setup);
   if (setup.saved) refuse_unsavable();
 }
 
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
-                       const Grid& grid, std::vector<FsdpGroup> groups, bool sharded)
-    : parameters_(parameters), model_(model), grid_(grid), sharded_(sharded), groups_(std::move(groups)) {
+                       const Grid& grid, std::vector<FsdpGroup> groups, bool sharded, SavedKeys keys)
+    : parameters_(parameters),
+      model_(model),
+      grid_(grid),
+      sharded_(sharded),
+      saved_keys_(keys),
+      groups_(std::move(groups)) {
   refuse_pipeline(grid);
   seats_.resize(parameters_.size());
   for (i64 g = 0; g < std::ssize(groups_); g++) {
     const std::vector<i64>& members = groups_[g].bucket.members;
     for (i64 m = 0; m < std::ssize(members); m++) seats_[members[m]] = {g, m};
   }
+  for (std::size_t p = 0; p < parameters_.size(); p++)
+    if (i32 first = parameters_[p].tied_to; first >= 0) seats_[p] = seats_[first];
 }
 
 void FsdpLayout::refuse_unsavable() const {
@@ -128,12 +176,12 @@ std::vector<FsdpLayout::StoredKey> FsdpLayout::keys(i64 ep_rank) const {
   std::vector<StoredKey> out;
   for (i32 i = 0; i < static_cast<i32>(parameters_.size()); i++)
     for (Piece& piece : stored_pieces(parameters_[i], model_)) out.push_back({i, std::move(piece)});
-  order_as_saved(parameters_, ep_rank, out);
+  if (saved_keys_ == SavedKeys::kFsdpDtensor) order_as_saved(parameters_, ep_rank, out);
   return out;
 }
 
 std::string FsdpLayout::name(const StoredKey& key) const {
-  return key_of(parameters_[key.parameter], key.piece);
+  return key_of(parameters_[key.parameter], key.piece, saved_keys_);
 }
 
 std::optional<ItemRange> FsdpLayout::shards_of(const StoredKey& key) const {

@@ -13,6 +13,7 @@
 
 namespace mckpt::impl {
 
+enum class SavedKeys : u8;
 struct Cell;
 struct FsdpSetup;
 struct Grid;
@@ -40,6 +41,8 @@ FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index,
 
 // Throws kBadLayout for a grid with pipeline stages.
 void refuse_pipeline(const Grid& grid);
+// Throws kBadLayout if the setup saves as Megatron-FSDP v2 does and v2 has no such grid or strategy.
+void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup);
 
 // The keys and boxes of every rank that shares one cell. Costs: packing once for all ranks, then one step a
 // key and rank.
@@ -48,13 +51,13 @@ class FsdpLayout {
   using Group = FsdpGroup;
 
   // pre: the parameters are those of one cell of the grid, and outlive this object. Throws kBadLayout for a
-  // strategy that cannot save such a model or a grid with pipeline stages, kRowUnaligned if the range of any
-  // rank cuts a row.
+  // strategy that cannot save such a model, a grid with pipeline stages or one that v2 does not have;
+  // kRowUnaligned if the range of any rank cuts a row.
   FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
              const FsdpSetup& setup);
   // A layout of groups that were packed before.
   FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
-             std::vector<FsdpGroup> groups, bool sharded);
+             std::vector<FsdpGroup> groups, bool sharded, SavedKeys keys);
 
   // One key of the cell, with the ranks that hold a part of it.
   struct StoredKey {
@@ -87,8 +90,10 @@ class FsdpLayout {
   const ModelConfig& model_;
   const Grid& grid_;
   bool sharded_;
+  SavedKeys saved_keys_;
   std::vector<Group> groups_;
-  std::vector<Seat> seats_;  // group and member of every parameter; group -1 for buffers
+  // The group and member of every parameter; group -1 for buffers. A second name has the seat of the first.
+  std::vector<Seat> seats_;
 };
 
 }  // namespace mckpt::impl

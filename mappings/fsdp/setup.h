@@ -1,11 +1,17 @@
 // How a training run uses Megatron-FSDP: strategy and engine, which layers are units, where buffers are
-// cut. The words are explained in core/fsdp (strategy.h, param_groups.h).
+// cut, and the keys under which it saves. The words are explained in core/fsdp (strategy.h, param_groups.h).
 #pragma once
 
 #include "core/base/int.h"
 #include "core/fsdp/strategy.h"
 
 namespace mckpt::impl {
+
+// The keys of a checkpoint.
+enum class SavedKeys : u8 {
+  kFsdpDtensor,  // "model.module.<param>"; the parts of fused parameters have keys of their own
+  kStateDict,    // "model.<param>", every parameter whole: what Megatron-FSDP v2 saves
+};
 
 // From the options of a conversion, or from the checkpoint that is resharded. The default is
 // optim_grads_params of v1 with all layers as units, and no cut by size.
@@ -16,7 +22,14 @@ struct FsdpSetup {
   bool transformer_units = true, mamba_units = true;  // the classes of layers that are units
   bool hybrid_stack_units = false;  // stacks of a hybrid model are units, and own the layers inside them
   i64 bucket_items = 0;             // size at which to cut outside units; 0: not at all
-  bool saved = true;                // false: accept layouts that ranks can hold but not save
+  SavedKeys keys = SavedKeys::kFsdpDtensor;
+  bool saved = true;  // false: accept layouts that ranks can hold but not save
+
+  // The engine, and the keys under which a run of it saves.
+  void use(Engine which) {
+    engine = which;
+    keys = which == Engine::kV2 ? SavedKeys::kStateDict : SavedKeys::kFsdpDtensor;
+  }
 };
 
 }  // namespace mckpt::impl

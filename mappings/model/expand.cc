@@ -275,7 +275,8 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.unit_class = unit_class_of(site);
       p.gathered_with = gathered_with(local, row, model_);
       p.trainable = is_trained(*family_, *site.section);
-      if (row.split != KeySplit::kSwiglu || site.tower->swiglu) p.split = row.split;
+      bool split = row.split != KeySplit::kSwiglu || site.tower->swiglu;
+      if (split && !setup.whole) p.split = row.split;
       if (p.holding) out.push_back(std::move(p));
     };
     each_row(site, model_, form_of(*site.section), place.first_expert, place.end_expert, add);

@@ -45,10 +45,14 @@ struct ModelParameter {
   i64 stack = -1;  // the HybridStack around it that can be a unit (model/stacks.h), or -1
   bool trainable = true;
   std::vector<std::string> gathered_with;  // the modules that the row names, at run time; none for kOwnLayer
-  KeySplit split = KeySplit::kNone;        // the row's, if the model's activation has it
+  // Of a model without a table: the parameter whose memory this one has under a second name, or -1; and
+  // whether it is a buffer, which every rank has whole.
+  i32 tied_to = -1;
+  bool whole_buffer = false;
+  KeySplit split = KeySplit::kNone;  // the row's, if the model's activation has it
 
   bool expert() const { return row->expert(); }
-  bool buffer() const { return row->buffer; }
+  bool buffer() const { return row->buffer || whole_buffer; }
   const Shape& shape() const { return holding->shape.shape; }
 };
 

@@ -26,6 +26,7 @@ struct RunSetup {
   // The pattern of a hybrid model with groups; it must outlive this struct. Null: no groups.
   const LayerPattern* groups = nullptr;
   Spelling spelling{};  // the names of parameters that have more than one
+  bool whole = false;   // fused parameters are stored whole, under one key
 };
 
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.

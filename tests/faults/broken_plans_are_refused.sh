@@ -40,6 +40,17 @@ for way in "reshard ckpt made --dp 3" "group hybrid made --pattern [*E][*E]" "un
   set +f
 done
 
+# The same under the keys of v2, whose fused parameters are whole: here parts are joined, there divided.
+refused unnamed 'self_attn.o_proj.weight' convert hf-to-fsdp "$model" made --engine v2 --dp 2
+refused short 'linear_proj.weight' convert hf-to-fsdp "$model" made --engine v2 --dp 2
+refused doubled 'o_proj.weight' convert hf-to-fsdp "$model" made --engine v2 --dp 2
+expect 0 "$mckpt" convert hf-to-fsdp "$model" v2 --engine v2 --ep 2 --dp 2 --no-sync -q
+refused short model.module. convert reshard ckpt made --engine v2 --dp 3
+refused doubled model.module. convert reshard ckpt made --engine v2 --dp 3
+refused short model.module. convert reshard v2 made --dp 3
+refused doubled model.module. convert reshard v2 made --engine v2 --dp 3
+refused unnamed 'self_attn.o_proj.weight' export v2 made
+
 expect 0 "$mckpt" convert safetensors-to-pt "$model" model.pt -q
 refused lost 'model.norm.weight, of the source' convert safetensors-to-pt "$model" made
 refused lost 'model.norm.weight, of the source' convert pt-to-safetensors model.pt made

@@ -29,6 +29,7 @@ struct ReshardModeFlags {
   GridFlags grid;
   FsdpFlags fsdp;
   ValueFlags values{"none"};  // --vocab-size alone
+  std::vector<std::string> modules;
 
   void parse(CommandLine& line);
   ReshardOptions planning() const;
@@ -48,6 +49,9 @@ void ReshardModeFlags::parse(CommandLine& line) {
   fsdp.declare(line);
   line.heading("Values");
   values.declare_vocab(line);
+  line.option(
+      "--fsdp-module GLOB", modules,
+      "with --any-model and --engine v2: modules that are FSDP units, by their names, as in 'blocks.*'");
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "
@@ -80,6 +84,7 @@ ReshardOptions ReshardModeFlags::planning() const {
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
           .vocab = values.options().vocab,
+          .modules = UnitModules(modules),
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

@@ -108,20 +108,23 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   print_notes(flags, notes_of(model));
 
   const ValueOptions values = values_.options();
+  const FsdpSetup sharding = fsdp_.setup(grid);
+  bool fsdp = as_ == "fsdp", v2 = fsdp && sharding.keys == SavedKeys::kStateDict;
   std::optional<LayerPattern> pattern;
   if (pattern_) pattern = parse_pattern(*pattern_, Dialect::kGrouped);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling()};
+                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling(),
+                 v2};
+  if (fsdp) refuse_other_types(sharding, values);
   refuse_without_effect(setup.spelling, map, setup);
   if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
-  StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
-  bool fsdp = as_ == "fsdp";
+  StoredTypes types{v2 ? DType::kF32 : values.dtype,
+                    [&](std::string_view name) { return values.rules.of(name); }, v2};
   const HolderRank holder{map.model(), grid, cell};
   std::vector<HeldTensor> held =
-      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), holder,
-                           types)
+      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), holder, types)
            : held_at_run_time(parameters, holder, types);
   refuse_unmatched(map, setup);
   choose(choice, held);

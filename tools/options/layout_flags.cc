@@ -96,6 +96,9 @@ std::string GridFlags::note() const {
 
 void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
+  line.option("--engine VERSION", engine_,
+              "v1 (default) or v2 of Megatron-FSDP; v2 saves whole parameters in fp32 under model.<param>")
+      .choices({"v1", "v2"});
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
               "what is sharded: no_shard, optim, optim_grads or optim_grads_params");
   line.option(
@@ -114,9 +117,11 @@ void FsdpFlags::declare(CommandLine& line) {
 // The default bucket size depends on the grid, as in Megatron.
 FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   FsdpSetup s;
+  s.use(engine_from_name(engine_));
   s.strategy = strategy_from_name(strategy_);
   s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
-  s.bucket_items = bucket_ ? *bucket_ : default_bucket_items(grid.dp * grid.cp);
+  i64 default_size = s.engine == Engine::kV2 ? 0 : default_bucket_items(grid.dp * grid.cp);
+  s.bucket_items = bucket_.value_or(default_size);
   if (units_.empty()) return s;
   s.transformer_units = s.mamba_units = false;
   for (const std::string& name : words(units_)) {

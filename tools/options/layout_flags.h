@@ -52,7 +52,7 @@ inline constexpr const char* kPatternHelp =
     "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow "
     "it";
 
-// --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
+// --engine, --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
 class FsdpFlags {
  public:
   void declare(CommandLine& line);
@@ -61,7 +61,7 @@ class FsdpFlags {
   FrozenNames frozen() const;
 
  private:
-  std::string strategy_ = "optim_grads_params";
+  std::string engine_ = "v1", strategy_ = "optim_grads_params";
   std::vector<std::string> units_, frozen_;
   std::string units_for_ = "full";
   std::optional<i64> bucket_;

@@ -16,6 +16,7 @@
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "live/save/folders.h"
+#include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
@@ -112,7 +113,10 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
            pattern ? &*pattern : nullptr, spelling_flags.spelling()};
   refuse_without_effect(s.run.spelling, map, s.run);
   s.fsdp = fsdp_flags.setup(s.grid);
-  if (main_dtype == "none") s.main_dtype.reset();
+  bool v2 = s.fsdp.keys == SavedKeys::kStateDict;
+  s.run.whole = v2;
+  // Main weights of v2 are fp32, also where none are asked for.
+  if (main_dtype == "none" && !v2) s.main_dtype.reset();
   s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
 }

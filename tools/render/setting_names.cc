@@ -29,6 +29,7 @@ constexpr std::string_view kSettings[] = {
     "first_stage_layers",
     "follow_links",
     "freeze",
+    "fsdp_module",
     "fsdp_unit",
     "fsdp_units_for",
     "hsdp",

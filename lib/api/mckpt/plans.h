@@ -22,6 +22,7 @@ struct Grid {
 
 // How a run uses Megatron-FSDP.
 struct Fsdp {
+  std::string engine = "v1";                          // or v2: whole parameters, in fp32, under model.<param>
   std::string strategy = "optim_grads_params";        // or no_shard, optim, optim_grads
   bool transformer_units = true, mamba_units = true;  // the classes of layers that are FSDP units
   // Stacks of a hybrid model are units and own their layers: its groups, or without groups the whole stack.
@@ -70,6 +71,7 @@ struct Reshard {
   std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, or a number
   bool weights_only = false;                 // leave the states of the optimizer out
   bool any_model = false;                    // accept a model that no table knows
+  std::vector<std::string> fsdp_module{};    // with any_model and engine v2: globs of modules that are units
   bool keep_names = false;                   // with any_model: every tensor keeps its name
   std::optional<std::string> rank_states{};  // folder with the optimizer states of the ranks, a file each
   std::optional<std::int64_t> source_ep{}, source_hsdp{};  // of the run that wrote rank_states

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "convert/keys/fsdp_run.h"
@@ -123,15 +124,17 @@ std::vector<Item> items_of(const KeyTable& keys, const Companions& companions,
 // rank.
 struct Boxes {
   struct Box {
-    i32 item;
-    i64 at;  // in numbers: offsets, then sizes
+    i32 item;  // a shared object's number, if `object`
+    i64 at;    // in numbers: offsets, then sizes
     i64 tensor_bytes;
     i32 writer = -1;
+    bool object = false;
   };
   std::vector<Box> boxes;
   std::vector<i64> numbers;
   std::vector<std::vector<i32>> lists;  // by rank: its boxes in order
   std::vector<DType> dtype;             // by item
+  std::vector<bool> sharded;            // by item
   std::vector<i32> names;               // items in the order of planner_data
 };
 
@@ -142,10 +145,13 @@ class BoxCollector {
   BoxCollector(const KeyTable& keys, const Companions& companions)
       : companions_(companions), items_(items_of(keys, companions, first_companion_)) {
     out_.dtype.resize(items_.size());
+    out_.sharded.resize(items_.size());
   }
 
-  void add(i32 item, const FsdpTensor& t, DType dtype) {
+  // `sharded`: the tensor is one of a flat buffer.
+  void add(i32 item, const FsdpTensor& t, DType dtype, bool sharded) {
     out_.dtype[item] = dtype;
+    out_.sharded[item] = sharded;
     i64 first = t.offsets.empty() ? 0 : item_of(t);
     auto [at, fresh] = known_.try_emplace({item, first}, static_cast<i32>(out_.boxes.size()));
     if (fresh) {
@@ -155,8 +161,23 @@ class BoxCollector {
     }
     out_.lists.back().push_back(at->second);
   }
-  void add_companions(i32 key, const FsdpTensor& t) {
-    for_companions(key, [&](i32 item) { add(item, t, items_[item].companion->dtype); });
+  // A null tensor: the rank holds nothing of the key but its values.
+  void add_companions(i32 key, const FsdpTensor* t) {
+    for_companions(key, [&](i32 item) {
+      const Companion& c = *items_[item].companion;
+      if (c.value)
+        add(item, FsdpTensor{}, c.dtype, false);
+      else if (t)
+        add(item, *t, c.dtype, true);
+    });
+  }
+  // A shared object counts as one byte of the load.
+  void add_object(i32 object) {
+    if (object >= std::ssize(object_box_)) {
+      object_box_.push_back(static_cast<i32>(out_.boxes.size()));
+      out_.boxes.push_back({object, 0, 1, -1, true});
+    }
+    out_.lists.back().push_back(object_box_[object]);
   }
   void next_rank() { out_.lists.emplace_back(); }
   void add_name(i32 key) { out_.names.push_back(key); }
@@ -191,6 +212,7 @@ class BoxCollector {
   std::vector<Item> items_;
   Boxes out_;
   std::unordered_map<std::pair<i32, i64>, i32, Hash> known_;  // item and first number
+  std::vector<i32> object_box_;
 };
 
 // Chooses the writer of each box as the planner of torch.distributed.checkpoint does: box after box goes to
@@ -247,44 +269,62 @@ void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
 }
 
 // Lists the boxes that one rank holds: its parameters, then their companions in the order of the optimizer.
-void collect_rank(const CellKeys& held, const Cell& cell, BoxCollector& collector) {
+// `values`: the keys whose values the rank has are all of its cell.
+void collect_rank(const CellKeys& held, const Cell& cell, bool values, BoxCollector& collector) {
   collector.next_rank();
   std::vector<i32> keys;
+  std::vector<bool> holds(held.keys().size());
   for (i32 k : held.on_rank(cell)) {
     FsdpTensor t = held.share(k, cell);
     if (t.empty()) continue;
     const CellKeys::Key& key = held.keys()[k];
-    collector.add(key.key, t, key.dtype);
+    collector.add(key.key, t, key.dtype, !held.parameter(key).buffer());
     keys.push_back(k);
+    holds[k] = true;
   }
   if (!collector.has_companions()) return;
+  if (values) {
+    keys.resize(holds.size());
+    std::iota(keys.begin(), keys.end(), 0);
+  }
   order_for_optimizer(held, keys);
-  for (i32 k : keys) collector.add_companions(held.keys()[k].key, held.share(k, cell));
+  for (i32 k : keys) {
+    FsdpTensor t;
+    if (holds[k]) t = held.share(k, cell);
+    collector.add_companions(held.keys()[k].key, holds[k] ? &t : nullptr);
+  }
 }
 
-void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {
+void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, i64 objects,
+             BoxCollector& collector) {
   refuse_pipeline(run.grid);
   Cells cells(keys, run, adjust);
   for (i64 rank = 0; rank < run.grid.world(); rank++) {
     Cell cell = cell_of(run.grid, rank);
-    collect_rank(cells.of(cell), cell, collector);
+    collect_rank(cells.of(cell), cell, run.fsdp.keys == SavedKeys::kStateDict, collector);
+    for (i32 o = 0; o < static_cast<i32>(objects); o++) collector.add_object(o);
   }
   add_names(run.grid, cells, collector);
 }
 
-}  // namespace
-
-DType StoredTypes::of(const ModelParameter& p, std::string_view key) const {
-  if (dtype_rule)
-    if (std::optional<DType> type = dtype_rule(key)) return *type;
-  return main_dtype && p.trainable && !p.buffer() ? *main_dtype : p.dtype;
+// The key of an item in the layout.
+DcpLayoutKey layout_key_of(const Item& item, const KeyTable& keys, SavedKeys names, DType dtype,
+                           bool sharded) {
+  const CheckpointKey& key = keys[item.key];
+  bool state_dict = names == SavedKeys::kStateDict, value = item.companion && item.companion->value;
+  DcpName name = item.companion ? item.companion->name
+                                : DcpName{cat(state_dict ? "model." : kModelFront, key.name), {kModelDot}};
+  return {std::move(name), dtype, value ? Shape() : key.shape, state_dict && sharded};
 }
 
+}  // namespace
+
 FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust,
-                   const Companions& companions)
+                   const Companions& companions, const SharedObjects& objects)
     : layout(run.grid.world()) {
   BoxCollector collector(keys, companions);
-  collect(keys, run, adjust, collector);
+  collect(keys, run, adjust, objects.count, collector);
+  if (run.fsdp.keys == SavedKeys::kStateDict) layout.put_objects_last();
   const std::vector<Item>& items = collector.items();
   Boxes b = collector.take();
   choose_writers(b);
@@ -292,21 +332,21 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
   for (i32 i : b.names) {
     i32& mine = layout_key[i];
     if (mine >= 0) continue;
-    const Item& item = items[i];
-    const CheckpointKey& key = keys[item.key];
-    DcpName name = item.companion ? item.companion->name : DcpName{cat(kModelFront, key.name), {kModelDot}};
-    mine = layout.add_key({std::move(name), b.dtype[i], key.shape});
-    table_key.push_back(item.key);
+    mine = layout.add_key(layout_key_of(items[i], keys, run.fsdp.keys, b.dtype[i], b.sharded[i]));
+    table_key.push_back(items[i].key);
   }
-  for (std::size_t rank = 0; rank < b.lists.size(); rank++)
+  for (const Boxes::Box& box : b.boxes)
+    if (box.object) objects.put(box.item, box.writer, layout);
+  for (i32 rank = 0; rank < static_cast<i32>(b.lists.size()); rank++) {
     for (i32 index : b.lists[rank]) {
       const Boxes::Box& box = b.boxes[index];
-      if (box.writer != static_cast<i32>(rank)) continue;
+      if (box.writer != rank || box.object) continue;
       i32 key = layout_key[box.item];
       std::size_t dims = static_cast<std::size_t>(layout.key(key).shape.rank());
       std::span<const i64> numbers = std::span(b.numbers).subspan(static_cast<std::size_t>(box.at), 2 * dims);
       layout.add_chunk(key, box.writer, numbers.first(dims), numbers.subspan(dims));
     }
+  }
 }
 
 }  // namespace mckpt::impl

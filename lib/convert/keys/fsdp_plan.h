@@ -7,8 +7,13 @@
 //   tp 2, dp 2:   a weight cut by rows      4 boxes, each with one holder, which writes it
 //                 a norm, replicated in tp  2 boxes, each with 2 holders: the one with the smaller load writes it
 //
+// Under the keys of a state dict (Megatron-FSDP v2) the ranks also share what each of them has whole: a value of
+// the optimizer for each parameter (`step`), and the objects of its groups.
+//
 // The cost grows with (ranks x keys); cells are planned by several threads. No tensor data are read.
 #pragma once
+
+#include <functional>
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
@@ -28,16 +33,27 @@ inline constexpr i32 kModelDot = 5;
 struct Companion {
   DcpName name;
   DType dtype = DType::kF32;
+  bool value = false;  // without dimensions: one value, which every rank has
 };
 using Companions = std::vector<std::vector<Companion>>;  // by key of the table
+
+// Objects that every rank has, in the order in which a rank saves them, behind its tensors. put() gives an
+// object its record in a rank's file of the layout; it is called once for each, in order, before the files have
+// tensors.
+struct SharedObjects {
+  i64 count = 0;
+  std::function<void(i64 object, i32 rank, DcpLayout& layout)> put{};
+};
 
 // The plan, a value: the layout of the files, and the meaning of the layout's keys. It refers to no argument
 // after construction.
 struct FsdpPlan {
-  // pre: `companions` is empty or has an entry for each key of the table. Throws kBadLayout for a grid with
+  // pre: `companions` is empty or has an entry for each key of the table; values and shared objects are those
+  // of a run with the keys of a state dict. Throws kBadLayout for a grid with
   // pipeline stages or a strategy that cannot save the model, kRowUnaligned if a rank's range cuts a row,
   // kGridMisfit.
-  FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Companions& companions = {});
+  FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Companions& companions = {},
+           const SharedObjects& objects = {});
 
   DcpLayout layout;
   std::vector<i32>

@@ -13,16 +13,21 @@
 namespace mckpt::impl {
 
 struct ModelParameter;
+struct ValueOptions;
 
-// The type in which a run stores each of its parameters. Main weights may have a type of their own; only
-// trained parameters have main weights, so frozen parameters and buffers keep their type at run time.
+// The type in which a run stores each of its parameters. Main weights may have a type of their own; buffers
+// have none and keep their type at run time, under v1 frozen parameters as well.
 struct StoredTypes {
   std::optional<DType> main_dtype;  // none: there are no main weights
   // The type of single keys; it comes before all other rules. Thread-safe.
   std::function<std::optional<DType>(std::string_view key)> dtype_rule;
+  bool frozen_have_main = false;  // as under v2
 
   DType of(const ModelParameter& p, std::string_view key) const;
 };
+
+// Throws kUsage for types that the engine does not store: v2 stores every parameter as fp32.
+void refuse_other_types(const FsdpSetup& fsdp, const ValueOptions& values);
 
 // A training run: its grid, the set-up of model and FSDP, and its types. `threads` is the number of threads
 // that plan.

@@ -1,10 +1,11 @@
-// Both kinds of rules match names with glob_match(); the settings that an error names are `dtype_rule` and
-// `freeze`.
+// All kinds of rules match names with glob_match(); the settings that an error names are `dtype_rule`, `freeze`
+// and `fsdp_module`.
 #include "convert/keys/name_rules.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/name_hash.h"
 #include "core/base/names.h"
 #include "mappings/model/parameter.h"
 
@@ -19,6 +20,14 @@ void refuse_unmatched_glob(const char* setting, std::string_view glob, i64 names
   throw Error(Code::kNoSuchTensor, cat("`", setting, "`: no name matches"))
       .found(escaped(glob))
       .help("a glob must match the whole name, as in '*.input_layernorm.weight'");
+}
+
+// The names of the modules around a parameter, the outermost first.
+std::vector<std::string_view> modules_around(std::string_view parameter) {
+  std::vector<std::string_view> out;
+  for (std::size_t dot = parameter.find('.'); dot != parameter.npos; dot = parameter.find('.', dot + 1))
+    out.push_back(parameter.substr(0, dot));
+  return out;
 }
 
 }  // namespace
@@ -56,6 +65,26 @@ void FrozenNames::apply(std::vector<ModelParameter>& parameters) const {
     for (const std::string& glob : globs_)
       if (glob_match(glob, p.global_name)) p.trainable = false;
   }
+}
+
+void UnitModules::apply(std::vector<ModelParameter>& parameters) const {
+  NameMap<std::string, i64> number;  // of the units, in order of registration
+  for (ModelParameter& p : parameters)
+    for (std::string_view module : modules_around(p.global_name)) {
+      auto matches = [&](const std::string& glob) { return glob_match(glob, module); };
+      if (std::ranges::none_of(globs_, matches)) continue;
+      p.unit = number.try_emplace(std::string(module), std::ssize(number)).first->second;
+      p.unit_class = UnitClass::kTransformerLayer;
+      break;
+    }
+}
+
+void UnitModules::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {
+  std::vector<std::string_view> modules;
+  for (const ModelParameter& p : parameters)
+    for (std::string_view module : modules_around(p.global_name)) modules.push_back(module);
+  for (const std::string& glob : globs_)
+    refuse_unmatched_glob("fsdp_module", glob, std::ssize(modules), [&](i64 i) { return modules[i]; });
 }
 
 void FrozenNames::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {

@@ -2,6 +2,7 @@
 //
 //   a data type     *.router.weight -> fp32                       DtypeRules
 //   not trained     language_model.embedding.*, or "none"         FrozenNames
+//   FSDP units      blocks.*, of a model without a table          UnitModules
 //
 // A rule that matches no name is an error, not a rule without effect: it is usually a mistyped name.
 #pragma once
@@ -55,6 +56,22 @@ class FrozenNames {
  private:
   std::vector<std::string> globs_;
   bool none_ = false;
+};
+
+// The modules that are FSDP units of a model without a table: a parameter belongs to the outermost module
+// around it whose name a glob matches.
+class UnitModules {
+ public:
+  UnitModules() = default;
+  explicit UnitModules(std::vector<std::string> globs) : globs_(std::move(globs)) {}
+
+  bool empty() const { return globs_.empty(); }
+  void apply(std::vector<ModelParameter>& parameters) const;
+  // Throws kNoSuchTensor for a glob that matches no module around any of the parameters.
+  void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;
+
+ private:
+  std::vector<std::string> globs_;
 };
 
 }  // namespace mckpt::impl

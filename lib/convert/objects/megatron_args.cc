@@ -259,8 +259,9 @@ void add_training(Fields& f, const MegatronArgs& args) {
   f.add("iteration", args.iteration);
   for (const char* count : {"consumed_train_samples", "skipped_train_samples", "consumed_valid_samples"})
     f.add(count, i64{0});
-  // The checkpoint has weights only: a run that resumes from it must not look for optimizer and random states.
-  f.add("no_save_optim", true);
+  // A run that resumes from a checkpoint of weights must not look for states of the optimizer, and never for
+  // random states.
+  f.add("no_save_optim", !args.has_states);
   f.add("no_save_rng", true);
 }
 

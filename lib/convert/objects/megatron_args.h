@@ -31,6 +31,7 @@ struct MegatronArgs {
   const RunEntries& entries;  // of config.json
   const FsdpRun& run;
   i64 iteration = 0;
+  bool has_states = false;  // the checkpoint has the states of the optimizer as well
 };
 
 // The integer fields of the args that describe a grid, with their values.

@@ -29,6 +29,7 @@
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/output/plan_identity.h"
+#include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
@@ -59,6 +60,10 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerP
   run.fsdp = options.fsdp;
   run.main_dtype = options.values.dtype;
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
+  if (run.fsdp.keys == SavedKeys::kStateDict) {
+    run.run.whole = run.frozen_have_main = true;
+    run.main_dtype = DType::kF32;
+  }
   run.threads = options.threads;
   return run;
 }
@@ -78,6 +83,8 @@ std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, co
 }  // namespace
 
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
+  refuse_unlike_v2(options.grid, options.fsdp);
+  refuse_other_types(options.fsdp, options.values);
   Conversion c;
   auto& model = c.parts.make<HfModel>(open_with_weights(options));
   c.notes.append(notes_of(model));
@@ -96,7 +103,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
   });
-  add_run_objects(layout, {*model.map, model.config.run, run, options.iteration.value_or(0)});
+  if (run.fsdp.keys == SavedKeys::kFsdpDtensor)
+    add_run_objects(layout, {*model.map, model.config.run, run, options.iteration.value_or(0)});
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
   if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
   c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));

@@ -3,7 +3,8 @@
 //   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/__0_0.distcp, __1_0.distcp, .metadata
 //
 // The result is a function of the model, the grid and the options: names, boxes, files, and the order in the
-// files are those that the run would have written.
+// files are those that the run would have written. A run of Megatron-FSDP v2 saves a plain state dict
+// (FsdpSetup::keys): "model.<param>", every parameter whole and fp32, and no objects.
 #pragma once
 
 #include "convert/keys/name_rules.h"
@@ -36,7 +37,7 @@ struct HfToFsdpOptions {
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
 // kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
-// effect; kBadPattern for a pattern that is not valid, or not that of the model.
+// effect and for types that the engine does not store; kBadPattern for a pattern that is not valid, or not that of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 //   tensors of the model section   chunks of the new FsdpPlan, cut from the source's boxes
 //   states of the optimizer        companions of their keys: cut as the keys are
 //   all other tensors              copied whole, by the last rank
-//   objects                        reshard_objects.h
+//   objects                        reshard_objects.h, state_dict_objects.h
 //
 // Where fused tensors are stored cell by cell and the number of cells changes, the job takes the way over the
 // model's own items (FusedTables); all other tensors are box to box. Rows of the vocabulary beyond those of the
@@ -23,8 +23,10 @@
 #include "convert/plan/plain_reshard.h"
 #include "convert/plan/reshard_objects.h"
 #include "convert/plan/setting_identity.h"
+#include "convert/plan/state_dict_objects.h"
 #include "convert/plan/vocab_change.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/listed_parameters.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
 #include "convert/views/numbered_states.h"
@@ -38,6 +40,7 @@
 #include "io/file/folder.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/layout.h"
 #include "mappings/key_split.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
@@ -45,6 +48,21 @@
 
 namespace mckpt::impl {
 namespace {
+
+// Throws kUsage for options of v2 that exclude each other, or that only v2 has.
+void refuse_contradictions(const ReshardOptions& o) {
+  bool v2 = o.fsdp.keys == SavedKeys::kStateDict;
+  if (!o.modules.empty() && (!v2 || !o.from.checkpoint.any_model))
+    throw Error(Code::kUsage, "`fsdp_module` is for `engine` v2 and models without tables")
+        .help("give `any_model` and `engine` v2 too");
+  if (!v2) return;
+  if (o.from.keep_names)
+    throw Error(Code::kUsage, "`engine` v2 gives the tensors its own names, `keep_names` keeps theirs")
+        .help("leave one of them out");
+  if (o.from.rank_states)
+    throw Error(Code::kUsage, "states in files of the ranks are those of a run of `engine` v1")
+        .help("reshard with `rank_states` first, and the result to `engine` v2");
+}
 
 // The source, the target's key table and the lookups of the planning steps. A part of the conversion.
 class Resharding {
@@ -59,7 +77,6 @@ class Resharding {
   std::string_view rule_of(const FusedTables& fused, i64 tensor) const;
   std::vector<bool> resized_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
-  SideFiles assets() const;
 
   const ReshardSource& from() const { return source_; }
   const Store& source() const { return source_.store(); }
@@ -73,11 +90,17 @@ class Resharding {
   }
   const FsdpRun& run() const { return run_; }
   const Companions& states() const { return states_; }
+  bool v2() const { return options_.fsdp.keys == SavedKeys::kStateDict; }
 
   Notes notes;
 
  private:
   void set_up_run();
+  void set_up_unknown();
+  void note_names();
+  DcpName name_of_state(const StateName& state, std::string_view stored) const;
+  std::optional<DType> type_of(std::string_view key) const;
+  bool has_no_place(i32 tensor) const;
 
   const ReshardOptions options_;
   ReshardSource source_;
@@ -85,8 +108,18 @@ class Resharding {
   FsdpRun run_;
   Companions states_;
   std::vector<i32> whole_;               // tensors that are carried as they are
-  NameMap<std::string, i32> tensor_of_;  // by whole name
+  NameMap<std::string, i32> tensor_of_;  // by bare_name()
+  std::optional<ListedParameters> listed_;
 };
+
+// The name without wrappers, which is the same in all dialects: a tensor of the source and that of the result
+// are found by it.
+std::string bare_name(std::string_view name) {
+  if (std::optional<std::string> key = model_key(name)) return cat("model.", *key);
+  if (std::optional<StateName> state = state_name(name))
+    return cat(kStateSection, state->key, name.substr(name.rfind('.')));
+  return std::string(name);
+}
 
 Resharding::Resharding(const ReshardOptions& options)
     : options_(options), source_(options.source, options.from) {
@@ -96,12 +129,26 @@ Resharding::Resharding(const ReshardOptions& options)
                                  [&](const std::string& name) { return model().keys().find(name) >= 0; });
   source_.join_rank_states([&](std::vector<ModelParameter>& p) { keep_forms(p); });
   for (i32 t = 0; t < source().tensor_count(); t++)
-    if (!source_.drops_tensor(t)) tensor_of_.emplace(source().name(t), t);
+    if (!source_.drops_tensor(t)) tensor_of_.emplace(bare_name(source().name(t)), t);
 }
 
-// Lists every state beside its key; a state that is one value for the whole parameter is copied whole. Throws
-// kCounterpart if a state has another shape than its parameter: a rank's local piece was saved in place of
-// the whole.
+// The name that the state has in the result.
+DcpName Resharding::name_of_state(const StateName& state, std::string_view stored) const {
+  if (!v2()) return {std::string(stored), state.dots};
+  std::string_view field = stored.substr(stored.rfind('.'));
+  std::string front = cat(kStateSection, state.key);
+  return {cat(front, field), {9, static_cast<i32>(kStateSection.size()) - 1, static_cast<i32>(front.size())}};
+}
+
+// v2 saves a state dict of model and optimizer, and nothing beside it.
+bool Resharding::has_no_place(i32 tensor) const {
+  std::string_view name = source().name(tensor);
+  return v2() && !model_key(name) && !state_name(name);
+}
+
+// Lists every state beside its key; a state that is one value for the whole parameter is copied whole, and
+// under v2 shared by the ranks. Throws kCounterpart if a state has another shape than its parameter: a rank's
+// local piece was saved in place of the whole.
 void Resharding::match_states() {
   const Store& store = source();
   states_.resize(static_cast<std::size_t>(target_keys_->size()));
@@ -116,7 +163,9 @@ void Resharding::match_states() {
     } else if (key < 0) {
       faults.push_back(cat(escaped(name), ": there is no such parameter"));
     } else if (std::ranges::equal(store.dims(t), stored_shape(key).dims())) {
-      states_[key].push_back({{name, state->dots}, store.dtype(t)});
+      states_[key].push_back({name_of_state(*state, name), store.dtype(t)});
+    } else if (store.dims(t).empty() && v2()) {
+      states_[key].push_back({name_of_state(*state, name), store.dtype(t), true});
     } else if (store.dims(t).empty()) {
       whole_.push_back(t);
     } else {
@@ -124,6 +173,10 @@ void Resharding::match_states() {
                            ", the state ", dims_to_string(store.dims(t))));
     }
   }
+  // As torch's optimizers list them: step, exp_avg, exp_avg_sq.
+  if (v2())
+    for (std::vector<Companion>& of_key : states_)
+      std::ranges::sort(of_key, {}, [](const Companion& c) { return std::tuple(!c.value, c.name.text); });
   if (faults.empty()) return;
   throw Error(Code::kCounterpart, "states of the optimizer do not fit their parameters")
       .each_note(faults)
@@ -133,7 +186,9 @@ void Resharding::match_states() {
 
 // The fused parameters stay in the form, parts or whole, in which the source has them.
 void Resharding::keep_forms(std::vector<ModelParameter>& parameters) const {
+  if (listed_) listed_->apply(parameters);
   options_.frozen.apply(parameters);
+  options_.modules.apply(parameters);
   for (ModelParameter& p : parameters) {
     if (p.split != KeySplit::kNone && target_keys_->find(p.global_name) >= 0) p.split = KeySplit::kNone;
     KeySplit parts = rule_named(p.row->rule).parts;
@@ -155,18 +210,18 @@ void Resharding::carry_tensors(DcpLayout& layout) const {
     std::string name(store.name(t));
     std::optional<std::string> key = model_key(name);
     if (key && (name.ends_with("._extra_state") || source_.is_carried(*key)))
-      carry(t, {name, {kModelDot}});
-    else if (!key && !state_name(name) && !source_.drops_tensor(t))
+      carry(t, {v2() ? cat("model.", *key) : name, {kModelDot}});
+    else if (!key && !state_name(name) && !source_.drops_tensor(t) && !has_no_place(t))
       carry(t, source_.named(name));
   }
-  for (i32 t : whole_) carry(t, {std::string(store.name(t)), state_name(store.name(t))->dots});
+  for (i32 t : whole_) carry(t, name_of_state(*state_name(store.name(t)), store.name(t)));
 }
 
 std::vector<i32> Resharding::source_of(const DcpLayout& layout) const {
   std::vector<i32> out;
   for (i32 k = 0; k < layout.key_count(); k++) {
     const std::string& name = layout.key(k).name.text;
-    auto at = tensor_of_.find(name);
+    auto at = tensor_of_.find(bare_name(name));
     out.push_back(at != tensor_of_.end() ? at->second : model().tensor_of_key(*model_key(name)));
   }
   return out;
@@ -175,7 +230,7 @@ std::vector<i32> Resharding::source_of(const DcpLayout& layout) const {
 ProofInput Resharding::proof(const DcpLayout& layout) const {
   ProofInput input{side_of(source()), side_of(layout)};
   for (i32 t = 0; t < source().tensor_count(); t++)
-    if (source_.drops_tensor(t)) input.dropped.push_back(t);
+    if (source_.drops_tensor(t) || has_no_place(t)) input.dropped.push_back(t);
   input.copies.assign(model().chunks().copies().begin(), model().chunks().copies().end());
   return input;
 }
@@ -216,16 +271,28 @@ void Resharding::set_up_run() {
   run_.run.vocab_rows = resharded_vocab(model(), run_.grid.tp, options_.vocab, notes);
   run_.fsdp = options_.fsdp;
   run_.threads = options_.threads;
-  run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
-    i32 t = model().tensor_of_key(*model_key(key));
-    return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
-  };
+  run_.dtype_rule = [&](std::string_view key) { return type_of(key); };
   if (model().translated() && !source_.weights_only() && has_numbered_states(model().on_disk()))
     notes.note(
         "states  have numbers: each group's numbers are given to its parameters in the order of the model, "
         "and "
         "every shape fits");
-  if (!source_.any_model()) return;
+  if (source_.any_model()) set_up_unknown();
+}
+
+// Types are kept, but main weights of v2 are fp32: narrower ones of a known model are widened, which loses
+// nothing. Of an unknown model it is not known which tensors are weights.
+std::optional<DType> Resharding::type_of(std::string_view key) const {
+  std::string name = *model_key(key);
+  i32 t = model().tensor_of_key(name), k = model().keys().find(name);
+  if (t < 0) return std::nullopt;
+  DType type = model().store().dtype(t);
+  bool weight =
+      v2() && !source_.any_model() && k >= 0 && !model().keys().parameter(model().keys()[k]).buffer();
+  return weight && (type == DType::kBF16 || type == DType::kF16) ? DType::kF32 : type;
+}
+
+void Resharding::set_up_unknown() {
   source_.refuse_ranks_of_unknown_model();
   if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
     throw Error(Code::kUnknownPartition,
@@ -239,42 +306,27 @@ void Resharding::set_up_run() {
                   "hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
   // Engine v2 never cuts a row, whatever shapes are packed beside each other.
   run_.fsdp.engine = Engine::kV2;
+  if (v2()) {
+    listed_.emplace(source(), options_.threads);
+    options_.modules.refuse_unmatched(model().keys().parameters());
+  }
+  note_names();
+}
+
+void Resharding::note_names() {
   if (!source_.asked_for_any_model())
     notes.note(
         "the layers have the names of another form than those of the model in hf_assets, and keep them");
-  if (model().translated())
+  if (model().translated() && !v2())
     notes.note(
         "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of "
         "optimizer "
         "states; `keep_names` keeps the names");
   notes.note(
-      "the model is treated as unknown: all parameters of one type are packed into one buffer, in the order "
-      "of the checkpoint");
-}
-
-// The assets that mckpt put beside a checkpoint are copied even if the model is treated as unknown.
-SideFiles Resharding::assets() const {
-  const OpenOptions& opening = model().on_disk().opening();
-  if (!source_.any_model())
-    return plan_assets(
-        model().assets_path(),
-        tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text),
-        opening);
-  std::string assets = own_assets(model().on_disk());
-  return assets.empty() ? SideFiles{}
-                        : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
-}
-
-std::string identity_of(const ReshardOptions& options, const ReshardSource& from, const std::string& metadata,
-                        const FsdpFolder::Beside& beside) {
-  PlanIdentity text("reshard", MCKPT_VERSION);
-  set_run(text, options.grid, options.fsdp, options.frozen);
-  set_vocab(text, options.vocab);
-  text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.from.weights_only);
-  text.set("source_ep", options.from.source_ep.value_or(0));
-  text.set("source_hsdp", options.from.source_hsdp.value_or(0));
-  text.add(kSourceFiles, from.identity()).add(kBesideFiles, beside.identity());
-  return text.add(kResult, metadata).text();
+      options_.modules.empty()
+          ? "the model is treated as unknown: all parameters of one type are packed into one buffer, in the "
+            "order of the checkpoint"
+          : "the model is treated as unknown: the modules of `fsdp_module` have buffers of their own");
 }
 
 Conversion plan_known(const ReshardOptions& options) {
@@ -285,11 +337,15 @@ Conversion plan_known(const ReshardOptions& options) {
     c.oddities.push_back({states->root(), states->findings()});
   r.match_states();
   options.frozen.refuse_unmatched(r.target_keys().parameters());
+  std::optional<StateDictObjects> groups;
+  if (r.v2()) groups.emplace(r.from(), r.target_keys(), r.states());
   auto& plan = c.parts.make<FsdpPlan>(
-      r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.keep_forms(p); }, r.states());
+      r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.keep_forms(p); }, r.states(),
+      groups ? groups->shared() : SharedObjects{});
   r.carry_tensors(plan.layout);
   std::string root = r.model().store().root();
-  ReshardedObjects objects = reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
+  ReshardedObjects objects = groups ? groups->placed(r.run().grid)
+                                    : reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
   c.notes.append(r.notes);
   c.notes.append(objects.notes);
 
@@ -306,10 +362,10 @@ Conversion plan_known(const ReshardOptions& options) {
   c.proof = r.proof(plan.layout);
   c.proof.rule = [&r, &fused](i64, i64 tensor) { return r.rule_of(fused, tensor); };
   c.dropped_objects = objects.left_out;
-  FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), r.assets()};
+  FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), reshard_assets(r.from())};
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity = identity_of(options, r.from(), metadata, beside);
+  c.identity = reshard_identity(options, r.from().identity(), metadata, beside.identity());
   return c;
 }
 
@@ -317,10 +373,21 @@ Conversion plan_known(const ReshardOptions& options) {
 
 Conversion plan_reshard(const ReshardOptions& options) {
   refuse_contradictions(options.from);
+  refuse_contradictions(options);
+  refuse_unlike_v2(options.grid, options.fsdp);
   PlainSource plain = open_plain_source(options.source, options.from);
-  if (!plain.store) return plan_known(options);
-  refuse_unknown_vocab(*plain.store, options.vocab);
-  return plan_plain_reshard(std::move(plain), options);
+  bool v2 = options.fsdp.keys == SavedKeys::kStateDict;
+  if (plain.store && v2)
+    throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in v2")
+        .file(options.source)
+        .help("leave out `engine`");
+  if (plain.store) {
+    refuse_unknown_vocab(*plain.store, options.vocab);
+    return plan_plain_reshard(std::move(plain), options);
+  }
+  ReshardOptions how = options;
+  how.from.checkpoint.whole = v2;
+  return plan_known(how);
 }
 
 }  // namespace mckpt::impl

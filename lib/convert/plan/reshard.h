@@ -5,6 +5,8 @@
 //
 // Values and types never change. Fused parameters stay in the form, whole or in parts, in which the source
 // has them. Padding of the vocabulary, and that of its states, changes where the new grid needs other rows.
+// For a run of Megatron-FSDP v2 (FsdpSetup::keys) the names become those of its state dict, fused
+// parameters are joined, and parameters of a known model are widened to fp32.
 #pragma once
 
 #include "convert/keys/name_rules.h"
@@ -25,13 +27,15 @@ struct ReshardOptions {
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
+  UnitModules modules{};                     // of a model without a table
+  std::optional<i64> iteration{};            // none: that of the source's folder
   VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary; auto keeps those that divide
   std::optional<i64> iteration{};            // none: that of the source's folder
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };
 
-// Throws what ReshardSource, KeyTable, FsdpPlan and reshard_job() throw; kVocabulary, kUnknownPartition and
+// Throws kUsage for options that exclude each other, what ReshardSource, KeyTable, FsdpPlan and reshard_job() throw; kVocabulary, kUnknownPartition and
 // kCounterpart for what the new grid cannot hold.
 Conversion plan_reshard(const ReshardOptions& options);
 

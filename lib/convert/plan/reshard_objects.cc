@@ -9,11 +9,14 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/source_args.h"
+#include "convert/source/checkpoint.h"
 #include "convert/source/reshard_source.h"
+#include "convert/source/source_model.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/rank_states.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "hf/assets.h"
 #include "hf/model.h"
 #include "io/dcp/key.h"
 #include "io/dcp/layout.h"
@@ -53,8 +56,8 @@ class ReshardObjects {
   void add_made(const std::string& name, std::string pickle);
   void add_stored();
   void add_missing();
+  bool has_states() const;
   std::string with_grid(std::string args);
-  void change_files();
   void note_left_out();
 
   const ReshardSource& source_;
@@ -117,9 +120,16 @@ ReshardedObjects ReshardObjects::take() {
     ranks->each_run_object(
         [&](const std::string& name, PickleValue value) { add_made(name, copy_pickle(value)); });
   add_missing();
-  change_files();
+  out_.changed_files = files_with_grid(source_.model().store(), run_.grid);
   note_left_out();
   return std::move(out_);
+}
+
+bool ReshardObjects::has_states() const {
+  const Store& store = source_.store();
+  for (i32 t = 0; t < store.tensor_count(); t++)
+    if (state_name(store.name(t)) && !source_.drops_tensor(t)) return true;
+  return false;
 }
 
 // A checkpoint of another format that becomes fsdp_dtensor gets the objects without which Megatron does not
@@ -127,23 +137,12 @@ ReshardedObjects ReshardObjects::take() {
 void ReshardObjects::add_missing() {
   if (!source_.model().translated()) return;
   const HfModel& model = source_.model().model();
+  i64 iteration = iteration_ ? *iteration_ : iteration_of(source_.model().store().root()).value_or(0);
   if (!source_.any_model() && !names_.contains(kArgs))
     layout_.add_object({kArgs, {}}, 0,
-                       pickle_args({*model.map, model.config.run, run_, iteration_.value_or(0)}));
+                       pickle_args({*model.map, model.config.run, run_, iteration, has_states()}));
   if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
-  if (!names_.contains(kIteration))
-    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
-}
-
-void ReshardObjects::change_files() {
-  const Store& store = source_.model().store();
-  Folder folder(store.root(), store.opening());
-  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
-  if (!bytes || *bytes > kMostConfigBytes) return;
-  std::string text(static_cast<std::size_t>(*bytes), '\0');
-  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  for (auto [name, value] : grid_args(run_.grid)) set_yaml_number(text, name, value);
-  out_.changed_files.emplace(kRunConfig, std::move(text));
+  if (!names_.contains(kIteration)) layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration));
 }
 
 void ReshardObjects::note_left_out() {
@@ -171,6 +170,29 @@ void ReshardObjects::note_left_out() {
 }
 
 }  // namespace
+
+ChangedFiles files_with_grid(const Store& store, const Grid& grid) {
+  Folder folder(store.root(), store.opening());
+  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
+  if (!bytes || *bytes > kMostConfigBytes) return {};
+  std::string text(static_cast<std::size_t>(*bytes), '\0');
+  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  for (auto [name, value] : grid_args(grid)) set_yaml_number(text, name, value);
+  return {{kRunConfig, std::move(text)}};
+}
+
+SideFiles reshard_assets(const ReshardSource& source) {
+  const CheckpointModel& model = source.model();
+  const OpenOptions& opening = model.on_disk().opening();
+  if (!source.any_model())
+    return plan_assets(
+        model.assets_path(),
+        tensor_table_json(model.map().sources(), model.model().expert_layout, model.model().map_text),
+        opening);
+  std::string assets = own_assets(model.on_disk());
+  return assets.empty() ? SideFiles{}
+                        : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
+}
 
 ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
                                  std::optional<i64> iteration, DcpLayout& layout) {

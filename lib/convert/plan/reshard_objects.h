@@ -19,7 +19,9 @@ namespace mckpt::impl {
 
 class DcpLayout;
 class ReshardSource;
+class Store;
 struct FsdpRun;
+struct Grid;
 
 // The outcome: records become tasks of the job, changed files become side files.
 struct ReshardedObjects {
@@ -28,6 +30,13 @@ struct ReshardedObjects {
   i64 left_out = 0;                    // objects of the source that the result does not have
   Notes notes;
 };
+
+// Files beside the data whose text names the grid, with the new one. `store`: the source as it is on the disk.
+ChangedFiles files_with_grid(const Store& store, const Grid& grid);
+
+// The assets that the result gets. Those that mckpt put beside a checkpoint are copied even if the model is
+// treated as unknown.
+SideFiles reshard_assets(const ReshardSource& source);
 
 // Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in
 // the layout. `iteration`: the new one, if it changes.

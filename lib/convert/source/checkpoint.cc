@@ -19,6 +19,7 @@
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
 #include "convert/views/usual_names.h"
+#include "convert/views/whole_parameters.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
@@ -143,6 +144,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
                                  const CheckpointOptions& options, RunSetup setup,
                                  std::shared_ptr<const LayerPattern> members)
     : store_(std::move(store)),
+      disk_(store_.get()),
       model_(std::make_unique<HfModel>(std::move(model))),
       members_(std::move(members)),
       setup_(setup) {
@@ -155,10 +157,13 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   run_.expert_tensor_ranks =
       agreed_ranks(*store_, run_.expert_tensor_ranks, options.etp_setting, options.source_etp);
   with_file(std::string(store_->root()), [&] {
-    KeyTable::Cells cells{run_.tensor_ranks.value_or(0), run_.expert_tensor_ranks.value_or(0)};
+    // Nothing that saves a plain state dict divides tensors among tensor-parallel ranks without saying so.
+    i64 unsaid = dcp_dialect(*store_) == DcpDialect::kStateDict ? 1 : 0;
+    KeyTable::Cells cells{run_.tensor_ranks.value_or(unsaid), run_.expert_tensor_ranks.value_or(unsaid)};
     translate(options, cells);
     find_spelling();
     if (options.usual_names) respell();
+    if (options.whole && !model_->plain) join_parts();
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
@@ -177,8 +182,9 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
     cells = {1, 1};
   } else if (named && options.renamed) {
     find_spelling();
-    pieces = state_dict_pieces(std::move(store_), dialect, model_->plain ? nullptr : &map(), setup_, cells,
-                               options.weights_only());
+    const ModelMap* known = model_->plain || options.whole ? nullptr : &map();
+    pieces = state_dict_pieces(std::move(store_), dialect, known, setup_, cells, options.weights_only(),
+                               options.whole);
   } else if (dialect == DcpDialect::kFsdpDtensor && !model_->plain && !setup_.groups) {
     if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), options.weights_only()))
       pieces = migrated(std::move(store_), *moved);
@@ -188,11 +194,24 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   store_ = std::move(pieces);
 }
 
-// Models that no table knows have the names of the checkpoint.
-void CheckpointModel::find_spelling() {
+// Fused parameters become whole, so names change.
+void CheckpointModel::join_parts() {
+  WholeParameters whole = whole_parameters(std::move(store_), map(), setup_);
+  joined_ = std::move(whole.joined);
+  pieces_ = whole.store.get();
+  store_ = std::move(whole.store);
+  list_tensors();
+}
+
+void CheckpointModel::list_tensors() {
   tensors_.clear();
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
+}
+
+// Models that no table knows have the names of the checkpoint.
+void CheckpointModel::find_spelling() {
+  list_tensors();
   if (model_->plain) return;
   setup_.spelling =
       stored_spelling(map(), setup_, [&](const std::string& name) { return tensors_.contains(name); });
@@ -210,14 +229,14 @@ void CheckpointModel::respell() {
 
 void CheckpointModel::lay_out(KeyTable::Cells cells) {
   setup_.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
-  keys_ = std::make_unique<KeyTable>(map(), setup_, cells,
-                                     [&](const std::string& name) { return tensors_.contains(name); });
+  keys_ = std::make_unique<KeyTable>(
+      map(), setup_, cells, [&](const std::string& name) { return tensors_.contains(name); },
+      [&](const std::string& name) { return joined_.contains(name); });
 }
 
 CheckpointModel::CheckpointModel(CheckpointModel&&) noexcept = default;
 CheckpointModel::~CheckpointModel() = default;
 
-const Store& CheckpointModel::on_disk() const { return pieces_ ? pieces_->source() : *store_; }
 const ModelMap& CheckpointModel::map() const { return *model_->map; }
 const std::string& CheckpointModel::assets_path() const { return model_->path; }
 std::vector<std::optional<DType>> CheckpointModel::stored_types() const {

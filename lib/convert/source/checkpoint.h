@@ -47,7 +47,7 @@ class CheckpointModel {
   const Store& store() const { return *store_; }
   // That store, if its names are not those on disk; null otherwise.
   const PieceStore* translated() const { return pieces_; }
-  const Store& on_disk() const;
+  const Store& on_disk() const { return *disk_; }
   // Findings of the openers that are not problems, or are accepted: for the caller to report.
   const std::vector<Finding>& oddities() const { return oddities_; }
   // Facts about the training run that wrote the checkpoint, from the checkpoint or else from the options.
@@ -71,12 +71,16 @@ class CheckpointModel {
 
  private:
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
+  void join_parts();
+  void list_tensors();
   void find_spelling();
   void respell();
   void lay_out(KeyTable::Cells cells);
 
   std::unique_ptr<Store> store_;
+  const Store* disk_ = nullptr;         // the innermost store
   const PieceStore* pieces_ = nullptr;  // store_, if it is one
+  NameSet<std::string> joined_;         // parameters that a view made of their parts
   std::vector<Finding> oddities_;
   RunFacts run_;
   std::unique_ptr<HfModel> model_;

@@ -77,7 +77,14 @@ PlainSource open_plain_source(const std::string& path, const ReshardSourceOption
 
 ReshardSource::ReshardSource(const std::string& path, const ReshardSourceOptions& options)
     : options_(options), model_(open_checkpoint(path, checkpoint_options(options))) {
-  if (any_model()) paths_ = dcp_paths(model_.on_disk());
+  if (!any_model() && !options_.checkpoint.whole) return;
+  std::optional<std::vector<DcpName>> names = dcp_names(model_.on_disk());
+  if (!names) return;
+  paths_.emplace();
+  for (const DcpName& name : *names) {
+    places_.emplace(name.text, std::ssize(places_));
+    paths_->emplace(name.text, name);
+  }
 }
 
 ReshardSource::~ReshardSource() = default;
@@ -90,6 +97,11 @@ bool ReshardSource::any_model() const { return model_.model().plain != nullptr; 
 DcpName ReshardSource::named(const std::string& item) const {
   auto at = paths_ ? paths_->find(item) : DcpPaths::const_iterator();
   return paths_ && at != paths_->end() ? at->second : DcpName{item, nesting_dots(item)};
+}
+
+i64 ReshardSource::place_of(std::string_view item) const {
+  auto at = places_.find(std::string(item));
+  return at != places_.end() ? at->second : std::ssize(places_);
 }
 
 void ReshardSource::refuse_ranks_of_unknown_model() const {

@@ -64,6 +64,8 @@ class ReshardSource {
   }
   // The name of an item that is copied as it is, with its place in the nested dict that was saved.
   DcpName named(const std::string& item) const;
+  // The place of an item in the dict that was saved; items that it does not have are at the end.
+  i64 place_of(std::string_view item) const;
   // True for optimizer states that are left out, or that the ranks' files have.
   bool drops_tensor(i32 tensor) const;
   bool drops_object(std::string_view object) const {
@@ -77,7 +79,8 @@ class ReshardSource {
  private:
   ReshardSourceOptions options_;
   CheckpointModel model_;
-  std::optional<DcpPaths> paths_;  // of a model without tables
+  std::optional<DcpPaths> paths_;     // of a model without tables, or if its groups are kept
+  NameMap<std::string, i64> places_;  // of these, in their order
   std::unique_ptr<RankStates> states_;
   std::unique_ptr<JoinedStore> joined_;
 };

@@ -4,6 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "convert/keys/key_table.h"
 #include "convert/source/options.h"
 #include "core/base/error.h"
@@ -14,6 +17,8 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
+#include "io/dcp/layout.h"
+#include "io/dcp/paths.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -36,6 +41,22 @@ std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialec
   bool model =
       shardable && key.section == DcpKey::Section::kModel && !key.parameter.ends_with("_extra_state");
   return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
+}
+
+// All tensors in the order of the state dict that was saved, which is that of the modules; those that it does
+// not have last.
+std::vector<i64> as_registered(const Store& store) {
+  NameMap<std::string, i64> place;
+  for (const DcpName& name : dcp_names(store).value_or(std::vector<DcpName>()))
+    place.emplace(name.text, std::ssize(place));
+  auto place_of = [&](i64 t) {
+    auto at = place.find(std::string(store.name(t)));
+    return at == place.end() ? std::ssize(place) : at->second;
+  };
+  std::vector<i64> order(static_cast<std::size_t>(store.tensor_count()));
+  std::iota(order.begin(), order.end(), i64{0});
+  std::ranges::stable_sort(order, {}, place_of);
+  return order;
 }
 
 // Rows of the checkpoint beyond the vocabulary of the config are taken for padding; here the checkpoint's own
@@ -95,7 +116,10 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
           .file(store.root())
           .found(format_text(store.format()))
           .help("`assets` HF_DIR   a folder with the config.json of its model");
-    return plain_model(store, [&](i64 t) { return plain_parameter(store, dialect, t); });
+    std::vector<i64> order;
+    if (options.whole) order = as_registered(store);
+    return plain_model(
+        store, [&](i64 t) { return plain_parameter(store, dialect, t); }, order);
   }
   std::string assets = options.assets ? *options.assets : own_assets(store);
   if (assets.empty()) {

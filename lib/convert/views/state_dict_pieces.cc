@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "convert/objects/megatron_args.h"
 #include "convert/views/numbered_states.h"
@@ -49,13 +50,14 @@ std::optional<GroupField> group_field(std::string_view object) {
 class Translation {
  public:
   Translation(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map, const RunSetup& setup,
-              KeyTable::Cells cells, bool weights_only)
+              KeyTable::Cells cells, bool weights_only, bool keep_groups)
       : out_(std::make_unique<PieceStore>(std::move(store))),
         source_(out_->source()),
         dialect_(dialect),
         map_(map),
         cells_(cells),
-        weights_only_(weights_only) {
+        weights_only_(weights_only),
+        keep_groups_(keep_groups) {
     if (map) parameters_ = map->parameters(Grid{}, Cell{}, setup);
     for (const ModelParameter& p : parameters_) by_name_.emplace(p.global_name, &p);
   }
@@ -67,9 +69,11 @@ class Translation {
     }
     by_parameter_ = dialect_ == DcpDialect::kStateDict || !group_of_.empty();
     for (i64 t = 0; t < source_.tensor_count(); t++) add_tensor(t);
-    read_groups();
+    if (!keep_groups_) read_groups();
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) add_object(o);
     for (const auto& [name, group] : group_of_) add_step(name, group);
+    for (const auto& [name, t] : steps_)
+      if (map_) add_state_value(t, name, "step");
     return std::move(out_);
   }
 
@@ -80,13 +84,14 @@ class Translation {
   void read_groups();
   void add_object(i64 o);
   void add_step(const std::string& name, const std::string& group);
+  void add_state_value(i64 t, const std::string& name, std::string_view field);
 
   std::unique_ptr<PieceStore> out_;
   const Store& source_;
   DcpDialect dialect_;
   const ModelMap* map_;
   KeyTable::Cells cells_;
-  bool weights_only_;
+  bool weights_only_, keep_groups_;
   std::vector<ModelParameter> parameters_;
   NameMap<std::string_view, const ModelParameter*> by_name_;
   NumberedStates numbered_;    // of the hooks of Megatron-FSDP
@@ -94,7 +99,7 @@ class Translation {
   std::vector<std::pair<std::string, std::string>>
       group_of_;                      // parameters, each with the number of its group
   NameMap<std::string, bool> names_;  // of parameters; whether each is a group of its own
-  NameMap<std::string, i64> steps_;   // 0-dimensional states, by parameter
+  std::map<std::string, i64> steps_;  // 0-dimensional states, by parameter
 };
 
 void Translation::add_tensor(i64 t) {
@@ -114,10 +119,20 @@ void Translation::add_tensor(i64 t) {
   if (key.section == Section::kModel) names_.emplace(name, false);
   std::string_view front = state ? kStateFront : kModelFront;
   std::string tail = state ? cat(".", key.field) : "";
-  if (state && key.field == "step" && dims.empty()) steps_.emplace(name, t);
+  bool step = state && key.field == "step" && dims.empty();
+  if (step) steps_.emplace(name, t);
+  if (step && map_) return;
   auto known = by_name_.find(name);
   if (known != by_name_.end() && add_split(t, *known->second, front, tail)) return;
   out_->add(cat(front, name, tail), std::move(own), {{t}});
+}
+
+// A value for all of a parameter: of one that is stored in parts, for each of them.
+void Translation::add_state_value(i64 t, const std::string& name, std::string_view field) {
+  auto known = by_name_.find(name);
+  std::string tail = cat(".", field);
+  if (known != by_name_.end() && add_split(t, *known->second, kStateFront, tail)) return;
+  out_->add(cat(kStateFront, name, tail), {}, {{t}});
 }
 
 // Adds the parts of tensor t, which is parameter p or a state of p, if Megatron stores the parameter in parts
@@ -198,14 +213,15 @@ void Translation::add_step(const std::string& name, const std::string& group) {
   bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
   out_->make_object(cat(kGroupMetaFront, name, ".step"),
                     whole ? pickle_integer(static_cast<i64>(value)) : pickle_real(value));
+  if (map_) steps_.erase(step);
 }
 
 }  // namespace
 
 std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
                                               const ModelMap* map, const RunSetup& setup,
-                                              KeyTable::Cells cells, bool weights_only) {
-  return Translation(std::move(store), dialect, map, setup, cells, weights_only).run();
+                                              KeyTable::Cells cells, bool weights_only, bool keep_groups) {
+  return Translation(std::move(store), dialect, map, setup, cells, weights_only, keep_groups).run();
 }
 
 }  // namespace mckpt::impl

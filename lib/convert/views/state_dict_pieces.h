@@ -10,6 +10,8 @@
 //
 //   optimizer.param_groups.0.params and .lr, optimizer.state.<param>.step
 //       -->  optimizer.param_to_group_meta.module.module.module.<param>.lr and .step
+//
+// Of a known model the step is not kept as a tensor as well: Megatron's optimizer has it in the group alone.
 #pragma once
 
 #include "convert/keys/key_table.h"
@@ -22,11 +24,13 @@ class ModelMap;
 class PieceStore;
 class Store;
 
-// `map` null: the model is not known, and every tensor stays whole. `cells` is the number of ranks that wrote
-// fused tensors, as in KeyTable. Throws what numbered_states() throws, unless only
+// `map` null: the model is not known, or parameters are wanted whole: every tensor stays as it is.
+// `keep_groups`: the groups of the optimizer stay as they are too. `cells` is the number of ranks that wrote
+// fused tensors, as in KeyTable. Throws kNotHeld for states that are numbered instead of named, unless only
 // the weights are wanted; kUnknownPartition if that number of ranks cannot have cut a parameter.
 std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
                                               const ModelMap* map, const RunSetup& setup,
-                                              KeyTable::Cells cells, bool weights_only);
+                                              KeyTable::Cells cells, bool weights_only,
+                                              bool keep_groups = false);
 
 }  // namespace mckpt::impl

@@ -3,6 +3,7 @@
 #include "io/dcp/layout.h"
 
 #include "io/dcp/record.h"
+#include "io/file/crc32.h"
 #include "io/output/output_files.h"
 
 namespace mckpt::impl {
@@ -44,6 +45,18 @@ void DcpLayout::add_object(DcpName name, i32 rank, std::string_view pickle) {
   std::string record = dcp_object_record(pickle);
   add_object_record(std::move(name), rank, std::ssize(record));
   objects_.back().record = std::move(record);
+}
+
+void DcpLayout::add_value(DcpName name, i32 rank, DType dtype, std::span<const u8> bytes) {
+  DcpTensorFrame frame(dtype, {});
+  std::string record(frame.head().begin(), frame.head().end());
+  record.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::vector<u8> tail(static_cast<std::size_t>(frame.tail_bytes()));
+  frame.write_tail(crc32(0, bytes), tail);
+  record.append(tail.begin(), tail.end());
+  add_object_record(std::move(name), rank, std::ssize(record));
+  objects_.back().record = std::move(record);
+  objects_.back().dtype = dtype;
 }
 
 i64 DcpLayout::Chunk::data_offset() const { return record_offset + std::ssize(frame->head()); }

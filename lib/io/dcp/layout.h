@@ -11,6 +11,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,8 +34,7 @@ struct OutputFile;
 struct DcpName {
   std::string text;
   std::vector<i32> dots;  // ascending
-  // Which of the keys between the dots, counted from 0, are numbers: the places of a list.
-  std::vector<i32> numbers = {};
+  std::vector<i32> numbers = {};  // keys between the dots, counted from 0, that are places in a list
 };
 
 // One tensor of the folder: `shape` is that of the whole.
@@ -41,6 +42,7 @@ struct DcpLayoutKey {
   DcpName name;
   DType dtype = DType::kBF16;
   Shape shape;
+  bool uneven = false;  // the boxes of its chunks are plain tuples, as Megatron-FSDP writes them
 };
 
 // "__3_0.distcp": each rank gets one file.
@@ -50,21 +52,23 @@ inline std::string dcp_file_name(i64 rank) { return cat("__", rank, "_0.distcp")
 // files(), the writer write_objects() and write_metadata().
 class DcpLayout {
  public:
-  // Ranks that hold nothing get an empty file, as torch writes it.
-  explicit DcpLayout(i64 ranks);
+  explicit DcpLayout(i64 ranks);  // ranks that hold nothing get an empty file, as torch writes it
   DcpLayout(DcpLayout&&) noexcept;
   ~DcpLayout();
 
-  // Makes planner_data None, as torch_dist has it.
-  void leave_out_paths() { has_paths_ = false; }
+  void leave_out_paths() { has_paths_ = false; }  // planner_data is None, as in torch_dist
+  // .metadata has the objects of a rank after its tensors, planner_data all at its end, and not at the front.
+  void put_objects_last() { objects_last_ = true; }
   // Returns the number of the key. planner_data has the keys in the order in which they are added. pre:
   // each gets a chunk.
   i32 add_key(DcpLayoutKey key);
   // Appends a chunk to the rank's file; returns its number. Keys appear in .metadata in the order of their
   // first chunks, and the chunks of a key in the order in which they are added. pre: ranks ascend.
   i64 add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes);
-  // Appends an object, pickled already. pre: the rank's chunks are all added.
+  // Appends an object, which is pickled already.
   void add_object(DcpName name, i32 rank, std::string_view pickle);
+  // Appends a tensor without dimensions; `bytes` are its one item.
+  void add_value(DcpName name, i32 rank, DType dtype, std::span<const u8> bytes);
   // Reserves a record whose bytes somebody else writes. Returns its offset in the rank's file.
   i64 add_object_record(DcpName name, i32 rank, i64 bytes);
 
@@ -75,16 +79,14 @@ class DcpLayout {
     i64 record_offset = 0;  // in the rank's file
     const DcpTensorFrame* frame = nullptr;
 
-    // The offset of the first element, in the rank's file.
-    i64 data_offset() const;
+    i64 data_offset() const;  // of the first element, in the rank's file
   };
   i64 chunk_count() const { return std::ssize(chunks_); }
   Chunk chunk(i64 index) const;
   const DcpLayoutKey& key(i32 index) const { return keys_[index]; }
   i64 key_count() const { return std::ssize(keys_); }
 
-  // The data files with their final sizes, by rank.
-  std::vector<OutputFile> files() const;
+  std::vector<OutputFile> files() const;  // the data files with their final sizes, by rank
   // Writes what is there without any tensor's data: objects, and chunks of no items.
   void write_objects(OutputFiles& out) const;
   // Calls `take` with .metadata piece by piece. Equal layouts give equal bytes.
@@ -100,11 +102,12 @@ class DcpLayout {
     DcpName name;
     i32 rank;
     i64 offset, bytes;
-    std::string record;  // empty where the bytes are somebody else's
+    std::string record;            // empty where the bytes are somebody else's
+    std::optional<DType> dtype{};  // of a tensor with a known value
   };
   class MetadataWriter;
 
-  bool has_paths_ = true;
+  bool has_paths_ = true, objects_last_ = false;
   std::vector<DcpLayoutKey> keys_;
   std::vector<Column> chunks_;
   std::vector<i64> boxes_;

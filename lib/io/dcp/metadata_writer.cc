@@ -7,6 +7,8 @@
 //   end()          SETITEMS, BUILD
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <numeric>
 #include <unordered_map>
 
 #include "core/base/name_hash.h"
@@ -128,27 +130,68 @@ class DcpLayout::MetadataWriter {
     field("chunks");
     p_.op(Op::kEmptyList), p_.op(Op::kMark);
     std::size_t k = static_cast<std::size_t>(key);
+    bool tuples = l_.key(key).uneven;
     for (i64 i = begin_[k]; i < begin_[k + 1]; i++) {
       Chunk c = l_.chunk(by_key_[i]);
-      begin(kModule, "ChunkStorageMetadata");
-      field("offsets"), size(c.offsets);
-      field("sizes"), size(c.sizes);
-      end();
+      write_box(c.offsets, c.sizes, tuples);
     }
     p_.op(Op::kAppends);
     end();
   }
 
-  // state_dict_metadata: objects first, then the tensors in the order of their first chunks.
-  void write_items() {
-    p_.op(Op::kEmptyDict), p_.op(Op::kMark);
-    for (std::size_t o = 0; o < l_.objects_.size(); o++) {
-      p_.repeated_text(l_.objects_[o].name.text, object_slot_[o]);
+  // ChunkStorageMetadata {offsets, sizes}
+  void write_box(std::span<const i64> offsets, std::span<const i64> sizes, bool tuples) {
+    begin(kModule, "ChunkStorageMetadata");
+    for (auto [name, numbers] : {std::pair("offsets", offsets), std::pair("sizes", sizes)}) {
+      field(name);
+      tuples ? p_.tuple(numbers) : size(numbers);
+    }
+    end();
+  }
+
+  // A tensor with a known value is one chunk without dimensions.
+  void write_object_item(std::size_t o) {
+    p_.repeated_text(l_.objects_[o].name.text, object_slot_[o]);
+    if (!l_.objects_[o].dtype) {
       p_.class_name(kModule, "BytesStorageMetadata");
       p_.op(Op::kEmptyTuple), p_.op(Op::kNewobj);
+      return;
     }
-    for (i32 key : order_) write_tensor_item(key), hand_over();
+    begin(kModule, "TensorStorageMetadata");
+    field("properties");
+    write_properties(*l_.objects_[o].dtype);
+    field("size"), size({});
+    field("chunks");
+    p_.op(Op::kEmptyList), p_.op(Op::kMark);
+    write_box({}, {}, false);
+    p_.op(Op::kAppends);
+    end();
+  }
+
+  // state_dict_metadata: objects first, then the tensors in the order of their first chunks; or rank by rank,
+  // the tensors that a rank is the first to store and then its objects.
+  void write_items() {
+    p_.op(Op::kEmptyDict), p_.op(Op::kMark);
+    std::vector<std::size_t> objects = objects_by_rank();
+    std::size_t next = 0;
+    auto write_objects_before = [&](i32 rank) {
+      for (; next < objects.size() && (!l_.objects_last_ || l_.objects_[objects[next]].rank < rank); next++)
+        write_object_item(objects[next]);
+    };
+    for (i32 key : order_) {
+      write_objects_before(l_.chunks_[by_key_[begin_[key]]].rank);
+      write_tensor_item(key), hand_over();
+    }
+    write_objects_before(std::numeric_limits<i32>::max());
     p_.op(Op::kSetitems);
+  }
+
+  std::vector<std::size_t> objects_by_rank() const {
+    std::vector<std::size_t> out(l_.objects_.size());
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    if (l_.objects_last_)
+      std::ranges::stable_sort(out, {}, [&](std::size_t o) { return l_.objects_[o].rank; });
+    return out;
   }
 
   // The path of planner_data: the name cut at its dots. Keys that many paths have in common are written
@@ -182,13 +225,17 @@ class DcpLayout::MetadataWriter {
   void write_paths() {
     if (!l_.has_paths_) return p_.op(Op::kNone);
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
-    for (std::size_t o = 0; o < l_.objects_.size(); o++)
-      p_.known(object_slot_[o]), write_path(l_.objects_[o].name);
+    if (!l_.objects_last_) write_object_paths();
     for (std::size_t k = 0; k < l_.keys_.size(); k++) {
       i32 key = static_cast<i32>(k);
       key_name(key), write_path(l_.key(key).name), hand_over();
     }
+    if (l_.objects_last_) write_object_paths();
     p_.op(Op::kSetitems);
+  }
+  void write_object_paths() {
+    for (std::size_t o = 0; o < l_.objects_.size(); o++)
+      p_.known(object_slot_[o]), write_path(l_.objects_[o].name);
   }
 
   // _StorageInfo: where a record is.
@@ -201,14 +248,18 @@ class DcpLayout::MetadataWriter {
     end();
   }
 
-  // storage_data. The index of a chunk is its position among those of its key; an object has none, and no
-  // offset.
+  // storage_data. The index of a chunk is its position among those of its key; an object that is no tensor has
+  // none, and no offset.
   void write_places() {
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++) {
       begin(kModule, "MetadataIndex");
       field("fqn"), p_.known(object_slot_[o]);
-      field("index"), p_.op(Op::kNone);
+      field("index");
+      if (l_.objects_[o].dtype)
+        p_.integer(0), field("offset"), size({});
+      else
+        p_.op(Op::kNone);
       end();
       write_place(l_.objects_[o].rank, l_.objects_[o].offset, l_.objects_[o].bytes);
     }

@@ -56,13 +56,28 @@ bool for_paths(std::span<const u8> metadata, Take take) {
   return true;
 }
 
+// The names in the order of the save; nothing if there is no planner_data.
+std::optional<std::vector<DcpName>> parse_names(std::span<const u8> metadata) {
+  std::vector<DcpName> names;
+  bool any = for_paths(
+      metadata, [&](std::string_view name, PickleValue path) { names.push_back(name_of(name, path)); });
+  return any ? std::optional(std::move(names)) : std::nullopt;
+}
+
+std::optional<DcpPaths> by_name(std::optional<std::vector<DcpName>> names) {
+  if (!names) return std::nullopt;
+  DcpPaths paths;
+  for (DcpName& name : *names) {
+    std::string text = name.text;
+    paths.emplace(std::move(text), std::move(name));
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
-  DcpPaths paths;
-  bool any = for_paths(
-      metadata, [&](std::string_view name, PickleValue path) { paths.emplace(name, name_of(name, path)); });
-  return any ? std::optional(std::move(paths)) : std::nullopt;
+  return by_name(parse_names(metadata));
 }
 
 std::vector<std::string> dcp_saved_order(const Store& store) {
@@ -77,12 +92,13 @@ std::vector<std::string> dcp_saved_order(const Store& store) {
   return names;
 }
 
-std::optional<DcpPaths> dcp_paths(const Store& store) {
+std::optional<std::vector<DcpName>> dcp_names(const Store& store) {
   Folder folder(store.root(), store.opening());
   if (!folder.has_file(kMetadata)) return std::nullopt;
   InputFile file = folder.open_file(kMetadata);
-  return with_file(cat(store.root(), "/", kMetadata),
-                   [&] { return parse_dcp_paths(file.read(0, file.size())); });
+  return with_file(cat(store.root(), "/", kMetadata), [&] { return parse_names(file.read(0, file.size())); });
 }
+
+std::optional<DcpPaths> dcp_paths(const Store& store) { return by_name(dcp_names(store)); }
 
 }  // namespace mckpt::impl

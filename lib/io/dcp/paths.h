@@ -25,6 +25,9 @@ using DcpPaths = NameMap<std::string, DcpName>;
 // nor integers.
 std::optional<DcpPaths> dcp_paths(const Store& store);
 
+// The same in the order of planner_data, which is that of the dict that the last rank saved.
+std::optional<std::vector<DcpName>> dcp_names(const Store& store);
+
 // The paths in the bytes of a .metadata; throws the same.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
 

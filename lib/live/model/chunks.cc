@@ -24,7 +24,7 @@ LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(mo
   }
   const LiveSetup& setup = model.setup();
   FsdpLayout layout(model.parameters(), model.map().model(), setup.grid, std::move(groups),
-                    setup.fsdp.strategy != Strategy::kNoShard);
+                    setup.fsdp.strategy != Strategy::kNoShard, setup.fsdp.keys);
   for (const FsdpTensor& t : layout.tensors(model.cell())) {
     if (t.empty()) continue;
     i32 key = keys.find(*model_key(t.key));

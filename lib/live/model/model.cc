@@ -29,6 +29,7 @@ std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& 
 Cell cell_in(const LiveSetup& setup, const Comm& world) {
   check_grid(setup.grid);
   refuse_pipeline(setup.grid);
+  refuse_unlike_v2(setup.grid, setup.fsdp);
   if (setup.grid.world() != world.size())
     throw Error(Code::kBadGrid, "the number of ranks of the job is not that of the grid")
         .expected(cat(setup.grid.world(), " (", to_string(setup.grid), ")"))
@@ -126,8 +127,9 @@ void LiveModel::fully_shard(i32 module) {
   if (!members.empty()) packed = pack_groups(parameters_, members, setup_.grid, setup_.fsdp);
   for (FsdpGroup& group : packed) {
     const ModelParameter& first = parameters_[group.bucket.members[0]];
+    bool main = first.trainable || setup_.fsdp.keys == SavedKeys::kStateDict;
     LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
-                       first.trainable ? setup_.main_dtype : std::nullopt};
+                       main ? setup_.main_dtype : std::nullopt};
     DeviceRanks& ranks = group.bucket.expert ? *expert_.ranks : *dense_.ranks;
     LiveGroup::Home home{device_, gathered_, ranks, *gathers_};
     groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, home));

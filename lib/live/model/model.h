@@ -46,7 +46,8 @@ struct LiveSetup {
   Grid grid;
   RunSetup run;
   FsdpSetup fsdp;
-  std::optional<DType> main_dtype = DType::kF32;  // of the main weights of trained parameters; empty: there are none
+  // Of the main weights of trained parameters, under v2 of frozen ones as well; empty: there are none.
+  std::optional<DType> main_dtype = DType::kF32;
   std::function<void(std::vector<ModelParameter>&)> adjust = [](auto&) {};  // marks the frozen parameters
 };
 
@@ -160,8 +161,8 @@ class LiveModel {
   DirectReads reads_;
   std::vector<i32> sharded_;
   std::vector<std::vector<std::unique_ptr<LiveGroup>>> groups_;  // by module
-  std::vector<std::vector<LiveGroup*>> held_;                    // by module: the groups that it keeps unsharded
-  std::unordered_map<LiveGroup*, int> users_;                    // the number of modules that keep a group unsharded
+  std::vector<std::vector<LiveGroup*>> held_;  // by module: the groups that it keeps unsharded
+  std::unordered_map<LiveGroup*, int> users_;  // the number of modules that keep a group unsharded
 };
 
 }  // namespace mckpt::impl

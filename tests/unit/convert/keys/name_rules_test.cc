@@ -47,6 +47,22 @@ TEST(FrozenNames, AddToWhatTheFamilyFreezesUnlessNoneComesFirst) {
             "MC1007 `freeze`: no name matches: found c.*");
 }
 
+TEST(UnitModules, OwnAParameterByTheOutermostThatMatches) {
+  std::vector<ModelParameter> parameters(6);
+  const char* names[] = {"norm",        "blocks.0.scale", "blocks.0.lin.weight", "blocks.1.lin.weight",
+                         "head.weight", "blocks.0.cube"};
+  for (std::size_t i = 0; i < parameters.size(); i++) parameters[i].global_name = names[i];
+  UnitModules({"blocks.*", "*.lin", "head"}).apply(parameters);
+  std::vector<i64> units;
+  for (const ModelParameter& p : parameters) units.push_back(p.unit);
+  EXPECT_EQ(units, (std::vector<i64>{-1, 0, 0, 1, 2, 0}));
+  EXPECT_EQ(parameters[0].unit_class, UnitClass::kNone);
+  EXPECT_NE(parameters[1].unit_class, UnitClass::kNone);
+  UnitModules({"blocks.?"}).refuse_unmatched(parameters);
+  EXPECT_EQ(thrown_by([&] { UnitModules({"norm"}).refuse_unmatched(parameters); }),  // a parameter, no module
+            "MC1007 `fsdp_module`: no name matches: found norm");
+}
+
 TEST(ParamsDtype, IsTheSourcesTheConfigsOrTheOneThatIsGiven) {
   ModelConfig model;
   EXPECT_EQ(ParamsDtype{}.of(model), std::nullopt);

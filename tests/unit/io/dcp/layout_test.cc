@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "core/base/text.h"
@@ -106,6 +107,39 @@ TEST(DcpLayout, IsReadBackAsItWasLaidOut) {
     EXPECT_TRUE(sums.findings.empty()) << sums.findings[0].message;
     EXPECT_GE(sums.records, layout.chunk_count());
   }
+}
+
+// The order of a state dict: the tensors of a rank, then its objects; and a value that is written like a tensor.
+TEST(DcpLayout, PutsTheObjectsOfAStateDictLast) {
+  DcpLayout layout(2);
+  layout.put_objects_last();
+  layout.add_object({"optimizer.param_groups.0.lr", {9, 22, 24}, {2}}, 1, "\x80\x04K\x07.");
+  layout.add_value({"optimizer.state.a.step", {9, 15, 17}}, 0, DType::kF32,
+                   std::array<u8, 4>{0, 0, 0x88, 0x41});
+  i32 a = layout.add_key({{"model.a", {5}}, DType::kF32, Shape({3, 2}), true});
+  i32 b = layout.add_key({{"model.b", {5}}, DType::kF32, Shape({2}), true});
+  layout.add_chunk(a, 0, std::vector<i64>{0, 0}, std::vector<i64>{1, 2});
+  layout.add_chunk(a, 1, std::vector<i64>{1, 0}, std::vector<i64>{2, 2});
+  layout.add_chunk(b, 1, std::vector<i64>{0}, std::vector<i64>{2});
+  TempFolder folder;
+  write_folder(layout, folder.path());
+  std::unique_ptr<Store> store = open_store(folder.path());
+  EXPECT_TRUE(store->findings().empty());
+  std::vector<std::string> names;
+  for (i64 t = 0; t < store->tensor_count(); t++) names.emplace_back(store->name(t));
+  EXPECT_EQ(names, (std::vector<std::string>{"model.a", "optimizer.state.a.step", "model.b"}));
+  EXPECT_TRUE(store->dims(1).empty());
+  ChunkData step = store->resolve(1, 0);
+  std::vector<u8> bytes(4);
+  StoreFiles files(*store);
+  files[step.file].read(step.offset, bytes);
+  EXPECT_EQ(bytes, (std::vector<u8>{0, 0, 0x88, 0x41}));  // 17
+  EXPECT_EQ(store->chunk(1, 0).rank, 0);
+  ASSERT_EQ(store->objects().size(), 1u);
+  EXPECT_EQ(store->objects()[0].record_offset, 0);  // before the tensors of its file
+  std::string metadata = metadata_text(layout);
+  EXPECT_LT(metadata.find("model.b"), metadata.find("optimizer.param_groups"));
+  EXPECT_TRUE(check_checksums(*store, files, 1, [](i64) {}).findings.empty());
 }
 
 TEST(DcpLayout, GivesTheSameBytesForTheSameInput) {

@@ -1,0 +1,27 @@
+// Main weights of Megatron-FSDP v2 are fp32, whatever its options say, and what it saves of a parameter, trained
+// or frozen, is the main weight.
+#include "convert/keys/fsdp_run.h"
+
+#include "convert/keys/value_options.h"
+#include "core/base/error.h"
+#include "mappings/model/parameter.h"
+
+namespace mckpt::impl {
+
+DType StoredTypes::of(const ModelParameter& p, std::string_view key) const {
+  if (dtype_rule)
+    if (std::optional<DType> type = dtype_rule(key)) return *type;
+  bool main = !p.buffer() && (p.trainable || frozen_have_main);
+  return main_dtype && main ? *main_dtype : p.dtype;
+}
+
+void refuse_other_types(const FsdpSetup& fsdp, const ValueOptions& values) {
+  if (fsdp.keys != SavedKeys::kStateDict) return;
+  bool other = values.dtype && *values.dtype != DType::kF32;
+  if (!other && values.rules.empty()) return;
+  throw Error(Code::kUsage, "Megatron-FSDP v2 stores every parameter as fp32")
+      .found(other ? cat("`dtype` ", dtype_name(*values.dtype)) : std::string("a `dtype_rule`"))
+      .help("leave it out; `params_dtype` bf16 gives the values that a run in bf16 has");
+}
+
+}  // namespace mckpt::impl

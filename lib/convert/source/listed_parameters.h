@@ -1,0 +1,44 @@
+// What the lists of an optimizer say of the parameters of a model without a table:
+//
+//   optimizer.param_groups.0.params = ["emb.weight"]       emb.weight      is trained
+//   model.head.weight    has the bytes of emb.weight       head.weight     is a second name of it (tied weights)
+//   model.frozen.weight  has a type of trained parameters  frozen.weight   is frozen
+//   model.steps          has another type                  steps           is a buffer
+//
+// Megatron-FSDP v2 packs each kind in another way. Without lists every parameter counts as trained.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "core/base/name_hash.h"
+
+namespace mckpt::impl {
+
+class Store;
+struct ModelParameter;
+
+// The answer for one store. A value.
+class ListedParameters {
+ public:
+  // pre: the names of the store are those of fsdp_dtensor; lists may be kept beside them. Reads the tensors
+  // that may be the same. Throws kUnknownAssets for a part of a fused parameter, which v2 does not have.
+  ListedParameters(const Store& store, int threads);
+
+  // Marks the parameters. Thread-safe.
+  void apply(std::vector<ModelParameter>& parameters) const;
+
+ private:
+  NameSet<std::string> frozen_, buffers_;
+  NameMap<std::string, std::string> first_name_;  // of tied parameters
+};
+
+// The parameters that the optimizer of a store lists, by group, under the names of the model.
+struct ListedGroup {
+  std::string group;  // "0"
+  std::vector<std::string> parameters;
+};
+std::vector<ListedGroup> listed_groups(const Store& store);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,139 @@
+// Two passes: the first one finds the parts of every fused parameter and of each of its states, the second adds
+// all tensors in their order, a joined one in the place of its first part.
+#include "convert/views/whole_parameters.h"
+
+#include <algorithm>
+#include <map>
+
+#include "convert/views/piece_store.h"
+#include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "io/dcp/key.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
+
+namespace mckpt::impl {
+namespace {
+
+// A part of a parameter by the name of its key.
+struct PartName {
+  const ModelParameter* parameter;
+  std::size_t part;  // of so many
+  std::size_t count;
+  i64 first_row, rows;
+};
+
+// The tensors of one joined tensor, by part; -1: not found.
+struct Joined {
+  const ModelParameter* parameter = nullptr;
+  std::vector<i64> tensors;
+  bool complete() const { return std::ranges::find(tensors, -1) == tensors.end(); }
+};
+
+// A joined tensor is identified by its parameter, and the field if it is a state.
+using JoinedId = std::pair<const ModelParameter*, std::string>;
+
+// The joining of one store; run() is called once.
+class Joining {
+ public:
+  Joining(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup)
+      : out_(std::make_unique<PieceStore>(std::move(store))),
+        source_(out_->source()),
+        parameters_(map.parameters(Grid{}, Cell{}, setup)) {
+    for (const ModelParameter& p : parameters_)
+      for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
+        if (split != KeySplit::kNone) add_parts(p, split, map.model());
+  }
+
+  WholeParameters run() {
+    for (i64 t = 0; t < source_.tensor_count(); t++) find(t);
+    for (i64 t = 0; t < source_.tensor_count(); t++) add(t);
+    for (i64 o = 0; o < std::ssize(source_.objects()); o++) out_->add_object(source_.objects()[o].name, o);
+    if (const auto* inner = dynamic_cast<const PieceStore*>(&source_))
+      for (const PieceStore::Made& made : inner->made()) out_->make_object(made.name, made.pickle);
+    return {std::move(out_), std::move(joined_names_)};
+  }
+
+ private:
+  struct Place {
+    const PartName* part = nullptr;  // null: the tensor is no part of anything
+    std::string field;
+    JoinedId id() const { return {part->parameter, field}; }
+  };
+
+  void add_parts(const ModelParameter& p, KeySplit split, const ModelConfig& model) {
+    std::vector<Piece> pieces = pieces_of(split, model, {p.shape()}, Part{});
+    for (std::size_t i = 0; i < pieces.size(); i++)
+      parts_.try_emplace(piece_key(split, p.global_name, pieces[i]),
+                         PartName{&p, i, pieces.size(), pieces[i].first_row, pieces[i].rows});
+  }
+
+  // A state without dimensions is one value for the part.
+  Place place_of(i64 t) const {
+    std::string_view name = source_.name(t);
+    Place out;
+    std::optional<std::string> key = model_key(name);
+    if (!key)
+      if (std::optional<StateName> state = state_name(name)) {
+        key = std::move(state->key);
+        out.field = name.substr(name.rfind('.') + 1);
+      }
+    if (!key) return out;
+    auto found = parts_.find(*key);
+    if (found == parts_.end()) return out;
+    const Shape& whole = found->second.parameter->shape();
+    std::span<const i64> dims = source_.dims(t);
+    bool rows = !dims.empty() && dims[0] == found->second.rows &&
+                std::ranges::equal(dims.subspan(1), whole.dims().subspan(1));
+    if (rows || (dims.empty() && !out.field.empty())) out.part = &found->second;
+    return out;
+  }
+
+  void find(i64 t) {
+    Place place = place_of(t);
+    if (!place.part) return;
+    Joined& joined = joined_[place.id()];
+    joined.tensors.resize(place.part->count, -1);
+    joined.tensors[place.part->part] = t;
+  }
+
+  void add(i64 t) {
+    std::span<const i64> own = source_.dims(t);
+    std::vector<i64> dims(own.begin(), own.end());
+    Place place = place_of(t);
+    if (!place.part || !joined_[place.id()].complete())
+      return out_->add(std::string(source_.name(t)), std::move(dims), {{t}});
+    const std::vector<i64>& tensors = joined_[place.id()].tensors;
+    if (t != *std::ranges::min_element(tensors)) return;
+    const ModelParameter& p = *place.part->parameter;
+    std::vector<StorePiece> pieces;
+    i64 to_row = 0;
+    for (i64 part : tensors) {
+      i64 rows = dims.empty() ? -1 : source_.dims(part)[0];
+      pieces.push_back({part, {}, 0, rows, to_row});
+      to_row += rows;
+      if (dims.empty()) break;  // one value of all parts
+    }
+    if (!dims.empty()) dims[0] = to_row;
+    bool state = !place.field.empty();
+    if (!state) joined_names_.insert(p.global_name);
+    out_->add(state ? cat(kStateFront, p.global_name, ".", place.field) : cat(kModelFront, p.global_name),
+              std::move(dims), std::move(pieces));
+  }
+
+  std::unique_ptr<PieceStore> out_;
+  const Store& source_;
+  std::vector<ModelParameter> parameters_;
+  NameMap<std::string, PartName> parts_;
+  std::map<JoinedId, Joined> joined_;
+  NameSet<std::string> joined_names_;
+};
+
+}  // namespace
+
+WholeParameters whole_parameters(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup) {
+  return Joining(std::move(store), map, setup).run();
+}
+
+}  // namespace mckpt::impl
