@@ -107,17 +107,20 @@ TEST(Respelling, OnlyRenamesAndMoves) {
       ModelMap map = golden_map(model);
       RunSetup usual{.vocab_rows = 0, .params_dtype = {}, .groups = grouped}, other = usual;
       other.spelling = spelled({"unfused-norms", "submodule-conv"});
-      std::map<std::string, const Holding*> want, got;
       std::vector<ModelParameter> a = map.parameters(Grid{}, Cell{}, usual),
                                   b = map.parameters(Grid{}, Cell{}, other);
-      ASSERT_EQ(a.size(), b.size()) << model;
+      auto described = [](const std::string& name, const ModelParameter& p) {
+        return cat(name, " ", to_string(p.shape()), " of ", p.sources[0], " in unit ", p.unit);
+      };
+      std::set<std::string> want, got;
       for (const ModelParameter& p : a) {
         std::optional<Respelt> o = other_name(p.global_name);
         bool moved = o && other.spelling.has(o->row);
-        EXPECT_TRUE(want.emplace(cat(moved ? o->name : p.global_name, " ", p.sources[0]), nullptr).second);
+        want.insert(described(moved ? o->name : p.global_name, p));
       }
-      for (const ModelParameter& p : b)
-        EXPECT_TRUE(got.emplace(cat(p.global_name, " ", p.sources[0]), nullptr).second);
+      for (const ModelParameter& p : b) got.insert(described(p.global_name, p));
+      EXPECT_EQ(want.size(), a.size()) << model;
+      EXPECT_EQ(b.size(), a.size()) << model;
       EXPECT_EQ(want, got) << model;
     }
 }
