@@ -202,8 +202,8 @@ Conversion plan(const Reshard& what, int threads) {
                                                       .grid = grid,
                                                       .fsdp = impl::setup_of(what.fsdp, grid),
                                                       .frozen = impl::FrozenNames(what.fsdp.freeze),
-                                                      .vocab = impl::vocab_choice(what.vocab_size),
                                                       .modules = impl::UnitModules(what.fsdp_module),
+                                                      .vocab = impl::vocab_choice(what.vocab_size),
                                                       .iteration = what.iteration,
                                                       .threads = threads}));
   });

@@ -83,8 +83,8 @@ ReshardOptions ReshardModeFlags::planning() const {
           .grid = sizes,
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
-          .vocab = values.options().vocab,
           .modules = UnitModules(modules),
+          .vocab = values.options().vocab,
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

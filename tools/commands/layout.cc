@@ -55,8 +55,7 @@ Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, con
   PackedShapes l;
   for (const std::string& s : words) l.shapes.push_back(parse_shape(s));
   FsdpSetup setup = flags.fsdp.setup(Grid{});
-  l.packing = {engine_from_name(flags.engine), setup.strategy, flags.world.value_or(1), flags.grid.hsdp(),
-               flags.grid.outer()};
+  l.packing = {setup.engine, setup.strategy, flags.world.value_or(1), flags.grid.hsdp(), flags.grid.outer()};
   l.dtype = parse_dtype(flags.dtype.value_or("bf16"), "--dtype");
   l.buffer = pack(l.shapes, l.packing);
   l.cuts = row_cuts(l.buffer);

@@ -13,11 +13,14 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/fsdp/strategy.h"
+#include "core/hybrid/pattern.h"
 #include "hf/model.h"
 #include "io/choice/tensor_choice.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/respelling.h"
+#include "mappings/model/run_setup.h"
 #include "tools/answers/model_layout.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
@@ -44,6 +47,8 @@ constexpr const char* kOfModels[] = {"--group",
                                      "--fsdp-units-for",
                                      "--freeze",
                                      "--bucket-size",
+                                     "--spelling",
+                                     "--hybrid-pattern",
                                      "--vocab-size",
                                      "--params-dtype",
                                      "--assets",
@@ -100,8 +105,10 @@ RunSetup run_setup(const Opened& opened, const LayoutFlags& flags, i64 tp) {
   const ModelMap& map = opened.map();
   RunSetup setup{vocab_rows(map.model(), map.family(), tp, values.vocab),
                  values.params_dtype.of(map.model())};
-  if (opened.checkpoint && values.vocab.kind == VocabChoice::kKeep)
-    setup.vocab_rows = opened.checkpoint->setup().vocab_rows;
+  if (!opened.checkpoint) return setup;
+  setup.spelling = opened.checkpoint->setup().spelling;
+  i64 stored = opened.checkpoint->setup().vocab_rows;
+  if (values.vocab.kind != VocabChoice::kRows && stored % tp == 0) setup.vocab_rows = stored;
   return setup;
 }
 
@@ -110,27 +117,19 @@ void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunS
   if (!frozen.empty()) frozen.refuse_unmatched(map.parameters(Grid{}, Cell{}, setup));
 }
 
-// v2 shards over data-parallel ranks alone, and never cuts buckets by size.
-void check_v2(FsdpSetup& setup, const Grid& grid, bool bucket_given) {
-  auto refuse = [](const char* what, auto found) {
-    throw Error(Code::kBadLayout, cat("Megatron-FSDP v2 has no ", what)).found(found).help("--engine v1");
-  };
-  if (grid.tp * grid.cp * grid.etp > 1)
-    refuse("tensor, context or expert-tensor parallelism", to_string(grid));
-  if (setup.strategy != Strategy::kOptimGradsParams) refuse("other strategy", strategy_name(setup.strategy));
-  if (bucket_given && setup.bucket_items > 0) refuse("buckets that are cut by size", setup.bucket_items);
-  setup.bucket_items = 0;
-}
-
-void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags, bool bucket_given) {
+void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
   l.grid = flags.grid.grid();
   refuse_pipeline(l.grid);
   l.cell = cell_of(l.grid, flags.rank);
   l.fsdp = flags.fsdp.setup(l.grid);
-  l.fsdp.engine = engine_from_name(flags.engine);
-  if (l.fsdp.engine == Engine::kV2) check_v2(l.fsdp, l.grid, bucket_given);
+  refuse_unlike_v2(l.grid, l.fsdp);
   if (flags.dtype) l.main_dtype = parse_dtype(*flags.dtype, "--dtype");
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
+  std::optional<LayerPattern> pattern;
+  if (flags.pattern) setup.groups = &pattern.emplace(parse_pattern(*flags.pattern, Dialect::kGrouped));
+  if (Spelling given = flags.spelling.spelling(); !given.usual()) setup.spelling = given;
+  refuse_without_effect(setup.spelling, opened.map(), setup);
+  setup.whole = l.fsdp.keys == SavedKeys::kStateDict;
   l.parameters = opened.map().parameters(l.grid, l.cell, setup);
   flags.fsdp.frozen().apply(l.parameters);
   refuse_unmatched(flags.fsdp.frozen(), opened.map(), setup);
@@ -151,13 +150,14 @@ void LayoutFlags::declare(CommandLine& line) {
   line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture");
   line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
   line.option("--rank", rank, "the rank whose groups are shown; default 0");
-  line.option("--engine VERSION", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
   line.option(
       "--dtype TYPE", dtype,
       "data type of the stored weights, for sizes in bytes; default bf16, of a model that at run time");
   line.option("--world", world, "ranks that share the buffer of the shapes; default 1");
   grid.declare(line);
   fsdp.declare(line);
+  spelling.declare(line);
+  line.option("--hybrid-pattern PATTERN", pattern, kPatternHelp);
   line.heading("Model");
   values.declare_vocab(line);
   values.declare_params(line);
@@ -188,7 +188,7 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
   ModelLayout l;
   l.path = words[0];
-  lay_out(l, opened, flags, line.given("--bucket-size"));
+  lay_out(l, opened, flags);
   if (flags.group) choose_group(l, *flags.group);
   if (!globs.empty()) l.chosen = chosen_parameters(l.parameters, globs, flags.regex);
 

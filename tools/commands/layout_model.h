@@ -26,11 +26,11 @@ class CommandLine;
 struct LayoutFlags {
   std::optional<i64> world, group;
   i64 rank = 0;
-  std::string engine = "v1";
-  std::optional<std::string> dtype;
+  std::optional<std::string> dtype, pattern;
   bool regex = false;
   GridFlags grid;
   FsdpFlags fsdp;
+  SpellingFlags spelling;
   ValueFlags values{"auto"};
   CheckpointFlags source;
 

@@ -28,15 +28,14 @@ struct ReshardOptions {
   FsdpSetup fsdp{};
   FrozenNames frozen{};
   UnitModules modules{};                     // of a model without a table
-  std::optional<i64> iteration{};            // none: that of the source's folder
   VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary; auto keeps those that divide
   std::optional<i64> iteration{};            // none: that of the source's folder
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };
 
-// Throws kUsage for options that exclude each other, what ReshardSource, KeyTable, FsdpPlan and reshard_job() throw; kVocabulary, kUnknownPartition and
-// kCounterpart for what the new grid cannot hold.
+// Throws kUsage for options that exclude each other, what ReshardSource, KeyTable, FsdpPlan and reshard_job()
+// throw; kVocabulary, kUnknownPartition and kCounterpart for what the new grid cannot hold.
 Conversion plan_reshard(const ReshardOptions& options);
 
 }  // namespace mckpt::impl

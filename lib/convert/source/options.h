@@ -27,9 +27,8 @@ struct CheckpointOptions {
   // one of a model that no table knows.
   bool keep_layers = false;
   bool renamed = false;      // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
+  bool whole = false;        // with `renamed`: fused parameters are joined, groups of the optimizer are kept
   bool usual_names = false;  // parameters with other names get their usual ones
-  bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
-  bool whole = false;    // with `renamed`: fused parameters are joined, groups of the optimizer are kept
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
   // say it.
   std::optional<i64> source_tp{}, source_etp{};
