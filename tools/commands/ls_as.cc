@@ -106,6 +106,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   const ValueOptions values = values_.options();
   const FsdpSetup sharding = fsdp_.setup(grid);
   bool fsdp = as_ == "fsdp", v2 = fsdp && sharding.keys == SavedKeys::kStateDict;
+  if (fsdp) refuse_unlike_v2(grid, sharding);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
                  values.params_dtype.of(map.model())};
   setup.whole = v2;
