@@ -112,6 +112,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   bool fsdp = as_ == "fsdp", v2 = fsdp && sharding.keys == SavedKeys::kStateDict;
   std::optional<LayerPattern> pattern;
   if (pattern_) pattern = parse_pattern(*pattern_, Dialect::kGrouped);
+  if (fsdp) refuse_unlike_v2(grid, sharding);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
                  values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling(),
                  v2};

@@ -16,6 +16,7 @@
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "live/save/folders.h"
+#include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
@@ -109,10 +110,11 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
   LiveSetup s;
   const ValueOptions how = values.options();
   s.grid = grid_flags.grid_of(world);
+  s.fsdp = fsdp_flags.setup(s.grid);
+  refuse_unlike_v2(s.grid, s.fsdp);
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr, spelling_flags.spelling()};
   refuse_without_effect(s.run.spelling, map, s.run);
-  s.fsdp = fsdp_flags.setup(s.grid);
   bool v2 = s.fsdp.keys == SavedKeys::kStateDict;
   s.run.whole = v2;
   // Main weights of v2 are fp32, also where none are asked for.

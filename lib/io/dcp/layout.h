@@ -33,7 +33,7 @@ struct OutputFile;
 // not tell which dots were in the keys.
 struct DcpName {
   std::string text;
-  std::vector<i32> dots;  // ascending
+  std::vector<i32> dots;          // ascending
   std::vector<i32> numbers = {};  // keys between the dots, counted from 0, that are places in a list
 };
 

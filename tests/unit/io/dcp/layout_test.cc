@@ -132,7 +132,7 @@ TEST(DcpLayout, PutsTheObjectsOfAStateDictLast) {
   ChunkData step = store->resolve(1, 0);
   std::vector<u8> bytes(4);
   StoreFiles files(*store);
-  files[step.file].read(step.offset, bytes);
+  files.open(step.file)->read(step.offset, bytes);
   EXPECT_EQ(bytes, (std::vector<u8>{0, 0, 0x88, 0x41}));  // 17
   EXPECT_EQ(store->chunk(1, 0).rank, 0);
   ASSERT_EQ(store->objects().size(), 1u);
