@@ -67,7 +67,7 @@ class Translation {
       numbered_ = numbered_states(source_, parameters_);
       group_of_ = numbered_.group_of;
     }
-    by_parameter_ = dialect_ == DcpDialect::kStateDict || !group_of_.empty();
+    by_parameter_ = (dialect_ == DcpDialect::kStateDict && !keep_groups_) || !group_of_.empty();
     for (i64 t = 0; t < source_.tensor_count(); t++) add_tensor(t);
     if (!keep_groups_) read_groups();
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) add_object(o);

@@ -236,7 +236,7 @@ class Text(unittest.TestCase):
                                     (2, "--assets has a meaning only for a checkpoint", [TINY_MODEL, "--assets", "x"]),
                                     (2, "Megatron-FSDP has no pipeline stages", [TINY_MODEL, "--pp", 2]),
                                     (2, "Megatron-FSDP v2 has no tensor", [TINY_MODEL, "--engine", "v2", "--tp", 2]),
-                                    (2, "v2 has no other strategy", [TINY_MODEL, "--engine", "v2", "--strategy", "optim"]),
+                                    (2, "v2 has no other sharding strategy", [TINY_MODEL, "--engine", "v2", "--strategy", "optim"]),
                                     (2, "the shape is not valid", ["no-such-model"])):
             done = run_mckpt("layout", *args)
             self.assertEqual(done.returncode, status, done)
