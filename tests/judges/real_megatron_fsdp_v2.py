@@ -20,7 +20,7 @@ from mckpt_tests.program import run_mckpt
 
 need("torch", "numpy")
 if importlib.util.find_spec("megatron_fsdp") is None:
-    skip(f"{sys.executable} has no megatron_fsdp: pip install --no-deps megatron-fsdp==0.6.1")
+    skip(f"{sys.executable} has no megatron_fsdp: scripts/bootstrap installs it")
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
