@@ -15,14 +15,14 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"Look", "inspect", "PATH...", "show format, tensors, layout and objects", inspect_command},
-    {"Look", "ls", "PATH [GLOB]", "list the tensors, one on a line, from headers", ls_command},
-    {"Look", "stats", "PATH [GLOB]", "print value statistics and histograms (reads data)", stats_command},
+    {"Look", "ls", "PATH... [GLOB]", "list the tensors, one on a line, from headers", ls_command},
+    {"Look", "stats", "PATH... [GLOB]", "print value statistics and histograms (reads data)", stats_command},
     {"Look", "cat", "PATH NAME[SLICE]", "print values of one tensor, as in 'lm_head.weight[0:4, :8]'",
      cat_command},
     {"Look", "pattern", "PATTERN", "explain a HybridStack layer pattern", pattern_command},
     {"Look", "layout", "MODEL|SHAPE...", "show how Megatron-FSDP packs a model, or parameters of shapes",
      layout_command},
-    {"Check", "verify", "PATH", "check that it is whole, and equal to its source (--against)",
+    {"Check", "verify", "PATH...", "check that it is whole, and equal to its source (--against)",
      verify_command},
     {"Make", "convert", "MODE SRC DST", "convert into another format; --help lists the modes",
      convert_command, true, true},
