@@ -39,8 +39,8 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
 }  // namespace
 
 VocabChoice vocab_choice(std::string_view word) {
-  if (word == "keep") return {};
-  if (word == "auto") return {VocabChoice::kAuto, 0};
+  if (word == "keep") return {VocabChoice::kKeep, 0};
+  if (word == "auto") return {};
   i64 rows = 0;
   auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), rows);
   if (fault != std::errc{} || end != word.data() + word.size())

@@ -18,18 +18,19 @@ double real_of(const ConfigFields& c, std::initializer_list<std::string_view> ke
   return 0;
 }
 
-// What "rope_parameters" or "rope_scaling" say. An object for each kind of layer says nothing here.
+// What "rope_parameters" or "rope_scaling" say; what the object does not say stays. An object for each kind of
+// layer says nothing here.
 void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   rope.base = c.real_or("rope_theta", rope.base);
   rope.percent = c.real_or("partial_rotary_factor", rope.percent);
   rope.type = c.text_or(c.has("rope_type") ? "rope_type" : "type", rope.type);
-  rope.factor = c.real_or("factor", 0);
-  rope.beta_fast = c.real_or("beta_fast", 0);
-  rope.beta_slow = c.real_or("beta_slow", 0);
-  rope.mscale = c.real_or("mscale", 0);
-  rope.mscale_all_dim = c.real_or("mscale_all_dim", 0);
-  rope.original_positions = c.count_or("original_max_position_embeddings", 0);
-  rope.sections = c.numbers_or_none("mrope_section");
+  rope.factor = c.real_or("factor", rope.factor);
+  rope.beta_fast = c.real_or("beta_fast", rope.beta_fast);
+  rope.beta_slow = c.real_or("beta_slow", rope.beta_slow);
+  rope.mscale = c.real_or("mscale", rope.mscale);
+  rope.mscale_all_dim = c.real_or("mscale_all_dim", rope.mscale_all_dim);
+  rope.original_positions = c.count_or("original_max_position_embeddings", rope.original_positions);
+  if (std::vector<i64> s = c.numbers_or_none("mrope_section"); !s.empty()) rope.sections = std::move(s);
 }
 
 RopeEntries read_rope(const ConfigFields& c) {

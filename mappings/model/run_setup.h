@@ -1,5 +1,5 @@
 // What a training run chooses beside the model: the rows of its vocabulary, the type of its parameters, the
-// groups of its layers, the spelling of its names, and which parameters are frozen.
+// groups of its layers, the spelling of its names, and whether fused parameters are stored whole.
 #pragma once
 
 #include <functional>
@@ -29,11 +29,13 @@ struct RunSetup {
   bool whole = false;   // fused parameters are stored whole, under one key
 };
 
-// The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
+// How many rows the vocabulary has: those of the config (kKeep), as many more as the cells need (kAuto), or
+// `rows`.
 struct VocabChoice {
-  enum Kind : u8 { kKeep, kAuto, kRows } kind = kKeep;
+  enum Kind : u8 { kKeep, kAuto, kRows } kind = kAuto;
   i64 rows = 0;
 };
+// The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
 // What the user should know of a run that pads the vocabulary; "" if it does not.
 std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells);

@@ -48,7 +48,9 @@ std::string quantization_text(const JsonValue& how) {
   const JsonValue& numbers = weights != nullptr ? *weights : how;
   const JsonValue* bits = entry(numbers, weights != nullptr ? "num_bits" : "bits", JsonType::kNumber);
   if (bits != nullptr) out += cat(", ", text_or(numbers, "type", "int"), " ", bits->integer("bits"), " bits");
-  if (const JsonValue* group = entry(numbers, "group_size", JsonType::kNumber))
+  // -1 of GPTQ and compressed-tensors: a scale for each row.
+  const JsonValue* group = entry(numbers, "group_size", JsonType::kNumber);
+  if (group != nullptr && group->integer("group_size") > 0)
     out += cat(", groups of ", group->integer("group_size"));
   return out;
 }

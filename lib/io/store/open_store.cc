@@ -206,7 +206,7 @@ void name_below(const Folder& folder, Error& e) {
     }
   if (below.empty()) return;
   e.note(cat("checkpoints one level below: ", listed(below, 20)));
-  e.help(cat("name one of them: mckpt inspect ", escaped(folder.inside(below[0]), 4096)));
+  e.help(cat("name one of them, such as ", escaped(folder.inside(below[0]), 4096)));
 }
 
 // Whether the file's name shows that it is one of a set of ranks or shards.

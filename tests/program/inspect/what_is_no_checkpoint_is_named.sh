@@ -38,7 +38,7 @@ mkdir -p runs/notes
 cp -r "$model" runs/first
 cp -r "$MCKPT_SOURCE/test_data/dcp/plain" runs/second
 named runs "checkpoints one level below: first, second"
-has err "mckpt inspect runs/first"
+has err "name one of them, such as runs/first"
 rm -r runs/first runs/second
 named runs "mckpt formats   lists the formats that mckpt reads"
 
@@ -68,6 +68,7 @@ END
 expect 0 "$mckpt" inspect quantised
 has out "quantized fp8, blocks of 128x64"
 expect 0 "$mckpt" inspect packed
+lacks out "groups of -1"
 has out "quantized compressed-tensors pack-quantized, int 4 bits, groups of 32"
 
 # One file of one rank has no map, and the answer says why.

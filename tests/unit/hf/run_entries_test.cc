@@ -49,6 +49,17 @@ TEST(RunEntries, AreThoseOfTheLanguageModel) {
 }
 
 // Rotary embeddings of each kind of layer are objects in an object.
+// A config may have both objects; what the new one does not say is in the old one.
+TEST(RunEntries, KeepsWhatTheNewObjectDoesNotSay) {
+  RunEntries run = entries_of(R"({"rope_scaling": {"type": "yarn", "factor": 32, "mrope_section": [1, 2, 3]},
+    "rope_parameters": {"rope_theta": 7.0, "beta_fast": 16}})");
+  EXPECT_EQ(run.rope.type, "yarn");
+  EXPECT_EQ(run.rope.factor, 32);
+  EXPECT_EQ(run.rope.beta_fast, 16);
+  EXPECT_EQ(run.rope.base, 7);
+  EXPECT_EQ(run.rope.sections, (std::vector<i64>{1, 2, 3}));
+}
+
 TEST(RunEntries, MayBeMissing) {
   for (const char* text :
        {"{}", R"({"rope_scaling": null})", R"({"rope_parameters": {"full_attention": {}}})"}) {
