@@ -163,7 +163,7 @@ const Family& family_of_model(std::string_view model_type, std::string_view arch
 const Family& family_named(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Family* family : all_families()) {
-    if (family->name == name) return *family;
+    if (family->name == name || family->architecture == name) return *family;
     names.push_back(family->name);
   }
   Error e(Code::kUsage, cat("there is no family '", escaped(name), "'"));

@@ -329,7 +329,7 @@ std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cell
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind == VocabChoice::kRows) {
     if (choice.rows < model.vocab || choice.rows % cells != 0)
-      throw Error(Code::kVocabulary, "the vocabulary cannot have so many rows")
+      throw Error(Code::kVocabulary, "the vocabulary cannot have this number of rows")
           .expected(cat("at least ", model.vocab, ", and a multiple of ", cells))
           .found(choice.rows);
     return choice.rows;

@@ -58,11 +58,12 @@ std::string line_of(const Fold& fold) {
   return text;
 }
 
-std::vector<Fold> folded(const Conversion& c) {
+// `apart`: every tensor has a line of its own.
+std::vector<Fold> folded(const Conversion& c, bool apart) {
   std::vector<Fold> folds;
   std::map<std::string, std::size_t> by_form;
   for (const AccountRow& row : account_rows(c)) {
-    auto [at, is_new] = by_form.try_emplace(form_of(c, row), folds.size());
+    auto [at, is_new] = by_form.try_emplace(apart ? cat(row.target) : form_of(c, row), folds.size());
     if (is_new) folds.push_back({row, 0, {}, {}});
     Fold& fold = folds[at->second];
     fold.count++;
@@ -80,7 +81,7 @@ std::vector<Fold> folded(const Conversion& c) {
 }  // namespace
 
 void note_tensors(const GlobalFlags& flags, const Conversion& c) {
-  for (const Fold& fold : folded(c)) note(flags, line_of(fold));
+  for (const Fold& fold : folded(c, flags.verbose > 1)) note(flags, line_of(fold));
   std::map<std::string, std::pair<FoldedName, i64>> left;
   for (const UnreadRow& row : unread_rows(c)) {
     std::string name = c.proof.source.name(row.source);

@@ -59,11 +59,13 @@ struct Outcome {
   const RunResult& result;
   double seconds;
   i64 peak_rss;
+  bool dry_run;
 };
 
 // The fields of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
 void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
+  json.field("dry_run", o.dry_run);
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
   json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
   json.field("unpadded", a.unpadded);
@@ -144,7 +146,7 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
     note(flags, cat("note    ", counted(result.became_zero, "item"),
                     " became zero: the data type of the result has no smaller values"));
   if (result.became_infinite > 0) warn(flags, overflow_text(result));
-  Outcome outcome{result, seconds, peak_rss_bytes()};
+  Outcome outcome{result, seconds, peak_rss_bytes(), done == nullptr};
   try {
     if (file) write_file(*file, command, c, outcome);
   } catch (Error& e) {

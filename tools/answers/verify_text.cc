@@ -27,32 +27,35 @@ namespace {
 constexpr std::size_t kMostShown = 10;
 constexpr std::size_t kAmountWidth = 15;  // of "7,408 values"
 
-// What each check looks at, in a few words: a line with them fits 60 columns.
+// What each check says when it passes, and what it looks at otherwise, in a few words: a line with them fits 60
+// columns.
 struct Subject {
-  std::string_view check, text;
+  std::string_view check, passed, looked_at;
 };
 constexpr Subject kSubjects[] = {
-    {"files", "presence and size"},
-    {"format", "form of the headers"},
-    {"index", "index against files"},
-    {"coverage", "each item in one chunk"},
-    {"items", "chunks against the table"},
-    {"crc32", "bytes against stored sums"},
-    {"values", "NaN and infinities"},
-    {"experts", "experts with equal bytes"},
-    {"parts", "names, layers, objects"},
-    {"manifest", "files against the manifest"},
-    {"assets", "copied files"},
-    {"beside", "other files in the folder"},
-    {"objects", "objects against the source"},
-    {"against", "values against the source"},
-    {"casts", "values that a cast rounds"},
-    {"overflow", "values a cast cannot hold"},
+    {"files", "are there, sizes fit", "presence and size"},
+    {"format", "headers are well formed", "form of the headers"},
+    {"index", "index and files agree", "index against files"},
+    {"coverage", "each item in one chunk", "each item in one chunk"},
+    {"items", "chunks fit the table", "chunks against the table"},
+    {"crc32", "bytes fit stored sums", "bytes against stored sums"},
+    {"values", "no NaN, no infinity", "NaN and infinities"},
+    {"experts", "no two with equal bytes", "experts with equal bytes"},
+    {"parts", "names and objects agree", "names, layers, objects"},
+    {"model", "config.json has them all", "tensors against config.json"},
+    {"manifest", "fit the manifest", "files against the manifest"},
+    {"assets", "are as they were copied", "copied files"},
+    {"beside", "other files in the folder", "other files in the folder"},
+    {"objects", "as in the source", "objects against the source"},
+    {"against", "as in the source", "values against the source"},
+    {"casts", "", "values that a cast rounds"},
+    {"overflow", "", "values a cast cannot hold"},
 };
 
-std::string_view subject_of(std::string_view check) {
-  const Subject* s = std::ranges::find(kSubjects, check, &Subject::check);
-  return s == std::end(kSubjects) ? "" : s->text;
+std::string_view subject_of(const Check& check) {
+  const Subject* s = std::ranges::find(kSubjects, check.name, &Subject::check);
+  if (s == std::end(kSubjects)) return "";
+  return check.status == Check::Status::kPass ? s->passed : s->looked_at;
 }
 
 void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
@@ -143,8 +146,9 @@ void write_check(Output& out, const Check& check) {
   } else {
     std::string looked = cat(with_commas(check.count), " ", unit);
     if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
-    std::string_view subject = subject_of(check.name);
-    if (!subject.empty()) looked = cat(pad(looked, kAmountWidth), " ", out.styled(Style::kDim, subject));
+    std::string_view subject = subject_of(check);
+    if (!subject.empty())
+      looked = cat(pad(looked, kAmountWidth), check.unseen > 0 ? "; " : " ", out.styled(Style::kDim, subject));
     line += check.note.empty() ? looked : cat(looked, "; ", check.note);
   }
   out.line(cat(sign(out, check.status), "  ", line));

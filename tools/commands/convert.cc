@@ -13,6 +13,7 @@
 #include "tools/commands/convert_modes.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include "core/base/error.h"
@@ -71,8 +72,12 @@ std::size_t mode_index(const CommandLine& line) {
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Mode& m : kModes) names.push_back(m.name);
-  Error e(Code::kUsage, name.empty() ? "a mode is missing" : cat("there is no mode '", escaped(name), "'"));
+  std::error_code failed;
+  bool path = !name.empty() && std::filesystem::exists(std::string(name), failed);
+  Error e(Code::kUsage,
+          name.empty() || path ? "a mode is missing" : cat("there is no mode '", escaped(name), "'"));
   e.expected(listed(names, 20));
+  if (path) throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
   if (std::string_view near = nearest(name, names); !near.empty())
     throw e.help(cat("did you mean ", near, "?"));
   throw e.help("mckpt convert --help");

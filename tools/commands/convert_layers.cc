@@ -83,7 +83,7 @@ void LayerFlags::parse(CommandLine& line) {
       line, "a torch_dist or fsdp_dtensor checkpoint: the folder of a training run, or one iteration of it",
       "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
-  line.option("--pattern PATTERN", planning.pattern, text.pattern_help);
+  line.option("--pattern|--hybrid-pattern PATTERN", planning.pattern, text.pattern_help);
   if (planning.way == LayerWay::kGroup || planning.way == LayerWay::kToHybrid)
     line.option("--keys NAMES", keys,
                 "how groups are named: auto (as the format of SRC stores them), logical or member")

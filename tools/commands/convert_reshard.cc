@@ -43,7 +43,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
       "training run, or one iteration of it",
       "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
-  options.declare_iteration(line, "the iteration of SRC");
+  options.declare_iteration(line, "the name of SRC's folder, or release");
   source.declare(line);
   grid.declare(line);
   fsdp.declare(line);

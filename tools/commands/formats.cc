@@ -41,7 +41,7 @@ constexpr FileFormat kFileFormats[] = {
     {format_text(Format::kDcpMegatronFsdp), "DCP with the names of a Megatron-FSDP module"},
     {format_text(Format::kDcpTorchDist),
      "DCP with metadata.json, or with the names of Megatron's dist_checkpointing", true, true},
-    {format_text(Format::kDcpStateDict), "DCP with the names of torch's get_state_dict"},
+    {format_text(Format::kDcpStateDict), "DCP with the names of torch's get_state_dict; Megatron-FSDP v2", true, true},
     {"Megatron run", "latest_checkpointed_iteration.txt: the iter_* or release folder that it names", true,
      true},
     {format_text(Format::kHdf5),

@@ -12,7 +12,9 @@
 //
 // Several paths are several cards; in JSON one path is an object, several are a list in one object. Exit
 // status 1: a problem was found in one of them.
-#include "core/base/error_code.h"
+#include <filesystem>
+
+#include "core/base/error.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
 #include "io/store/soundness.h"
@@ -69,6 +71,17 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   }
 }
 
+// "--map GLOB" with a blank gives --map no value, and the GLOB becomes a path.
+void refuse_glob_as_path(const Options& options) {
+  std::error_code failed;
+  for (const std::string& path : options.paths)
+    if (options.map && options.map->empty() && path.find_first_of("*?[") != path.npos &&
+        !std::filesystem::exists(path, failed))
+      throw Error(Code::kUsage, "--map takes its GLOB after an equals sign")
+          .found(escaped(path))
+          .help(cat("--map='", escaped(path), "'"));
+}
+
 }  // namespace
 
 Exit inspect_command(CommandLine& line) {
@@ -89,6 +102,7 @@ Exit inspect_command(CommandLine& line) {
   line.example("mckpt inspect ckpt --groups");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");
   line.parse();
+  refuse_glob_as_path(options);
 
   Output out(line.flags());
   if (out.json()) {

@@ -187,7 +187,8 @@ CommandLine::Option CommandLine::Option::choices(std::vector<std::string> values
         std::string v = unshielded(given);
         if (std::find(values.begin(), values.end(), v) != values.end()) return {};
         std::string text = cat("'", escaped(v), "' is not one of ", listed(values, 20));
-        if (std::string_view near = nearest(v, values); !near.empty())
+        // Of short words every other one is near: "gpu" is not a misspelt "cpu".
+        if (std::string_view near = nearest(v, values); near.size() > 3)
           text += cat("; did you mean ", near, "?");
         return text;
       },

@@ -2,6 +2,7 @@
 // is made, and its writes are compared with the folder's files.
 
 #include "convert/compare/against.h"
+#include "convert/compare/cast_check.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/comparison.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -103,6 +104,11 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   CheckpointModel checkpoint(std::move(source), std::move(model), how);
   c.note_oddities(checkpoint);
   std::vector<std::vector<i64>> stored = tensors_behind(checkpoint);
+  std::vector<std::optional<DType>> types = checkpoint.stored_types();
+  std::vector<ComparedTypes> casts;
+  for (auto [t, key] : compared)
+    if (types[t]) casts.push_back({std::string(tested.name(t)), *types[t], tested.dtype(t)});
+  warn_of_casts(casts, c.report);
   auto job = [&](const ChunkList& some) {
     return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
   };

@@ -1,6 +1,7 @@
 // Compares a checkpoint with what an import of the model would write into it. Values are cast as the import
 // casts them, so a checkpoint in bf16 can be equal to a model in fp32; a warning names such tensors.
 #include "convert/compare/against.h"
+#include "convert/compare/cast_check.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/comparison.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -24,31 +25,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// Whether type `to` has every value of type `from`. pre: both are floats of 16, 32 or 64 bits, as casts
-// require.
-bool holds_values_of(DType to, DType from) {
-  return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
-}
-
-// Warns of tensors whose stored type does not have all values of the source's type: they may be equal to the
-// result of a conversion and still differ from the source.
-void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
-  std::vector<std::optional<DType>> stored = checkpoint.stored_types();
-  const SourceTable& tensors = checkpoint.map().sources();
-  std::vector<Finding> found;
-  for (i32 t = 0; t < tensors.size(); t++) {
-    if (!stored[t] || !tensors[t].header_known || holds_values_of(*stored[t], tensors[t].dtype)) continue;
-    found.push_back(
-        {.code = Code::kUnequal,
-         .tensor = std::string(tensors[t].name),
-         .message = cat("the tensor is compared after a cast from ", dtype_name(tensors[t].dtype), " to ",
-                        dtype_name(*stored[t]), ", which cannot represent all of its values"),
-         .warning = true});
-  }
-  i64 count = std::ssize(found);
-  if (count > 0) report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));
-}
 
 // Opens the model with the map file that the tested checkpoint keeps. Throws kNotFound for a folder without
 // weights.
@@ -78,7 +54,13 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   RunSetup values{0, c.options.params_dtype.of(model.map->model())};
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
   c.note_oddities(checkpoint);
-  warn_of_casts(checkpoint, c.report);
+  const SourceTable& tensors = checkpoint.map().sources();
+  std::vector<std::optional<DType>> stored = checkpoint.stored_types();
+  std::vector<ComparedTypes> types;
+  for (i32 t = 0; t < tensors.size(); t++)
+    if (stored[t] && tensors[t].header_known)
+      types.push_back({std::string(tensors[t].name), tensors[t].dtype, *stored[t]});
+  warn_of_casts(types, c.report);
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
   auto made_of = [&](i32 key) {

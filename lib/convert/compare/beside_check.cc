@@ -6,6 +6,7 @@
 #include <set>
 
 #include "convert/compare/asset_check.h"
+#include "convert/compare/model_check.h"
 #include "core/base/error.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
@@ -125,6 +126,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   observer.end();
   NameSet<std::string> judged = check_assets(store, report);
   check_manifest(store, threads, judged, report);
+  check_model(store, report);
   return judged;
 }
 

@@ -31,11 +31,17 @@ bool is_folder_of_folders(const std::string& path, const OpenOptions& opening) {
          !is_checkpoint_folder(Folder(path, opening), "");
 }
 
+bool has_checkpoint_below(const std::string& path, const OpenOptions& opening) {
+  std::vector<Beside> below = list_beside(path, nullptr, opening);
+  return std::ranges::find(below, Beside::Kind::kCheckpoint, &Beside::kind) != below.end();
+}
+
 // A folder of folders, such as accelerate's, is not a checkpoint by itself: each checkpoint in it is
 // verified. Returns whether there were any.
 bool verify_parts(const std::string& path, const VerifyOptions& options, Observer& observer,
                   VerifyReport& report) {
-  if (!is_folder_of_folders(path, files_of(options))) return false;
+  const OpenOptions& opening = files_of(options);
+  if (!is_folder_of_folders(path, opening) || !has_checkpoint_below(path, opening)) return false;
   check_beside(path, nullptr, {}, options.threads, files_of(options), observer, report);
   return !report.checks.empty();
 }

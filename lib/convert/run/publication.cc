@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostTwins = 10;
 
-// Collective: Collective: returns rank 0's `fact` on every rank.
+// Collective: returns rank 0's `fact` on every rank.
 bool rank_0_says(Comm& ranks, bool fact) {
   i64 said = ranks.rank() == 0 && fact;
   ranks.all_reduce({&said, 1}, Reduce::kMax);
@@ -53,7 +53,11 @@ bool Publication::stage() {
   bool direct = options_.durable && !conversion_.single_file;
   OutputFiles::How how = direct ? OutputFiles::How::kDirect : OutputFiles::How::kCached;
   if (leader()) {
+    bool begun = !options_.resume && !conversion_.single_file && StagedFolder::is_begun(conversion_.path);
     staged_.emplace(conversion_, options_);
+    if (begun)
+      observer_.note({Note::Kind::kNote,
+                      "begin   the unfinished output of an interrupted run was removed; `resume` continues one"});
     observer_.staged(conversion_.path);
     folder_ = staged_->folder();
     if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(*staged_)});

@@ -28,8 +28,15 @@ constexpr std::size_t kMostCompared =
       throw e.help(cat("a glob has to match the whole name: '", escaped(open), "' matches ",
                        counted(inside, "tensor")));
   }
-  std::string_view near = nearest(pattern, names.first(std::min(names.size(), kMostCompared)));
-  if (!near.empty()) e.note(cat("the nearest name is ", escaped(near)));
+  std::vector<std::string> around;  // names of which the pattern is the first or the last parts
+  for (std::string_view name : names)
+    if (name.ends_with(cat(".", pattern)) || name.starts_with(cat(pattern, "."))) around.push_back(escaped(name));
+  if (!around.empty()) {
+    e.note(cat("names that begin or end so: ", listed(around)));
+  } else if (std::string_view near = nearest(pattern, names.first(std::min(names.size(), kMostCompared)));
+             !near.empty()) {
+    e.note(cat("the nearest name is ", escaped(near)));
+  }
   if (!root.empty()) e.help(cat("mckpt ls ", escaped(root), "   lists them"));
   throw e;
 }

@@ -12,6 +12,8 @@ namespace mckpt::impl {
 
 // "a/b" -> "a", "/b" -> "/", "b" -> "."
 std::string parent_folder(const std::string& path);
+// The end of the name of the hidden file or folder in which a result is made.
+inline constexpr std::string_view kStagingSuffix = ".mckpt-tmp";
 
 // Throws kNoRoom if the file system of the path's folder lacks free bytes or files, is read-only, is one
 // of the kernel's own (/proc), or if the folder takes no files. Folders of the path need not exist yet. A

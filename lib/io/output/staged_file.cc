@@ -57,7 +57,7 @@ void StagedFile::check(const std::string& path, Options options, i64 bytes) {
 
 StagedFile::StagedFile(std::string path, Options options)
     : path_(std::move(path)), folder_(parent_folder(path_)), name_(name_of(path_)), options_(options) {
-  staging_ = cat(folder_, "/.", name_, ".mckpt-tmp");
+  staging_ = cat(folder_, "/.", name_, kStagingSuffix);
   check_clobber(path_, options_.replace);
   open_staging();
 }

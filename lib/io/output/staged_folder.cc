@@ -151,7 +151,7 @@ StagedFolder::~StagedFolder() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::string StagedFolder::staging_path(const std::string& path) { return hidden_beside(path, ".mckpt-tmp"); }
+std::string StagedFolder::staging_path(const std::string& path) { return hidden_beside(path, kStagingSuffix); }
 
 bool StagedFolder::is_begun(const std::string& path) {
   return !read_mark(staging_path(path), kPlanMark).empty() || !read_mark(trimmed(path), kPlanMark).empty();

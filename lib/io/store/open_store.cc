@@ -41,6 +41,12 @@ constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckp
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+// "org/name": two plain words.
+bool is_hub_name(std::string_view path) {
+  return std::ranges::count(path, '/') == 1 && !path.starts_with('/') && !path.starts_with('.') &&
+         !path.ends_with('/') && path.find_first_of("*?[ ") == path.npos;
+}
+
 // The error for a path that does not exist: most are misspelt, or are names of a hub.
 Error not_found(std::string path) {
   Error e(Code::kNotFound, "there is no such file or folder");
@@ -57,8 +63,9 @@ Error not_found(std::string path) {
     return e.help(cat(
         "did you mean ",
         escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
-  return e.help(
-      "mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
+  if (is_hub_name(path))
+    e.help("mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
+  return e;
 }
 
 bool is_folder(const std::string& path) {
@@ -103,7 +110,8 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
       throw Error(Code::kUnknownFormat, cat("this is not a checkpoint: the file is ", sniffed_name(kind)))
           .file(path)
           .expected(kExpectedFile)
-          .help(kSeeFormats);
+          .help(name == "config.json" ? cat("name the folder: ", escaped(parent_folder(path), 4096))
+                                      : kSeeFormats);
   }
 }
 
@@ -200,6 +208,11 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
 void name_below(const Folder& folder, Error& e) {
   std::vector<std::string> below;
   for (const FolderEntry& entry : folder.entries()) try {
+      if (entry.name.ends_with(kStagingSuffix)) {
+        e.note(cat("an unfinished conversion is here, ", escaped(entry.name),
+                   ": repeat its command with `resume` to complete it"));
+        continue;
+      }
       if (entry.folder && is_checkpoint_folder(folder, entry.name)) below.push_back(entry.name);
     } catch (const Error&) {
       // A folder that cannot be entered is not what the user meant.

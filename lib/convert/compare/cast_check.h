@@ -1,0 +1,24 @@
+// The check "casts" of a comparison: tensors may be equal to what a conversion of the source makes of them and
+// still differ from the source, because their type does not have all values of the source's type.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+enum class DType : u8;
+struct VerifyReport;
+
+// A tensor with its types in the source and where it was compared.
+struct ComparedTypes {
+  std::string tensor;
+  DType source, tested;
+};
+
+// Adds the check, with a warning for each such tensor, if there are any.
+void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report);
+
+}  // namespace mckpt::impl
