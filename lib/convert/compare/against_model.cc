@@ -46,6 +46,16 @@ CheckpointOptions opening_of(const CompareOptions& options) {
   return how;
 }
 
+std::vector<ComparedTypes> types_of(const CheckpointModel& checkpoint) {
+  const SourceTable& tensors = checkpoint.map().sources();
+  std::vector<std::optional<DType>> stored = checkpoint.stored_types();
+  std::vector<ComparedTypes> types;
+  for (i32 t = 0; t < tensors.size(); t++)
+    if (stored[t] && tensors[t].header_known)
+      types.push_back({std::string(tensors[t].name), tensors[t].dtype, *stored[t]});
+  return types;
+}
+
 }  // namespace
 
 bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Comparing& c) {
@@ -54,13 +64,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   RunSetup values{0, c.options.params_dtype.of(model.map->model())};
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
   c.note_oddities(checkpoint);
-  const SourceTable& tensors = checkpoint.map().sources();
-  std::vector<std::optional<DType>> stored = checkpoint.stored_types();
-  std::vector<ComparedTypes> types;
-  for (i32 t = 0; t < tensors.size(); t++)
-    if (stored[t] && tensors[t].header_known)
-      types.push_back({std::string(tensors[t].name), tensors[t].dtype, *stored[t]});
-  warn_of_casts(types, c.report);
+  warn_of_casts(types_of(checkpoint), c.report);
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
   auto made_of = [&](i32 key) {

@@ -23,3 +23,9 @@ has out '"equal": false'
 has out "only the other side has this tensor"
 has out "the other side does not have this tensor"
 empty err
+
+# The way back: an export in a type that does not hold the checkpoint's values.
+expect 0 "$mckpt" export wide narrow --dtype fp16 --no-sync -q
+expect 0 "$mckpt" verify narrow --against wide --assets "$model"
+has out "the tensor is compared after a cast from float32 to float16"
+has out "narrow: equal"
