@@ -218,11 +218,10 @@ void CheckpointModel::find_spelling() {
   spelling_on_disk_.rows |= setup_.spelling.rows;
 }
 
-// A translated store stays the one that was translated.
 void CheckpointModel::respell() {
   if (setup_.spelling.usual()) return;
   std::unique_ptr<PieceStore> usual = with_usual_names(std::move(store_), map(), setup_);
-  if (!pieces_) pieces_ = usual.get();
+  pieces_ = usual.get();
   store_ = std::move(usual);
   find_spelling();
 }
