@@ -15,6 +15,7 @@ from mckpt_tests.setting import DATA
 
 need("torch", "numpy")
 import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.judge import raw_bytes  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
 
@@ -102,6 +103,16 @@ boxes = [
     for f in (flat, os.path.join(place("world3"), "release"))
 ]
 expect_equal("other units", [boxes[0] == boxes[1]], [False])
+
+# A tensor that is neither of the model nor of the optimizer is left out, and the account says why.
+extra = place("extra/iter_0000001")
+os.makedirs(extra)
+state = {**load_whole(os.path.join(place("v1"), "release")), "rng_state.0": torch.arange(3)}
+dcp.save(state, storage_writer=dcp.FileSystemWriter(extra, sync_files=False), no_dist=True)
+mckpt("convert", "reshard", extra, place("without"), "--any-model", "--engine", "v2", "--dp", 1, "--no-sync", "--report", place("report.json"))
+with open(place("report.json")) as f:
+    left = json.load(f)["left_out"]
+expect_equal("left out", left, [{"name": "rng_state.0", "items": 3, "reason": "Megatron-FSDP v2 has no place for it", "copy_of": None}])
 
 # What is refused, and why.
 for flags, status, words in (

@@ -59,6 +59,12 @@ std::string FrozenNames::text() const {
   return out;
 }
 
+std::string UnitModules::text() const {
+  std::string out;
+  for (const std::string& glob : globs_) out += cat(out.empty() ? "" : " ", glob);
+  return out;
+}
+
 void FrozenNames::apply(std::vector<ModelParameter>& parameters) const {
   for (ModelParameter& p : parameters) {
     if (none_) p.trainable = true;

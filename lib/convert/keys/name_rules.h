@@ -66,6 +66,7 @@ class UnitModules {
   explicit UnitModules(std::vector<std::string> globs) : globs_(std::move(globs)) {}
 
   bool empty() const { return globs_.empty(); }
+  std::string text() const;  // "GLOB ..."
   void apply(std::vector<ModelParameter>& parameters) const;
   // Throws kNoSuchTensor for a glob that matches no module around any of the parameters.
   void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;

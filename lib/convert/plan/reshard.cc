@@ -18,12 +18,14 @@
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/plain_reshard.h"
 #include "convert/plan/reshard_objects.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/state_dict_objects.h"
+#include "convert/plan/unknown_reshard.h"
 #include "convert/plan/vocab_change.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/listed_parameters.h"
@@ -77,6 +79,7 @@ class Resharding {
   std::string_view rule_of(const FusedTables& fused, i64 tensor) const;
   std::vector<bool> resized_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
+  ProofInput::LeftOut left_out(i64 tensor) const;
 
   const ReshardSource& from() const { return source_; }
   const Store& source() const { return source_.store(); }
@@ -96,8 +99,6 @@ class Resharding {
 
  private:
   void set_up_run();
-  void set_up_unknown();
-  void note_names();
   DcpName name_of_state(const StateName& state, std::string_view stored) const;
   std::optional<DType> type_of(std::string_view key) const;
   bool has_no_place(i32 tensor) const;
@@ -235,6 +236,15 @@ ProofInput Resharding::proof(const DcpLayout& layout) const {
   return input;
 }
 
+// Why a tensor of the proof's exceptions is not in the result.
+ProofInput::LeftOut Resharding::left_out(i64 tensor) const {
+  const i32 t = static_cast<i32>(tensor);
+  if (has_no_place(t)) return {"Megatron-FSDP v2 has no place for it"};
+  if (!source_.drops_tensor(t)) return {"", tied_embedding(model().store(), tensor)};
+  return {source_.weights_only() ? "a state of the optimizer, where only weights are wanted"
+                                 : "the files of the ranks have the states of the optimizer"};
+}
+
 // The tensors that are stored cell after cell on either side, and those that have other rows in the result.
 FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
   FusedTables fused{model().keys(), target_keys(), {}};
@@ -277,7 +287,8 @@ void Resharding::set_up_run() {
         "states  have numbers: each group's numbers are given to its parameters in the order of the model, "
         "and "
         "every shape fits");
-  if (source_.any_model()) set_up_unknown();
+  if (source_.any_model())
+    listed_ = set_up_unknown(source_, options_, run_, notes);
 }
 
 // Types are kept, but main weights of v2 are fp32: narrower ones of a known model are widened, which loses
@@ -292,41 +303,20 @@ std::optional<DType> Resharding::type_of(std::string_view key) const {
   return weight && (type == DType::kBF16 || type == DType::kF16) ? DType::kF32 : type;
 }
 
-void Resharding::set_up_unknown() {
-  source_.refuse_ranks_of_unknown_model();
-  if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
-    throw Error(Code::kUnknownPartition,
-                "mckpt has no table of this model, so it is not known how ranks split its parameters")
-        .expected("`tp` 1, `ep` 1 and `etp` 1")
-        .found(to_string(run_.grid))
-        .help(
-            source_.asked_for_any_model()
-                ? "`assets` names the folder of the model; or choose a grid of `dp`, `cp` and `hsdp`"
-                : "reshard the checkpoint before its layers get the names of another form, or after convert "
-                  "hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
-  // Engine v2 never cuts a row, whatever shapes are packed beside each other.
-  run_.fsdp.engine = Engine::kV2;
-  if (v2()) {
-    listed_.emplace(source(), options_.threads);
-    options_.modules.refuse_unmatched(model().keys().parameters());
-  }
-  note_names();
-}
-
-void Resharding::note_names() {
-  if (!source_.asked_for_any_model())
-    notes.note(
-        "the layers have the names of another form than those of the model in hf_assets, and keep them");
-  if (model().translated() && !v2())
-    notes.note(
-        "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of "
-        "optimizer "
-        "states; `keep_names` keeps the names");
-  notes.note(
-      options_.modules.empty()
-          ? "the model is treated as unknown: all parameters of one type are packed into one buffer, in the "
-            "order of the checkpoint"
-          : "the model is treated as unknown: the modules of `fsdp_module` have buffers of their own");
+// Kept names have no line: they are another mode, "reshard by key".
+std::string identity_of(const ReshardOptions& options, std::string_view source, std::string_view metadata,
+                        std::string_view beside) {
+  PlanIdentity text("reshard", MCKPT_VERSION);
+  set_run(text, options.grid, options.fsdp, options.frozen);
+  set_vocab(text, options.vocab);
+  const ReshardSourceOptions& from = options.from;
+  text.set("iteration", options.iteration.value_or(0)).set("weights_only", from.weights_only);
+  text.set("any_model", from.checkpoint.any_model).set("fsdp_module", options.modules.text());
+  text.set("rank_states", from.rank_states.has_value());
+  text.set("source_tp", from.checkpoint.source_tp.value_or(0));
+  text.set("source_etp", from.checkpoint.source_etp.value_or(0));
+  text.set("source_ep", from.source_ep.value_or(0)).set("source_hsdp", from.source_hsdp.value_or(0));
+  return text.add(kSourceFiles, source).add(kBesideFiles, beside).add(kResult, metadata).text();
 }
 
 Conversion plan_known(const ReshardOptions& options) {
@@ -361,11 +351,12 @@ Conversion plan_known(const ReshardOptions& options) {
   c.store = &r.source();
   c.proof = r.proof(plan.layout);
   c.proof.rule = [&r, &fused](i64, i64 tensor) { return r.rule_of(fused, tensor); };
+  c.proof.left_out = [&r](i64 tensor) { return r.left_out(tensor); };
   c.dropped_objects = objects.left_out;
   FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), reshard_assets(r.from())};
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity = reshard_identity(options, r.from().identity(), metadata, beside.identity());
+  c.identity = identity_of(options, r.from().identity(), metadata, beside.identity());
   return c;
 }
 

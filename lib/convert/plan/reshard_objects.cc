@@ -18,6 +18,8 @@
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "hf/model.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/run_args.h"
@@ -150,26 +152,33 @@ void ReshardObjects::note_left_out() {
   if (const RankStates* ranks = source_.rank_states())
     if (names = ranks->not_taken(); !names.empty())
       out_.notes.note(cat("the result has no place for these objects of the ranks' files: ", listed(names)));
-  const PieceStore* pieces = source_.model().translated();
-  if (!pieces || pieces->objects().size() > 0) return;
-  names.clear();
-  i64 extra = 0;
-  for (const Object& o : pieces->source().objects())
-    if (o.name.find("._extra_state/") != o.name.npos)
-      extra++;
-    else if (!is_common_state(o.name) && !is_file(pieces->source(), o))
-      names.push_back(o.name);
-  out_.left_out += std::ssize(names) + extra;
-  if (std::shared_ptr<const PickleValue> common = common_state_of(pieces->source()))
-    for (PickleEntry e : common->entries())
-      if (e.key.is(PickleValue::Kind::kText) &&
-          !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
-        names.push_back(cat("common_state.", escaped(e.key.text())));
-  if (extra > 0) names.push_back(cat(extra, " _extra_state objects"));
-  if (!names.empty()) out_.notes.note(cat("fsdp_dtensor has no place for ", listed(names)));
+  HiddenObjects hidden = hidden_objects(source_.model());
+  out_.left_out += hidden.count;
+  if (!hidden.names.empty())
+    out_.notes.note(cat("fsdp_dtensor has no place for ", listed(hidden.names)));
 }
 
 }  // namespace
+
+HiddenObjects hidden_objects(const CheckpointModel& model) {
+  const Store& disk = model.on_disk();
+  if (!model.translated() || dcp_dialect(disk) != DcpDialect::kTorchDist) return {};
+  HiddenObjects out;
+  i64 extra = 0;
+  for (const Object& o : disk.objects())
+    if (o.name.find("._extra_state/") != o.name.npos)
+      extra++;
+    else if (!is_common_state(o.name) && !is_file(disk, o))
+      out.names.push_back(o.name);
+  out.count = std::ssize(out.names) + extra;
+  if (std::shared_ptr<const PickleValue> common = common_state_of(disk))
+    for (PickleEntry e : common->entries())
+      if (e.key.is(PickleValue::Kind::kText) &&
+          !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
+        out.names.push_back(cat("common_state.", escaped(e.key.text())));
+  if (extra > 0) out.names.push_back(cat(extra, " _extra_state objects"));
+  return out;
+}
 
 ChangedFiles files_with_grid(const Store& store, const Grid& grid) {
   Folder folder(store.root(), store.opening());

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "convert/jobs/carried_record.h"
@@ -17,6 +18,7 @@
 
 namespace mckpt::impl {
 
+class CheckpointModel;
 class DcpLayout;
 class ReshardSource;
 class Store;
@@ -30,6 +32,14 @@ struct ReshardedObjects {
   i64 left_out = 0;                    // objects of the source that the result does not have
   Notes notes;
 };
+
+// What the view of a torch_dist folder does not show: objects of the folder, and entries of its common state for
+// which fsdp_dtensor has no place. Nothing for a checkpoint of another format.
+struct HiddenObjects {
+  std::vector<std::string> names;  // for a note: "common_state.x", "13 _extra_state objects"
+  i64 count = 0;                   // of objects
+};
+HiddenObjects hidden_objects(const CheckpointModel& model);
 
 // Files beside the data whose text names the grid, with the new one. `store`: the source as it is on the disk.
 ChangedFiles files_with_grid(const Store& store, const Grid& grid);

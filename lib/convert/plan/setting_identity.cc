@@ -3,7 +3,6 @@
 
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
-#include "convert/plan/reshard.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "io/output/plan_identity.h"
@@ -29,17 +28,6 @@ std::string units_text(const FsdpSetup& fsdp) {
 }
 
 }  // namespace
-
-std::string reshard_identity(const ReshardOptions& options, std::string_view source,
-                             std::string_view metadata, std::string_view beside) {
-  PlanIdentity text("reshard", MCKPT_VERSION);
-  set_run(text, options.grid, options.fsdp, options.frozen);
-  set_vocab(text, options.vocab);
-  text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.from.weights_only);
-  text.set("source_ep", options.from.source_ep.value_or(0));
-  text.set("source_hsdp", options.from.source_hsdp.value_or(0));
-  return text.add(kSourceFiles, source).add(kBesideFiles, beside).add(kResult, metadata).text();
-}
 
 void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, const FrozenNames& frozen) {
   identity.set("tp", grid.tp).set("cp", grid.cp).set("ep", grid.ep).set("etp", grid.etp).set("pp", grid.pp);

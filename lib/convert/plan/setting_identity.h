@@ -2,7 +2,6 @@
 // under their names in the options, and the names of the parts of which only the digest is kept.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace mckpt::impl {
@@ -11,7 +10,6 @@ class FrozenNames;
 class PlanIdentity;
 struct FsdpSetup;
 struct Grid;
-struct ReshardOptions;
 struct ValueOptions;
 struct VocabChoice;
 
@@ -19,10 +17,6 @@ inline constexpr std::string_view kSourceFiles = "the files of the source";
 inline constexpr std::string_view kBesideFiles = "the files that are copied beside the tensors";
 inline constexpr std::string_view kMapping = "the mapping of the model, with its config";
 inline constexpr std::string_view kResult = "the tensors and files of the result";
-
-// The identity of a resharding. `source`, `metadata` and `beside`: the texts of those parts.
-std::string reshard_identity(const ReshardOptions& options, std::string_view source,
-                             std::string_view metadata, std::string_view beside);
 
 void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, const FrozenNames& frozen);
 void set_vocab(PlanIdentity& identity, const VocabChoice& vocab);

@@ -154,9 +154,14 @@ SharedObjects StateDictObjects::shared() {
           }};
 }
 
-// Named by the part in front of the first dot: the states of a schedule are a dozen objects.
+// Named by the part in front of the first dot: the states of a schedule are a dozen objects. What a view made of
+// entries of one object is named, but counts as no object.
 void StateDictObjects::note_left_out() {
   std::vector<std::string> names;
+  auto name_front = [&](std::string_view object) {
+    std::string front(object.substr(0, object.find('.')));
+    if (std::ranges::find(names, front) == names.end()) names.push_back(std::move(front));
+  };
   const Store& store = source_.model().store();
   for (const Object& o : store.objects()) {
     if (is_file(store, o)) continue;
@@ -165,9 +170,14 @@ void StateDictObjects::note_left_out() {
       continue;
     }
     left_out_++;
-    std::string front = o.name.substr(0, o.name.find('.'));
-    if (std::ranges::find(names, front) == names.end()) names.push_back(std::move(front));
+    name_front(o.name);
   }
+  if (const PieceStore* pieces = source_.model().translated())
+    for (const PieceStore::Made& made : pieces->made())
+      if (!is_optimizer_key(made.name)) name_front(made.name);
+  HiddenObjects hidden = hidden_objects(source_.model());
+  left_out_ += hidden.count;
+  std::ranges::move(hidden.names, std::back_inserter(names));
   if (!names.empty()) notes_.note(cat("Megatron-FSDP v2 has no place for ", listed(names)));
 }
 

@@ -163,7 +163,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
     translate(options, cells);
     find_spelling();
     if (options.usual_names) respell();
-    if (options.whole && !model_->plain) join_parts();
+    if (options.whole && !model_->plain) join_parts(options.weights_only());
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
@@ -195,8 +195,8 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
 }
 
 // Fused parameters become whole, so names change.
-void CheckpointModel::join_parts() {
-  WholeParameters whole = whole_parameters(std::move(store_), map(), setup_);
+void CheckpointModel::join_parts(bool weights_only) {
+  WholeParameters whole = whole_parameters(std::move(store_), map(), setup_, weights_only);
   joined_ = std::move(whole.joined);
   pieces_ = whole.store.get();
   store_ = std::move(whole.store);
@@ -218,11 +218,10 @@ void CheckpointModel::find_spelling() {
   spelling_on_disk_.rows |= setup_.spelling.rows;
 }
 
-// A translated store stays the one that was translated.
 void CheckpointModel::respell() {
   if (setup_.spelling.usual()) return;
   std::unique_ptr<PieceStore> usual = with_usual_names(std::move(store_), map(), setup_);
-  if (!pieces_) pieces_ = usual.get();
+  pieces_ = usual.get();
   store_ = std::move(usual);
   find_spelling();
 }

@@ -71,7 +71,7 @@ class CheckpointModel {
 
  private:
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
-  void join_parts();
+  void join_parts(bool weights_only);
   void list_tensors();
   void find_spelling();
   void respell();

@@ -10,7 +10,7 @@
 #include "core/items/dtype.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
-#include "io/pickle/value.h"
+#include "io/dcp/param_groups.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 #include "mappings/model/parameter.h"
@@ -29,8 +29,8 @@ NameMap<std::string, i64> model_tensors(const Store& store) {
 // Trained parameters: those in the lists, or of which there are options of a group.
 NameSet<std::string> trained_in(const Store& store) {
   NameSet<std::string> out;
-  for (ListedGroup& group : listed_groups(store))
-    for (std::string& name : group.parameters) out.insert(std::move(name));
+  for (const ListedGroup& group : listed_groups(store))
+    for (const std::string& name : group.names) out.insert(*model_key(cat("model.", name)));
   for (const Object& o : store.objects()) {
     DcpKey key = split_key(DcpDialect::kFsdpDtensor, o.name);
     if (key.section == DcpKey::Section::kGroupMeta) out.insert(*model_key(cat("model.", key.parameter)));
@@ -56,24 +56,6 @@ void refuse_parts(const Store& store) {
 }
 
 }  // namespace
-
-std::vector<ListedGroup> listed_groups(const Store& store) {
-  constexpr std::string_view kParams = ".params";
-  std::vector<ListedGroup> out;
-  for (i64 o = 0; o < std::ssize(store.objects()); o++) {
-    std::string_view name = store.objects()[o].name;
-    if (!name.starts_with(kGroupListSection) || !name.ends_with(kParams)) continue;
-    std::shared_ptr<const PickleValue> names = store.object(o);
-    if (!names) continue;
-    name.remove_prefix(kGroupListSection.size());
-    name.remove_suffix(kParams.size());
-    ListedGroup group{std::string(name), {}};
-    for (PickleValue p : names->items())
-      if (p.is(PickleValue::Kind::kText)) group.parameters.push_back(*model_key(cat("model.", p.text())));
-    out.push_back(std::move(group));
-  }
-  return out;
-}
 
 ListedParameters::ListedParameters(const Store& store, int threads) {
   refuse_parts(store);

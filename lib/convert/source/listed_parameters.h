@@ -34,11 +34,4 @@ class ListedParameters {
   NameMap<std::string, std::string> first_name_;  // of tied parameters
 };
 
-// The parameters that the optimizer of a store lists, by group, under the names of the model.
-struct ListedGroup {
-  std::string group;  // "0"
-  std::vector<std::string> parameters;
-};
-std::vector<ListedGroup> listed_groups(const Store& store);
-
 }  // namespace mckpt::impl

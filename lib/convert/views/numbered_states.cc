@@ -10,8 +10,8 @@
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
 #include "io/dcp/key.h"
+#include "io/dcp/param_groups.h"
 #include "io/dcp/paths.h"
-#include "io/pickle/value.h"
 #include "io/store/store.h"
 #include "mappings/model/parameter.h"
 
@@ -90,21 +90,16 @@ void Matching::read_shapes() {
   }
 }
 
-// Groups in the order of their numbers; each of the states' numbers is in one of them.
+// Groups in the order of the store; each of the states' numbers is in one of them.
 void Matching::read_groups() {
-  constexpr std::string_view kParams = ".params";
   std::set<std::string> seen;
-  for (std::size_t o = 0; o < store_.objects().size(); o++) {
-    std::string_view name = store_.objects()[o].name;
-    if (!name.starts_with(kGroupListSection) || !name.ends_with(kParams)) continue;
-    name.remove_prefix(kGroupListSection.size()), name.remove_suffix(kParams.size());
-    std::shared_ptr<const PickleValue> numbers = store_.object(static_cast<i64>(o));
-    Group group{std::string(name), {}};
-    if (!numbers) refuse(cat("the numbers of group ", escaped(name), " cannot be read"));
-    for (PickleValue n : numbers->items()) {
-      if (!n.is_int()) refuse(cat("group ", escaped(name), " lists something else than numbers"));
-      group.numbers.push_back(cat(n.as_int()));
-      if (!seen.insert(group.numbers.back()).second) refuse(cat("number ", n.as_int(), " is listed twice"));
+  for (ListedGroup& listed : listed_groups(store_)) {
+    if (!listed.names.empty() || listed.others > 0)
+      refuse(cat("group ", escaped(listed.group), " lists something else than numbers"));
+    Group group{std::move(listed.group), {}};
+    for (i64 n : listed.numbers) {
+      group.numbers.push_back(cat(n));
+      if (!seen.insert(group.numbers.back()).second) refuse(cat("number ", n, " is listed twice"));
     }
     groups_.push_back(std::move(group));
   }

@@ -46,6 +46,8 @@ class PieceStore final : public Store {
     std::string name, pickle;
   };
   const std::vector<Made>& made() const { return made_; }
+  // What the source has made, if it is a view too: this view has it only if it makes it as well.
+  std::span<const Made> made_by_source() const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return of(t).name; }

@@ -18,7 +18,7 @@
 #include "core/fsdp/grid.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
-#include "io/pickle/value.h"
+#include "io/dcp/param_groups.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/element.h"
@@ -31,20 +31,6 @@ namespace mckpt::impl {
 namespace {
 
 using Section = DcpKey::Section;
-
-// The two parts of "optimizer.param_groups.0.lr": "0" and "lr". In groups that torch flattened, the first
-// part is the name of a parameter.
-struct GroupField {
-  std::string group, field;
-};
-
-std::optional<GroupField> group_field(std::string_view object) {
-  if (!object.starts_with(kGroupListSection)) return std::nullopt;
-  object.remove_prefix(kGroupListSection.size());
-  std::size_t dot = object.rfind('.');
-  if (dot == object.npos) return std::nullopt;
-  return GroupField{std::string(object.substr(0, dot)), std::string(object.substr(dot + 1))};
-}
 
 // The translation of one store; run() is called once. The model's map outlives it.
 class Translation {
@@ -166,17 +152,12 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
 
 // Collects (parameter, group) pairs, from the lists of names in the groups and from flattened groups.
 void Translation::read_groups() {
-  for (i64 o = 0; o < std::ssize(source_.objects()); o++) {
-    std::optional<GroupField> field = group_field(source_.objects()[o].name);
-    if (dialect_ != DcpDialect::kStateDict || !field || field->field != "params") continue;
-    std::shared_ptr<const PickleValue> names = source_.object(o);
-    if (!names) continue;
-    for (PickleValue name : names->items())
-      if (name.is(PickleValue::Kind::kText)) group_of_.emplace_back(key_of(name.text()), field->group);
-  }
+  if (dialect_ != DcpDialect::kStateDict) return;
+  for (const ListedGroup& group : listed_groups(source_))
+    for (const std::string& name : group.names) group_of_.emplace_back(key_of(name), group.group);
   for (const Object& o : source_.objects()) {
     std::optional<GroupField> field = group_field(o.name);
-    if (dialect_ != DcpDialect::kStateDict || !field) continue;
+    if (!field) continue;
     auto parameter = names_.find(key_of(field->group));
     if (parameter != names_.end() && !std::exchange(parameter->second, true))
       group_of_.emplace_back(parameter->first, field->group);
@@ -203,8 +184,8 @@ void Translation::add_object(i64 o) {
 void Translation::add_step(const std::string& name, const std::string& group) {
   auto step = steps_.find(name);
   std::string of_group = cat(kGroupListSection, group, ".step");
-  bool told = std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
-  if (step == steps_.end() || told) return;
+  bool group_has_step = std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
+  if (step == steps_.end() || group_has_step) return;
   StoreFiles files(source_);
   double value = 0;
   TensorReader(source_, files).read(step->second, [&](std::span<const u8> bytes, i64) {

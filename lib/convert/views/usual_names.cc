@@ -55,6 +55,8 @@ std::unique_ptr<PieceStore> with_usual_names(std::unique_ptr<Store> store, const
   }
   for (i64 o = 0; o < std::ssize(source.objects()); o++)
     out->add_object(renamed(source.objects()[o].name, names), o);
+  for (const PieceStore::Made& made : out->made_by_source())
+    out->make_object(renamed(made.name, names), made.pickle);
   return out;
 }
 

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "convert/views/piece_store.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "io/dcp/key.h"
+#include "io/file/parallel.h"
+#include "io/values/same_bytes.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/rule.h"
@@ -31,8 +35,9 @@ struct Joined {
   bool complete() const { return std::ranges::find(tensors, -1) == tensors.end(); }
 };
 
-// A joined tensor is identified by its parameter, and the field if it is a state.
-using JoinedId = std::pair<const ModelParameter*, std::string>;
+// A joined tensor is identified by its parameter and, if it is a state, the field and whether it is one value
+// for the whole part.
+using JoinedId = std::tuple<const ModelParameter*, std::string, bool>;
 
 // The joining of one store; run() is called once.
 class Joining {
@@ -46,12 +51,12 @@ class Joining {
         if (split != KeySplit::kNone) add_parts(p, split, map.model());
   }
 
-  WholeParameters run() {
+  WholeParameters run(bool weights_only) {
     for (i64 t = 0; t < source_.tensor_count(); t++) find(t);
+    if (!weights_only) refuse_unlike_values();
     for (i64 t = 0; t < source_.tensor_count(); t++) add(t);
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) out_->add_object(source_.objects()[o].name, o);
-    if (const auto* inner = dynamic_cast<const PieceStore*>(&source_))
-      for (const PieceStore::Made& made : inner->made()) out_->make_object(made.name, made.pickle);
+    for (const PieceStore::Made& made : out_->made_by_source()) out_->make_object(made.name, made.pickle);
     return {std::move(out_), std::move(joined_names_)};
   }
 
@@ -59,7 +64,8 @@ class Joining {
   struct Place {
     const PartName* part = nullptr;  // null: the tensor is no part of anything
     std::string field;
-    JoinedId id() const { return {part->parameter, field}; }
+    bool value = false;  // without dimensions
+    JoinedId id() const { return {part->parameter, field, value}; }
   };
 
   void add_parts(const ModelParameter& p, KeySplit split, const ModelConfig& model) {
@@ -86,7 +92,8 @@ class Joining {
     std::span<const i64> dims = source_.dims(t);
     bool rows = !dims.empty() && dims[0] == found->second.rows &&
                 std::ranges::equal(dims.subspan(1), whole.dims().subspan(1));
-    if (rows || (dims.empty() && !out.field.empty())) out.part = &found->second;
+    out.value = dims.empty() && !out.field.empty();
+    if (rows || out.value) out.part = &found->second;
     return out;
   }
 
@@ -96,6 +103,25 @@ class Joining {
     Joined& joined = joined_[place.id()];
     joined.tensors.resize(place.part->count, -1);
     joined.tensors[place.part->part] = t;
+  }
+
+  // Only the value of the first part is taken, and the view hides the others, so they are compared here.
+  void refuse_unlike_values() const {
+    std::vector<std::pair<i64, i64>> pairs;
+    for (const auto& [id, joined] : joined_)
+      if (std::get<bool>(id) && joined.complete())
+        for (std::size_t i = 1; i < joined.tensors.size(); i++)
+          pairs.emplace_back(joined.tensors[0], joined.tensors[i]);
+    std::vector<bool> same = have_same_bytes(source_, pairs, default_threads());
+    auto unlike = std::ranges::find(same, false);
+    if (unlike == same.end()) return;
+    auto [first, other] = pairs[unlike - same.begin()];
+    throw Error(Code::kUnaccounted, "the parts of one parameter have different values of a state")
+        .file(source_.root())
+        .tensor(source_.name(other))
+        .expected(cat("the value of ", escaped(source_.name(first))))
+        .found("another value or type")
+        .help("`weights_only` skips the states");
   }
 
   void add(i64 t) {
@@ -113,7 +139,7 @@ class Joining {
       i64 rows = dims.empty() ? -1 : source_.dims(part)[0];
       pieces.push_back({part, {}, 0, rows, to_row});
       to_row += rows;
-      if (dims.empty()) break;  // one value of all parts
+      if (dims.empty()) break;  // one value, which all parts have
     }
     if (!dims.empty()) dims[0] = to_row;
     bool state = !place.field.empty();
@@ -132,8 +158,9 @@ class Joining {
 
 }  // namespace
 
-WholeParameters whole_parameters(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup) {
-  return Joining(std::move(store), map, setup).run();
+WholeParameters whole_parameters(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
+                                 bool weights_only) {
+  return Joining(std::move(store), map, setup).run(weights_only);
 }
 
 }  // namespace mckpt::impl

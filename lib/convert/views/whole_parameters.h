@@ -18,11 +18,13 @@ class Store;
 struct RunSetup;
 
 // The view, and the parameters that it joined, whose rows are in the order in which one rank has them. A
-// tensor whose other parts are missing, or have other shapes, stays as it is.
+// tensor whose other parts are missing, or have other shapes, stays as it is. A state without dimensions is one
+// value, which all parts must have: throws kUnaccounted if they differ, unless only weights are wanted.
 struct WholeParameters {
   std::unique_ptr<PieceStore> store;
   NameSet<std::string> joined;
 };
-WholeParameters whole_parameters(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup);
+WholeParameters whole_parameters(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
+                                 bool weights_only);
 
 }  // namespace mckpt::impl

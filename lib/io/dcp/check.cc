@@ -14,8 +14,8 @@
 #include "core/items/shape.h"
 #include "io/dcp/counts.h"
 #include "io/dcp/key.h"
+#include "io/dcp/param_groups.h"
 #include "io/dcp/run_facts.h"
-#include "io/pickle/value.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
 
@@ -63,7 +63,7 @@ class NameChecks {
 
   // Sorts the store's names into sections, and lists the parameters that were trained.
   void gather();
-  void gather_trained(i64 object);
+  void gather_trained();
   void check_half(const Entry& e);
   void check_moment(const Entry& e);
   void check_shape_of_state(const Entry& e);
@@ -103,24 +103,18 @@ void NameChecks::gather() {
     DcpKey key = split_key(dialect_, o.name);
     if (key.section == Section::kGroupMeta && (group_meta_.empty() || group_meta_.back() != key.parameter))
       group_meta_.push_back(key.parameter);
-    if (dialect_ == DcpDialect::kStateDict && o.name.starts_with(kGroupListSection) &&
-        o.name.ends_with(".params"))
-      gather_trained(i);
   }
+  if (dialect_ == DcpDialect::kStateDict) gather_trained();
   std::sort(group_meta_.begin(), group_meta_.end());
   group_meta_.erase(std::unique(group_meta_.begin(), group_meta_.end()), group_meta_.end());
 }
 
-// torch's state dicts list the names of each group's parameters.
-void NameChecks::gather_trained(i64 object) {
-  meta_is_ = "optimizer.param_groups";
-  try {
-    std::shared_ptr<const PickleValue> list = store_.object(object);
-    if (!list) return;
-    for (PickleValue name : list->items())
-      if (name.is(PickleValue::Kind::kText)) group_meta_.push_back(listed_.emplace_back(name.text()));
-  } catch (const Error&) {
-    // Reported as an object.
+// torch's state dicts list the names of each group's parameters. A list that cannot be read is reported as an
+// object.
+void NameChecks::gather_trained() {
+  for (const ListedGroup& group : listed_groups(store_, [](i64, const Error&) {})) {
+    meta_is_ = "optimizer.param_groups";
+    for (const std::string& name : group.names) group_meta_.push_back(listed_.emplace_back(name));
   }
 }
 

@@ -162,6 +162,13 @@ std::optional<StateName> state_name(std::string_view name) {
   return StateName{std::move(*key), {9, static_cast<i32>(kStateSection.size()) - 1, static_cast<i32>(last)}};
 }
 
+std::optional<GroupField> group_field(std::string_view object) {
+  if (!take_prefix(object, kGroupListSection)) return std::nullopt;
+  std::size_t dot = object.rfind('.');
+  if (dot == object.npos) return std::nullopt;
+  return GroupField{object.substr(0, dot), object.substr(dot + 1)};
+}
+
 std::string_view unsplit(std::string_view parameter, char& half) {
   half = 0;
   if (!parameter.ends_with("_w") && !parameter.ends_with("_v")) return parameter;

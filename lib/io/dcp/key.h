@@ -71,6 +71,14 @@ struct StateName {
 // Nothing for a tensor that is not an optimizer's state.
 std::optional<StateName> state_name(std::string_view name);
 
+// An object of an optimizer's groups: "optimizer.param_groups.0.lr" is the field "lr" of group "0". A group that
+// torch flattened has the name of its one parameter instead of a number. The views point into the name.
+struct GroupField {
+  std::string_view group, field;
+};
+// Nothing for any other name.
+std::optional<GroupField> group_field(std::string_view object);
+
 // The parameter that a half of a gated tensor ("..._w", "..._v") was split from; the same text for any
 // other name. `half` becomes 'w', 'v' or 0.
 std::string_view unsplit(std::string_view parameter, char& half);

@@ -46,14 +46,17 @@ class Groups {
  private:
   // The value of an object on one line; "" and a line in `unreadable` if it cannot be read.
   std::string value_of(i64 object) {
-    std::string why = "it has no value";
     try {
       if (auto value = store_.object(object)) return pickle_line(*value, std::size_t{1} << 20);
+      out_.unreadable.push_back(cat(store_.objects()[object].name, ": it has no value"));
     } catch (const Error& e) {
-      why = cat(code_name(e.code()), ": ", e.message());
+      out_.unreadable.push_back(unreadable(object, e));
     }
-    out_.unreadable.push_back(cat(store_.objects()[object].name, ": ", why));
     return "";
+  }
+
+  std::string unreadable(i64 object, const Error& why) const {
+    return cat(store_.objects()[object].name, ": ", code_name(why.code()), ": ", why.message());
   }
 
   void gather_entries() {
@@ -65,33 +68,21 @@ class Groups {
     }
   }
 
-  // Groups are numbered; the parameters of each are a list of names, in the field "params".
+  // A group that torch flattened has no list: its name is that of its parameter.
   void gather_lists() {
     out_.section = kGroupListSection.substr(0, kGroupListSection.size() - 1);
-    std::map<std::string, Fields> by_number;
-    std::map<std::string, std::vector<std::string>> parameters;
-    for (i64 i = 0; i < std::ssize(store_.objects()); i++) {
-      std::string_view name = store_.objects()[i].name;
-      if (!name.starts_with(kGroupListSection)) continue;
-      name.remove_prefix(kGroupListSection.size());
-      std::size_t dot = name.find('.');
-      if (dot == name.npos) continue;
-      std::string number(name.substr(0, dot)), field(name.substr(dot + 1));
-      field == "params" ? add_names(i, parameters[number]) : void(by_number[number][field] = value_of(i));
-    }
-    for (const auto& [number, names] : parameters)
-      for (const std::string& name : names) fields_[name] = by_number[number];
-  }
-
-  void add_names(i64 object, std::vector<std::string>& out) {
-    try {
-      auto list = store_.object(object);
-      if (!list) return;
-      for (PickleValue name : list->items())
-        if (name.is(PickleValue::Kind::kText)) out.emplace_back(name.text());
-    } catch (const Error& e) {
-      out_.unreadable.push_back(
-          cat(store_.objects()[object].name, ": ", code_name(e.code()), ": ", e.message()));
+    std::map<std::string, Fields, std::less<>> by_group;
+    for (i64 i = 0; i < std::ssize(store_.objects()); i++)
+      if (auto at = group_field(store_.objects()[i].name); at && at->field != "params")
+        by_group[std::string(at->group)][std::string(at->field)] = value_of(i);
+    auto note = [&](i64 object, const Error& why) { out_.unreadable.push_back(unreadable(object, why)); };
+    for (const ListedGroup& group : listed_groups(store_, note))
+      for (const std::string& name : group.names) fields_[name] = by_group[group.group];
+    for (i64 t = 0; t < store_.tensor_count(); t++) {
+      DcpKey key = split_key(dialect_, store_.name(t));
+      auto group = by_group.find(key.parameter);
+      if (key.section == DcpKey::Section::kModel && group != by_group.end())
+        fields_.emplace(key.parameter, group->second);
     }
   }
 
@@ -149,6 +140,32 @@ class Groups {
 };
 
 }  // namespace
+
+std::vector<ListedGroup> listed_groups(const Store& store,
+                                       const std::function<void(i64, const Error&)>& unreadable) {
+  std::vector<ListedGroup> out;
+  for (i64 o = 0; o < std::ssize(store.objects()); o++) {
+    std::optional<GroupField> at = group_field(store.objects()[o].name);
+    if (!at || at->field != "params") continue;
+    try {
+      std::shared_ptr<const PickleValue> list = store.object(o);
+      if (!list) continue;
+      ListedGroup group{std::string(at->group), {}, {}};
+      for (PickleValue p : list->items())
+        if (p.is(PickleValue::Kind::kText))
+          group.names.emplace_back(p.text());
+        else if (p.is_int())
+          group.numbers.push_back(p.as_int());
+        else
+          group.others++;
+      out.push_back(std::move(group));
+    } catch (const Error& e) {
+      if (!unreadable) throw;
+      unreadable(o, e);
+    }
+  }
+  return out;
+}
 
 OptimizerGroups optimizer_groups(const Store& store) { return Groups(store).run(); }
 

@@ -9,6 +9,7 @@
 //   no group                                     frozen parameters of the model
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,7 +18,21 @@
 
 namespace mckpt::impl {
 
+class Error;
 class Store;
+
+// What one group lists in its field "params", in the order of the list.
+struct ListedGroup {
+  std::string group;               // "0"
+  std::vector<std::string> names;  // of parameters, as they are in the list
+  std::vector<i64> numbers;        // in the place of names, where the optimizer has none
+  i64 others = 0;                  // entries that are neither
+};
+
+// The lists of all groups, as the store has them. `unreadable` gets the number of an object that cannot be read, and
+// why; without it, throws what reading it throws.
+std::vector<ListedGroup> listed_groups(
+    const Store& store, const std::function<void(i64 object, const Error& why)>& unreadable = {});
 
 // One group. Values are as Python would print them: "(0.9, 0.95)".
 struct OptimizerGroup {
