@@ -23,8 +23,9 @@ struct FsdpSetup;
 
 // What one group is, beside its bucket and its buffer.
 struct GroupFacts {
-  std::string unit;  // the module of its FSDP unit, "decoder.layers.0"; "" outside units
-  UnitClass unit_class = UnitClass::kNone;
+  std::string unit;    // the module of its FSDP unit, "decoder.layers.0"; "" outside units
+  bool stack = false;  // the unit is a HybridStack
+  UnitClass unit_class = UnitClass::kNone;  // of the unit, or of the first layer in its stack
   bool expert = false, trainable = true;
   DType dtype = DType::kBF16;  // at run time
   i64 ranks = 1;               // that share the buffer

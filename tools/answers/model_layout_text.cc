@@ -45,9 +45,16 @@ struct Unit {
   std::vector<i64> groups;
   std::vector<const Unit*> like_this{};  // of the first unit of a kind: the later ones
 
+  const GroupFacts& facts(const ModelLayout& l) const { return l.packing.facts[groups[0]]; }
+  // Its number in its list of layers.
   std::string_view number(const ModelLayout& l) const {
-    std::string_view name = l.packing.facts[groups[0]].unit;
+    std::string_view name = facts(l).unit;
     return name.substr(name.rfind('.') + 1);
+  }
+  // " of decoder.layers.0" where that list is not the model's; units that are alike are in the same list.
+  std::string list(const ModelLayout& l) const {
+    std::string_view name = facts(l).unit, list = name.substr(0, name.rfind(".layers."));
+    return list == "decoder" ? "" : cat(" of ", escaped(list));
   }
 };
 
@@ -77,9 +84,11 @@ std::string repeats_text(const ModelLayout& l, const Unit& unit) {
     layers.push_back(std::stoll(std::string(other->number(l))));
     groups.insert(groups.end(), other->groups.begin(), other->groups.end());
   }
-  return cat(layers.size() == 1 ? "layer " : "layers ", ranges(layers),
-             layers.size() > 1 ? cat(" (", layers.size(), ")") : "",
-             groups.size() == 1 ? ", group " : ", groups ", ranges(groups), ": as layer ", unit.number(l));
+  const char* kind = unit.facts(l).stack ? "stack" : "layer";
+  return cat(kind, layers.size() == 1 ? " " : "s ", ranges(layers),
+             layers.size() > 1 ? cat(" (", layers.size(), ")") : "", unit.list(l),
+             groups.size() == 1 ? ", group " : ", groups ", ranges(groups), ": as ", kind, " ",
+             unit.number(l));
 }
 
 void add_row(TextTable& table, const ModelLayout& l, i64 g) {

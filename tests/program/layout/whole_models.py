@@ -185,6 +185,67 @@ class Reasons(unittest.TestCase):
         self.assertIn("outside FSDP units: layers of their class are none here", none["reasons"])
 
 
+def hybrid(folder, kinds):
+    """The config of nemotron_h with other layers: `M` Mamba, `*` attention, `-` feed-forward."""
+    with open(os.path.join(model("nemotron_h"), "config.json")) as f:
+        config = json.load(f)
+    config["layers_block_type"] = [{"M": "mamba", "*": "attention", "-": "mlp"}[kind] for kind in kinds]
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    return folder
+
+
+class Units(unittest.TestCase):
+    """The modules that are units of a hybrid model, M-M*-: written down by hand from its pattern."""
+
+    def check(self, flags, units, outside):
+        """`units`: of each its class, and the modules and parameters in it; `outside`: what starts those in no unit."""
+        got = answer(model("nemotron_h"), "--dp", 2, *flags)
+        self.assertEqual([g["unit"] for g in got["groups"]], [None, *units])
+        for g in got["groups"]:
+            names = [p["name"] for p in got["parameters"] if p["group"] == g["group"]]
+            kind, inside = units.get(g["unit"], (None, outside))
+            for front in inside:
+                self.assertTrue(any(name.startswith(front + ".") for name in names), (g["unit"], front))
+            for name in names:
+                self.assertTrue(any(name.startswith(front + ".") for front in inside), (g["unit"], name))
+            if kind:
+                self.assertIn(f"of one FSDP unit, {g['unit']}, a {kind}", g["reasons"])
+
+    def test_a_whole_stack(self):
+        inside = [f"decoder.layers.{i}" for i in range(5)] + ["decoder.final_norm"]
+        self.check(["--fsdp-unit", "HybridStack"], {"decoder": ("HybridStack", inside)}, ["embedding", "output_layer"])
+
+    def test_groups_are_stacks(self):
+        units = {f"decoder.layers.{i}": ("HybridStack", [f"decoder.layers.{i}.layers.{j}" for j in (0, 1)]) for i in (0, 2)}
+        self.check(["--fsdp-unit", "HybridStack", "--hybrid-pattern", "[M-]M[*-]"], units,
+                   ["embedding", "output_layer", "decoder.layers.1", "decoder.final_norm"])
+
+    def test_members_of_groups(self):
+        classes = {"0.layers.0": "MambaLayer", "0.layers.1": "TransformerLayer", "1": "MambaLayer",
+                   "2.layers.0": "TransformerLayer", "2.layers.1": "TransformerLayer"}
+        units = {f"decoder.layers.{at}": (kind, [f"decoder.layers.{at}"]) for at, kind in classes.items()}
+        self.check(["--hybrid-pattern", "[M-]M[*-]"], units, ["embedding", "output_layer", "decoder.final_norm"])
+
+    def test_a_norm_that_is_alone_in_its_bucket(self):
+        got = answer(model("nemotron_h"), "--dp", 2, "--fsdp-unit", "HybridStack", "--freeze", "decoder.final_norm.weight")
+        frozen = next(g for g in got["groups"] if not g["trainable"])
+        self.assertEqual((frozen["unit"], frozen["parameters"]), ("decoder", 1))
+        self.assertIn("of one FSDP unit, decoder, a HybridStack", frozen["reasons"])
+
+    def test_strategies_without_stacks(self):
+        got = answer(model("nemotron_h"), "--dp", 2, "--fsdp-unit", "HybridStack", "--strategy", "optim")
+        self.assertIn("outside FSDP units: optim has none here", got["groups"][0]["reasons"])
+
+    def test_what_is_alike(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = layout(hybrid(folder, "M-*M-M--"), "--dp", 2, "--hybrid-pattern", "[M-]*[M-]M[--]", "--fsdp-unit", "HybridStack")
+            self.assertIn("       stack 2, group 2: as stack 0\n", lines)
+            lines = layout(folder, "--dp", 2, "--hybrid-pattern", "[M-]*[M-]M[--]")
+            self.assertIn("       layer 1 of decoder.layers.4, group 8: as layer 0\n", lines)
+            self.assertEqual(lines.count(": as "), 1)
+
+
 class Text(unittest.TestCase):
 
     def test_layers_are_folded(self):
