@@ -120,7 +120,7 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   s.use(engine_from_name(engine_));
   s.strategy = strategy_from_name(strategy_);
   s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
-  i64 default_size = s.engine == Engine::kV2 ? 0 : default_bucket_items(grid.dp * grid.cp);
+  i64 default_size = default_bucket_items(s.engine, grid.dp * grid.cp);
   s.bucket_items = bucket_.value_or(default_size);
   if (units_.empty()) return s;
   s.transformer_units = s.mamba_units = false;
