@@ -135,7 +135,7 @@ void write_totals(Output& out, const ModelLayout& l) {
   LayoutTotals t = totals_of(l);
   out.line(cat("parameters  ", with_commas(t.parameters), " in ",
                counted(std::ssize(l.packing.groups), "group"), ": ", with_commas(t.items), " items, ",
-               human_bytes(t.bytes), l.main_dtype ? cat(" as ", dtype_name(*l.main_dtype)) : ""));
+               human_bytes(t.bytes), l.types.main_dtype ? cat(" as ", dtype_name(*l.types.main_dtype)) : ""));
   out.line(cat("buckets     ", with_commas(t.bucket_items), " items: holes ", with_commas(t.holes), " (",
                percent(t.holes, t.bucket_items), "), padding ", with_commas(t.padding), " (",
                percent(t.padding, t.bucket_items), ")"));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "convert/keys/fsdp_run.h"
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
@@ -115,10 +116,9 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr, spelling_flags.spelling()};
   refuse_without_effect(s.run.spelling, map, s.run);
-  bool v2 = s.fsdp.keys == SavedKeys::kStateDict;
-  s.run.whole = v2;
-  // Main weights of v2 are fp32, also where none are asked for.
-  if (main_dtype == "none" && !v2) s.main_dtype.reset();
+  StoredTypes types{main_dtype == "none" ? std::nullopt : s.main_dtype, nullptr};
+  follow_engine(s.fsdp, s.run, types);
+  s.main_dtype = types.main_dtype;
   s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
 }

@@ -7,6 +7,7 @@ import os
 import tempfile
 import unittest
 
+from mckpt_tests.models import make_model
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, TINY_MODEL
 
@@ -139,6 +140,17 @@ class Facts(unittest.TestCase):
         self.assertEqual(main["totals"]["bytes"], 2 * plain["totals"]["bytes"])
         frozen = answer(TINY_MODEL, "--dp", 2, "--dtype", "fp32", "--freeze", "*")
         self.assertEqual(frozen["totals"]["bytes"], plain["totals"]["bytes"])
+
+
+    def test_v2_stores_every_parameter_as_float32(self):
+        got = answer(model("qwen3_moe"), "--dp", 2, "--engine", "v2", "--freeze", "*.router.weight")
+        self.assertEqual({g["stored_dtype"] for g in got["groups"]}, {"float32"})
+        self.assertEqual(got["totals"]["bytes"], 4 * got["totals"]["items"])
+        held = run_mckpt("ls", model("qwen3_moe"), "--as", "fsdp", "--dp", 2, "--engine", "v2", "--json")
+        listed = {t["name"].removeprefix("model."): (t["dtype"], t["shape"]) for t in json.loads(held.stdout)["tensors"]}
+        self.assertEqual(listed, {p["name"]: ("float32", p["shape"]) for p in got["parameters"]})
+        same = answer(model("qwen3_moe"), "--dp", 2, "--engine", "v2", "--freeze", "*.router.weight", "--dtype", "fp32")
+        self.assertEqual(same, got)
 
 
 class Reasons(unittest.TestCase):
@@ -290,6 +302,22 @@ class Text(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made)
             self.assertEqual(layout(folder + "/ckpt", "--dp", 4), layout(TINY_MODEL, "--dp", 4))
 
+    def test_a_checkpoint_keeps_its_padded_vocabulary(self):
+        with tempfile.TemporaryDirectory() as folder:
+            odd = make_model(folder + "/odd", layers=1, hidden=48, heads=4, kv=4, head_dim=8, ffn=96, vocab=37)
+            made = run_mckpt("convert", "hf-to-fsdp", odd, folder + "/ckpt", "--vocab-size", 42, "--no-sync")
+            self.assertEqual(made.returncode, 0, made)
+            rows = lambda *flags: next(p["shape"][0] for p in answer(folder + "/ckpt", "--dp", 1, *flags)["parameters"]
+                                       if p["name"] == "embedding.word_embeddings.weight")
+            self.assertEqual(rows("--tp", 2, "--vocab-size", "keep"), 21)  # 37 of the config would not divide
+            self.assertEqual(rows("--tp", 2), 21)
+            self.assertEqual(rows("--tp", 2, "--vocab-size", 38), 19)
+            for args in (["layout", folder + "/ckpt"], ["convert", "reshard", folder + "/ckpt", folder + "/out", "--dry-run"]):
+                done = run_mckpt(*args, "--tp", 4, "--vocab-size", "keep")
+                self.assertEqual(done.returncode, 4, done)
+                for words in ("the vocabulary of the checkpoint does not divide", "a multiple of 4 rows", "found    42", folder + "/ckpt"):
+                    self.assertIn(words, done.stderr)
+
     def test_what_is_refused(self):
         for status, words, args in ((2, "--world has a meaning only for shapes", [TINY_MODEL, "--world", 2]),
                                     (2, "--tp has a meaning only for a model", ["4x4", "--tp", 2]),
@@ -298,6 +326,8 @@ class Text(unittest.TestCase):
                                     (2, "Megatron-FSDP has no pipeline stages", [TINY_MODEL, "--pp", 2]),
                                     (2, "Megatron-FSDP v2 has no tensor", [TINY_MODEL, "--engine", "v2", "--tp", 2]),
                                     (2, "v2 has no other sharding strategy", [TINY_MODEL, "--engine", "v2", "--strategy", "optim"]),
+                                    (2, "models with experts have no HSDP instances", [TINY_MODEL, "--engine", "v2", "--dp", 2, "--hsdp", 2]),
+                                    (2, "v2 stores every parameter as fp32", [TINY_MODEL, "--engine", "v2", "--dtype", "bf16"]),
                                     (2, "the shape is not valid", ["no-such-model"])):
             done = run_mckpt("layout", *args)
             self.assertEqual(done.returncode, status, done)
