@@ -34,30 +34,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Options that `layout SHAPE...` does not take.
-constexpr const char* kOfModels[] = {"--group",
-                                     "--rank",
-                                     "--regex",
-                                     "--tp",
-                                     "--cp",
-                                     "--ep",
-                                     "--etp",
-                                     "--pp",
-                                     "--dp",
-                                     "--fsdp-unit",
-                                     "--fsdp-units-for",
-                                     "--freeze",
-                                     "--bucket-size",
-                                     "--spelling",
-                                     "--hybrid-pattern",
-                                     "--vocab-size",
-                                     "--params-dtype",
-                                     "--assets",
-                                     "--source-tp",
-                                     "--source-etp",
-                                     "--accept",
-                                     "--expert-layout",
-                                     "--map-file"};
+// The options that have a meaning for shapes; all others are of models.
+constexpr const char* kOfShapes[] = {"--world", "--hsdp", "--hsdp-outer", "--engine", "--strategy", "--dtype"};
 // Options that only a checkpoint takes.
 constexpr const char* kOfCheckpoints[] = {"--assets", "--source-tp", "--source-etp", "--accept"};
 
@@ -133,8 +111,8 @@ void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
   refuse_other_types(l.fsdp, values);
   l.types.main_dtype = values.dtype;
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
-  std::optional<LayerPattern> pattern;
-  if (flags.pattern) setup.groups = &pattern.emplace(parse_pattern(*flags.pattern, Dialect::kGrouped));
+  const std::optional<LayerPattern> pattern = flags.pattern.pattern();
+  if (pattern) setup.groups = &*pattern;
   if (Spelling given = flags.spelling.spelling(); !given.usual()) setup.spelling = given;
   refuse_without_effect(setup.spelling, opened.map(), setup);
   follow_engine(l.fsdp, setup, l.types);
@@ -167,7 +145,7 @@ void LayoutFlags::declare(CommandLine& line) {
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);
-  line.option("--hybrid-pattern PATTERN", pattern, kPatternHelp);
+  pattern.declare(line);
   line.heading("Model");
   values.declare_vocab(line);
   values.declare_params(line);
@@ -175,10 +153,9 @@ void LayoutFlags::declare(CommandLine& line) {
 }
 
 void LayoutFlags::refuse_for_shapes(const CommandLine& line) const {
-  for (const char* name : kOfModels)
-    if (line.given(name))
-      throw Error(Code::kUsage, cat(name, " has a meaning only for a model"))
-          .help("for shapes, --world is the number of ranks that share the buffer");
+  if (std::vector<std::string> given = line.given_except(kOfShapes); !given.empty())
+    throw Error(Code::kUsage, cat(given[0], " has a meaning only for a model"))
+        .help("for shapes, --world is the number of ranks that share the buffer");
 }
 
 bool names_model(const std::string& word) {

@@ -26,11 +26,12 @@ class CommandLine;
 struct LayoutFlags {
   std::optional<i64> world, group;
   i64 rank = 0;
-  std::optional<std::string> dtype, pattern;
+  std::optional<std::string> dtype;
   bool regex = false;
   GridFlags grid;
   FsdpFlags fsdp;
   SpellingFlags spelling;
+  PatternFlag pattern;
   ValueFlags values{"auto"};
   CheckpointFlags source;
 

@@ -77,7 +77,7 @@ void LsAs::declare(CommandLine& line) {
   grid_.declare(line);
   fsdp_.declare(line);
   spelling_.declare(line);
-  line.option("--hybrid-pattern PATTERN", pattern_, kPatternHelp);
+  pattern_.declare(line);
   values_.declare(line);
 }
 
@@ -110,8 +110,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   const ValueOptions values = values_.options();
   const FsdpSetup sharding = fsdp_.setup(grid);
   const bool fsdp = as_ == "fsdp";
-  std::optional<LayerPattern> pattern;
-  if (pattern_) pattern = parse_pattern(*pattern_, Dialect::kGrouped);
+  const std::optional<LayerPattern> pattern = pattern_.pattern();
   if (fsdp) refuse_unlike_v2(grid, sharding);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
                  values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling()};

@@ -43,7 +43,7 @@ class LsAs {
   GridFlags grid_;
   FsdpFlags fsdp_;
   SpellingFlags spelling_;
-  std::optional<std::string> pattern_;
+  PatternFlag pattern_;
   ValueFlags values_{"auto"};
   HfModelFlags model_;
 };

@@ -16,6 +16,7 @@
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
@@ -92,6 +93,17 @@ std::string GridFlags::note() const {
   if (dp_) return "";
   Grid g = grid();
   return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", counted(g.world(), "rank"));
+}
+
+void PatternFlag::declare(CommandLine& line) {
+  line.option("--hybrid-pattern PATTERN", text_,
+              "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units "
+              "follow it");
+}
+
+std::optional<LayerPattern> PatternFlag::pattern() const {
+  if (!text_) return std::nullopt;
+  return parse_pattern(*text_, Dialect::kGrouped);
 }
 
 void FsdpFlags::declare(CommandLine& line) {

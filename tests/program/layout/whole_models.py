@@ -321,6 +321,8 @@ class Text(unittest.TestCase):
     def test_what_is_refused(self):
         for status, words, args in ((2, "--world has a meaning only for shapes", [TINY_MODEL, "--world", 2]),
                                     (2, "--tp has a meaning only for a model", ["4x4", "--tp", 2]),
+                                    (2, "--hybrid-pattern has a meaning only for a model", ["4x4", "--json", "--hybrid-pattern", "[M-]"]),
+                                    (2, "--accept has a meaning only for a model", ["4x4", "--world", 2, "--accept", "MC0204"]),
                                     (2, "there is no such group", [TINY_MODEL, "--group", 9]),
                                     (2, "--assets has a meaning only for a checkpoint", [TINY_MODEL, "--assets", "x"]),
                                     (2, "Megatron-FSDP has no pipeline stages", [TINY_MODEL, "--pp", 2]),
