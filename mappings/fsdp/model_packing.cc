@@ -97,10 +97,10 @@ std::string_view place_text(const FsdpGroup& group, const GroupFacts& facts, i64
   const PackedParameter& p = group.buffer.parameters[member];
   i64 chunk = group.buffer.chunk_items;
   if (p.items < chunk)
-    return p.offset < facts.chunks_end ? "less than a chunk: in a gap"
-                                       : "less than a chunk: behind the others";
+    return p.offset < facts.chunks_end ? "smaller than the csf: in a gap"
+                                       : "smaller than the csf: behind the others";
   if (p.offset % chunk != 0) return "its remainder first, in the gap of the one before";
-  return p.items % chunk == 0 ? "whole chunks" : "whole chunks and a remainder";
+  return p.items % chunk == 0 ? "a multiple of the csf" : "a multiple of the csf, and a remainder";
 }
 
 }  // namespace mckpt::impl

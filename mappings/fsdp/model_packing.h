@@ -48,7 +48,7 @@ struct ModelPacking {
 ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Grid& grid,
                         const FsdpSetup& setup);
 
-// The place that the packing gave to a member of the group, in words: "less than a chunk: in a gap".
+// The place that the packing gave to a member of the group, in words: "smaller than the csf: in a gap".
 std::string_view place_text(const FsdpGroup& group, const GroupFacts& facts, i64 member);
 
 }  // namespace mckpt::impl

@@ -138,9 +138,7 @@ std::vector<std::string> cuts_of(const ModelLayout& l, i64 group) {
   std::vector<std::string> out;
   for (const RowCut& cut : l.packing.facts[group].cuts) {
     const ModelParameter& p = l.parameters[l.packing.groups[group].bucket.members[cut.parameter]];
-    out.push_back(cat("the boundary of shards ", cut.shard - 1, " and ", cut.shard, " is inside row ",
-                      cut.row, " of ", p.global_name, ": item ", cut.item, " is not a multiple of ",
-                      cut.row_items));
+    out.push_back(cut_message(cut, p.global_name));
   }
   return out;
 }

@@ -2,8 +2,8 @@
 // headers.
 //
 //   $ mckpt layout tiny_qwen3_moe --ep 2 --dp 4
-//   group  unit              kind     dtype     params  items  bucket  ranks  shard  chunk  holes  padding
-//   0      outside units     dense    bfloat16       3  2,064   2,112      4    528     16      0       48
+//   group  unit              kind     dtype     params  items  bucket  ranks  shard  csf  holes  padding
+//   0      outside units     dense    bfloat16       3  2,064   2,112      4    528   16      0       48
 //   1      decoder.layers.0  dense    bfloat16       7  ...
 //   2      decoder.layers.0  experts  bfloat16       4  ...
 //          layer 1, groups 3-4: as layer 0
