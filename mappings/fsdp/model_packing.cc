@@ -50,10 +50,9 @@ void measure(const FlatBuffer& buffer, GroupFacts& facts) {
 // Equal texts: the groups differ in the number of their unit alone.
 std::string likeness(const std::vector<ModelParameter>& parameters, const FsdpGroup& group,
                      const GroupFacts& facts) {
-  std::string text =
-      cat(facts.expert, facts.trainable, facts.stack, static_cast<int>(facts.dtype), " ",
-          group.buffer.bucket_items, " ", group.buffer.chunk_items, " ",
-          facts.unit.substr(0, facts.unit.rfind('.')));
+  std::string text = cat(facts.expert, facts.trainable, facts.stack, static_cast<int>(facts.dtype), " ",
+                         group.buffer.bucket_items, " ", group.buffer.chunk_items, " ",
+                         facts.unit.substr(0, facts.unit.rfind('.')));
   for (std::size_t i = 0; i < group.bucket.members.size(); i++) {
     const ModelParameter& p = parameters[group.bucket.members[static_cast<i64>(i)]];
     text += cat("\n", std::string_view(p.global_name).substr(facts.unit.size()), " ", to_string(p.shape()),

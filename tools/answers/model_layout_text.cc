@@ -205,7 +205,8 @@ void write_chosen(Output& out, const ModelLayout& l) {
       out.line(cat(escaped(chosen.global_name), " is a second name of ",
                    escaped(l.parameters[chosen.tied_to].global_name), "\n"));
     else if (seats[p].first < 0)
-      out.line(cat(escaped(chosen.global_name), " is a persistent buffer: in no group, whole on every rank\n"));
+      out.line(
+          cat(escaped(chosen.global_name), " is a persistent buffer: in no group, whole on every rank\n"));
     else
       by_group[seats[p].first].insert(seats[p].second);
   }

@@ -35,7 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // The options that have a meaning for shapes; all others are of models.
-constexpr const char* kOfShapes[] = {"--world", "--hsdp", "--hsdp-outer", "--engine", "--strategy", "--dtype"};
+constexpr const char* kOfShapes[] = {"--world",  "--hsdp",     "--hsdp-outer",
+                                     "--engine", "--strategy", "--dtype"};
 // Options that only a checkpoint takes.
 constexpr const char* kOfCheckpoints[] = {"--assets", "--source-tp", "--source-etp", "--accept"};
 
@@ -137,10 +138,10 @@ void LayoutFlags::declare(CommandLine& line) {
   line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture");
   line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
   line.option("--rank", rank, "the rank whose groups are shown; default 0");
-  line.option(
-      "--dtype TYPE", dtype,
-      "data type of the stored weights, for sizes in bytes; default bf16, of a model that at run time, under v2 "
-      "fp32");
+  line.option("--dtype TYPE", dtype,
+              "data type of the stored weights, for sizes in bytes; default bf16, of a model that at run "
+              "time, under v2 "
+              "fp32");
   line.option("--world", world, "ranks that share the buffer of the shapes; default 1");
   grid.declare(line);
   fsdp.declare(line);

@@ -96,9 +96,10 @@ std::string GridFlags::note() const {
 }
 
 void PatternFlag::declare(CommandLine& line) {
-  line.option("--hybrid-pattern PATTERN", text_,
-              "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units "
-              "follow it");
+  line.option(
+      "--hybrid-pattern PATTERN", text_,
+      "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units "
+      "follow it");
 }
 
 std::optional<LayerPattern> PatternFlag::pattern() const {
