@@ -15,7 +15,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_model_flags.h"
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
 #include "tools/run/conversion.h"

@@ -25,6 +25,7 @@
 #include "tools/answers/model_layout.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
+#include "tools/options/layout_options.h"
 #include "tools/options/parse_number.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
@@ -34,9 +35,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The options that have a meaning for shapes; all others are of models.
-constexpr const char* kOfShapes[] = {"--world",  "--hsdp",     "--hsdp-outer",
-                                     "--engine", "--strategy", "--dtype"};
 // Options that only a checkpoint takes.
 constexpr const char* kOfCheckpoints[] = {"--assets", "--source-tp", "--source-etp", "--accept"};
 
@@ -133,31 +131,6 @@ void choose_group(ModelLayout& l, i64 group) {
 }
 
 }  // namespace
-
-void LayoutFlags::declare(CommandLine& line) {
-  line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture");
-  line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
-  line.option("--rank", rank, "the rank whose groups are shown; default 0");
-  line.option("--dtype TYPE", dtype,
-              "data type of the stored weights, for sizes in bytes; default bf16, of a model that at run "
-              "time, under v2 "
-              "fp32");
-  line.option("--world", world, "ranks that share the buffer of the shapes; default 1");
-  grid.declare(line);
-  fsdp.declare(line);
-  spelling.declare(line);
-  pattern.declare(line);
-  line.heading("Model");
-  values.declare_vocab(line);
-  values.declare_params(line);
-  source.declare(line);
-}
-
-void LayoutFlags::refuse_for_shapes(const CommandLine& line) const {
-  if (std::vector<std::string> given = line.given_except(kOfShapes); !given.empty())
-    throw Error(Code::kUsage, cat(given[0], " has a meaning only for a model"))
-        .help("for shapes, --world is the number of ranks that share the buffer");
-}
 
 bool names_model(const std::string& word) {
   std::error_code ec;

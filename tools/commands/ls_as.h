@@ -15,7 +15,7 @@
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "tools/options/hf_model_flags.h"
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 
 namespace mckpt::impl {
 

@@ -7,8 +7,8 @@
 #include "core/base/int.h"
 #include "core/hybrid/pattern.h"
 #include "tools/options/hf_model_flags.h"
-#include "tools/options/layout_flags.h"
 #include "tools/options/rank_limits.h"
+#include "tools/options/run_flags.h"
 
 namespace mckpt::impl {
 

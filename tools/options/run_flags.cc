@@ -6,7 +6,7 @@
 //   --hsdp 2          --num-distributed-optimizer-instances 2
 //
 // Without --dp the smallest data-parallel size is taken with which the grid is valid; note() tells the user.
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 
 #include <algorithm>
 
