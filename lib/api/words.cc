@@ -108,7 +108,7 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
                          fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
   s.hybrid_stack_units = fsdp.hybrid_stack_units;
-  i64 default_size = s.engine == Engine::kV2 ? 0 : default_bucket_items(grid.dp * grid.cp);
+  i64 default_size = default_bucket_items(s.engine, grid.dp * grid.cp);
   s.bucket_items = fsdp.bucket_size.value_or(default_size);
   return s;
 }

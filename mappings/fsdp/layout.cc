@@ -42,20 +42,6 @@ std::string key_of(const ModelParameter& p, const Piece& piece, SavedKeys keys) 
   return p.split == KeySplit::kNone ? disk_key(p, keys) : piece_key(p.split, disk_key(p, keys), piece);
 }
 
-// v2 shards the experts of HSDP instances in one way or the other, depending on the version.
-void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
-                                 const FsdpSetup& setup) {
-  if (setup.keys != SavedKeys::kStateDict || grid.hsdp == 1) return;
-  for (const ModelParameter& p : parameters)
-    if (p.expert())
-      throw Error(Code::kBadLayout, "under Megatron-FSDP v2, models with experts have no HSDP instances here")
-          .tensor(p.global_name)
-          .expected("`hsdp` 1")
-          .found(grid.hsdp)
-          .note("versions of v2 differ in how experts are shared by the instances")
-          .help("leave out `hsdp`, or choose `engine` v1");
-}
-
 // The box of these rows of a piece in the global tensor of its key, and the items in the parameter's local
 // order; the key is left empty.
 FsdpTensor box_of(const ModelParameter& p, i32 index, const Piece& piece, Rows rows) {
@@ -105,7 +91,7 @@ void refuse_pipeline(const Grid& grid) {
 }
 
 void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
-  if (setup.keys != SavedKeys::kStateDict) return;
+  if (!setup.saves_state_dict()) return;
   auto refuse = [](const char* what, auto expected, auto found, const char* help) {
     throw Error(Code::kBadLayout, cat("Megatron-FSDP v2 has no ", what))
         .expected(expected)
@@ -125,6 +111,20 @@ void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
   if (setup.strategy != Strategy::kOptimGradsParams)
     refuse("other sharding strategy", "`strategy` optim_grads_params", strategy_name(setup.strategy),
            "leave out `strategy`");
+}
+
+// v2 shards the experts of HSDP instances in one way or the other, depending on the version.
+void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
+                                 const FsdpSetup& setup) {
+  if (!setup.saves_state_dict() || grid.hsdp == 1) return;
+  for (const ModelParameter& p : parameters)
+    if (p.expert())
+      throw Error(Code::kBadLayout, "under Megatron-FSDP v2, models with experts have no HSDP instances here")
+          .tensor(p.global_name)
+          .expected("`hsdp` 1")
+          .found(grid.hsdp)
+          .note("versions of v2 differ in how experts are shared by the instances")
+          .help("leave out `hsdp`, or choose `engine` v1");
 }
 
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,

@@ -43,6 +43,9 @@ FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index,
 void refuse_pipeline(const Grid& grid);
 // Throws kBadLayout if the setup saves as Megatron-FSDP v2 does and v2 has no such grid or strategy.
 void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup);
+// Throws kBadLayout if it does, the grid has HSDP instances, and one of the parameters is of an expert.
+void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
+                                 const FsdpSetup& setup);
 
 // The keys and boxes of every rank that shares one cell. Costs: packing once for all ranks, then one step a
 // key and rank.

@@ -7,21 +7,32 @@
 
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
-#include "mappings/family.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
+#include "mappings/model/stacks.h"
 
 namespace mckpt::impl {
 namespace {
 
-// The prefix of the section has as many dots as the path of the layer and the dot behind it:
-// "decoder.layers.{L}." and "decoder.layers.0.mlp.linear_fc1.weight" have "decoder.layers.0" in common.
-std::string unit_of(const ModelParameter& p) {
-  std::string_view name = p.global_name;
-  std::size_t end = 0;
-  for (auto dots = std::ranges::count(p.section->megatron, '.'); dots > 0; dots--)
-    end = name.find('.', end) + 1;
-  return std::string(name.substr(0, end == 0 ? 0 : end - 1));
+// The module of an FSDP unit, by the unit's number.
+struct UnitModule {
+  std::string name;
+  bool stack = false;
+  UnitClass layer = UnitClass::kNone;  // of its first layer
+};
+using UnitModules = std::map<i64, UnitModule>;
+
+// A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named by all
+// parameters of the model.
+UnitModules unit_modules(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
+  UnitModules out;
+  for (const ModelParameter& p : parameters) {
+    if (p.unit < 0) continue;
+    bool stack = setup.hybrid_stack_units && p.stack >= 0;
+    auto [at, is_new] = out.try_emplace(stack ? p.stack : p.unit);
+    if (is_new) at->second = {std::string(stack ? stack_name(p) : layer_name(p)), stack, p.unit_class};
+  }
+  return out;
 }
 
 // Holes are between parameters, padding is after the last one.
@@ -36,12 +47,12 @@ void measure(const FlatBuffer& buffer, GroupFacts& facts) {
   facts.padding = buffer.bucket_items - end;
 }
 
-// Equal texts: the groups differ in the number of their layer alone.
+// Equal texts: the groups differ in the number of their unit alone.
 std::string likeness(const std::vector<ModelParameter>& parameters, const FsdpGroup& group,
                      const GroupFacts& facts) {
-  std::string text =
-      cat(facts.expert, facts.trainable, static_cast<int>(facts.dtype), " ", group.buffer.bucket_items, " ",
-          group.buffer.chunk_items, " ", facts.unit.substr(0, facts.unit.rfind('.')));
+  std::string text = cat(facts.expert, facts.trainable, facts.stack, static_cast<int>(facts.dtype), " ",
+                         group.buffer.bucket_items, " ", group.buffer.chunk_items, " ",
+                         facts.unit.substr(0, facts.unit.rfind('.')));
   for (std::size_t i = 0; i < group.bucket.members.size(); i++) {
     const ModelParameter& p = parameters[group.bucket.members[static_cast<i64>(i)]];
     text += cat("\n", std::string_view(p.global_name).substr(facts.unit.size()), " ", to_string(p.shape()),
@@ -57,13 +68,16 @@ ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Gri
   refuse_pipeline(grid);
   ModelPacking out;
   out.groups = packed_groups(parameters, members_of(parameters, setup), grid, setup);
+  const UnitModules modules = unit_modules(parameters, setup);
   std::map<std::string, i64> first;
   for (i64 g = 0; g < std::ssize(out.groups); g++) {
     const FsdpGroup& group = out.groups[g];
     const ModelParameter& p = parameters[group.bucket.members.front()];
     bool unit = group.bucket.unit != kNoUnit;
-    GroupFacts facts{.unit = unit ? unit_of(p) : "",
-                     .unit_class = unit ? p.unit_class : UnitClass::kNone,
+    const UnitModule module = unit ? modules.at(group.bucket.unit) : UnitModule{};
+    GroupFacts facts{.unit = module.name,
+                     .stack = module.stack,
+                     .unit_class = module.layer,
                      .expert = group.bucket.expert,
                      .trainable = p.trainable,
                      .dtype = p.dtype,
@@ -82,10 +96,10 @@ std::string_view place_text(const FsdpGroup& group, const GroupFacts& facts, i64
   const PackedParameter& p = group.buffer.parameters[member];
   i64 chunk = group.buffer.chunk_items;
   if (p.items < chunk)
-    return p.offset < facts.chunks_end ? "less than a chunk: in a gap"
-                                       : "less than a chunk: behind the others";
+    return p.offset < facts.chunks_end ? "smaller than the csf: in a gap"
+                                       : "smaller than the csf: behind the others";
   if (p.offset % chunk != 0) return "its remainder first, in the gap of the one before";
-  return p.items % chunk == 0 ? "whole chunks" : "whole chunks and a remainder";
+  return p.items % chunk == 0 ? "a multiple of the csf" : "a multiple of the csf, and a remainder";
 }
 
 }  // namespace mckpt::impl

@@ -23,8 +23,9 @@ struct FsdpSetup;
 
 // What one group is, beside its bucket and its buffer.
 struct GroupFacts {
-  std::string unit;  // the module of its FSDP unit, "decoder.layers.0"; "" outside units
-  UnitClass unit_class = UnitClass::kNone;
+  std::string unit;    // the module of its FSDP unit, "decoder.layers.0"; "" outside units
+  bool stack = false;  // the unit is a HybridStack
+  UnitClass unit_class = UnitClass::kNone;  // of the unit, or of the first layer in its stack
   bool expert = false, trainable = true;
   DType dtype = DType::kBF16;  // at run time
   i64 ranks = 1;               // that share the buffer
@@ -47,7 +48,7 @@ struct ModelPacking {
 ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Grid& grid,
                         const FsdpSetup& setup);
 
-// The place that the packing gave to a member of the group, in words: "less than a chunk: in a gap".
+// The place that the packing gave to a member of the group, in words: "smaller than the csf: in a gap".
 std::string_view place_text(const FsdpGroup& group, const GroupFacts& facts, i64 member);
 
 }  // namespace mckpt::impl

@@ -25,6 +25,7 @@ struct FsdpSetup {
   SavedKeys keys = SavedKeys::kFsdpDtensor;
   bool saved = true;  // false: accept layouts that ranks can hold but not save
 
+  bool saves_state_dict() const { return keys == SavedKeys::kStateDict; }
   // The engine, and the keys under which a run of it saves.
   void use(Engine which) {
     engine = which;

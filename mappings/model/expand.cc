@@ -346,4 +346,15 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
   return round_up(model.vocab, step, "the padded vocabulary");
 }
 
+i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
+                    VocabChoice choice) {
+  if (choice.kind != VocabChoice::kRows && stored % cells == 0) return stored;
+  if (choice.kind != VocabChoice::kKeep) return vocab_rows(model, family, cells, choice);
+  throw Error(Code::kVocabulary,
+              "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
+      .expected(cat("a multiple of ", cells, " rows"))
+      .found(stored)
+      .help("`vocab_size` auto changes the padding as Megatron-Bridge would pad, `vocab_size` N to N rows");
+}
+
 }  // namespace mckpt::impl

@@ -37,6 +37,9 @@ struct VocabChoice {
 };
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
+// The same of a run that goes on from a checkpoint with `stored` rows: these, wherever they divide.
+i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
+                    VocabChoice choice);
 // What the user should know of a run that pads the vocabulary; "" if it does not.
 std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells);
 // A padded vocabulary is a multiple of this many rows for each cell.

@@ -31,17 +31,6 @@ constexpr i64 kMostTreeLines = 100;
 constexpr std::size_t kMostObjectLines = 10;
 constexpr std::size_t kMostTypes = 5;
 
-std::string percent(i64 part, i64 whole) {
-  double share = whole == 0 ? 100 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  char text[16];
-  // Nothing is called 0 or 100 % that is not.
-  bool round = share > 99.95 || share < 0.05;
-  if (part == whole) return "100 %";
-  if (round) return share > 50 ? ">99.9 %" : "<0.1 %";
-  std::snprintf(text, sizeof text, "%.1f %%", share);
-  return text;
-}
-
 // "bfloat16 99.9 %, float32 0.1 %": shares of the bytes, at most five types.
 std::string dtype_shares(const StoreSummary& s) {
   std::string out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/int.h"
@@ -49,6 +50,8 @@ void write_layout_json(Output& out, const PackedShapes& packed);
 // What to try in place of a packing that cuts a row.
 std::string layout_advice(const PackedShapes& packed);
 // What is wrong with a cut: which shards, which row of which parameter.
-std::string cut_message(const RowCut& cut);
+std::string cut_message(const RowCut& cut, std::string_view parameter);
+// Throws kBadLayout for so many ranges of parameters and ranks in one JSON answer; `found` is the number in words.
+void refuse_too_many_ranges(i64 ranges, std::string_view found);
 
 }  // namespace mckpt::impl

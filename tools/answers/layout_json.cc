@@ -18,8 +18,6 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostRanges = i64{1} << 26;  // of one answer
-
 // By parameter, then by rank: the items of the parameter that the rank's shard has, [0, 0] for none.
 void write_ranges(JsonWriter& json, const PackedShapes& l) {
   json.key("item_ranges").begin_array();
@@ -39,23 +37,32 @@ void write_ranges(JsonWriter& json, const PackedShapes& l) {
 std::vector<Finding> findings_of(const PackedShapes& l) {
   std::vector<Finding> findings;
   std::string help = l.cuts.empty() ? "" : layout_advice(l);
-  for (const RowCut& cut : l.cuts)
+  for (const RowCut& cut : l.cuts) {
+    std::string parameter = cat("parameter ", cut.parameter);
     findings.push_back({.code = Code::kRowUnaligned,
-                        .tensor = cat("parameter ", cut.parameter),
-                        .message = cut_message(cut),
+                        .tensor = parameter,
+                        .message = cut_message(cut, parameter),
                         .help = help});
+  }
   return findings;
 }
 
 }  // namespace
 
-void write_layout_json(Output& out, const PackedShapes& l) {
-  const FlatBuffer& b = l.buffer;
-  if (l.packing.ranks > kMostRanges / std::ssize(l.shapes))
+void refuse_too_many_ranges(i64 ranges, std::string_view found) {
+  constexpr i64 kMostRanges = i64{1} << 26;  // a few GiB of text
+  if (ranges > kMostRanges)
     throw Error(Code::kBadLayout, "one answer cannot contain the ranges of so many ranks")
         .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
-        .found(cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")))
+        .found(found)
         .help("without --json, ranks with equal shares are printed together");
+}
+
+void write_layout_json(Output& out, const PackedShapes& l) {
+  const FlatBuffer& b = l.buffer;
+  refuse_too_many_ranges(
+      checked_mul(std::ssize(l.shapes), l.packing.ranks, "the ranges"),
+      cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")));
   AnswerJson json(out);
   json.begin_answer("layout", l.cuts.empty()).key("shapes").begin_array();
   for (const Shape& s : l.shapes) json.value(s.dims());

@@ -2,7 +2,6 @@
 // row. Parameters are listed in the order of their places in the buffer, with the letter that the picture has
 // for them; the heads of layout.cc (tools/commands) and buffer_picture.h show an example.
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 
 #include "core/base/error_code.h"
@@ -24,12 +23,6 @@ std::string right(std::string_view text, std::size_t width) {
   return cat(std::string(text.size() < width ? width - text.size() : 0, ' '), text);
 }
 
-std::string share(i64 part, i64 whole) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-  return text;
-}
-
 // With HSDP, ranks and shards are numbered differently; else shard s is rank s.
 std::string shard_label(const PackedShapes& l, i64 s) { return cat(l.packing.hsdp > 1 ? "s" : "r", s); }
 
@@ -47,8 +40,8 @@ void write_summary(Output& out, const PackedShapes& l) {
   out.line(
       cat("parameters ", size(used), "  ", with_commas(std::ssize(l.shapes)), " of ", dtype_name(l.dtype)));
   out.line(cat("bucket     ", size(b.bucket_items), "  holes ", with_commas(holes), " (",
-               share(holes, b.bucket_items), "), padding ", with_commas(padding), " (",
-               share(padding, b.bucket_items), ")"));
+               percent(holes, b.bucket_items), "), padding ", with_commas(padding), " (",
+               percent(padding, b.bucket_items), ")"));
   out.line(cat("shard      ", size(b.shard_items), "  ", with_commas(b.shards),
                l.no_shard() ? " of them, virtual: every rank holds the whole bucket" : " of them"));
   out.line(cat("chunk size ", right(with_commas(b.chunk_items), 15), " items\n"));
@@ -82,7 +75,8 @@ void write_verdict(Output& out, const PackedShapes& l) {
   out.write("\n");
   std::size_t shown = std::min(l.cuts.size(), kMostShown);
   for (std::size_t c = 0; c < shown; c++)
-    out.line(cat(out.styled(Style::kRed, code_name(Code::kRowUnaligned)), ": ", cut_message(l.cuts[c])));
+    out.line(cat(out.styled(Style::kRed, code_name(Code::kRowUnaligned)), ": ",
+                 cut_message(l.cuts[c], cat("parameter ", l.cuts[c].parameter))));
   if (l.cuts.size() > shown) out.line(cat("and ", l.cuts.size() - shown, " more parameters"));
   if (!l.no_shard())
     out.line("A real run fails when it builds the DTensor, and no checkpoint can store such a shard.");
@@ -98,9 +92,9 @@ std::string layout_advice(const PackedShapes& l) {
   return "--engine v2 cuts between rows for any number of ranks";
 }
 
-std::string cut_message(const RowCut& cut) {
-  return cat("the boundary of shards ", cut.shard - 1, " and ", cut.shard, " is inside row ", cut.row,
-             " of parameter ", cut.parameter, ": item ", cut.item, " is not a multiple of ", cut.row_items);
+std::string cut_message(const RowCut& cut, std::string_view parameter) {
+  return cat("the boundary of shards ", cut.shard - 1, " and ", cut.shard, " is inside row ", cut.row, " of ",
+             parameter, ": item ", cut.item, " is not a multiple of ", cut.row_items);
 }
 
 // Sorted by place, because parameters are not placed in the order in which they were given.

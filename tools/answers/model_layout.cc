@@ -45,15 +45,17 @@ void weigh_ranks(const ModelLayout& l, LayoutTotals& t) {
 
 std::string unit_reason(const ModelLayout& l, i64 group) {
   const GroupFacts& facts = l.packing.facts[group];
-  if (facts.unit_class != UnitClass::kNone)
+  if (!facts.unit.empty())
     return cat("of one FSDP unit, ", escaped(facts.unit), ", a ",
-               facts.unit_class == UnitClass::kMambaLayer ? "MambaLayer" : "TransformerLayer");
+               facts.stack                                  ? "HybridStack"
+               : facts.unit_class == UnitClass::kMambaLayer ? "MambaLayer"
+                                                            : "TransformerLayer");
   bool layers = false, left_out = false;
   for (i64 m : l.packing.groups[group].bucket.members) {
     const ModelParameter& p = l.parameters[m];
-    bool is_class = p.unit_class == UnitClass::kMambaLayer ? l.fsdp.mamba_units : l.fsdp.transformer_units;
+    bool in_unit = is_unit(p.unit_class, l.fsdp) || (l.fsdp.hybrid_stack_units && p.stack >= 0);
     layers = layers || p.unit_class != UnitClass::kNone;
-    left_out = left_out || (p.unit_class != UnitClass::kNone && !is_class);
+    left_out = left_out || (p.unit_class != UnitClass::kNone && !in_unit);
   }
   if (!layers) return "outside FSDP units: in no layer";
   if (left_out) return "outside FSDP units: layers of their class are none here";
@@ -136,9 +138,7 @@ std::vector<std::string> cuts_of(const ModelLayout& l, i64 group) {
   std::vector<std::string> out;
   for (const RowCut& cut : l.packing.facts[group].cuts) {
     const ModelParameter& p = l.parameters[l.packing.groups[group].bucket.members[cut.parameter]];
-    out.push_back(cat("the boundary of shards ", cut.shard - 1, " and ", cut.shard, " is inside row ",
-                      cut.row, " of ", p.global_name, ": item ", cut.item, " is not a multiple of ",
-                      cut.row_items));
+    out.push_back(cut_message(cut, p.global_name));
   }
   return out;
 }

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "convert/keys/fsdp_run.h"
 #include "core/fsdp/grid.h"
 #include "mappings/fsdp/model_packing.h"
 #include "mappings/fsdp/setup.h"
+#include "mappings/model/parameter.h"
 #include "tools/answers/layout_answer.h"
 
 namespace mckpt::impl {
@@ -20,15 +22,15 @@ struct ModelLayout {
   Grid grid;
   Cell cell;  // of the rank whose buffers are shown
   FsdpSetup fsdp;
-  std::optional<DType> main_dtype;  // of the weights that are stored; under v1 of parameters that are trained
+  StoredTypes types;
   std::vector<ModelParameter> parameters;
   ModelPacking packing;
   std::optional<i64> group;                  // show this one in detail
   std::optional<std::vector<i64>> chosen{};  // show these parameters in detail
 
   DType stored(const GroupFacts& facts) const {
-    bool main = facts.trainable || fsdp.engine == Engine::kV2;
-    return main ? main_dtype.value_or(facts.dtype) : facts.dtype;
+    bool main = facts.trainable || types.frozen_have_main;
+    return main ? types.main_dtype.value_or(facts.dtype) : facts.dtype;
   }
   bool row_aligned() const;
 };

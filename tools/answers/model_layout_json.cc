@@ -15,8 +15,6 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostRanges = i64{1} << 24;  // of one answer
-
 void write_group(JsonWriter& json, const ModelLayout& l, i64 g) {
   const GroupFacts& f = l.packing.facts[g];
   const FsdpGroup& group = l.packing.groups[g];
@@ -123,10 +121,7 @@ std::vector<Finding> findings_of(const ModelLayout& l) {
 void refuse_too_many(const ModelLayout& l) {
   i64 ranges = std::ssize(l.parameters);
   for (const FsdpGroup& g : l.packing.groups) ranges += g.buffer.shards;
-  if (ranges > kMostRanges)
-    throw Error(Code::kBadLayout, "one answer cannot contain the ranges of so many ranks")
-        .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
-        .found(with_commas(ranges));
+  refuse_too_many_ranges(ranges, with_commas(ranges));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The buffers of a model as a person reads them:
 //
 //   Megatron-FSDP v1, optim_grads_params: tp=1 cp=1 ep=2 etp=1 pp=1 dp=4, 4 ranks
-//   group  unit                kind     dtype     params   items  bucket  ranks  shard  chunk  holes  padding
+//   group  unit                kind     dtype     params   items  bucket  ranks  shard  csf  holes  padding
 //   0      outside units       dense    bfloat16       3  ...
 //   1      decoder.layers.0    dense    bfloat16       9  ...
 //   2      decoder.layers.0    experts  bfloat16       6  ...
@@ -9,7 +9,6 @@
 //
 // A layer that is like an earlier one is not a line of its own. Details of a bucket are those of
 // `mckpt layout SHAPE...`.
-#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
@@ -22,13 +21,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-std::string percent(i64 part, i64 whole) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.1f %%",
-                whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-  return text;
-}
 
 // "1-3, 5": ascending numbers.
 std::string ranges(const std::vector<i64>& numbers) {
@@ -45,9 +37,16 @@ struct Unit {
   std::vector<i64> groups;
   std::vector<const Unit*> like_this{};  // of the first unit of a kind: the later ones
 
+  const GroupFacts& facts(const ModelLayout& l) const { return l.packing.facts[groups[0]]; }
+  // Its number in its list of layers.
   std::string_view number(const ModelLayout& l) const {
-    std::string_view name = l.packing.facts[groups[0]].unit;
+    std::string_view name = facts(l).unit;
     return name.substr(name.rfind('.') + 1);
+  }
+  // " of decoder.layers.0" where that list is not the model's; units that are alike are in the same list.
+  std::string list(const ModelLayout& l) const {
+    std::string_view name = facts(l).unit, list = name.substr(0, name.rfind(".layers."));
+    return list == "decoder" ? "" : cat(" of ", escaped(list));
   }
 };
 
@@ -77,9 +76,11 @@ std::string repeats_text(const ModelLayout& l, const Unit& unit) {
     layers.push_back(std::stoll(std::string(other->number(l))));
     groups.insert(groups.end(), other->groups.begin(), other->groups.end());
   }
-  return cat(layers.size() == 1 ? "layer " : "layers ", ranges(layers),
-             layers.size() > 1 ? cat(" (", layers.size(), ")") : "",
-             groups.size() == 1 ? ", group " : ", groups ", ranges(groups), ": as layer ", unit.number(l));
+  const char* kind = unit.facts(l).stack ? "stack" : "layer";
+  return cat(kind, layers.size() == 1 ? " " : "s ", ranges(layers),
+             layers.size() > 1 ? cat(" (", layers.size(), ")") : "", unit.list(l),
+             groups.size() == 1 ? ", group " : ", groups ", ranges(groups), ": as ", kind, " ",
+             unit.number(l));
 }
 
 void add_row(TextTable& table, const ModelLayout& l, i64 g) {
@@ -106,7 +107,7 @@ void write_groups(Output& out, const ModelLayout& l) {
                    {"ranks", kRight},
                    {"shards", kRight},
                    {"shard", kRight},
-                   {"chunk", kRight},
+                   {"csf", kRight},
                    {"holes", kRight},
                    {"padding", kRight},
                    {"", kLeft}});
@@ -126,7 +127,7 @@ void write_totals(Output& out, const ModelLayout& l) {
   LayoutTotals t = totals_of(l);
   out.line(cat("parameters  ", with_commas(t.parameters), " in ",
                counted(std::ssize(l.packing.groups), "group"), ": ", with_commas(t.items), " items, ",
-               human_bytes(t.bytes), l.main_dtype ? cat(" as ", dtype_name(*l.main_dtype)) : ""));
+               human_bytes(t.bytes), l.types.main_dtype ? cat(" as ", dtype_name(*l.types.main_dtype)) : ""));
   out.line(cat("buckets     ", with_commas(t.bucket_items), " items: holes ", with_commas(t.holes), " (",
                percent(t.holes, t.bucket_items), "), padding ", with_commas(t.padding), " (",
                percent(t.padding, t.bucket_items), ")"));
@@ -171,7 +172,7 @@ void write_group(Output& out, const ModelLayout& l, i64 g, const std::set<i64>* 
                                    : "as Megatron registers them"));
   out.line(cat("bucket      ", with_commas(b.bucket_items), " items: holes ", with_commas(f.holes),
                ", padding ", with_commas(f.padding), "; ", counted(b.shards, "shard"), " of ",
-               with_commas(b.shard_items), "; chunks of ", with_commas(b.chunk_items), "\n"));
+               with_commas(b.shard_items), "; csf ", with_commas(b.chunk_items), "\n"));
   write_buffer_table(out, packed, shown);
   if (!shown) write_buffer_picture(out, packed);
 }
@@ -199,9 +200,13 @@ void write_chosen(Output& out, const ModelLayout& l) {
     for (i64 m = 0; m < std::ssize(l.packing.groups[g].bucket.members); m++)
       seats[l.packing.groups[g].bucket.members[m]] = {g, m};
   for (i64 p : *l.chosen) {
-    if (seats[p].first < 0)
-      out.line(cat(escaped(l.parameters[p].global_name),
-                   " is a persistent buffer: in no group, whole on every rank\n"));
+    const ModelParameter& chosen = l.parameters[p];
+    if (chosen.tied_to >= 0)
+      out.line(cat(escaped(chosen.global_name), " is a second name of ",
+                   escaped(l.parameters[chosen.tied_to].global_name), "\n"));
+    else if (seats[p].first < 0)
+      out.line(
+          cat(escaped(chosen.global_name), " is a persistent buffer: in no group, whole on every rank\n"));
     else
       by_group[seats[p].first].insert(seats[p].second);
   }

@@ -21,7 +21,7 @@
 #include "live/round_trip/round_trip.h"
 #include "mappings/model/expand.h"
 #include "runtime/comm/comm.h"
-#include "tools/options/roundtrip_options.h"
+#include "tools/options/roundtrip_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/progress.h"
 
@@ -64,7 +64,7 @@ void write_groups(JsonWriter& json, const LiveModel& model) {
 
 void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
   const RoundTripResult& r = report.result;
-  const RoundtripOptions& options = report.options;
+  const RoundtripFlags& options = report.options;
   bool differs = r.difference_count > 0;
   AnswerJson json(out);
   json.begin_answer("roundtrip", !differs);

@@ -12,11 +12,11 @@ class LiveModel;
 class ModelMap;
 struct GlobalFlags;
 struct RoundTripResult;
-struct RoundtripOptions;
+struct RoundtripFlags;
 
 struct RoundtripReport {
   const RoundTripResult& result;
-  const RoundtripOptions& options;
+  const RoundtripFlags& options;
   const ModelMap& map;
 };
 

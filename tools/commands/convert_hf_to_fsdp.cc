@@ -15,7 +15,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_model_flags.h"
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
 #include "tools/run/conversion.h"
@@ -31,7 +31,7 @@ struct HfToFsdpFlags {
   FsdpFlags fsdp;
   SpellingFlags spelling;
   ValueFlags values{"none"};
-  std::string pattern;
+  PatternFlag pattern;
 
   void parse(CommandLine& line);
   HfToFsdpOptions planning() const;
@@ -46,7 +46,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);
-  line.option("--hybrid-pattern PATTERN", pattern, kPatternHelp);
+  pattern.declare(line);
   values.declare(line);
   options.declare_casts(line);
   line.description(
@@ -73,7 +73,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
           .frozen = fsdp.frozen(),
           .spelling = spelling.spelling(),
           .values = values.options(),
-          .hybrid_pattern = pattern,
+          .hybrid_pattern = pattern.text(),
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

@@ -13,8 +13,8 @@
 #include "tools/commands/convert_modes.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
-#include "tools/options/layout_flags.h"
 #include "tools/options/reshard_flags.h"
+#include "tools/options/run_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
 #include "tools/run/conversion.h"
@@ -47,11 +47,11 @@ void ReshardModeFlags::parse(CommandLine& line) {
   source.declare(line);
   grid.declare(line);
   fsdp.declare(line);
-  line.heading("Values");
-  values.declare_vocab(line);
   line.option(
       "--fsdp-module GLOB", modules,
       "with --any-model and --engine v2: modules that are FSDP units, by their names, as in 'blocks.*'");
+  line.heading("Values");
+  values.declare_vocab(line);
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "

@@ -15,7 +15,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 #include "tools/run/conversion.h"
 
 namespace mckpt::impl {

@@ -23,6 +23,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/layout_model.h"
 #include "tools/options/command_line.h"
+#include "tools/options/layout_options.h"
 #include "tools/options/parse_number.h"
 #include "tools/render/output.h"
 

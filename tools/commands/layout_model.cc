@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "convert/keys/fsdp_run.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
 #include "convert/source/checkpoint.h"
@@ -24,6 +25,7 @@
 #include "tools/answers/model_layout.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
+#include "tools/options/layout_options.h"
 #include "tools/options/parse_number.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
@@ -33,30 +35,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Options that `layout SHAPE...` does not take.
-constexpr const char* kOfModels[] = {"--group",
-                                     "--rank",
-                                     "--regex",
-                                     "--tp",
-                                     "--cp",
-                                     "--ep",
-                                     "--etp",
-                                     "--pp",
-                                     "--dp",
-                                     "--fsdp-unit",
-                                     "--fsdp-units-for",
-                                     "--freeze",
-                                     "--bucket-size",
-                                     "--spelling",
-                                     "--hybrid-pattern",
-                                     "--vocab-size",
-                                     "--params-dtype",
-                                     "--assets",
-                                     "--source-tp",
-                                     "--source-etp",
-                                     "--accept",
-                                     "--expert-layout",
-                                     "--map-file"};
 // Options that only a checkpoint takes.
 constexpr const char* kOfCheckpoints[] = {"--assets", "--source-tp", "--source-etp", "--accept"};
 
@@ -103,12 +81,16 @@ std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters
 RunSetup run_setup(const Opened& opened, const LayoutFlags& flags, i64 tp) {
   const ValueOptions values = flags.values.options();
   const ModelMap& map = opened.map();
-  RunSetup setup{vocab_rows(map.model(), map.family(), tp, values.vocab),
-                 values.params_dtype.of(map.model())};
-  if (!opened.checkpoint) return setup;
-  setup.spelling = opened.checkpoint->setup().spelling;
-  i64 stored = opened.checkpoint->setup().vocab_rows;
-  if (values.vocab.kind != VocabChoice::kRows && stored % tp == 0) setup.vocab_rows = stored;
+  RunSetup setup{0, values.params_dtype.of(map.model())};
+  if (!opened.checkpoint) {
+    setup.vocab_rows = vocab_rows(map.model(), map.family(), tp, values.vocab);
+    return setup;
+  }
+  const CheckpointModel& source = *opened.checkpoint;
+  setup.spelling = source.setup().spelling;
+  setup.vocab_rows = with_file(source.store().root(), [&] {
+    return vocab_rows_from(source.setup().vocab_rows, map.model(), map.family(), tp, values.vocab);
+  });
   return setup;
 }
 
@@ -123,14 +105,18 @@ void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
   l.cell = cell_of(l.grid, flags.rank);
   l.fsdp = flags.fsdp.setup(l.grid);
   refuse_unlike_v2(l.grid, l.fsdp);
-  if (flags.dtype) l.main_dtype = parse_dtype(*flags.dtype, "--dtype");
+  ValueOptions values;
+  if (flags.dtype) values.dtype = parse_dtype(*flags.dtype, "--dtype");
+  refuse_other_types(l.fsdp, values);
+  l.types.main_dtype = values.dtype;
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
-  std::optional<LayerPattern> pattern;
-  if (flags.pattern) setup.groups = &pattern.emplace(parse_pattern(*flags.pattern, Dialect::kGrouped));
+  const std::optional<LayerPattern> pattern = flags.pattern.pattern();
+  if (pattern) setup.groups = &*pattern;
   if (Spelling given = flags.spelling.spelling(); !given.usual()) setup.spelling = given;
   refuse_without_effect(setup.spelling, opened.map(), setup);
-  setup.whole = l.fsdp.keys == SavedKeys::kStateDict;
+  follow_engine(l.fsdp, setup, l.types);
   l.parameters = opened.map().parameters(l.grid, l.cell, setup);
+  refuse_instances_of_experts(l.parameters, l.grid, l.fsdp);
   flags.fsdp.frozen().apply(l.parameters);
   refuse_unmatched(flags.fsdp.frozen(), opened.map(), setup);
   l.packing = packing_of(l.parameters, l.grid, l.fsdp);
@@ -145,31 +131,6 @@ void choose_group(ModelLayout& l, i64 group) {
 }
 
 }  // namespace
-
-void LayoutFlags::declare(CommandLine& line) {
-  line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture");
-  line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
-  line.option("--rank", rank, "the rank whose groups are shown; default 0");
-  line.option(
-      "--dtype TYPE", dtype,
-      "data type of the stored weights, for sizes in bytes; default bf16, of a model that at run time");
-  line.option("--world", world, "ranks that share the buffer of the shapes; default 1");
-  grid.declare(line);
-  fsdp.declare(line);
-  spelling.declare(line);
-  line.option("--hybrid-pattern PATTERN", pattern, kPatternHelp);
-  line.heading("Model");
-  values.declare_vocab(line);
-  values.declare_params(line);
-  source.declare(line);
-}
-
-void LayoutFlags::refuse_for_shapes(const CommandLine& line) const {
-  for (const char* name : kOfModels)
-    if (line.given(name))
-      throw Error(Code::kUsage, cat(name, " has a meaning only for a model"))
-          .help("for shapes, --world is the number of ranks that share the buffer");
-}
 
 bool names_model(const std::string& word) {
   std::error_code ec;

@@ -77,7 +77,7 @@ void LsAs::declare(CommandLine& line) {
   grid_.declare(line);
   fsdp_.declare(line);
   spelling_.declare(line);
-  line.option("--hybrid-pattern PATTERN", pattern_, kPatternHelp);
+  pattern_.declare(line);
   values_.declare(line);
 }
 
@@ -109,20 +109,20 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
 
   const ValueOptions values = values_.options();
   const FsdpSetup sharding = fsdp_.setup(grid);
-  bool fsdp = as_ == "fsdp", v2 = fsdp && sharding.keys == SavedKeys::kStateDict;
-  std::optional<LayerPattern> pattern;
-  if (pattern_) pattern = parse_pattern(*pattern_, Dialect::kGrouped);
+  const bool fsdp = as_ == "fsdp";
+  const std::optional<LayerPattern> pattern = pattern_.pattern();
   if (fsdp) refuse_unlike_v2(grid, sharding);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling(),
-                 v2};
-  if (fsdp) refuse_other_types(sharding, values);
+                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling()};
+  StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
+  if (fsdp) {
+    refuse_other_types(sharding, values);
+    follow_engine(sharding, setup, types);
+  }
   refuse_without_effect(setup.spelling, map, setup);
   if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
-  StoredTypes types{v2 ? DType::kF32 : values.dtype,
-                    [&](std::string_view name) { return values.rules.of(name); }, v2};
   const HolderRank holder{map.model(), grid, cell};
   std::vector<HeldTensor> held =
       fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), holder, types)

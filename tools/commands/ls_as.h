@@ -15,7 +15,7 @@
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "tools/options/hf_model_flags.h"
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 
 namespace mckpt::impl {
 
@@ -43,7 +43,7 @@ class LsAs {
   GridFlags grid_;
   FsdpFlags fsdp_;
   SpellingFlags spelling_;
-  std::optional<std::string> pattern_;
+  PatternFlag pattern_;
   ValueFlags values_{"auto"};
   HfModelFlags model_;
 };

@@ -20,7 +20,7 @@
 #include "tools/answers/roundtrip_report.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
-#include "tools/options/roundtrip_options.h"
+#include "tools/options/roundtrip_flags.h"
 #include "tools/process/job.h"
 #include "tools/process/module_path.h"
 #include "tools/render/findings.h"
@@ -49,7 +49,7 @@ std::unique_ptr<Device> make_device(const std::string& name) {
   }
 }
 
-HfModel open_source(const RoundtripOptions& options, const GlobalFlags& flags) {
+HfModel open_source(const RoundtripFlags& options, const GlobalFlags& flags) {
   HfModel source = open_hf_model(options.source, options.model_flags.options());
   if (!source.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options.source);
@@ -64,7 +64,7 @@ HfModel open_source(const RoundtripOptions& options, const GlobalFlags& flags) {
   return source;
 }
 
-RoundTripResult go_through(const RoundtripOptions& options, const HfModel& source, LiveModel& model,
+RoundTripResult go_through(const RoundtripFlags& options, const HfModel& source, LiveModel& model,
                            const KeptMemory& gathered, const GlobalFlags& flags) {
   model.wrap();
   options.fsdp_flags.frozen().refuse_unmatched(live_keys(model).parameters());
@@ -76,7 +76,7 @@ RoundTripResult go_through(const RoundtripOptions& options, const HfModel& sourc
 
 Exit roundtrip_command(CommandLine& line) {
   const GlobalFlags& flags = line.flags();
-  RoundtripOptions options;
+  RoundtripFlags options;
   options.parse(line);
   options.refuse_early();
   options.ranks.join();

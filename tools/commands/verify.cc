@@ -19,7 +19,7 @@
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 #include "tools/process/interrupt.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"

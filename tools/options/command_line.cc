@@ -74,6 +74,7 @@ struct CommandLine::Impl {
   std::vector<Positional> positionals;
   std::string companion;  // the option that those declared now need; see only_with()
   std::vector<std::pair<CLI::Option*, std::string>> dependents;
+  std::vector<const CLI::Option*> own;  // all that the command declared; parse() adds those of every command
 
   CLI::Option* noted(CLI::Option* option) {
     if (!companion.empty()) dependents.emplace_back(option, companion);
@@ -312,6 +313,15 @@ void CommandLine::on_unknown_option(std::string note) { impl_->unknown_option_no
 
 bool CommandLine::given(const std::string& name) const { return impl_->app.get_option(name)->count() > 0; }
 
+std::vector<std::string> CommandLine::given_except(std::span<const char* const> names) const {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : impl_->own)
+    if (option->count() > 0 && !option->get_positional() &&
+        std::ranges::none_of(names, [&](const char* name) { return option->check_name(name); }))
+      out.push_back(option->get_name());
+  return out;
+}
+
 std::string CommandLine::help(std::size_t width) const {
   return help_text(impl_->page, command_, impl_->usage(command_), width);
 }
@@ -319,6 +329,8 @@ std::string CommandLine::help(std::size_t width) const {
 void CommandLine::parse() {
   impl_->heading = "Global";
   impl_->companion.clear();
+  const CLI::App& app = impl_->app;
+  impl_->own = app.get_options();
   bool help = false;
   flag("--json", flags_.json, "print the answer as one JSON object");
   flag("--jsonl", flags_.jsonl, "print long lists as one JSON object a line");

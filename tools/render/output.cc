@@ -140,6 +140,17 @@ void print_error(const GlobalFlags& flags, const Error& e) {
   to_stderr(out);
 }
 
+// Nothing is called 0 or 100 % that is not.
+std::string percent(std::int64_t part, std::int64_t whole) {
+  if (part == whole) return "100 %";
+  double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (part != 0 && share < 0.05) return "<0.1 %";
+  if (share > 99.95) return ">99.9 %";
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f %%", share);
+  return text;
+}
+
 std::string human_rate(std::int64_t bytes, double seconds) {
   double rate = static_cast<double>(bytes) / std::max(seconds, 1e-9);
   return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");

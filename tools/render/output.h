@@ -76,6 +76,7 @@ void complain(std::string_view text);
 // The error as a person reads it (rustc's shape), on stderr.
 void print_error(const GlobalFlags& flags, const Error& error);
 
+std::string percent(std::int64_t part, std::int64_t whole);  // "12.5 %"; "<0.1 %" where it is not 0
 std::string human_rate(std::int64_t bytes, double seconds);  // "1.2 GiB/s"
 
 }  // namespace mckpt::impl

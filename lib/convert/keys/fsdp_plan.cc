@@ -301,7 +301,7 @@ void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, i64
   Cells cells(keys, run, adjust);
   for (i64 rank = 0; rank < run.grid.world(); rank++) {
     Cell cell = cell_of(run.grid, rank);
-    collect_rank(cells.of(cell), cell, run.fsdp.keys == SavedKeys::kStateDict, collector);
+    collect_rank(cells.of(cell), cell, run.fsdp.saves_state_dict(), collector);
     for (i32 o = 0; o < static_cast<i32>(objects); o++) collector.add_object(o);
   }
   add_names(run.grid, cells, collector);
@@ -324,7 +324,7 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
     : layout(run.grid.world()) {
   BoxCollector collector(keys, companions);
   collect(keys, run, adjust, objects.count, collector);
-  if (run.fsdp.keys == SavedKeys::kStateDict) layout.put_objects_last();
+  if (run.fsdp.saves_state_dict()) layout.put_objects_last();
   const std::vector<Item>& items = collector.items();
   Boxes b = collector.take();
   choose_writers(b);

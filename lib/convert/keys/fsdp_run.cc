@@ -15,8 +15,14 @@ DType StoredTypes::of(const ModelParameter& p, std::string_view key) const {
   return main_dtype && main ? *main_dtype : p.dtype;
 }
 
+void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types) {
+  if (!fsdp.saves_state_dict()) return;
+  run.whole = types.frozen_have_main = true;
+  types.main_dtype = DType::kF32;
+}
+
 void refuse_other_types(const FsdpSetup& fsdp, const ValueOptions& values) {
-  if (fsdp.keys != SavedKeys::kStateDict) return;
+  if (!fsdp.saves_state_dict()) return;
   bool other = values.dtype && *values.dtype != DType::kF32;
   if (!other && values.rules.empty()) return;
   throw Error(Code::kUsage, "Megatron-FSDP v2 stores every parameter as fp32")

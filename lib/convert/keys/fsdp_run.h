@@ -26,6 +26,10 @@ struct StoredTypes {
   DType of(const ModelParameter& p, std::string_view key) const;
 };
 
+// What follows from how the run saves. Under v2 every parameter is whole, and all of them, frozen ones too, are
+// stored as their fp32 main weights. Under v1 nothing changes.
+void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types);
+
 // Throws kUsage for types that the engine does not store: v2 stores every parameter as fp32.
 void refuse_other_types(const FsdpSetup& fsdp, const ValueOptions& values);
 

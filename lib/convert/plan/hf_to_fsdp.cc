@@ -60,10 +60,7 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerP
   run.fsdp = options.fsdp;
   run.main_dtype = options.values.dtype;
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
-  if (run.fsdp.keys == SavedKeys::kStateDict) {
-    run.run.whole = run.frozen_have_main = true;
-    run.main_dtype = DType::kF32;
-  }
+  follow_engine(run.fsdp, run.run, run);
   run.threads = options.threads;
   return run;
 }

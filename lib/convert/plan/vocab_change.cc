@@ -16,15 +16,8 @@ namespace {
 
 i64 chosen_rows(const CheckpointModel& source, i64 stored, i64 cells, VocabChoice choice) {
   const ModelMap& map = source.map();
-  if (choice.kind == VocabChoice::kRows) return vocab_rows(map.model(), map.family(), cells, choice);
-  if (stored % cells == 0) return stored;
-  if (choice.kind == VocabChoice::kAuto) return vocab_rows(map.model(), map.family(), cells, choice);
-  throw Error(Code::kVocabulary,
-              "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
-      .file(source.store().root())
-      .expected(cat("a multiple of ", cells, " rows"))
-      .found(stored)
-      .help("`vocab_size` auto changes the padding as Megatron-Bridge would pad, `vocab_size` N to N rows");
+  return with_file(source.store().root(),
+                   [&] { return vocab_rows_from(stored, map.model(), map.family(), cells, choice); });
 }
 
 }  // namespace

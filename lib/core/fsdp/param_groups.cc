@@ -71,7 +71,8 @@ void cut_group(const Bucket& group, std::span<const Parameter> parameters, const
 
 }  // namespace
 
-i64 default_bucket_items(i64 dp_cp) {
+i64 default_bucket_items(Engine engine, i64 dp_cp) {
+  if (engine == Engine::kV2) return 0;
   constexpr i64 kLeast = 40'000'000, kPerRank = 1'000'000;
   return std::max(kLeast, checked_mul(kPerRank, dp_cp, "the bucket size"));
 }

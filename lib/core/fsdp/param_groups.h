@@ -38,8 +38,8 @@ struct Grouping {
   i64 bucket_items = 0;  // the size at which groups outside units are cut; 0: not at all. v2 never cuts.
 };
 
-// The bucket size if none is configured. pre: dp_cp > 0, the ranks of a dense group.
-i64 default_bucket_items(i64 dp_cp);
+// The bucket size if none is configured; 0: buckets are not cut. pre: dp_cp > 0, the ranks of a dense group.
+i64 default_bucket_items(Engine engine, i64 dp_cp);
 
 // Parameters that share one flat buffer.
 struct Bucket {

@@ -18,10 +18,7 @@ FsdpRun with_places(FsdpRun run, bool saved) {
 
 FsdpRun run_of(const LiveModel& model) {
   const LiveSetup& setup = model.setup();
-  return {{setup.main_dtype, nullptr, setup.fsdp.keys == SavedKeys::kStateDict},
-          setup.grid,
-          setup.run,
-          setup.fsdp};
+  return {{setup.main_dtype, nullptr, setup.fsdp.saves_state_dict()}, setup.grid, setup.run, setup.fsdp};
 }
 
 AllChunks::AllChunks(const LiveModel& model, const KeyTable& keys, bool saved)

@@ -127,7 +127,7 @@ void LiveModel::fully_shard(i32 module) {
   if (!members.empty()) packed = pack_groups(parameters_, members, setup_.grid, setup_.fsdp);
   for (FsdpGroup& group : packed) {
     const ModelParameter& first = parameters_[group.bucket.members[0]];
-    bool main = first.trainable || setup_.fsdp.keys == SavedKeys::kStateDict;
+    bool main = first.trainable || setup_.fsdp.saves_state_dict();
     LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
                        main ? setup_.main_dtype : std::nullopt};
     DeviceRanks& ranks = group.bucket.expert ? *expert_.ranks : *dense_.ranks;

@@ -7,6 +7,7 @@ import os
 import tempfile
 import unittest
 
+from mckpt_tests.models import make_model
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, TINY_MODEL
 
@@ -141,6 +142,17 @@ class Facts(unittest.TestCase):
         self.assertEqual(frozen["totals"]["bytes"], plain["totals"]["bytes"])
 
 
+    def test_v2_stores_every_parameter_as_float32(self):
+        got = answer(model("qwen3_moe"), "--dp", 2, "--engine", "v2", "--freeze", "*.router.weight")
+        self.assertEqual({g["stored_dtype"] for g in got["groups"]}, {"float32"})
+        self.assertEqual(got["totals"]["bytes"], 4 * got["totals"]["items"])
+        held = run_mckpt("ls", model("qwen3_moe"), "--as", "fsdp", "--dp", 2, "--engine", "v2", "--json")
+        listed = {t["name"].removeprefix("model."): (t["dtype"], t["shape"]) for t in json.loads(held.stdout)["tensors"]}
+        self.assertEqual(listed, {p["name"]: ("float32", p["shape"]) for p in got["parameters"]})
+        same = answer(model("qwen3_moe"), "--dp", 2, "--engine", "v2", "--freeze", "*.router.weight", "--dtype", "fp32")
+        self.assertEqual(same, got)
+
+
 class Reasons(unittest.TestCase):
     """Which group a parameter is in, and why."""
 
@@ -183,6 +195,67 @@ class Reasons(unittest.TestCase):
         self.assertEqual(later["unit"], "decoder.layers.0")
         none = self.of("decoder.layers.0.mlp.router.weight", "--fsdp-unit", "none")[0]
         self.assertIn("outside FSDP units: layers of their class are none here", none["reasons"])
+
+
+def hybrid(folder, kinds):
+    """The config of nemotron_h with other layers: `M` Mamba, `*` attention, `-` feed-forward."""
+    with open(os.path.join(model("nemotron_h"), "config.json")) as f:
+        config = json.load(f)
+    config["layers_block_type"] = [{"M": "mamba", "*": "attention", "-": "mlp"}[kind] for kind in kinds]
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    return folder
+
+
+class Units(unittest.TestCase):
+    """The modules that are units of a hybrid model, M-M*-: written down by hand from its pattern."""
+
+    def check(self, flags, units, outside):
+        """`units`: of each its class, and the modules and parameters in it; `outside`: what starts those in no unit."""
+        got = answer(model("nemotron_h"), "--dp", 2, *flags)
+        self.assertEqual([g["unit"] for g in got["groups"]], [None, *units])
+        for g in got["groups"]:
+            names = [p["name"] for p in got["parameters"] if p["group"] == g["group"]]
+            kind, inside = units.get(g["unit"], (None, outside))
+            for front in inside:
+                self.assertTrue(any(name.startswith(front + ".") for name in names), (g["unit"], front))
+            for name in names:
+                self.assertTrue(any(name.startswith(front + ".") for front in inside), (g["unit"], name))
+            if kind:
+                self.assertIn(f"of one FSDP unit, {g['unit']}, a {kind}", g["reasons"])
+
+    def test_a_whole_stack(self):
+        inside = [f"decoder.layers.{i}" for i in range(5)] + ["decoder.final_norm"]
+        self.check(["--fsdp-unit", "HybridStack"], {"decoder": ("HybridStack", inside)}, ["embedding", "output_layer"])
+
+    def test_groups_are_stacks(self):
+        units = {f"decoder.layers.{i}": ("HybridStack", [f"decoder.layers.{i}.layers.{j}" for j in (0, 1)]) for i in (0, 2)}
+        self.check(["--fsdp-unit", "HybridStack", "--hybrid-pattern", "[M-]M[*-]"], units,
+                   ["embedding", "output_layer", "decoder.layers.1", "decoder.final_norm"])
+
+    def test_members_of_groups(self):
+        classes = {"0.layers.0": "MambaLayer", "0.layers.1": "TransformerLayer", "1": "MambaLayer",
+                   "2.layers.0": "TransformerLayer", "2.layers.1": "TransformerLayer"}
+        units = {f"decoder.layers.{at}": (kind, [f"decoder.layers.{at}"]) for at, kind in classes.items()}
+        self.check(["--hybrid-pattern", "[M-]M[*-]"], units, ["embedding", "output_layer", "decoder.final_norm"])
+
+    def test_a_norm_that_is_alone_in_its_bucket(self):
+        got = answer(model("nemotron_h"), "--dp", 2, "--fsdp-unit", "HybridStack", "--freeze", "decoder.final_norm.weight")
+        frozen = next(g for g in got["groups"] if not g["trainable"])
+        self.assertEqual((frozen["unit"], frozen["parameters"]), ("decoder", 1))
+        self.assertIn("of one FSDP unit, decoder, a HybridStack", frozen["reasons"])
+
+    def test_strategies_without_stacks(self):
+        got = answer(model("nemotron_h"), "--dp", 2, "--fsdp-unit", "HybridStack", "--strategy", "optim")
+        self.assertIn("outside FSDP units: optim has none here", got["groups"][0]["reasons"])
+
+    def test_what_is_alike(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = layout(hybrid(folder, "M-*M-M--"), "--dp", 2, "--hybrid-pattern", "[M-]*[M-]M[--]", "--fsdp-unit", "HybridStack")
+            self.assertIn("       stack 2, group 2: as stack 0\n", lines)
+            lines = layout(folder, "--dp", 2, "--hybrid-pattern", "[M-]*[M-]M[--]")
+            self.assertIn("       layer 1 of decoder.layers.4, group 8: as layer 0\n", lines)
+            self.assertEqual(lines.count(": as "), 1)
 
 
 class Text(unittest.TestCase):
@@ -229,14 +302,34 @@ class Text(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made)
             self.assertEqual(layout(folder + "/ckpt", "--dp", 4), layout(TINY_MODEL, "--dp", 4))
 
+    def test_a_checkpoint_keeps_its_padded_vocabulary(self):
+        with tempfile.TemporaryDirectory() as folder:
+            odd = make_model(folder + "/odd", layers=1, hidden=48, heads=4, kv=4, head_dim=8, ffn=96, vocab=37)
+            made = run_mckpt("convert", "hf-to-fsdp", odd, folder + "/ckpt", "--vocab-size", 42, "--no-sync")
+            self.assertEqual(made.returncode, 0, made)
+            rows = lambda *flags: next(p["shape"][0] for p in answer(folder + "/ckpt", "--dp", 1, *flags)["parameters"]
+                                       if p["name"] == "embedding.word_embeddings.weight")
+            self.assertEqual(rows("--tp", 2, "--vocab-size", "keep"), 21)  # 37 of the config would not divide
+            self.assertEqual(rows("--tp", 2), 21)
+            self.assertEqual(rows("--tp", 2, "--vocab-size", 38), 19)
+            for args in (["layout", folder + "/ckpt"], ["convert", "reshard", folder + "/ckpt", folder + "/out", "--dry-run"]):
+                done = run_mckpt(*args, "--tp", 4, "--vocab-size", "keep")
+                self.assertEqual(done.returncode, 4, done)
+                for words in ("the vocabulary of the checkpoint does not divide", "a multiple of 4 rows", "found    42", folder + "/ckpt"):
+                    self.assertIn(words, done.stderr)
+
     def test_what_is_refused(self):
         for status, words, args in ((2, "--world has a meaning only for shapes", [TINY_MODEL, "--world", 2]),
                                     (2, "--tp has a meaning only for a model", ["4x4", "--tp", 2]),
+                                    (2, "--hybrid-pattern has a meaning only for a model", ["4x4", "--json", "--hybrid-pattern", "[M-]"]),
+                                    (2, "--accept has a meaning only for a model", ["4x4", "--world", 2, "--accept", "MC0204"]),
                                     (2, "there is no such group", [TINY_MODEL, "--group", 9]),
                                     (2, "--assets has a meaning only for a checkpoint", [TINY_MODEL, "--assets", "x"]),
                                     (2, "Megatron-FSDP has no pipeline stages", [TINY_MODEL, "--pp", 2]),
                                     (2, "Megatron-FSDP v2 has no tensor", [TINY_MODEL, "--engine", "v2", "--tp", 2]),
                                     (2, "v2 has no other sharding strategy", [TINY_MODEL, "--engine", "v2", "--strategy", "optim"]),
+                                    (2, "models with experts have no HSDP instances", [TINY_MODEL, "--engine", "v2", "--dp", 2, "--hsdp", 2]),
+                                    (2, "v2 stores every parameter as fp32", [TINY_MODEL, "--engine", "v2", "--dtype", "bf16"]),
                                     (2, "the shape is not valid", ["no-such-model"])):
             done = run_mckpt("layout", *args)
             self.assertEqual(done.returncode, status, done)

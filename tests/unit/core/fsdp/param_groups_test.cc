@@ -83,10 +83,11 @@ TEST(ParamGroups, ASharedEmbeddingStandsAloneUnlessNothingIsSharded) {
 }
 
 TEST(ParamGroups, BucketsAreFortyMillionItemsOrAMillionARank) {
-  EXPECT_EQ(default_bucket_items(1), 40'000'000);
-  EXPECT_EQ(default_bucket_items(40), 40'000'000);
-  EXPECT_EQ(default_bucket_items(64), 64'000'000);
-  EXPECT_THROW(default_bucket_items(i64{1} << 60), Error);
+  EXPECT_EQ(default_bucket_items(Engine::kV1, 1), 40'000'000);
+  EXPECT_EQ(default_bucket_items(Engine::kV1, 40), 40'000'000);
+  EXPECT_EQ(default_bucket_items(Engine::kV1, 64), 64'000'000);
+  EXPECT_THROW(default_bucket_items(Engine::kV1, i64{1} << 60), Error);
+  EXPECT_EQ(default_bucket_items(Engine::kV2, 64), 0);
 }
 
 TEST(ParamGroups, NothingGivesNothingAndNonsenseIsRefused) {

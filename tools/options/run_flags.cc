@@ -6,7 +6,7 @@
 //   --hsdp 2          --num-distributed-optimizer-instances 2
 //
 // Without --dp the smallest data-parallel size is taken with which the grid is valid; note() tells the user.
-#include "tools/options/layout_flags.h"
+#include "tools/options/run_flags.h"
 
 #include <algorithm>
 
@@ -16,6 +16,7 @@
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
@@ -94,6 +95,18 @@ std::string GridFlags::note() const {
   return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", counted(g.world(), "rank"));
 }
 
+void PatternFlag::declare(CommandLine& line) {
+  line.option(
+      "--hybrid-pattern PATTERN", text_,
+      "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units "
+      "follow it");
+}
+
+std::optional<LayerPattern> PatternFlag::pattern() const {
+  if (!text_) return std::nullopt;
+  return parse_pattern(*text_, Dialect::kGrouped);
+}
+
 void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
   line.option("--engine VERSION", engine_,
@@ -120,7 +133,7 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   s.use(engine_from_name(engine_));
   s.strategy = strategy_from_name(strategy_);
   s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
-  i64 default_size = s.engine == Engine::kV2 ? 0 : default_bucket_items(grid.dp * grid.cp);
+  i64 default_size = default_bucket_items(s.engine, grid.dp * grid.cp);
   s.bucket_items = bucket_.value_or(default_size);
   if (units_.empty()) return s;
   s.transformer_units = s.mamba_units = false;

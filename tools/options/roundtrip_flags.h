@@ -7,8 +7,8 @@
 #include "core/base/int.h"
 #include "core/hybrid/pattern.h"
 #include "tools/options/hf_model_flags.h"
-#include "tools/options/layout_flags.h"
 #include "tools/options/rank_limits.h"
+#include "tools/options/run_flags.h"
 
 namespace mckpt::impl {
 
@@ -19,9 +19,9 @@ struct LiveSetup;
 struct RoundTripOptions;
 
 // Plain values, and groups of flags that other commands have too.
-struct RoundtripOptions {
+struct RoundtripFlags {
   std::string source, device = "cpu", main_dtype = "fp32";
-  std::optional<std::string> output, checkpoint, pattern_text;
+  std::optional<std::string> output, checkpoint;
   std::optional<LayerPattern> pattern;
   bool no_sync = false;
   int threads = 0;  // of a rank; 0: its share of the processors
@@ -31,6 +31,7 @@ struct RoundtripOptions {
   GridFlags grid_flags;
   FsdpFlags fsdp_flags;
   SpellingFlags spelling_flags;
+  PatternFlag pattern_flag;
   ValueFlags values{"auto"};
   RankLimits ranks;
 

@@ -15,6 +15,7 @@ enum class DType : u8;
 class CommandLine;
 class FrozenNames;
 struct FsdpSetup;
+struct LayerPattern;
 struct Spelling;
 struct ValueOptions;
 
@@ -47,10 +48,17 @@ class GridFlags {
   std::string outer_ = "replicate";
 };
 
-// Of --hybrid-pattern.
-inline constexpr const char* kPatternHelp =
-    "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow "
-    "it";
+// --hybrid-pattern: the pattern of a hybrid training run whose layers are in groups.
+class PatternFlag {
+ public:
+  void declare(CommandLine& line);
+  // None if it is not given. Throws what parse_pattern() throws.
+  std::optional<LayerPattern> pattern() const;
+  std::string text() const { return text_.value_or(""); }
+
+ private:
+  std::optional<std::string> text_;
+};
 
 // --engine, --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
 class FsdpFlags {

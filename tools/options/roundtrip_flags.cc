@@ -4,10 +4,11 @@
 //   parse()          the line alone: kUsage before anything else happens
 //   refuse_early()   the disk, in rank 0: places that may not be written
 //   settle()         the job, when the ranks have met: ranks on each host, threads of each rank
-#include "tools/options/roundtrip_options.h"
+#include "tools/options/roundtrip_flags.h"
 
 #include <algorithm>
 
+#include "convert/keys/fsdp_run.h"
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
@@ -30,7 +31,7 @@
 
 namespace mckpt::impl {
 
-void RoundtripOptions::parse(CommandLine& line) {
+void RoundtripFlags::parse(CommandLine& line) {
   line.positional("HF_DIR", source, "the folder of a Hugging Face model, with safetensors files").required();
   line.option("--device", device, "the device that holds the model: cpu or cuda").choices({"cpu", "cuda"});
   line.option("--main-dtype", main_dtype,
@@ -40,8 +41,7 @@ void RoundtripOptions::parse(CommandLine& line) {
               "export into DIR and keep it; by default, on one host, a temporary folder is used and removed");
   line.option("--checkpoint DIR", checkpoint,
               "also save the sharded model in DIR/release, and load it from there before the export");
-  line.option("--hybrid-pattern PATTERN", pattern_text,
-              "build and save a hybrid model with its layers in these groups, as in '[*-]M'");
+  pattern_flag.declare(line);
   line.flag("--no-sync", no_sync, "do not wait until the files of --output and --checkpoint are on the disk");
   line.threads(threads, "threads of each rank; by default the ranks share the processors");
   line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
@@ -71,10 +71,10 @@ void RoundtripOptions::parse(CommandLine& line) {
   line.parse();
   ranks.check();
   if (repeat < 1) throw Error(Code::kUsage, "--repeat must be at least 1").found(repeat);
-  if (pattern_text) pattern = parse_pattern(*pattern_text, Dialect::kGrouped);
+  pattern = pattern_flag.pattern();
 }
 
-void RoundtripOptions::refuse_early() const {
+void RoundtripFlags::refuse_early() const {
   for (const auto& folder : {output, checkpoint})
     if (folder && until)
       throw Error(Code::kUsage, "the round trip stops before it writes anything")
@@ -93,7 +93,7 @@ void RoundtripOptions::refuse_early() const {
 }
 
 // Several hosts without a common folder are refused, because rank 0's temporary folder is on one of them.
-void RoundtripOptions::settle(Comm& world) {
+void RoundtripFlags::settle(Comm& world) {
   constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
   int here = ranks_of_host(world)->size();
   if (here < world.size() && !output && !until)
@@ -106,7 +106,7 @@ void RoundtripOptions::settle(Comm& world) {
 }
 
 // The sizes, types and packing of the live model. It points to `pattern`.
-LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
+LiveSetup RoundtripFlags::setup(const ModelMap& map, i64 world) const {
   LiveSetup s;
   const ValueOptions how = values.options();
   s.grid = grid_flags.grid_of(world);
@@ -115,20 +115,19 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr, spelling_flags.spelling()};
   refuse_without_effect(s.run.spelling, map, s.run);
-  bool v2 = s.fsdp.keys == SavedKeys::kStateDict;
-  s.run.whole = v2;
-  // Main weights of v2 are fp32, also where none are asked for.
-  if (main_dtype == "none" && !v2) s.main_dtype.reset();
+  StoredTypes types{main_dtype == "none" ? std::nullopt : s.main_dtype, nullptr};
+  follow_engine(s.fsdp, s.run, types);
+  s.main_dtype = types.main_dtype;
   s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
 }
 
-std::string RoundtripOptions::vocab_note(const ModelMap& map, i64 world) const {
+std::string RoundtripFlags::vocab_note(const ModelMap& map, i64 world) const {
   const LiveSetup s = setup(map, world);
   return padding_note(map.model(), s.run, s.grid.tp);
 }
 
-RoundTripOptions RoundtripOptions::round_trip() const {
+RoundTripOptions RoundtripFlags::round_trip() const {
   using Until = RoundTripOptions::Until;
   RoundTripOptions how;
   how.threads = threads, how.repeat = repeat;

@@ -1,0 +1,33 @@
+// The options of `mckpt layout`, whether it lays out a model or shapes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/int.h"
+#include "tools/options/checkpoint_flags.h"
+#include "tools/options/run_flags.h"
+
+namespace mckpt::impl {
+
+class CommandLine;
+
+// Shapes have few of them; see refuse_for_shapes().
+struct LayoutFlags {
+  std::optional<i64> world, group;
+  i64 rank = 0;
+  std::optional<std::string> dtype;
+  bool regex = false;
+  GridFlags grid;
+  FsdpFlags fsdp;
+  SpellingFlags spelling;
+  PatternFlag pattern;
+  ValueFlags values{"auto"};
+  CheckpointFlags source;
+
+  void declare(CommandLine& line);
+  // Throws kUsage for options that have a meaning only for a model.
+  void refuse_for_shapes(const CommandLine& line) const;
+};
+
+}  // namespace mckpt::impl
