@@ -88,6 +88,7 @@ RunSetup run_setup(const Opened& opened, const LayoutFlags& flags, i64 tp) {
   }
   const CheckpointModel& source = *opened.checkpoint;
   setup.spelling = source.setup().spelling;
+  setup.groups = source.setup().groups;
   setup.vocab_rows = with_file(source.store().root(), [&] {
     return vocab_rows_from(source.setup().vocab_rows, map.model(), map.family(), tp, values.vocab);
   });

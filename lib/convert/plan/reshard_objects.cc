@@ -144,7 +144,11 @@ void ReshardObjects::add_missing() {
     layout_.add_object({kArgs, {}}, 0,
                        pickle_args({*model.map, model.config.run, run_, iteration, has_states()}));
   if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
-  if (!names_.contains(kIteration)) layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration));
+  if (!names_.contains(kIteration)) {
+    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration));
+    if (iteration == 0)
+      out_.notes.note("run     the source says no iteration, so 0 is written; schedules begin anew");
+  }
 }
 
 void ReshardObjects::note_left_out() {
