@@ -6,7 +6,7 @@
 //    "from": [{"name": "model.layers.0.self_attn.q_proj.weight", "items": 512, "cast": null, "added": 0}, ...],
 //    "zeros": 0, "changed_items": 0}
 //
-//   fused   decoder.layers.{0-47}.self_attention.linear_qkv.weight  (48)  qkv of model.layers.{0-47}...q_proj.weight, ...
+//   fused     decoder.layers.{0-47}.self_attention.linear_qkv.weight  (48)  qkv of model.layers.{0-47}...q_proj.weight, ...
 #pragma once
 
 #include <span>

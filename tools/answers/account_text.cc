@@ -1,8 +1,8 @@
 // The account for a person, on stderr. Tensors whose names differ in numbers alone, and that are made alike of
 // tensors whose names differ likewise, are one line:
 //
-//   fused   decoder.layers.{0-1}.self_attention.linear_qkv.weight  (2)  qkv of
-//           model.layers.{0-1}.self_attn.q_proj.weight + model.layers.{0-1}.self_attn.k_proj.weight + ...
+//   fused     decoder.layers.{0-1}.self_attention.linear_qkv.weight  (2)  qkv of
+//             model.layers.{0-1}.self_attn.q_proj.weight + model.layers.{0-1}.self_attn.k_proj.weight + ...
 #include <algorithm>
 #include <map>
 
@@ -14,6 +14,9 @@
 
 namespace mckpt::impl {
 namespace {
+
+// The first word of a line, with spaces up to the names; "invented" is the longest.
+std::string first_word(std::string_view word) { return cat(word, std::string(10 - word.size(), ' ')); }
 
 // Rows that are one line.
 struct Fold {
@@ -43,16 +46,19 @@ std::string form_of(const Conversion& c, const AccountRow& row) {
 
 std::string line_of(const Fold& fold) {
   const AccountRow& row = fold.first;
-  std::string text =
-      cat(made_name(row.made), std::string(8 - made_name(row.made).size(), ' '), fold.target.text());
+  std::string text = cat(first_word(made_name(row.made)), fold.target.text());
   if (fold.count > 1) text += cat("  (", with_commas(fold.count), ")");
-  std::string sources, change;
+  std::string sources;
+  std::vector<std::string> changes;
   for (const FoldedName& s : fold.sources) sources += cat(sources.empty() ? "of " : " + ", s.text());
-  for (const TensorUse& use : row.from)
-    if (use.source >= 0 && change.empty()) change = change_text(use);
+  for (const TensorUse& use : row.from) {
+    std::string change = use.source < 0 ? "" : change_text(use);
+    if (!change.empty() && std::ranges::find(changes, change) == changes.end())
+      changes.push_back(std::move(change));
+  }
   bool same_name = fold.sources.size() == 1 && fold.sources[0].text() == fold.target.text();
   if (!same_name) text += cat("  ", row.rule, row.rule.empty() ? "" : " ", sources);
-  if (!change.empty()) text += cat("; ", change);
+  for (const std::string& change : changes) text += cat(&change == &changes[0] ? "; " : " and ", change);
   if (row.zeros > 0)
     text += cat("; padded with ", counted(row.zeros, "zero"), fold.count > 1 ? " and so on" : "");
   return text;
@@ -92,7 +98,7 @@ void note_tensors(const GlobalFlags& flags, const Conversion& c) {
     items += row.items;
   }
   for (const auto& [form, entry] : left)
-    note(flags, cat("left    ", entry.first.text(), "  ", counted(entry.second, "item"), ": ",
+    note(flags, cat(first_word("left"), entry.first.text(), "  ", counted(entry.second, "item"), ": ",
                     std::string_view(form).substr(form.find('\n') + 1)));
 }
 

@@ -111,13 +111,13 @@ void write_groups(Output& out, const ModelLayout& l) {
                    {"holes", kRight},
                    {"padding", kRight},
                    {"", kLeft}});
-  std::set<const Unit*> told;
+  std::set<const Unit*> listed_already;
   std::map<i64, Unit> units = units_of(l);
   for (const auto& [first, unit] : units) {
-    if (told.contains(&unit)) continue;
+    if (listed_already.contains(&unit)) continue;
     for (i64 g : unit.groups) add_row(table, l, g);
     if (!unit.like_this.empty()) table.heading(cat("       ", repeats_text(l, unit)));
-    told.insert(unit.like_this.begin(), unit.like_this.end());
+    listed_already.insert(unit.like_this.begin(), unit.like_this.end());
   }
   table.write(out);
   out.write("\n");

@@ -3,8 +3,8 @@
 //   ckpt of 4 ranks (tp 2, dp 2)  --tp 4 --dp 2-->  ckpt_on_8 of 8 ranks: the same items, other chunks
 //
 // Five groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
-// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags). Values
-// are never cast, because optimizer states must match their weights bit for bit.
+// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags). Types
+// stay, because optimizer states must match their weights bit for bit, except that --engine v2 widens weights to fp32.
 #include "convert/plan/reshard.h"
 
 #include "convert/keys/value_options.h"
@@ -55,7 +55,9 @@ void ReshardModeFlags::parse(CommandLine& line) {
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "
-      "--keep-names).");
+      "--keep-names). For --engine v2 the names are those of its state dict, weights are widened to fp32, "
+      "and "
+      "what it has no place for (args, iteration, schedules) is left out.");
   line.description(
       "The packing of parameters into buffers follows the model's config.json (--assets), or what mckpt "
       "stored in the checkpoint. Files beside the data, such as run_config.yaml, are copied; checksums of "

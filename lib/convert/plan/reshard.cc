@@ -39,6 +39,7 @@
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/key.h"
+#include "io/dcp/paths.h"
 #include "io/file/folder.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
@@ -136,9 +137,7 @@ Resharding::Resharding(const ReshardOptions& options)
 // The name that the state has in the result.
 DcpName Resharding::name_of_state(const StateName& state, std::string_view stored) const {
   if (!v2()) return {std::string(stored), state.dots};
-  std::string_view field = stored.substr(stored.rfind('.'));
-  std::string front = cat(kStateSection, state.key);
-  return {cat(front, field), {9, static_cast<i32>(kStateSection.size()) - 1, static_cast<i32>(front.size())}};
+  return state_dict_state(state.key, stored.substr(stored.rfind('.') + 1));
 }
 
 // v2 saves a state dict of model and optimizer, and nothing beside it.
@@ -288,8 +287,7 @@ void Resharding::set_up_run() {
         "states  have numbers: each group's numbers are given to its parameters in the order of the model, "
         "and "
         "every shape fits");
-  if (source_.any_model())
-    listed_ = set_up_unknown(source_, options_, run_, notes);
+  if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);
 }
 
 // Types are kept, but main weights of v2 are fp32: narrower ones of a known model are widened, which loses

@@ -158,8 +158,7 @@ void ReshardObjects::note_left_out() {
       out_.notes.note(cat("the result has no place for these objects of the ranks' files: ", listed(names)));
   HiddenObjects hidden = hidden_objects(source_.model());
   out_.left_out += hidden.count;
-  if (!hidden.names.empty())
-    out_.notes.note(cat("fsdp_dtensor has no place for ", listed(hidden.names)));
+  if (!hidden.names.empty()) out_.notes.note(cat("fsdp_dtensor has no place for ", listed(hidden.names)));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
+#include "io/dcp/paths.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/value.h"
 #include "io/pickle/writer.h"
@@ -36,20 +37,6 @@ struct StateDictObjects::Options {
 };
 
 namespace {
-
-// "optimizer.param_groups.0.lr": a list of dicts, the place in the list a number.
-DcpName group_name(i64 group, std::string_view field) {
-  std::string front = cat(kGroupListSection, group);
-  i32 list = static_cast<i32>(kGroupListSection.size()) - 1;
-  i32 number = static_cast<i32>(front.size());
-  return {cat(front, ".", field), {9, list, number}, {2}};
-}
-
-DcpName state_field(std::string_view parameter, std::string_view field) {
-  std::string front = cat(kStateSection, parameter);
-  i32 section = static_cast<i32>(kStateSection.size()) - 1;
-  return {cat(front, ".", field), {9, section, static_cast<i32>(front.size())}};
-}
 
 std::string pickle_texts(std::span<const std::string> texts) {
   PickleWriter p;
@@ -128,13 +115,13 @@ void StateDictObjects::make_list(const KeyTable& keys, const Companions& states)
     notes_.warn(cat("the options of ", others, " names that are no parameters of the model are left out"));
   for (i64 g = 0; g < std::ssize(groups); g++) {
     for (const Options::Field& f : groups[g].options->fields)
-      items_.push_back({group_name(g, f.name), f.stored, f.stored ? "" : f.pickle});
-    items_.push_back({group_name(g, "params"), nullptr, pickle_texts(groups[g].parameters)});
+      items_.push_back({state_dict_group(g, f.name), f.stored, f.stored ? "" : f.pickle});
+    items_.push_back({state_dict_group(g, "params"), nullptr, pickle_texts(groups[g].parameters)});
   }
 }
 
 void StateDictObjects::add_step(const std::string& parameter, const Options& options) {
-  if (options.step) items_.push_back({state_field(parameter, "step"), nullptr, "", options.step});
+  if (options.step) items_.push_back({state_dict_state(parameter, "step"), nullptr, "", options.step});
 }
 
 SharedObjects StateDictObjects::shared() {

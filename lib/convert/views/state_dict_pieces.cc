@@ -184,7 +184,8 @@ void Translation::add_object(i64 o) {
 void Translation::add_step(const std::string& name, const std::string& group) {
   auto step = steps_.find(name);
   std::string of_group = cat(kGroupListSection, group, ".step");
-  bool group_has_step = std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
+  bool group_has_step =
+      std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
   if (step == steps_.end() || group_has_step) return;
   StoreFiles files(source_);
   double value = 0;

@@ -143,8 +143,8 @@ void Translation::gather() {
 
 std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
   const Names& names = kinds_.find(kind)->second;
-  for (const std::string& spelling : block_names(name))
-    for (const Place& expert : of_experts(spelling))
+  for (const std::string& old_or_new : block_names(name))
+    for (const Place& expert : of_experts(old_or_new))
       for (Place& place : of_layers(expert)) {
         auto found = names.find(place.name);
         if (found == names.end()) continue;

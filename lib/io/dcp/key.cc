@@ -159,7 +159,8 @@ std::optional<StateName> state_name(std::string_view name) {
   if (last <= kStateSection.size()) return std::nullopt;
   std::string_view middle = name.substr(kStateSection.size(), last - kStateSection.size());
   std::optional<std::string> key = model_key(cat("model.", middle));
-  return StateName{std::move(*key), {9, static_cast<i32>(kStateSection.size()) - 1, static_cast<i32>(last)}};
+  return StateName{std::move(*key),
+                   {kOptimizerDot, static_cast<i32>(kStateSection.size()) - 1, static_cast<i32>(last)}};
 }
 
 std::optional<GroupField> group_field(std::string_view object) {

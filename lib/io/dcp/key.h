@@ -23,6 +23,8 @@ enum class DcpDialect : u8;
 inline constexpr std::string_view kStateSection = "optimizer.state.",
                                   kGroupMetaSection = "optimizer.param_to_group_meta.",
                                   kGroupListSection = "optimizer.param_groups.";
+// Where the first dot of these is.
+inline constexpr i32 kOptimizerDot = static_cast<i32>(std::string_view("optimizer").size());
 // What fsdp_dtensor has in front of a parameter, as mckpt writes it.
 inline constexpr std::string_view kModelFront = "model.module.",
                                   kStateFront = "optimizer.state.module.module.module.",

@@ -3,6 +3,8 @@
 #include "io/dcp/paths.h"
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/rows.h"
 #include "io/file/folder.h"
@@ -75,6 +77,20 @@ std::optional<DcpPaths> by_name(std::optional<std::vector<DcpName>> names) {
 }
 
 }  // namespace
+
+// "optimizer.state.a.b.exp_avg": "a.b" is one key.
+DcpName state_dict_state(std::string_view parameter, std::string_view field) {
+  std::string front = cat(kStateSection, parameter);
+  constexpr i32 kSection = static_cast<i32>(kStateSection.size()) - 1;
+  return {cat(front, ".", field), {kOptimizerDot, kSection, static_cast<i32>(front.size())}};
+}
+
+// "optimizer.param_groups.0.lr"
+DcpName state_dict_group(i64 group, std::string_view field) {
+  std::string front = cat(kGroupListSection, group);
+  constexpr i32 kList = static_cast<i32>(kGroupListSection.size()) - 1;
+  return {cat(front, ".", field), {kOptimizerDot, kList, static_cast<i32>(front.size())}, {2}};
+}
 
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
   return by_name(parse_names(metadata));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/int.h"
@@ -17,6 +18,11 @@ namespace mckpt::impl {
 
 class Store;
 struct DcpName;
+
+// The names that torch's state dicts of an optimizer have: a state of a parameter, by its field ("exp_avg"); and an
+// option of a group, where groups are a list, so that the number is a place in it.
+DcpName state_dict_state(std::string_view parameter, std::string_view field);
+DcpName state_dict_group(i64 group, std::string_view field);
 
 // By name of an item, the name with its path.
 using DcpPaths = NameMap<std::string, DcpName>;

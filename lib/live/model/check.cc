@@ -78,13 +78,13 @@ void LiveCheck::compare(const char* what) {
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[worker]);
     if (options_.observer) options_.observer->done(std::ssize(pieces_[at].bytes));
   });
-  i32 told = -1;
+  i32 last_reported = -1;
   for (std::size_t i = 0; i < pieces_.size(); i++) {
     const Piece& piece = pieces_[i];
-    if (wrong[i] < 0 || piece.parameter == told) continue;
-    told = piece.parameter;
+    if (wrong[i] < 0 || piece.parameter == last_reported) continue;
+    last_reported = piece.parameter;
     differences_.push_back(
-        {as_stored_[told].name, what, piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
+        {as_stored_[last_reported].name, what, piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
   }
   pieces_.clear();
 }

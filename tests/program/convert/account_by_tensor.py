@@ -199,9 +199,9 @@ class Account(unittest.TestCase):
         self.assertEqual(plain.stdout, verbose.stdout)
         more = [line for line in verbose.stderr.splitlines() if line not in plain.stderr.splitlines()]
         self.assertEqual(len(more), 13)
-        self.assertIn("copied  model.module.decoder.layers.{0-1}.mlp.experts.linear_fc2.weight{0-3}  (8)  row of "
+        self.assertIn("copied    model.module.decoder.layers.{0-1}.mlp.experts.linear_fc2.weight{0-3}  (8)  row of "
                       "model.layers.{0-1}.mlp.experts.{0-3}.down_proj.weight", more)
-        self.assertIn("copied  model.module.output_layer.weight  vocab of lm_head.weight; padded with 128 zeros", more)
+        self.assertIn("copied    model.module.output_layer.weight  vocab of lm_head.weight; padded with 128 zeros", more)
         folded = sum(int(m[1]) if (m := re.search(r"\((\d+)\)", line)) else 1 for line in more)
         self.assertEqual(folded, 41)
 

@@ -42,9 +42,9 @@ TEST(ReshardIdentity, SaysWhichSettingDiffers) {
             std::vector<std::string>());
   ReshardOptions now = first;
   now.modules = UnitModules({"blocks.0", "blocks.1"});
-  EXPECT_EQ(differences(first, now, "fsdp_module"),
-            std::vector<std::string>{
-                "`fsdp_module`: blocks.* in the first run, blocks.0 blocks.1 in this one"});
+  EXPECT_EQ(
+      differences(first, now, "fsdp_module"),
+      std::vector<std::string>{"`fsdp_module`: blocks.* in the first run, blocks.0 blocks.1 in this one"});
   now = first;
   now.from.checkpoint.source_tp = now.from.checkpoint.source_etp = 1;
   EXPECT_EQ(differences(first, now, "source_tp").size(), 1u);
