@@ -221,7 +221,9 @@ void Mismatches::refuse_any() const {
   Error e(Code::kUnaccounted, cat("the tensors and the model do not match: ", summary));
   for (const std::string& line : shown_) e.note(line);
   if (i64 more = total - static_cast<i64>(shown_.size()); more > 0) e.note(cat("and ", more, " more"));
-  throw e.help("compare config.json with the tensors: `mckpt ls` lists them, `mckpt mappings show` the parameters of the family");
+  throw e.help(
+      "compare config.json with the tensors: `mckpt ls` lists them, `mckpt mappings show` the parameters of "
+      "the family");
 }
 
 void refuse_quantized(const SourceTable& sources) {
