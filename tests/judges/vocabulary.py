@@ -118,7 +118,8 @@ def go_over(name, assets, vocab, tied, tp, rows):
 
     folder, run = reshard(start, f"{name}.wide", assets, "--tp", tp, "--dp", 2)
     same(f"{name}: account", account(run), {"padded": tensors, "unpadded": 0, "dropped": 0, "invented": 0})
-    same(f"{name}: note", f"{rows - vocab} rows of zeros are added, for tp {tp}" in run.stderr, True)
+    added = "1 row of zeros is" if rows - vocab == 1 else f"{rows - vocab} rows of zeros are"
+    same(f"{name}: note", f"{added} added, for tp {tp}" in run.stderr, True)
     wide = load_whole(folder)
     for key, t in with_rows({**weights, **states}, rows).items():
         front = STATE if key.endswith(("exp_avg", "exp_avg_sq")) else MODEL
