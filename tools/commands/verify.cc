@@ -130,9 +130,10 @@ Exit verify_command(CommandLine& line) {
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
-      "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, and other checkpoints "
-      "and JSON files in the folder. In a folder that mckpt wrote, also compares every file with its digest "
-      "in mckpt_manifest.json. Everything else in the folder is named as not read.");
+      "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, the tensors of a Hugging "
+      "Face model against its config.json, and other checkpoints and JSON files in the folder. In a folder that "
+      "mckpt wrote, also compares every file with its digest in mckpt_manifest.json. Everything else in the "
+      "folder is named as not read.");
   line.description(
       "With --against, PATH is compared with SRC instead, tensor by tensor and object by object; run both to "
       "know both.");
