@@ -63,9 +63,11 @@ Error not_found(std::string path) {
     return e.help(cat(
         "did you mean ",
         escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
-  return e.help(is_hub_name(path) ? "mckpt downloads nothing: fetch a model from a hub first, for example with "
-                                    "`hf download NAME`"
-                                  : "name a file or folder of this machine");
+  // Where the folder before the slash is here, the name is not one of a hub.
+  return e.help(failed && is_hub_name(path)
+                    ? "mckpt downloads nothing: fetch a model from a hub first, for example with "
+                      "`hf download NAME`"
+                    : "name a file or folder of this machine");
 }
 
 bool is_folder(const std::string& path) {
