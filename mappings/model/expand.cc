@@ -320,9 +320,12 @@ i64 vocab_divisor(const ModelConfig& model, const Family& family) {
 }
 
 std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells) {
-  if (run.vocab_rows <= model.vocab) return "";
-  return cat("vocab   ", with_commas(model.vocab), " rows become ", with_commas(run.vocab_rows), ": ",
-             run.vocab_rows - model.vocab, " rows of zeros are added, for tp ", cells);
+  return run.vocab_rows <= model.vocab ? "" : added_rows_note(model.vocab, run.vocab_rows, cells);
+}
+
+std::string added_rows_note(i64 before, i64 after, i64 cells) {
+  return cat("vocab   ", with_commas(before), " rows become ", with_commas(after), ": ", after - before,
+             after - before == 1 ? " row of zeros is" : " rows of zeros are", " added, for tp ", cells);
 }
 
 // Megatron pads the vocabulary so that every cell has equally many rows.

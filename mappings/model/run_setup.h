@@ -37,11 +37,14 @@ struct VocabChoice {
 };
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
-// The same of a run that goes on from a checkpoint with `stored` rows: these, wherever they divide.
+// The rows of the vocabulary of a run that continues from a checkpoint with `stored` rows: those rows, if they
+// divide. Throws likewise.
 i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
                     VocabChoice choice);
 // What the user should know of a run that pads the vocabulary; "" if it does not.
 std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells);
+// The text of that note: "vocab   37 rows become 38: 1 row of zeros is added, for tp 2".
+std::string added_rows_note(i64 before, i64 after, i64 cells);
 // A padded vocabulary is a multiple of this many rows for each cell.
 i64 vocab_divisor(const ModelConfig& model, const Family& family);
 

@@ -189,9 +189,7 @@ def of_a_known_model(model, groups_by):
     owned = {name: cuts(r, whole[name].shape[0], 3) for name in order}
 
     def held(tensor, name, rank):
-        begin, end = owned[name][rank]
-        rest = list(tensor.shape[1:])
-        return Shards(tensor, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
+        return Shards.rows(tensor, *owned[name][rank])
 
     def state_of(rank):
         return {

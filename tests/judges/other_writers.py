@@ -73,9 +73,7 @@ def save(state, prefix, **objects):
     owned = {name: cuts(r, t.shape[0], 3) for name, t in state.items()}
 
     def held(name, tensor, rank):
-        begin, end = owned[name][rank]
-        rest = list(tensor.shape[1:])
-        return Shards(tensor, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
+        return Shards.rows(tensor, *owned[name][rank])
     folder = place("saved")
     save_as_ranks(({**objects, "model": {prefix + name: held(name, t, rank) for name, t in state.items()}} for rank in range(3)),
                   lambda: dcp.FileSystemWriter(folder, sync_files=False))

@@ -81,9 +81,7 @@ def start(model):
     owned = {name: cuts(r, t.shape[0], 3) for name, t in weights.items()}
 
     def held(tensor, name, rank):
-        begin, end = owned[name][rank]
-        rest = list(tensor.shape[1:])
-        return Shards(tensor, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
+        return Shards.rows(tensor, *owned[name][rank])
 
     def state_of(rank):
         return {

@@ -87,9 +87,7 @@ def start(model):
     owned = {name: cuts(r, t.shape[0], 3) for name, t in weights.items()}
 
     def held(tensor, name, rank):
-        begin, end = owned[name][rank]
-        rest = list(tensor.shape[1:])
-        return Shards(tensor, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
+        return Shards.rows(tensor, *owned[name][rank])
 
     def state_of(rank):
         states = {key: {kind: held(t, key.removeprefix("module.module.module."), rank) for kind, t in two.items()} for key, two in moments.items()}

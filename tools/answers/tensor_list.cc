@@ -6,14 +6,16 @@
 #include "tools/answers/tensor_list.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/json/json_writer.h"
+#include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
-#include "tools/render/output.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {
@@ -102,6 +104,31 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
     table.end_row();
   }
   table.write(out);
+}
+
+void write_rows(Output& out, std::string_view command, bool lines, std::span<const TensorRows> checkpoints) {
+  AnswerJson json(out);
+  bool several = checkpoints.size() > 1;
+  bool all_sound = std::ranges::all_of(checkpoints, [](const TensorRows& c) { return is_sound(c.store); });
+  std::optional<CheckpointAnswers> answers;
+  if (!lines) answers.emplace(json, command, all_sound, several);
+  for (const TensorRows& c : checkpoints) {
+    if (answers) answers->begin(is_sound(c.store), c.path).key("tensors").begin_array();
+    for (std::size_t i = 0; i < c.count; i++) {
+      json.begin_object();
+      if (lines && several) json.field("path", c.path);
+      c.write(json, i);
+      json.end_object();
+      if (lines) out.write("\n");
+    }
+    if (!answers) continue;
+    json.end_array();
+    if (c.totals) c.totals(json);
+    json.key("problems");
+    write_findings(json, c.store.findings());
+    answers->end();
+  }
+  if (answers) answers->end_all();
 }
 
 }  // namespace mckpt::impl

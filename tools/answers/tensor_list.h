@@ -7,8 +7,10 @@
 // "file" and "offset" are null for a tensor of several chunks; the chunks have their own.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/base/int.h"
 
@@ -23,5 +25,19 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
                    std::span<const std::string> digests);
 // The fields of one object, with all chunks. `sha256`: null without --digest.
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
+
+// The chosen tensors of one checkpoint as JSON: `write` adds the fields of the i-th of them to an open object,
+// `totals` fields that are about all of them.
+struct TensorRows {
+  const std::string& path;
+  const Store& store;
+  std::size_t count;
+  std::function<void(JsonWriter&, std::size_t i)> write;
+  std::function<void(JsonWriter&)> totals{};
+};
+
+// The answer of a command that lists tensors: one object with all checkpoints, or (`lines`) an object a tensor
+// and line, which names its checkpoint if there are several.
+void write_rows(Output& out, std::string_view command, bool lines, std::span<const TensorRows> checkpoints);
 
 }  // namespace mckpt::impl

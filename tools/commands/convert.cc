@@ -77,7 +77,8 @@ std::size_t mode_index(const CommandLine& line) {
   Error e(Code::kUsage,
           name.empty() || path ? "a mode is missing" : cat("there is no mode '", escaped(name), "'"));
   e.expected(listed(names, 20));
-  if (path) throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
+  if (path)
+    throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
   if (std::string_view near = nearest(name, names); !near.empty())
     throw e.help(cat("did you mean ", near, "?"));
   throw e.help("mckpt convert --help");

@@ -6,11 +6,8 @@
 //
 // Several paths are several lists, each below its path. -q prints names only, for scripts. With --as, the list
 // is that of a rank of a training run (ls_as.h). Exit status 1: the checkpoint has a problem.
-#include <algorithm>
-
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
-#include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"
 #include "tools/answers/tensor_list.h"
@@ -18,7 +15,6 @@
 #include "tools/commands/ls_as.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
-#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 
 namespace mckpt::impl {
@@ -34,35 +30,13 @@ struct Listed {
   const std::string* digest(std::size_t i) const { return digests.empty() ? nullptr : &digests[i]; }
 };
 
-// An object a tensor and line; with several checkpoints each names its path.
-void write_lines(Output& out, const std::vector<Listed>& lists) {
-  AnswerJson json(out);
+void write_json(Output& out, bool lines, const std::vector<Listed>& lists) {
+  std::vector<TensorRows> rows;
   for (const Listed& l : lists)
-    for (std::size_t i = 0; i < l.tensors.size(); i++) {
-      json.begin_object();
-      if (lists.size() > 1) json.field("path", l.path);
-      write_tensor(json, *l.store, l.tensors[i], l.digest(i));
-      json.end_object();
-      out.write("\n");
-    }
-}
-
-void write_json(Output& out, const std::vector<Listed>& lists) {
-  AnswerJson json(out);
-  bool all_sound = std::ranges::all_of(lists, [](const Listed& l) { return is_sound(*l.store); });
-  CheckpointAnswers answers(json, "ls", all_sound, lists.size() > 1);
-  for (const Listed& l : lists) {
-    answers.begin(is_sound(*l.store), l.path).key("tensors").begin_array();
-    for (std::size_t i = 0; i < l.tensors.size(); i++) {
-      json.begin_object();
-      write_tensor(json, *l.store, l.tensors[i], l.digest(i));
-      json.end_object();
-    }
-    json.end_array().key("problems");
-    write_findings(json, l.store->findings());
-    answers.end();
-  }
-  answers.end_all();
+    rows.push_back({l.path, *l.store, l.tensors.size(), [&l](JsonWriter& json, std::size_t i) {
+                      write_tensor(json, *l.store, l.tensors[i], l.digest(i));
+                    }});
+  write_rows(out, "ls", lines, rows);
 }
 
 void write_text(Output& out, const std::vector<Listed>& lists, bool names_only) {
@@ -105,10 +79,7 @@ Exit ls_command(CommandLine& line) {
   }
   check_unchanged(line.opening());
   Output out(line.flags());
-  if (line.flags().jsonl)
-    write_lines(out, lists);
-  else
-    out.json() ? write_json(out, lists) : write_text(out, lists, line.flags().quiet);
+  out.json() ? write_json(out, line.flags().jsonl, lists) : write_text(out, lists, line.flags().quiet);
   out.flush();
   Exit exit = Exit::kOk;
   for (const Listed& l : lists)

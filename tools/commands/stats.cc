@@ -8,20 +8,18 @@
 //
 // Minimum, maximum, mean, deviation, norm and histogram are those of the finite values; NaN and infinities are
 // counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact numbers.
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
-#include "io/store/soundness.h"
+#include "io/json/json_writer.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
 #include "tools/answers/stats_text.h"
+#include "tools/answers/tensor_list.h"
 #include "tools/commands/commands.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
-#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/progress.h"
 
@@ -36,36 +34,17 @@ struct Measured {
   std::vector<TensorStats> stats;
 };
 
-// An object a tensor and line; with several checkpoints each names its path.
-void write_lines(Output& out, const std::vector<Measured>& all) {
-  AnswerJson json(out);
+void write_json(Output& out, bool lines, const std::vector<Measured>& all) {
+  std::vector<TensorRows> rows;
   for (const Measured& m : all)
-    for (std::size_t i = 0; i < m.tensors.size(); i++) {
-      json.begin_object();
-      if (all.size() > 1) json.field("path", m.path);
-      write_stats(json, *m.store, m.tensors[i], m.stats[i]);
-      json.end_object();
-      out.write("\n");
-    }
-}
-
-void write_json(Output& out, const std::vector<Measured>& all) {
-  AnswerJson json(out);
-  bool all_sound = std::ranges::all_of(all, [](const Measured& m) { return is_sound(*m.store); });
-  CheckpointAnswers answers(json, "stats", all_sound, all.size() > 1);
-  for (const Measured& m : all) {
-    answers.begin(is_sound(*m.store), m.path).key("tensors").begin_array();
-    for (std::size_t i = 0; i < m.tensors.size(); i++) {
-      json.begin_object();
-      write_stats(json, *m.store, m.tensors[i], m.stats[i]);
-      json.end_object();
-    }
-    GlobalNorm norm = global_norm(*m.store, m.tensors, m.stats);
-    json.end_array().field("l2", norm.l2).field("l2_tensors", norm.tensors).key("problems");
-    write_findings(json, m.store->findings());
-    answers.end();
-  }
-  answers.end_all();
+    rows.push_back(
+        {m.path, *m.store, m.tensors.size(),
+         [&m](JsonWriter& json, std::size_t i) { write_stats(json, *m.store, m.tensors[i], m.stats[i]); },
+         [&m](JsonWriter& json) {
+           GlobalNorm norm = global_norm(*m.store, m.tensors, m.stats);
+           json.field("l2", norm.l2).field("l2_tensors", norm.tensors);
+         }});
+  write_rows(out, "stats", lines, rows);
 }
 
 void write_text(Output& out, const std::vector<Measured>& all) {
@@ -102,11 +81,13 @@ Exit stats_command(CommandLine& line) {
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
-      "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the finite "
+      "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the "
+      "finite "
       "values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or "
       "infinity. Reads all data.");
   line.description(
-      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all parameters "
+      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all "
+      "parameters "
       "that are listed, without states of optimizers: the global norm of the model.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");
@@ -117,10 +98,7 @@ Exit stats_command(CommandLine& line) {
 
   const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads);
   Output out(line.flags());
-  if (line.flags().jsonl)
-    write_lines(out, all);
-  else
-    out.json() ? write_json(out, all) : write_text(out, all);
+  out.json() ? write_json(out, line.flags().jsonl, all) : write_text(out, all);
   out.flush();
   Exit exit = Exit::kOk;
   for (const Measured& m : all)

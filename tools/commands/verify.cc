@@ -1,8 +1,8 @@
 // mckpt verify PATH... [--against SRC]: whether a checkpoint is whole and sound by itself, and whether it holds
 // what converting another one would write.
 //
-//   pass  files    2 files         presence and size
-//   pass  format   2 files         form of the headers
+//   pass  files    2 files         are there, sizes fit
+//   pass  format   2 files         headers are well formed
 //   pass  coverage 45 tensors      each item in one chunk
 //   FAIL  values   7,408 values    NaN and infinities              findings are listed below their check
 //   tiny_qwen3_moe: 1 check failed
@@ -105,7 +105,7 @@ Exit verify_all(const CommandLine& line, const std::vector<std::string>& paths,
       write_verified_text(out, path, verified, line.flags().verbose > 0);
       out.flush();
     }
-    all.push_back(std::move(verified));
+    if (out.json()) all.push_back(std::move(verified));
   }
   if (out.json()) {
     AnswerJson json(out);

@@ -47,7 +47,8 @@ std::vector<i64> ChosenPaths::choose(const Store& store) const {
     bool like_a_path = choice.pattern.find('/') != std::string::npos ||
                        choice.pattern.find_first_of("*?[.") == std::string::npos;
     if (e.code() == Code::kNoSuchTensor && like_a_path)
-      e.note(cat("there is no file or folder ", escaped(choice.pattern), ", so it was taken for the GLOB"));
+      e.note(cat("'", escaped(choice.pattern),
+                 "' is taken for the GLOB, because no file or folder has that name"));
     throw;
   }
 }

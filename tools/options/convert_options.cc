@@ -36,7 +36,9 @@ void ConvertOptions::declare(CommandLine& line, const std::string& source_is, co
   line.positional("DST", target, target_is).required();
   line.flag("-n,--dry-run", dry_run, "show what would be done; write nothing");
   line.flag("--overwrite", overwrite, "replace DST when the new result is complete");
-  line.option("--report FILE", report, "also write the account as JSON into FILE, tensor by tensor: what each is made of, and what changed");
+  line.option(
+      "--report FILE", report,
+      "also write the account as JSON into FILE, tensor by tensor: what each is made of, and what changed");
   line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
   line.threads(threads, "number of threads; by default one for each processor");
   line.bytes("--max-memory", memory_bytes,

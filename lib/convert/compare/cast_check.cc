@@ -8,7 +8,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether the type has every value of another one.
+// Whether type `to` has every value of type `from`. pre: they are equal, or both are floats of 16, 32 or 64
+// bits, as casts require.
 bool holds_values_of(DType to, DType from) {
   return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
 }

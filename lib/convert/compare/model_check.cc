@@ -29,7 +29,13 @@ void check_model(const Store& store, VerifyReport& report) {
     report.add(std::move(check), {});
   } catch (const Error& e) {
     if (e.code() != Code::kUnaccounted) {
-      report.add({"model", Check::Status::kNone, 0, "tensors", 0, {}, cat("not compared with config.json: ", e.message())},
+      report.add({"model",
+                  Check::Status::kNone,
+                  0,
+                  "tensors",
+                  0,
+                  {},
+                  cat("not compared with config.json: ", e.message())},
                  {});
       return;
     }

@@ -100,7 +100,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
   });
-  if (run.fsdp.keys == SavedKeys::kFsdpDtensor)
+  if (!run.fsdp.saves_state_dict())
     add_run_objects(layout, {*model.map, model.config.run, run, options.iteration.value_or(0)});
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
   if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();

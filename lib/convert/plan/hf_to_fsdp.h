@@ -37,7 +37,8 @@ struct HfToFsdpOptions {
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
 // kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
-// effect and for types that the engine does not store; kBadPattern for a pattern that is not valid, or not that of the model.
+// effect and for types that the engine does not store; kBadPattern for a pattern that is not valid, or not that
+// of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

@@ -54,7 +54,7 @@ namespace {
 
 // Throws kUsage for options of v2 that exclude each other, or that only v2 has.
 void refuse_contradictions(const ReshardOptions& o) {
-  bool v2 = o.fsdp.keys == SavedKeys::kStateDict;
+  bool v2 = o.fsdp.saves_state_dict();
   if (!o.modules.empty() && (!v2 || !o.from.checkpoint.any_model))
     throw Error(Code::kUsage, "`fsdp_module` is for `engine` v2 and models without tables")
         .help("give `any_model` and `engine` v2 too");
@@ -94,7 +94,7 @@ class Resharding {
   }
   const FsdpRun& run() const { return run_; }
   const Companions& states() const { return states_; }
-  bool v2() const { return options_.fsdp.keys == SavedKeys::kStateDict; }
+  bool v2() const { return options_.fsdp.saves_state_dict(); }
 
   Notes notes;
 
@@ -366,7 +366,7 @@ Conversion plan_reshard(const ReshardOptions& options) {
   refuse_contradictions(options);
   refuse_unlike_v2(options.grid, options.fsdp);
   PlainSource plain = open_plain_source(options.source, options.from);
-  bool v2 = options.fsdp.keys == SavedKeys::kStateDict;
+  bool v2 = options.fsdp.saves_state_dict();
   if (plain.store && v2)
     throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in v2")
         .file(options.source)

@@ -29,7 +29,7 @@ void refuse_ranks(const ReshardSource& source, const Grid& grid) {
 }
 
 void note_names(const ReshardSource& source, const ReshardOptions& options, Notes& notes) {
-  const bool v2 = options.fsdp.keys == SavedKeys::kStateDict;
+  const bool v2 = options.fsdp.saves_state_dict();
   if (!source.asked_for_any_model())
     notes.note(
         "the layers have the names of another form than those of the model in hf_assets, and keep them");
@@ -53,7 +53,7 @@ std::optional<ListedParameters> set_up_unknown(const ReshardSource& source, cons
   // Engine v2 never cuts a row, whatever shapes are packed beside each other.
   run.fsdp.engine = Engine::kV2;
   std::optional<ListedParameters> listed;
-  if (options.fsdp.keys == SavedKeys::kStateDict) {
+  if (options.fsdp.saves_state_dict()) {
     listed.emplace(source.store(), options.threads);
     options.modules.refuse_unmatched(source.model().keys().parameters());
   }

@@ -36,10 +36,7 @@ i64 resharded_vocab(const CheckpointModel& source, i64 cells, VocabChoice choice
     return stored;
   }
   const i64 rows = chosen_rows(source, stored, cells, choice), own = source.map().model().vocab;
-  if (rows > stored)
-    notes.note(cat("vocab   ", with_commas(stored), " rows become ", with_commas(rows), ": ", rows - stored,
-                   rows - stored == 1 ? " row of zeros is added" : " rows of zeros are added", ", for tp ",
-                   cells));
+  if (rows > stored) notes.note(added_rows_note(stored, rows, cells));
   if (rows < stored)
     notes.note(cat("vocab   ", with_commas(stored), " rows become ", with_commas(rows), ": the last ",
                    stored - rows, " are padding, by vocab_size ", own, " of config.json, and are dropped"));

@@ -28,8 +28,9 @@ bool rank_0_says(Comm& ranks, bool fact) {
 
 const char* resume_note(const StagedResult& staged) {
   if (staged.published()) return "resume  the result was already published; only its last steps remain";
-  return staged.resumes() ? "resume  continues the unfinished output of an interrupted run"
-                          : "resume  there is no unfinished output, so the conversion starts from the beginning";
+  return staged.resumes()
+             ? "resume  continues the unfinished output of an interrupted run"
+             : "resume  there is no unfinished output, so the conversion starts from the beginning";
 }
 
 void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
@@ -57,7 +58,8 @@ bool Publication::stage() {
     staged_.emplace(conversion_, options_);
     if (begun)
       observer_.note({Note::Kind::kNote,
-                      "begin   the unfinished output of an interrupted run was removed; `resume` continues one"});
+                      "begin   the unfinished output of an interrupted run was removed; `resume` would have "
+                      "continued it"});
     observer_.staged(conversion_.path);
     folder_ = staged_->folder();
     if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(*staged_)});

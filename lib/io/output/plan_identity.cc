@@ -8,13 +8,13 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::size_t kLongestValue = 120;
+constexpr std::size_t kLongestValue = 120, kShownDigits = 16;
 constexpr std::string_view kVersionName = "version";
 
-std::string short_digest(std::string_view part) {
+std::string digest_of(std::string_view part) {
   Sha256 sha;
   sha.update({reinterpret_cast<const u8*>(part.data()), part.size()});
-  return sha.hex_digest().substr(0, 16);
+  return sha.hex_digest();
 }
 
 // The lines of a text behind the first: name to "=value" or ":digest".
@@ -55,15 +55,17 @@ PlanIdentity::PlanIdentity(std::string_view mode, std::string_view version) : mo
 }
 
 PlanIdentity& PlanIdentity::setting(std::string_view name, const std::string& value) {
+  if (value.size() > kLongestValue || value.find('\n') != value.npos) return add(name, value);
   digest(name, value);
-  bool plain = value.size() <= kLongestValue && value.find('\n') == value.npos;
-  lines_ += plain ? cat(name, "=", value, "\n") : cat(name, ":", short_digest(value), "\n");
+  lines_ += cat(name, "=", value, "\n");
   return *this;
 }
 
 PlanIdentity& PlanIdentity::add(std::string_view what, std::string_view part) {
-  digest(what, part);
-  lines_ += cat(what, ":", short_digest(part), "\n");
+  // The table of a large result is long: it is read once, and its digest takes its place in the digest of the whole.
+  std::string sum = digest_of(part);
+  digest(what, sum);
+  lines_ += cat(what, ":", std::string_view(sum).substr(0, kShownDigits), "\n");
   return *this;
 }
 

@@ -123,7 +123,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   DcpLayout& layout = chunks.plan.layout;
   FsdpRun setup = run_of(model);
   setup.fsdp.saved = true;
-  if (setup.fsdp.keys == SavedKeys::kFsdpDtensor)
+  if (!setup.fsdp.saves_state_dict())
     add_run_objects(layout, {model.map(), source.config.run, setup, 0});
   c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, chunks.plan.table_key));
   c.job_of_rank = true;

@@ -31,7 +31,7 @@ assert [len(c["tensors"]) for c in answer["checkpoints"]] == [45, 39]
 ' || fail "the answer of $command does not have both checkpoints"
 
   expect 1 "$mckpt" $command a modle
-  has err "there is no file or folder modle, so it was taken for the GLOB"
+  has err "'modle' is taken for the GLOB, because no file or folder has that name"
   expect 1 "$mckpt" $command a '*.nrom.weight'
   lacks err "taken for the GLOB"
 done

@@ -14,6 +14,12 @@ class Shards:
     def __init__(self, whole, boxes):
         self.whole, self.boxes = whole, boxes
 
+    @classmethod
+    def rows(cls, whole, begin, end):
+        """The rows [begin, end); no box at all if there are none."""
+        rest = list(whole.shape[1:])
+        return cls(whole, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
+
     def piece(self, offsets, sizes):
         piece = self.whole
         for d, (begin, size) in enumerate(zip(offsets, sizes)):
