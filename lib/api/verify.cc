@@ -49,7 +49,8 @@ Report compare(const std::string& tested, const std::string& source, const Compa
     impl::CompareOptions how{.opening = impl::checkpoint_options(options.opening),
                              .path_tp = options.path_tp,
                              .path_etp = options.path_etp,
-                             .params_dtype = impl::params_dtype_of(options.params_dtype)};
+                             .params_dtype = impl::params_dtype_of(options.params_dtype),
+                             .weights_only = options.weights_only};
     return to_public(
         impl::verify(tested, {.threads = options.threads, .against = source, .compare = how}, bridge));
   });

@@ -62,7 +62,7 @@ def check(what, path, source, wanted):
     checks = {c["name"]: c for c in told["checks"]}
     expect_equal(f"{what}: checks", [checks["objects"]["status"], checks["against"]["status"]], ["fail" if wanted else "pass", "pass"])
     for name, at, expected, found in wanted:
-        words = f"tensor '{name}': the object differs{' at ' + at if at else ''}: expected {expected}, found {found}"
+        words = f"object '{name}': the object differs{' at ' + at if at else ''}: expected {expected}, found {found}"
         expect_equal(f"{what}: words", [words in told["text"], any(f["tensor"] == name for f in told["findings"])], [True, True])
     return checks
 

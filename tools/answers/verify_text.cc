@@ -4,17 +4,20 @@
 //   pass  coverage 45 tensors      each item in one chunk
 //   FAIL  crc32    12 records      bytes against stored sums
 //         problem[MC1203]: ...                      at most 10 findings a check without -v
+//         problem[MC1010]: 18 tensors: ...          findings that differ in the name alone, without -v
 //         help: ...                                 each help once
 //   -     beside   not read: notes.txt
 //   ckpt: 1 check failed; 1 file was not read
 #include "tools/answers/verify_text.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "convert/compare/verify.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"
 #include "tools/render/answer_json.h"
@@ -118,17 +121,55 @@ std::string but_unread(const std::vector<NotRead>& unread, bool good, bool compa
              unread.size() == 1 ? " was " : " were ", not_done(compared));
 }
 
-// The findings of one check, each on a line, and what helps.
+// Findings of one check that differ in nothing but the tensor that they name.
+struct Alike {
+  Finding first;
+  std::vector<std::string> tensors;
+};
+
+// `apart`: each finding by itself.
+std::vector<Alike> alike(const VerifyReport& report, std::size_t check, bool apart) {
+  std::vector<Alike> out;
+  std::map<std::string, std::size_t> place;
+  for (std::size_t f = 0; f < report.findings.size(); f++) {
+    if (report.check_of[f] != check) continue;
+    const Finding& finding = report.findings[f];
+    bool alone = apart || finding.tensor.empty() || finding.offset >= 0 || finding.rank >= 0;
+    std::string form =
+        alone ? cat("\n", f) : cat(code_name(finding.code), "\n", finding.file, "\n", finding.message);
+    auto [at, is_new] = place.try_emplace(std::move(form), out.size());
+    if (is_new) out.push_back({finding, {}});
+    out[at->second].tensors.push_back(finding.tensor);
+  }
+  return out;
+}
+
+// `objects`: what the findings name are objects and not tensors.
+std::string line_of(const Alike& findings, bool objects) {
+  Finding f = findings.first;
+  if (findings.tensors.size() == 1 && !(objects && !f.tensor.empty())) return finding_line(f);
+  std::vector<std::string> names;
+  for (const std::string& name : findings.tensors) names.push_back(escaped(name));
+  std::string_view what = objects ? "object" : "tensor";
+  i64 count = std::ssize(names);
+  f.message =
+      cat(count == 1 ? cat(what, " '", names[0], "'") : cat(counted(count, what), ", ", listed(names, 2)),
+          ": ", f.message);
+  f.tensor.clear();
+  return finding_line(f);
+}
+
+// The findings of one check, and what helps.
 void write_check_findings(Output& out, const VerifyReport& report, std::size_t check, bool all) {
   std::size_t shown = 0, hidden = 0;
   std::set<std::string> helps;
-  for (std::size_t f = 0; f < report.findings.size(); f++) {
-    if (report.check_of[f] != check) continue;
-    if (!report.findings[f].help.empty()) helps.insert(report.findings[f].help);
+  bool objects = report.checks[check].name == "objects";
+  for (const Alike& findings : alike(report, check, all)) {
+    if (!findings.first.help.empty()) helps.insert(findings.first.help);
     if (all || shown++ < kMostShown)
-      out.line(cat("      ", with_flags(finding_line(report.findings[f]))));
+      out.line(cat("      ", with_flags(line_of(findings, objects))));
     else
-      hidden++;
+      hidden += findings.tensors.size();
   }
   if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
   for (const std::string& help : helps) out.line(cat("      help: ", with_flags(help)));
@@ -148,7 +189,8 @@ void write_check(Output& out, const Check& check) {
     if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
     std::string_view subject = subject_of(check);
     if (!subject.empty())
-      looked = cat(pad(looked, kAmountWidth), check.unseen > 0 ? "; " : " ", out.styled(Style::kDim, subject));
+      looked =
+          cat(pad(looked, kAmountWidth), check.unseen > 0 ? "; " : " ", out.styled(Style::kDim, subject));
     line += check.note.empty() ? looked : cat(looked, "; ", check.note);
   }
   out.line(cat(sign(out, check.status), "  ", line));

@@ -60,6 +60,7 @@ struct AgainstFlags {
   CheckpointFlags checkpoint;
   std::optional<i64> path_tp, path_etp;
   ValueFlags values{"none"};
+  bool weights_only = false;
 
   void declare(CommandLine& line);
   CompareOptions options() const;
@@ -78,6 +79,8 @@ void AgainstFlags::declare(CommandLine& line) {
   line.option("--path-etp N", path_etp,
               "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
   values.declare_params(line);
+  line.flag("--weights-only", weights_only,
+            "PATH was made without the states of the optimizer: those of SRC are named as not compared");
 }
 
 // Throws kUsage for values that are not one of the choices.
@@ -85,7 +88,8 @@ CompareOptions AgainstFlags::options() const {
   return {.opening = checkpoint.options(),
           .path_tp = path_tp,
           .path_etp = path_etp,
-          .params_dtype = values.options().params_dtype};
+          .params_dtype = values.options().params_dtype,
+          .weights_only = weights_only};
 }
 
 // Checkpoints one after the other. Text is printed as soon as a checkpoint is done; JSON begins with the
@@ -130,8 +134,10 @@ Exit verify_command(CommandLine& line) {
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
-      "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, the tensors of a Hugging "
-      "Face model against its config.json, and other checkpoints and JSON files in the folder. In a folder that "
+      "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, the tensors of a "
+      "Hugging "
+      "Face model against its config.json, and other checkpoints and JSON files in the folder. In a folder "
+      "that "
       "mckpt wrote, also compares every file with its digest in mckpt_manifest.json. Everything else in the "
       "folder is named as not read.");
   line.description(

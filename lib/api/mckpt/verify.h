@@ -57,6 +57,7 @@ struct CompareOptions {
   std::optional<std::int64_t> path_tp{},
       path_etp{};                     // ranks that wrote the tested side, if it does not say so
   std::string params_dtype = "none";  // type at run time through which an import passed values
+  bool weights_only = false;          // the conversion left the states of the optimizer out
   int threads = 1;
 };
 

@@ -9,12 +9,16 @@
 
 #include <functional>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/base/int.h"
 
 namespace mckpt::impl {
 
+enum class DType : u8;
 class CheckpointModel;
 class Comparison;
 class Observer;
@@ -46,11 +50,16 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
 // Two checkpoints of one model.
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 
-using TensorNames = std::set<std::string, std::less<>>;
+// What a conversion changes on purpose where both sides have the same names. A function that is empty: nothing.
+struct Intended {
+  // Why a tensor or an object of the source may be missing in the result; "": it may not.
+  std::function<std::string(std::string_view name)> left_out{};
+  // The type that a tensor of the source gets; none: its own.
+  std::function<std::optional<DType>(i64 tensor)> type{};
+};
 // Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
-// stored rank after rank by different numbers of ranks; null: there are none. `dropped` is called if the
-// source has tensors that the tested side lacks, and returns those that every conversion drops.
+// stored rank after rank by different numbers of ranks; null: there are none.
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
-                   const std::function<TensorNames()>& dropped = {});
+                   const Intended& intended = {});
 
 }  // namespace mckpt::impl

@@ -7,20 +7,24 @@
 
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
+#include "convert/compare/comparison.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
+#include "convert/keys/main_type.h"
 #include "convert/layers/model_layers.h"
 #include "convert/objects/pattern_args.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
+#include "core/base/error_code.h"
 #include "core/base/notes.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
+#include "core/items/dtype.h"
 #include "io/dcp/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
@@ -53,6 +57,31 @@ bool differ_in_groups(const Store& tested, const Store& source) {
                              [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
+constexpr const char* kNoStates = "weights only";
+constexpr const char* kNoPlace = "Megatron-FSDP v2 has no place for them";
+
+bool is_of_optimizer(std::string_view name) { return is_optimizer_key(name) || name.starts_with("optim."); }
+
+// Reports the first state of the optimizer that the tested side has, if the conversion leaves them out.
+void report_states(const Store& tested, const Comparing& c) {
+  for (i64 t = 0; c.options.weights_only && t < tested.tensor_count(); t++) {
+    if (!is_of_optimizer(tested.name(t))) continue;
+    c.comparison.leave_out(
+        {.code = Code::kUnequal,
+         .tensor = std::string(tested.name(t)),
+         .message = "a state of the optimizer is here, which a conversion of the weights only "
+                    "leaves out"},
+        false);
+    return;
+  }
+}
+
+// What a conversion that keeps the names leaves out.
+Intended intended_under_own_names(const CompareOptions& options) {
+  if (!options.weights_only) return {};
+  return {.left_out = [](std::string_view name) { return is_of_optimizer(name) ? kNoStates : ""; }};
+}
+
 // Compares two hybrid models under the names that their layers have without groups. Their args are not
 // compared.
 bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c) {
@@ -60,9 +89,10 @@ bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source
   for (std::unique_ptr<Store>* side : {&tested, &source})
     if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
   objects_not_compared(kOtherLayers, c.report);
+  report_states(*tested, c);
   c.observer.note(
       {Note::Kind::kNote, "layers  are compared under the names that they have in a model without groups"});
-  return against_names(*tested, *source, nullptr, c);
+  return against_names(*tested, *source, nullptr, c, intended_under_own_names(c.options));
 }
 
 // The options that give ranks describe the source; the tested side has options of its own.
@@ -104,11 +134,31 @@ void note_spelling(const CheckpointModel& tested, const CheckpointModel& source,
   observer.note({Note::Kind::kNote, cat("names   are compared as usual; those on disk: ", to_string(other))});
 }
 
+// The same under the names of fsdp_dtensor, where `to_v2` says that the result is what Megatron-FSDP v2 saves and
+// its source is not: weights of the model become fp32, and there is no place beside the state dict.
+Intended intended(const CheckpointModel& source, bool to_v2, const CompareOptions& options) {
+  Intended out = intended_under_own_names(options);
+  if (!to_v2) return out;
+  bool weights_only = options.weights_only;
+  out.left_out = [weights_only](std::string_view name) -> std::string {
+    if (is_of_optimizer(name)) return weights_only ? kNoStates : "";
+    return model_key(name) ? "" : kNoPlace;
+  };
+  out.type = [&source](i64 tensor) -> std::optional<DType> {
+    std::optional<std::string> key = model_key(source.store().name(tensor));
+    DType type = source.store().dtype(tensor);
+    return key ? main_type(source.keys(), *key, type) : type;
+  };
+  return out;
+}
+
 // Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side
 // has assets, so the model is not known.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
              const Comparing& c) {
   bool other_layers = differ_in_layers(*tested, *source);
+  bool to_v2 =
+      dcp_dialect(*tested) == DcpDialect::kStateDict && dcp_dialect(*source) != DcpDialect::kStateDict;
   CheckpointOptions how = c.options.opening;
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = how.usual_names = true;
   how.any_model = assets.empty();
@@ -124,12 +174,14 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
                                             " rows are compared with ", with_commas(from.setup().vocab_rows),
                                             ": padding that only the other side has is not "
                                             "compared, padding that only this side has must be zeros")});
+  Intended changes = intended(from, to_v2, c.options);
+  report_states(to.store(), c);
   bool same = true;
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);
   else
-    same = compare_objects(to.store(), from.store(), c.options.threads, c.report);
-  return against_names(to.store(), from.store(), &fused, c) && same;
+    same = compare_objects(to.store(), from.store(), changes, c.options.threads, c.report);
+  return against_names(to.store(), from.store(), &fused, c, changes) && same;
 }
 
 }  // namespace
@@ -140,8 +192,10 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   if (assets.empty()) assets = own_assets(*source);
   if (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source))
     return by_keys(std::move(tested), std::move(source), assets, c);
-  bool same = compare_objects(*tested, *source, c.options.threads, c.report);
-  return against_names(*tested, *source, nullptr, c) && same;
+  report_states(*tested, c);
+  Intended changes = intended_under_own_names(c.options);
+  bool same = compare_objects(*tested, *source, changes, c.options.threads, c.report);
+  return against_names(*tested, *source, nullptr, c, changes) && same;
 }
 
 }  // namespace mckpt::impl

@@ -1,12 +1,17 @@
 // Compares tensors of the same names, box by box. Tensors that only one side has, or that differ in type or
-// shape, are reported and not compared.
+// shape, are reported and not compared, unless the conversion makes it so (Intended).
+#include <algorithm>
+#include <set>
+
 #include "convert/compare/against.h"
+#include "convert/compare/cast_check.h"
 #include "convert/compare/comparison.h"
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 
@@ -23,31 +28,62 @@ Finding unlike_finding(const Store& tested, const Store& source, const TensorDif
                                          ", on the other side ", type_and_shape(source, d.other))};
 }
 
-// Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of the
-// vocabulary. Returns their numbers in the tested store.
-std::set<i64> report_unlike(const Store& tested, const Store& source, const FusedTables* fused,
-                            Comparison& comparison, const std::function<TensorNames()>& dropped) {
-  std::set<i64> tensors;
-  std::optional<TensorNames> by_rule;
-  for (const TensorDifference& d : tensor_differences(tested, source)) {
-    if (d.one < 0 && dropped && !by_rule) by_rule = dropped();
-    if (d.one < 0 && by_rule && by_rule->contains(source.name(d.other))) {
-      comparison.set_aside(std::string(source.name(d.other)));
-      continue;
+// The headers of both sides, before any data are read.
+class Headers {
+ public:
+  Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended)
+      : tested_(tested), source_(source), fused_(fused), intended_(intended) {}
+
+  // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of the
+  // vocabulary. Returns their numbers in the tested store.
+  std::set<i64> report_unlike(Comparison& comparison) {
+    std::set<i64> tensors;
+    for (const TensorDifference& d : tensor_differences(tested_, source_)) {
+      if (cast_alone(d)) continue;
+      std::string name(d.one < 0 ? source_.name(d.other) : std::string_view());
+      std::string reason = d.one < 0 && intended_.left_out ? intended_.left_out(name) : "";
+      if (!reason.empty()) {
+        comparison.set_aside(std::move(reason), std::move(name));
+        continue;
+      }
+      if (d.one >= 0) tensors.insert(d.one);
+      comparison.leave_out(unlike_finding(tested_, source_, d), d.one >= 0);
     }
-    bool resized = d.other >= 0 && fused && !fused->resized.empty() && fused->resized[d.other];
-    if (d.one >= 0 && resized && tested.dtype(d.one) == source.dtype(d.other)) continue;
-    if (d.one >= 0) tensors.insert(d.one);
-    comparison.leave_out(unlike_finding(tested, source, d), d.one >= 0);
+    return tensors;
   }
-  return tensors;
-}
+
+  // The tensors whose types differ as the conversion intends.
+  const std::vector<ComparedTypes>& casts() const { return casts_; }
+
+ private:
+  // Whether the two differ in nothing but what is compared all the same: the rows of the vocabulary, and a type
+  // that the conversion intends. A tensor of such a type is listed in casts_.
+  bool cast_alone(const TensorDifference& d) {
+    if (d.one < 0 || d.other < 0) return false;
+    bool resized = fused_ && !fused_->resized.empty() && fused_->resized[d.other];
+    if (!resized && !std::ranges::equal(tested_.dims(d.one), source_.dims(d.other))) return false;
+    DType from = source_.dtype(d.other), to = tested_.dtype(d.one);
+    if (from == to) return resized;
+    if (!intended_.type || intended_.type(d.other) != to) return false;
+    casts_.push_back({std::string(tested_.name(d.one)), from, to});
+    return true;
+  }
+
+  const Store& tested_;
+  const Store& source_;
+  const FusedTables* fused_;
+  const Intended& intended_;
+  std::vector<ComparedTypes> casts_;
+};
 
 }  // namespace
 
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
-                   const std::function<TensorNames()>& dropped) {
-  NamedChunks chunks(tested, source, report_unlike(tested, source, fused, c.comparison, dropped));
+                   const Intended& intended) {
+  Headers headers(tested, source, fused, intended);
+  NamedChunks chunks(tested, source, headers.report_unlike(c.comparison));
+  note_casts(headers.casts(), c.observer);
+  warn_of_casts(headers.casts(), c.report);
   auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };

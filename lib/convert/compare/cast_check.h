@@ -10,6 +10,7 @@
 namespace mckpt::impl {
 
 enum class DType : u8;
+class Observer;
 struct VerifyReport;
 
 // A tensor with its types in the source and where it was compared.
@@ -18,7 +19,9 @@ struct ComparedTypes {
   DType source, tested;
 };
 
-// Adds the check, with a warning for each such tensor, if there are any.
+// Adds the check, with one warning for the tensors of a pair of types, if there are any.
 void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report);
+// Notes the casts after which tensors are compared, lossy or not.
+void note_casts(std::span<const ComparedTypes> tensors, Observer& observer);
 
 }  // namespace mckpt::impl

@@ -4,6 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <functional>
+#include <set>
+
 #include "convert/compare/against.h"
 #include "convert/compare/asset_check.h"
 #include "convert/compare/beside_check.h"
@@ -37,6 +40,8 @@ void refuse_single_file(const Store& model) {
       .found(cat("a file, ", format_text(model.format())));
 }
 
+using TensorNames = std::set<std::string, std::less<>>;
+
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
 // repeat no other tensor. Empty if the model is not known.
 TensorNames dropped_tensors(const std::string& path, const HfModelOptions& options) {
@@ -56,7 +61,8 @@ TensorNames dropped_tensors(const std::string& path, const HfModelOptions& optio
 // compared.
 bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
   if (tested.objects().empty() && source.objects().empty()) return true;
-  if (tested.format() == source.format()) return compare_objects(tested, source, c.options.threads, c.report);
+  if (tested.format() == source.format())
+    return compare_objects(tested, source, {}, c.options.threads, c.report);
   objects_not_compared(cat(format_text(tested.format()), " and ", format_text(source.format()),
                            " do not store objects in the same way"),
                        c.report);
@@ -69,10 +75,14 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
   bool same = compare_file_objects(tested, source, c);
   // Single files are converted tensor by tensor, and lose none.
   bool folders = !tested.files().empty() && !tested.files()[0].path.empty();
-  std::function<TensorNames()> dropped;
+  Intended intended;
+  std::optional<TensorNames> dropped;  // read when a tensor is missing
   if (tested.format() == source.format() && folders)
-    dropped = [&] { return dropped_tensors(source_path, c.options.opening.model); };
-  return against_names(tested, source, nullptr, c, dropped) && same;
+    intended.left_out = [&](std::string_view name) {
+      if (!dropped) dropped = dropped_tensors(source_path, c.options.opening.model);
+      return dropped->contains(name) ? std::string("no conversion keeps them") : std::string();
+    };
+  return against_names(tested, source, nullptr, c, intended) && same;
 }
 
 // Compares everything except the assets.
@@ -101,7 +111,7 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison comparison(*tested, *source, options.threads, observer);
-  bool listed = check_listed(*tested, *source, out.report);
+  bool listed = check_manifests(*tested, *source, options.threads, out.report);
   bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
   name_beside(path, *tested, out.report);
   Comparing c{options, comparison, observer, out.report, out.oddities};

@@ -32,6 +32,7 @@ struct CompareOptions {
   CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
+  bool weights_only = false;                 // the conversion left the states of the optimizer out
   int threads = 1;
 };
 

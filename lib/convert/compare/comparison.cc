@@ -202,7 +202,8 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
               "tensors",
               unseen,
               "could not be compared"};
-  if (!dropped_.empty()) check.note = cat("conversions drop these tensors of the source: ", listed(dropped_));
+  for (const auto& [reason, names] : left_out_)
+    check.note += cat(check.note.empty() ? "not compared: " : "; ", listed(names, 3), " (", reason, ")");
   report.add(std::move(check), std::move(against));
   return equal;
 }

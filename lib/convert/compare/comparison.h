@@ -60,9 +60,11 @@ class Comparison {
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   // `of_tested`: the tested side has the tensor.
   void leave_out(Finding finding, bool of_tested);
-  // Notes a tensor of the source that every conversion drops. It is reported but does not make the sides
-  // unequal.
-  void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
+  // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
+  // the sides unequal.
+  void set_aside(std::string reason, std::string tensor) {
+    left_out_[std::move(reason)].push_back(std::move(tensor));
+  }
   // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
   // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
   // kInterrupted.
@@ -90,8 +92,8 @@ class Comparison {
   ComparedSides sides_;
   int threads_;
   Observer& observer_;
-  std::set<std::string> unseen_;  // tensors of which something was not compared
-  std::vector<std::string> dropped_;
+  std::set<std::string> unseen_;                              // tensors of which something was not compared
+  std::map<std::string, std::vector<std::string>> left_out_;  // by reason
   LostValues lost_;              // by casts of the source's values to the stored types
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
 };

@@ -2,6 +2,7 @@
 // grid, a new iteration number, objects that a change of format makes.
 #include "convert/compare/object_check.h"
 
+#include "convert/compare/against.h"
 #include "convert/compare/object_differences.h"
 #include "convert/views/piece_store.h"
 #include "core/base/text.h"
@@ -17,14 +18,17 @@ bool leaves_objects(const Store& store) {
 
 }  // namespace
 
-bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report) {
-  ObjectDifferences result = object_differences(tested, source, threads);
+bool compare_objects(const Store& tested, const Store& source, const Intended& intended, int threads,
+                     VerifyReport& report) {
+  ObjectDifferences result = object_differences(tested, source, intended.left_out, threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));
   if (result.renumbered) reasons.push_back("iteration, after which the folder is named");
   if (!result.made.empty())
     reasons.push_back(cat(listed(result.made), ", which a change of format makes again"));
+  for (const auto& [reason, names] : result.left_out)
+    reasons.push_back(cat(listed(names, 3), " (", reason, ")"));
   if (leaves_objects(tested) || leaves_objects(source))
     reasons.push_back("objects that fsdp_dtensor has no place for");
   std::string note;

@@ -7,11 +7,13 @@
 namespace mckpt::impl {
 
 class Store;
+struct Intended;
 struct VerifyReport;
 
-// Adds the check. Returns whether all objects were compared and are equal. pre: the objects of both sides
-// have the same names, as a conversion of `source` would copy them.
-bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report);
+// Adds the check. Returns whether all objects were compared and are equal, except those that the conversion
+// leaves out. pre: the objects of both sides have the same names, as a conversion of `source` would copy them.
+bool compare_objects(const Store& tested, const Store& source, const Intended& intended, int threads,
+                     VerifyReport& report);
 
 // Adds the check for two sides whose objects cannot be compared, with the reason.
 void objects_not_compared(std::string reason, VerifyReport& report);

@@ -101,7 +101,10 @@ bool is_no_pattern(std::string_view object, const PickleDifference& d) {
 // One comparison of all objects; run() is called once.
 class Objects {
  public:
-  Objects(const Store& there, const Store& source) : found_(there), expected_(source) {}
+  using LeftOut = std::function<std::string(std::string_view)>;
+
+  Objects(const Store& there, const Store& source, const LeftOut& left_out)
+      : found_(there), expected_(source), left_out_(left_out) {}
 
   ObjectDifferences run(int threads) {
     std::vector<std::pair<std::string, i64>> names(expected_.names().begin(), expected_.names().end());
@@ -125,6 +128,7 @@ class Objects {
       out_.differences.resize(Findings::kMostOfOneCode);
     std::ranges::sort(out_.of_grid);
     std::ranges::sort(out_.made);
+    for (auto& [reason, of_reason] : out_.left_out) std::ranges::sort(of_reason);
     return std::move(out_);
   }
 
@@ -134,6 +138,11 @@ class Objects {
     if (can_be_made && (of_path ? expected_ : found_).is_made()) {
       std::lock_guard lock(mutex_);
       out_.made.push_back(name);
+      return;
+    }
+    if (std::string reason = of_path || !left_out_ ? "" : left_out_(name); !reason.empty()) {
+      std::lock_guard lock(mutex_);
+      out_.left_out[reason].push_back(name);
       return;
     }
     placed_.add(place, {.code = Code::kUnequal,
@@ -210,6 +219,7 @@ class Objects {
   }
 
   Side found_, expected_;
+  const LeftOut& left_out_;
   std::mutex mutex_;
   PlacedFindings placed_;
   ObjectDifferences out_;
@@ -217,8 +227,10 @@ class Objects {
 
 }  // namespace
 
-ObjectDifferences object_differences(const Store& there, const Store& source, int threads) {
-  return Objects(there, source).run(threads);
+ObjectDifferences object_differences(const Store& there, const Store& source,
+                                     const std::function<std::string(std::string_view)>& left_out,
+                                     int threads) {
+  return Objects(there, source, left_out).run(threads);
 }
 
 }  // namespace mckpt::impl

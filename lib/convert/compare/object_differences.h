@@ -5,7 +5,10 @@
 //   args .world_size   expected 4, found 8                listed in of_grid: every conversion writes its own
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/verify/verify.h"
@@ -25,10 +28,14 @@ struct ObjectDifferences {
   bool renumbered = false;
   // Objects that only one side has, because a change of format makes them.
   std::vector<std::string> made;
+  std::map<std::string, std::vector<std::string>> left_out;  // by reason: objects that only the source has
 };
 
 // Compares the objects of `there` with those that a conversion of `source` would write. Each object is
-// compared by one of `threads` threads; equal bytes are not parsed.
-ObjectDifferences object_differences(const Store& there, const Store& source, int threads);
+// compared by one of `threads` threads; equal bytes are not parsed. `left_out` says why the conversion leaves an
+// object out, "" if it does not; an empty function: it leaves none out.
+ObjectDifferences object_differences(const Store& there, const Store& source,
+                                     const std::function<std::string(std::string_view)>& left_out,
+                                     int threads);
 
 }  // namespace mckpt::impl

@@ -94,8 +94,7 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
     out = {std::move(compared.report), compared.equal, std::move(compared.oddities)};
   } else if (store) {
     NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
-    check_beside(path, store.get(), judged, options.threads, files_of(options), observer,
-                 out.report);
+    check_beside(path, store.get(), judged, options.threads, files_of(options), observer, out.report);
   }
   if (!note_changed(root, files_of(options), out.report) && out.equal) out.equal = false;
   return out;

@@ -18,6 +18,7 @@
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
+#include "convert/keys/main_type.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/iteration.h"
@@ -290,16 +291,13 @@ void Resharding::set_up_run() {
   if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);
 }
 
-// Types are kept, but main weights of v2 are fp32: narrower ones of a known model are widened, which loses
-// nothing. Of an unknown model it is not known which tensors are weights.
+// Types are kept, but those of v2's main weights. Of an unknown model it is not known which tensors are weights.
 std::optional<DType> Resharding::type_of(std::string_view key) const {
   std::string name = *model_key(key);
-  i32 t = model().tensor_of_key(name), k = model().keys().find(name);
+  i32 t = model().tensor_of_key(name);
   if (t < 0) return std::nullopt;
   DType type = model().store().dtype(t);
-  bool weight =
-      v2() && !source_.any_model() && k >= 0 && !model().keys().parameter(model().keys()[k]).buffer();
-  return weight && (type == DType::kBF16 || type == DType::kF16) ? DType::kF32 : type;
+  return v2() && !source_.any_model() ? main_type(model().keys(), name, type) : type;
 }
 
 // Kept names have no line: they are another mode, "reshard by key".
@@ -336,6 +334,10 @@ Conversion plan_known(const ReshardOptions& options) {
   ReshardedObjects objects = groups ? groups->placed(r.run().grid)
                                     : reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
   c.notes.append(r.notes);
+  if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
+      r.v2() && parts > whole)
+    c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
+                     ", fused parameters and their states whole"));
   c.notes.append(objects.notes);
 
   auto& source = c.parts.make<std::vector<i32>>(r.source_of(plan.layout));

@@ -109,6 +109,11 @@ void StateDictObjects::make_list(const KeyTable& keys, const Companions& states)
     for (const Companion& c : states[k]) has_step |= c.value && c.name.text.ends_with(".step");
     if (!states[k].empty() && !has_step) add_step(keys[k].name, own->second);
   }
+  if (i64 steps = std::ranges::count_if(items_, [](const Item& i) { return i.value.has_value(); }); steps > 0)
+    notes_.note(
+        cat("steps   ", counted(steps, "tensor"),
+            " beside the ones counted below: the options of the parameters have the step, v2 has it as a "
+            "state"));
   i64 known = 0;
   for (const Group& group : groups) known += std::ssize(group.parameters);
   if (i64 others = std::ssize(options) - known; others > 0)

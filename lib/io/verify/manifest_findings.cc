@@ -70,25 +70,31 @@ bool add_check(Looked looked, VerifyReport& report) {
   return status != Check::Status::kFail;
 }
 
+// Everything that the list says of the folder, except the data of tensors.
+std::vector<Finding> unlike_listed(const Folder& folder, const Manifest& manifest, int threads) {
+  std::vector<Finding> found = check_listed_files(folder, manifest);
+  std::ranges::move(check_frames(folder, manifest, threads), std::back_inserter(found));
+  std::ranges::move(unlisted_files(folder, manifest), std::back_inserter(found));
+  return found;
+}
+
 }  // namespace
 
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report) {
   if (has_manifest(store.root())) judged.emplace(kManifestName);
   add_check(look_by_manifest(store,
                              [&](const Folder& folder, const Manifest& manifest) {
-                               std::vector<Finding> found = check_listed_files(folder, manifest);
                                for (const ManifestFile& f : manifest.files) judged.insert(f.name);
-                               std::ranges::move(check_frames(folder, manifest, threads),
-                                                 std::back_inserter(found));
-                               std::ranges::move(unlisted_files(folder, manifest), std::back_inserter(found));
-                               return found;
+                               return unlike_listed(folder, manifest, threads);
                              }),
             report);
 }
 
-bool check_listed(const Store& there, const Store& source, VerifyReport& report) {
-  Looked mine = look_by_manifest(there, check_listed_files);
-  Looked other = look_by_manifest(source, check_listed_files);
+bool check_manifests(const Store& there, const Store& source, int threads, VerifyReport& report) {
+  auto look = [&](const Folder& folder, const Manifest& manifest) {
+    return unlike_listed(folder, manifest, threads);
+  };
+  Looked mine = look_by_manifest(there, look), other = look_by_manifest(source, look);
   for (Finding& f : other.found) {
     f.file = cat(source.root(), "/", f.file);
     mine.found.push_back(std::move(f));

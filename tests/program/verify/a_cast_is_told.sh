@@ -7,7 +7,7 @@ model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 expect 0 "$mckpt" convert hf-to-fsdp "$model" half --dp 2 --dtype fp16 --params-dtype fp16 --no-sync -q
 expect 0 "$mckpt" verify half --against "$model"
 has out "casts"
-has out "the tensor is compared after a cast from bfloat16 to float16"
+has out "are compared after a cast from bfloat16 to float16"
 has out ": equal"
 expect 0 "$mckpt" verify half --against "$model" --json
 has out '"casts"'
@@ -27,5 +27,5 @@ empty err
 # The way back: an export in a type that does not hold the checkpoint's values.
 expect 0 "$mckpt" export wide narrow --dtype fp16 --no-sync -q
 expect 0 "$mckpt" verify narrow --against wide --assets "$model"
-has out "the tensor is compared after a cast from float32 to float16"
+has out "are compared after a cast from float32 to float16"
 has out "narrow: equal"
