@@ -201,7 +201,7 @@ int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_obse
     c->numbers.insert({{"bytes", done.bytes},
                        {"bytes_read", done.bytes_read},
                        {"bytes_written", done.bytes_written},
-                       {"rounded", done.rounded},
+                       {"rounded_norms", done.rounded_norms},
                        {"became_infinite", done.became_infinite},
                        {"became_zero", done.became_zero}});
   });

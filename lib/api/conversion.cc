@@ -65,7 +65,7 @@ RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
                    .bytes = c.bytes,
                    .bytes_read = result.counts.bytes_read,
                    .bytes_written = result.counts.bytes_written,
-                   .rounded = result.counts.rounded,
+                   .rounded_norms = result.counts.rounded,
                    .became_infinite = result.became_infinite,
                    .became_zero = result.became_zero,
                    .notes = impl::to_public(result.notes)};

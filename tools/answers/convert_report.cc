@@ -70,7 +70,7 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
   json.field("unpadded", a.unpadded);
   json.field("changed", a.changed)
-      .field("rounded", o.result.counts.rounded)
+      .field("rounded_norms", o.result.counts.rounded)
       .field("became_infinite", o.result.became_infinite)
       .field("became_zero", o.result.became_zero)
       .field("dropped", a.dropped)

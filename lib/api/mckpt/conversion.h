@@ -60,7 +60,8 @@ struct RunOptions {
 struct RunReport {
   std::string output{};  // the folder or file that was made
   std::int64_t bytes = 0, bytes_read = 0, bytes_written = 0;
-  std::int64_t rounded = 0;  // items that a cast rounded where the way back gives others
+  std::int64_t rounded_norms =
+      0;  // items of norms stored less one that were rounded by it: the way back gives others
   std::int64_t became_infinite = 0, became_zero = 0;  // items, by casts
   std::vector<std::string> overflowed{};              // tensors with items that became infinite
   std::vector<Note> notes{};

@@ -1,7 +1,7 @@
 // Compares two checkpoints of one model:
 //
-//   of two formats                      under the names of fsdp_dtensor
-//   with differently grouped layers     under the names without groups
+//   of two formats, or a known model    under the names of fsdp_dtensor
+//   with differently grouped layers     under the names without groups, if the model is not known
 //   of a model that is not known        under their own names
 #include <algorithm>
 
@@ -187,9 +187,10 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
 }  // namespace
 
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c) {
-  if (differ_in_groups(*tested, *source)) return without_groups(std::move(tested), std::move(source), c);
   std::string assets = c.options.opening.assets.value_or(own_assets(*tested));
   if (assets.empty()) assets = own_assets(*source);
+  if (assets.empty() && differ_in_groups(*tested, *source))
+    return without_groups(std::move(tested), std::move(source), c);
   if (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source))
     return by_keys(std::move(tested), std::move(source), assets, c);
   report_states(*tested, c);

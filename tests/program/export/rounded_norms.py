@@ -28,7 +28,7 @@ def mckpt(*args):
 def convert(mode, source, target, *flags):
     """How many items it counts as rounded, and whether it says so."""
     run = mckpt(*mode, source, path(target), "--no-sync", *flags)
-    return json.loads(run.stdout)["rounded"], f"{json.loads(run.stdout)['rounded']} items rounded" in run.stderr
+    return json.loads(run.stdout)["rounded_norms"], f"{json.loads(run.stdout)['rounded_norms']} items rounded" in run.stderr
 
 
 def with_small_values(source, count):
