@@ -92,7 +92,8 @@ std::unique_ptr<Device> open_gpu(int number, bool with_kernel, std::span<const s
   i64 count = std::ssize(usable_gpus());
   if (number < 0 || number >= count)
     throw Error(Code::kModuleMissing, cat("there is no GPU ", number))
-        .expected(count == 1 ? "cuda:0, the only GPU that this process may use" : cat("cuda:0 to cuda:", count - 1))
+        .expected(count == 1 ? "cuda:0, the only GPU that this process may use"
+                             : cat("cuda:0 to cuda:", count - 1))
         .found(cat("cuda:", number))
         .note("CUDA_VISIBLE_DEVICES, if it is set, says which GPUs a process may use");
   return opened(number, with_kernel, false);

@@ -21,6 +21,7 @@ std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> mo
 // GPU `number` of those that this process may use. A process may open several, and each several times. Throws
 // kModuleMissing if there is no module, driver or GPU, or none of this number; kRanksFailed. `with_kernel`: scatter
 // will be called, so the kernel is compiled meanwhile.
-std::unique_ptr<Device> open_gpu(int number, bool with_kernel, std::span<const std::string> module_folders = {});
+std::unique_ptr<Device> open_gpu(int number, bool with_kernel,
+                                 std::span<const std::string> module_folders = {});
 
 }  // namespace mckpt::impl

@@ -75,8 +75,9 @@ NvrtcLibrary load_nvrtc() {
   if (!library && version >= 13000) library = opened(older);
   if (!library) library = opened("libnvrtc.so");
   if (!library)
-    throw std::runtime_error(std::string("the compiler of kernels was not found: ") + (version >= 13000 ? newer : older) +
-                             " (CUDA's NVRTC, which torch for GPUs brings along; pip install nvidia-cuda-nvrtc)");
+    throw std::runtime_error(
+        std::string("the compiler of kernels was not found: ") + (version >= 13000 ? newer : older) +
+        " (CUDA's NVRTC, which torch for GPUs brings along; pip install nvidia-cuda-nvrtc)");
   NvrtcLibrary n{};
   auto find = [&](const char* name, auto& to) { look_up(library, name, to); };
   find("nvrtcVersion", n.version);
@@ -113,7 +114,8 @@ void check_driver(int result) {
   const char *text = nullptr, *name = nullptr;
   driver().error_text(result, &text);
   driver().error_name(result, &name);
-  throw std::runtime_error(std::string(text ? text : "unknown error") + " (" + (name ? name : std::to_string(result)) + ")");
+  throw std::runtime_error(std::string(text ? text : "unknown error") + " (" +
+                           (name ? name : std::to_string(result)) + ")");
 }
 
 }  // namespace mckpt::impl

@@ -24,9 +24,9 @@ using CuAddress = unsigned long long;
 
 // Results and constants of the driver's interface.
 enum : int { kCuSuccess = 0, kCuOutOfMemory = 2, kCuNoDevice = 100, kCuNotReady = 600 };
-enum : int { kCuCapabilityMajor = 75, kCuCapabilityMinor = 76 };                    // attributes of a device
-enum : unsigned { kCuBlockingContext = 4 };                                         // flags of a context
-enum : unsigned { kCuRegisterPortable = 1 };                                        // of cuMemHostRegister
+enum : int { kCuCapabilityMajor = 75, kCuCapabilityMinor = 76 };  // attributes of a device
+enum : unsigned { kCuBlockingContext = 4 };                       // flags of a context
+enum : unsigned { kCuRegisterPortable = 1 };                      // of cuMemHostRegister
 enum : unsigned { kCuStreamNonBlocking = 1, kCuEventBlocking = 1, kCuEventUntimed = 2 };
 
 struct CudaDriver {
@@ -63,8 +63,9 @@ struct CudaDriver {
   int (*module_load)(CuModule*, const void* image);
   int (*module_function)(CuFunction*, CuModule, const char* name);
   int (*function_attribute)(int*, int attribute, CuFunction);
-  int (*launch)(CuFunction, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                unsigned block_z, unsigned shared_bytes, CuStream, void** arguments, void** extra);
+  int (*launch)(CuFunction, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream, void** arguments,
+                void** extra);
 };
 
 struct NvrtcLibrary {

@@ -100,7 +100,8 @@ const char* id(std::int32_t device, unsigned char* id) {
 const char* open_gpu(std::int32_t number, bool threads_sleep, void** gpu) {
   return guarded([&] {
     static std::mutex mutex;
-    static auto& opened = *new std::map<int, std::unique_ptr<Gpu>>;  // also for memory freed while the process ends
+    // Never destroyed: memory may be given back while the process ends.
+    static auto& opened = *new std::map<int, std::unique_ptr<Gpu>>;
     std::lock_guard lock(mutex);
     std::unique_ptr<Gpu>& here = opened[number];
     if (!here) {
@@ -143,7 +144,8 @@ bool granted(int result) {
 const char* allocate(void* gpu, std::int64_t bytes, void** data) {
   return on_gpu(gpu_at(gpu), [&] {
     CuAddress at = 0;
-    *data = granted(driver().mem_alloc(&at, static_cast<std::size_t>(bytes))) ? reinterpret_cast<void*>(at) : nullptr;
+    *data = granted(driver().mem_alloc(&at, static_cast<std::size_t>(bytes))) ? reinterpret_cast<void*>(at)
+                                                                              : nullptr;
   });
 }
 
@@ -174,7 +176,8 @@ void load_kernel(Gpu& gpu) {
 
 const char* make_lane(void* gpu, void** lane, void** stream) {
   return on_gpu(gpu_at(gpu), [&] {
-    if (is_wanted(gpu_at(gpu).capability)) std::call_once(gpu_at(gpu).loaded, load_kernel, std::ref(gpu_at(gpu)));
+    if (is_wanted(gpu_at(gpu).capability))
+      std::call_once(gpu_at(gpu).loaded, load_kernel, std::ref(gpu_at(gpu)));
     auto made = std::make_unique<GpuStream>(gpu_at(gpu));
     // A thread that waits for the event sleeps until the GPU's interrupt.
     check_driver(driver().event_create(&made->reached, kCuEventBlocking | kCuEventUntimed));
@@ -205,14 +208,15 @@ const char* release_lane(void* lane) {
 
 const char* copy(void* lane, const void* from, void* to, std::int64_t bytes) {
   return on_gpu(lane_at(lane).gpu, [&] {
-    check_driver(
-        driver().memcpy_async(address(to), address(from), static_cast<std::size_t>(bytes), lane_at(lane).stream));
+    check_driver(driver().memcpy_async(address(to), address(from), static_cast<std::size_t>(bytes),
+                                       lane_at(lane).stream));
   });
 }
 
 const char* zero(void* lane, void* at, std::int64_t bytes) {
   return on_gpu(lane_at(lane).gpu, [&] {
-    check_driver(driver().memset_async(address(at), 0, static_cast<std::size_t>(bytes), lane_at(lane).stream));
+    check_driver(
+        driver().memset_async(address(at), 0, static_cast<std::size_t>(bytes), lane_at(lane).stream));
   });
 }
 
@@ -221,8 +225,8 @@ const char* scatter(void* lane, const ScatterBatch* batch) {
   return on_gpu(gpu, [&] {
     std::call_once(gpu.loaded, load_kernel, std::ref(gpu));
     void* arguments[] = {const_cast<ScatterBatch*>(batch)};
-    check_driver(driver().launch(gpu.kernel, batch->tiles, 1, 1, kScatterThreads, 1, 1, 0, lane_at(lane).stream,
-                                 arguments, nullptr));
+    check_driver(driver().launch(gpu.kernel, batch->tiles, 1, 1, kScatterThreads, 1, 1, 0,
+                                 lane_at(lane).stream, arguments, nullptr));
   });
 }
 

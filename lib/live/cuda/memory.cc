@@ -68,7 +68,8 @@ class PinnedMemory::Pages {
  public:
   static constexpr const char* kWhat = "the pinned buffers of a GPU";
 
-  Pages(void* gpu, i64 bytes) : gpu_(gpu), bytes_(checked_room(bytes)), mapping_(bytes, mapped_bytes(bytes), kWhat) {
+  Pages(void* gpu, i64 bytes)
+      : gpu_(gpu), bytes_(checked_room(bytes)), mapping_(bytes, mapped_bytes(bytes), kWhat) {
     touch();
     bool pinned = false;
     check_cuda(cuda().register_host(gpu_, data(), bytes, &pinned), "pinning memory");

@@ -56,7 +56,8 @@ class CudaRank final : public DeviceRanks {
 // A communicator. Used by one thread. Errors in a destructor are ignored: the rank that failed reports them.
 class CudaRanks final : public DeviceRanks {
  public:
-  CudaRanks(Comm& comm, void* gpu) : activity_(comm.activity()), gpu_(gpu), rank_(comm.rank()), size_(comm.size()) {}
+  CudaRanks(Comm& comm, void* gpu)
+      : activity_(comm.activity()), gpu_(gpu), rank_(comm.rank()), size_(comm.size()) {}
   CudaRanks(const CudaRanks&) = delete;
   // All ranks end the communicator together, unless one fails: then it is aborted, because the others may be
   // gone.
