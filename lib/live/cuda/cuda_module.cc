@@ -1,9 +1,8 @@
-// The cuda module: the CUDA run time, and NVRTC, which compiles the kernel. This file has the module's entry
+// The cuda module: NVIDIA's driver, and NVRTC, which compiles the kernel. This file has the module's entry
 // and its description of itself.
 #include <string>
 
 #include "live/cuda/functions.h"
-#include "live/cuda/kernel.h"
 #include "runtime/modules/module_abi.h"
 #include "runtime/modules/module_guard.h"
 
@@ -18,8 +17,8 @@ std::string spelled(int version) {
 const char* describe(MckptFactSink sink, void* context) {
   return guarded([&] {
     CudaFacts facts = look_at_cuda();
-    sink(context, "version", spelled(facts.version).c_str());
-    sink(context, "compiler", nvrtc_version().c_str());
+    sink(context, "version", facts.driver == 0 ? "none" : spelled(facts.driver).c_str());
+    sink(context, "compiler", facts.compiler.empty() ? "none" : facts.compiler.c_str());
     sink(context, "driver", facts.driver == 0 ? "none" : spelled(facts.driver).c_str());
     sink(context, "devices", std::to_string(facts.devices.size()).c_str());
     for (std::size_t i = 0; i < facts.devices.size(); i++)

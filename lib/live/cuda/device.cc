@@ -1,4 +1,4 @@
-// The device of this process: the GPU that was chosen for its rank, its memory and its lanes. The GPUs of all
+// A GPU with its memory and its lanes, and which one a rank gets. The GPUs of all
 // ranks are compared by their identities, because every process numbers its own from 0.
 #include "live/cuda/device.h"
 
@@ -20,13 +20,13 @@ namespace {
 // One GPU. The module stays loaded, so the object owns no resource of CUDA but its memories.
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(i32 gpu) : name_(cat("cuda:", gpu)) {}
+  CudaDevice(i32 number, void* gpu) : gpu_(gpu), name_(cat("cuda:", number)), weights_(gpu), staging_(gpu) {}
   const char* name() const override { return name_.c_str(); }
   Memory& weights() override { return weights_; }
   Memory& staging() override { return staging_; }
   bool is_host() const override { return false; }
-  std::unique_ptr<Lane> lane() override { return std::make_unique<CudaLane>(); }
-  std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return cuda_ranks(comm); }
+  std::unique_ptr<Lane> lane() override { return std::make_unique<CudaLane>(gpu_); }
+  std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return cuda_ranks(comm, gpu_); }
   // Without libtorch's CUDA library a tensor on a GPU is a view on which no operation works.
   void load_torch() override {
     std::call_once(torch_loaded_, [] {
@@ -36,6 +36,7 @@ class CudaDevice final : public Device {
   }
 
  private:
+  void* gpu_;  // of the cuda module
   std::string name_;
   GpuMemory weights_;
   PinnedMemory staging_;
@@ -67,6 +68,14 @@ std::vector<std::vector<GpuId>> gather_gpus(Comm& world, std::span<const GpuId> 
   return usable;
 }
 
+// `with_kernel`: the kernel is compiled while the GPU's context is made.
+std::unique_ptr<Device> opened(i32 number, bool with_kernel, bool threads_sleep) {
+  void* gpu = nullptr;
+  if (with_kernel) check_cuda(cuda().want_kernel(number), "looking at the GPU");
+  check_cuda(cuda().open(number, threads_sleep, &gpu), "choosing a GPU");
+  return std::make_unique<CudaDevice>(number, gpu);
+}
+
 }  // namespace
 
 std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> module_folders) {
@@ -75,8 +84,19 @@ std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> mo
   i32 gpu = choose_gpus(usable)[world.rank()];
   // A missing module is reported now, not when it is first used.
   if (world.size() > 1) load_module("nccl", module_folders);
-  check_cuda(cuda().choose(gpu), "choosing a GPU");
-  return std::make_unique<CudaDevice>(gpu);
+  return opened(gpu, true, true);
+}
+
+std::unique_ptr<Device> open_gpu(int number, bool with_kernel, std::span<const std::string> module_folders) {
+  load_module("cuda", module_folders);
+  i64 count = std::ssize(usable_gpus());
+  if (number < 0 || number >= count)
+    throw Error(Code::kModuleMissing, cat("there is no GPU ", number))
+        .expected(count == 1 ? "cuda:0, the only GPU that this process may use"
+                             : cat("cuda:0 to cuda:", count - 1))
+        .found(cat("cuda:", number))
+        .note("CUDA_VISIBLE_DEVICES, if it is set, says which GPUs a process may use");
+  return opened(number, with_kernel, false);
 }
 
 }  // namespace mckpt::impl

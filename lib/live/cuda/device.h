@@ -1,4 +1,4 @@
-// The GPU of this rank as a Device (live/device/device.h).
+// GPUs as Devices (live/device/device.h): that of this rank, or one by its number.
 //
 //   host with GPUs 0-3, ranks 0 and 1 see all of them:   rank 0 gets GPU 0, rank 1 gets GPU 1
 #pragma once
@@ -17,5 +17,11 @@ class Device;
 // ranks than GPUs; kRanksFailed. `module_folders`: where the modules are looked for first
 // (runtime/system/module_folders.h).
 std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> module_folders = {});
+
+// GPU `number` of those that this process may use. A process may open several, and each several times. Throws
+// kModuleMissing if there is no module, driver or GPU, or none of this number; kRanksFailed. `with_kernel`: scatter
+// will be called, so the kernel is compiled meanwhile.
+std::unique_ptr<Device> open_gpu(int number, bool with_kernel,
+                                 std::span<const std::string> module_folders = {});
 
 }  // namespace mckpt::impl

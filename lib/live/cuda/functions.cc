@@ -1,18 +1,20 @@
-// MckptCudaTable over the CUDA run time. Every function sets the chosen device for its thread, because CUDA
-// remembers it thread by thread, and is guarded, so that errors become texts. Lanes are streams that do not
-// wait for CUDA's default stream; threads that wait for a lane sleep until the GPU's interrupt.
+// MckptCudaTable over the driver. A GPU's primary context is used, the one that torch and the CUDA run time use, so
+// that addresses mean the same everywhere in the process. Each function makes it the present context of its thread
+// for as long as it runs, and is guarded, so that errors become texts. Lanes are streams that do not wait for CUDA's
+// default stream; threads that wait for a lane sleep until the GPU's interrupt.
 #include "live/cuda/functions.h"
 
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <atomic>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 
+#include "live/cuda/driver.h"
 #include "live/cuda/kernel.h"
 #include "live/cuda/scatter_batch.h"
 #include "runtime/modules/module_guard.h"
@@ -20,162 +22,166 @@
 namespace mckpt::impl {
 namespace {
 
-void check_cuda(cudaError_t code) {
-  if (code == cudaSuccess) return;
-  cudaGetLastError();  // clears the error, so that the next call does not return it again
-  throw std::runtime_error(std::string(cudaGetErrorString(code)) + " (" + cudaGetErrorName(code) + ")");
-}
-
-int driver_version() {  // 0: there is none
-  int driver = 0;
-  check_cuda(cudaDriverGetVersion(&driver));
-  return driver;
-}
-
-// The number of GPUs; 0 if there are none. Throws for other errors.
-int device_count() {
-  int count = 0;
-  cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaErrorNoDevice) return cudaGetLastError(), 0;
-  check_cuda(code);
-  return count;
-}
-
-// The GPU that was chosen, and the kernel for it: a future while it is being compiled, then a handle.
-struct Chosen {
-  std::atomic<int> device = -1;
-  std::shared_future<std::string> code;
+// A GPU of this process, and the kernel once it was loaded.
+struct Gpu {
+  CuDevice device = 0;
+  CuContext context = nullptr;
+  int capability = 0;  // 90: compute capability 9.0
   std::once_flag loaded;
-  cudaKernel_t kernel = nullptr;
+  CuFunction kernel = nullptr;
 };
 
-Chosen& chosen() {
-  static Chosen chosen;
-  return chosen;
-}
+// A lane: a stream, and an event for waiting.
+struct GpuStream {
+  Gpu& gpu;
+  CuStream stream = nullptr;
+  CuEvent reached = nullptr;  // recorded anew by each wait and each follow
+};
 
-// Makes the chosen GPU the present device of this thread.
-void use_device() {
-  static thread_local int used = -1;
-  int device = chosen().device;
-  if (used == device) return;
-  check_cuda(cudaSetDevice(device));
-  used = device;
-}
+Gpu& gpu_at(void* gpu) { return *static_cast<Gpu*>(gpu); }
+GpuStream& lane_at(void* lane) { return *static_cast<GpuStream*>(lane); }
+CuAddress address(const void* at) { return reinterpret_cast<CuAddress>(at); }
 
-// Runs fn on the chosen device.
+// Makes the GPU's context the present one of this thread, and the one before it again at the end.
+class Present {
+ public:
+  explicit Present(const Gpu& gpu) { check_driver(driver().push_context(gpu.context)); }
+  ~Present() {
+    CuContext popped = nullptr;
+    driver().pop_context(&popped);
+  }
+  Present(const Present&) = delete;
+};
+
 template <typename Fn>
-const char* on_device(Fn&& fn) noexcept {
+const char* on_gpu(Gpu& gpu, Fn&& fn) noexcept {
   return guarded([&] {
-    use_device();
+    Present present(gpu);
     fn();
   });
 }
 
-// A lane: a stream, and an event for waiting.
-struct GpuStream {
-  cudaStream_t stream = nullptr;
-  cudaEvent_t reached = nullptr;  // recorded anew by each wait and each follow
-};
+int device_count() {  // 0 if there are none
+  int count = 0;
+  int result = driver().device_count(&count);
+  if (result == kCuNoDevice || result == 3) return 0;  // 3: not initialised, because there is no device
+  check_driver(result);
+  return count;
+}
 
-GpuStream& lane_at(void* lane) { return *static_cast<GpuStream*>(lane); }
+CuDevice device_at(int number) {
+  CuDevice device = 0;
+  check_driver(driver().device_at(&device, number));
+  return device;
+}
+
+int capability_of(CuDevice device) {
+  int major = 0, minor = 0;
+  check_driver(driver().device_attribute(&major, kCuCapabilityMajor, device));
+  check_driver(driver().device_attribute(&minor, kCuCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+std::string device_name(int number) {
+  char name[256] = "";
+  check_driver(driver().device_name(name, sizeof name, device_at(number)));
+  return name;
+}
 
 const char* devices(std::int32_t* count) {
-  return guarded([&] {
-    if (driver_version() == 0) throw std::runtime_error("there is no NVIDIA driver (libcuda.so.1)");
-    *count = device_count();
-  });
+  return guarded([&] { *count = device_count(); });
 }
 
 const char* id(std::int32_t device, unsigned char* id) {
+  return guarded([&] { check_driver(driver().device_uuid(id, device_at(device))); });
+}
+
+// GPUs are opened once and stay open: other libraries of the process use the same context.
+const char* open_gpu(std::int32_t number, bool threads_sleep, void** gpu) {
   return guarded([&] {
-    cudaDeviceProp properties{};
-    check_cuda(cudaGetDeviceProperties(&properties, device));
-    static_assert(sizeof properties.uuid == kMckptGpuIdBytes);
-    std::memcpy(id, &properties.uuid, kMckptGpuIdBytes);
+    static std::mutex mutex;
+    // Never destroyed: memory may be given back while the process ends.
+    static auto& opened = *new std::map<int, std::unique_ptr<Gpu>>;
+    std::lock_guard lock(mutex);
+    std::unique_ptr<Gpu>& here = opened[number];
+    if (!here) {
+      auto made = std::make_unique<Gpu>();
+      made->device = device_at(number);
+      made->capability = capability_of(made->device);
+      if (threads_sleep) check_driver(driver().primary_flags(made->device, kCuBlockingContext));
+      check_driver(driver().retain_primary(&made->context, made->device));
+      here = std::move(made);
+    }
+    *gpu = here.get();
   });
 }
 
-// The kernel is compiled in a thread of its own while the context of the GPU is made.
-const char* choose(std::int32_t device) {
-  return guarded([&] {
-    int major = 0, minor = 0;
-    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    // Compiled while the context is made. Threads that wait for the GPU sleep.
-    chosen().code = compile_scatter_kernel(10 * major + minor);
-    check_cuda(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid));
-    chosen().device = device;
-    use_device();
-  });
+const char* want_kernel(std::int32_t number) {
+  return guarded([&] { compile_scatter_kernel(capability_of(device_at(number))); });
 }
 
-const char* use_here() {
-  return on_device([] {});
+const char* use_here(void* gpu) {
+  return guarded([&] { check_driver(driver().set_context(gpu_at(gpu).context)); });
 }
 
-const char* facts(MckptGpuFacts* out) {
-  return on_device([&] {
-    cudaDeviceProp properties{};
-    check_cuda(cudaGetDeviceProperties(&properties, chosen().device));
-    static_assert(sizeof properties.name <= sizeof out->name);
-    std::memcpy(out->name, properties.name, sizeof properties.name);
+const char* facts(void* gpu, MckptGpuFacts* out) {
+  return on_gpu(gpu_at(gpu), [&] {
+    check_driver(driver().device_name(out->name, sizeof out->name, gpu_at(gpu).device));
     std::size_t free = 0, total = 0;
-    check_cuda(cudaMemGetInfo(&free, &total));
+    check_driver(driver().mem_info(&free, &total));
     out->free_bytes = static_cast<std::int64_t>(free);
     out->total_bytes = static_cast<std::int64_t>(total);
   });
 }
 
 // False if CUDA has not enough memory; other errors are thrown.
-bool granted(cudaError_t code) {
-  if (code == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    return false;
-  }
-  check_cuda(code);
+bool granted(int result) {
+  if (result == kCuOutOfMemory) return false;
+  check_driver(result);
   return true;
 }
 
-const char* allocate(std::int64_t bytes, void** data) {
-  return on_device([&] {
-    if (!granted(cudaMalloc(data, static_cast<std::size_t>(bytes)))) *data = nullptr;
+const char* allocate(void* gpu, std::int64_t bytes, void** data) {
+  return on_gpu(gpu_at(gpu), [&] {
+    CuAddress at = 0;
+    *data = granted(driver().mem_alloc(&at, static_cast<std::size_t>(bytes))) ? reinterpret_cast<void*>(at)
+                                                                              : nullptr;
   });
 }
 
-const char* release(void* data) {
-  return on_device([&] { check_cuda(cudaFree(data)); });
+const char* release(void* gpu, void* data) {
+  return on_gpu(gpu_at(gpu), [&] { check_driver(driver().mem_free(address(data))); });
 }
 
-const char* register_host(void* data, std::int64_t bytes, bool* pinned) {
-  return on_device([&] {
-    *pinned = granted(cudaHostRegister(data, static_cast<std::size_t>(bytes), cudaHostRegisterPortable));
+const char* register_host(void* gpu, void* data, std::int64_t bytes, bool* pinned) {
+  return on_gpu(gpu_at(gpu), [&] {
+    *pinned = granted(driver().host_register(data, static_cast<std::size_t>(bytes), kCuRegisterPortable));
   });
 }
 
-const char* unregister_host(void* data) {
-  return on_device([&] { check_cuda(cudaHostUnregister(data)); });
+const char* unregister_host(void* gpu, void* data) {
+  return on_gpu(gpu_at(gpu), [&] { check_driver(driver().host_unregister(data)); });
 }
 
-// Loads the kernel onto the GPU, which CUDA does when the kernel's attributes are first asked for. Loading
-// may wait for all running kernels, and a kernel of NCCL may wait for another rank; so it is done before the
-// first lane exists.
-void load_kernel() {
-  cudaLibrary_t library = nullptr;
-  check_cuda(
-      cudaLibraryLoadData(&library, chosen().code.get().data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-  check_cuda(cudaLibraryGetKernel(&chosen().kernel, library, "mckpt_scatter"));
-  cudaFuncAttributes attributes{};
-  check_cuda(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(chosen().kernel)));
+// Loads the kernel onto the GPU, which CUDA does at the latest when the kernel's attributes are asked for. Loading
+// may wait for all running kernels, and a kernel of NCCL may wait for another rank; so where the kernel was asked
+// for, it is loaded before the first lane exists.
+void load_kernel(Gpu& gpu) {
+  CuModule module = nullptr;
+  check_driver(driver().module_load(&module, compile_scatter_kernel(gpu.capability).get().data()));
+  check_driver(driver().module_function(&gpu.kernel, module, "mckpt_scatter"));
+  int threads = 0;
+  check_driver(driver().function_attribute(&threads, 0, gpu.kernel));
 }
 
-const char* make_lane(void** lane, void** stream) {
-  return on_device([&] {
-    std::call_once(chosen().loaded, load_kernel);
-    auto made = std::make_unique<GpuStream>();
+const char* make_lane(void* gpu, void** lane, void** stream) {
+  return on_gpu(gpu_at(gpu), [&] {
+    if (is_wanted(gpu_at(gpu).capability))
+      std::call_once(gpu_at(gpu).loaded, load_kernel, std::ref(gpu_at(gpu)));
+    auto made = std::make_unique<GpuStream>(gpu_at(gpu));
     // A thread that waits for the event sleeps until the GPU's interrupt.
-    check_cuda(cudaEventCreateWithFlags(&made->reached, cudaEventBlockingSync | cudaEventDisableTiming));
-    check_cuda(cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking));
+    check_driver(driver().event_create(&made->reached, kCuEventBlocking | kCuEventUntimed));
+    check_driver(driver().stream_create(&made->stream, kCuStreamNonBlocking));
     *stream = made->stream;
     *lane = made.release();
   });
@@ -184,59 +190,63 @@ const char* make_lane(void** lane, void** stream) {
 // Waits for a lane. Ending a sleep takes an interrupt, which is slow in a virtual machine, so a lane that is
 // done already is not waited for.
 void wait_for(GpuStream& lane) {
-  if (cudaError_t code = cudaStreamQuery(lane.stream); code != cudaErrorNotReady) return check_cuda(code);
-  check_cuda(cudaEventRecord(lane.reached, lane.stream));
-  check_cuda(cudaEventSynchronize(lane.reached));
+  if (int result = driver().stream_query(lane.stream); result != kCuNotReady) return check_driver(result);
+  check_driver(driver().event_record(lane.reached, lane.stream));
+  check_driver(driver().event_synchronize(lane.reached));
 }
 
 const char* release_lane(void* lane) {
-  return on_device([&] {
+  return on_gpu(lane_at(lane).gpu, [&] {
     std::unique_ptr<GpuStream> owned(&lane_at(lane));
     // All three are called, also if the first one fails; the first error is thrown.
-    cudaError_t waited = cudaStreamSynchronize(owned->stream);
-    cudaError_t stream = cudaStreamDestroy(owned->stream);
-    cudaError_t event = cudaEventDestroy(owned->reached);
-    for (cudaError_t error : {waited, stream, event}) check_cuda(error);
+    int waited = driver().stream_synchronize(owned->stream);
+    int stream = driver().stream_destroy(owned->stream);
+    int event = driver().event_destroy(owned->reached);
+    for (int error : {waited, stream, event}) check_driver(error);
   });
 }
 
 const char* copy(void* lane, const void* from, void* to, std::int64_t bytes) {
-  return on_device([&] {
-    check_cuda(
-        cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, lane_at(lane).stream));
+  return on_gpu(lane_at(lane).gpu, [&] {
+    check_driver(driver().memcpy_async(address(to), address(from), static_cast<std::size_t>(bytes),
+                                       lane_at(lane).stream));
   });
 }
 
 const char* zero(void* lane, void* at, std::int64_t bytes) {
-  return on_device(
-      [&] { check_cuda(cudaMemsetAsync(at, 0, static_cast<std::size_t>(bytes), lane_at(lane).stream)); });
+  return on_gpu(lane_at(lane).gpu, [&] {
+    check_driver(
+        driver().memset_async(address(at), 0, static_cast<std::size_t>(bytes), lane_at(lane).stream));
+  });
 }
 
 const char* scatter(void* lane, const ScatterBatch* batch) {
-  return on_device([&] {
+  Gpu& gpu = lane_at(lane).gpu;
+  return on_gpu(gpu, [&] {
+    std::call_once(gpu.loaded, load_kernel, std::ref(gpu));
     void* arguments[] = {const_cast<ScatterBatch*>(batch)};
-    check_cuda(cudaLaunchKernel(reinterpret_cast<const void*>(chosen().kernel), dim3(batch->tiles),
-                                dim3(kScatterThreads), arguments, 0, lane_at(lane).stream));
+    check_driver(driver().launch(gpu.kernel, batch->tiles, 1, 1, kScatterThreads, 1, 1, 0,
+                                 lane_at(lane).stream, arguments, nullptr));
   });
 }
 
 const char* follow(void* lane, void* other) {
-  return on_device([&] {
-    GpuStream& first = lane_at(other);
-    check_cuda(cudaEventRecord(first.reached, first.stream));
-    check_cuda(cudaStreamWaitEvent(lane_at(lane).stream, first.reached, 0));
+  GpuStream& first = lane_at(other);
+  return on_gpu(first.gpu, [&] {
+    check_driver(driver().event_record(first.reached, first.stream));
+    check_driver(driver().stream_wait_event(lane_at(lane).stream, first.reached, 0));
   });
 }
 
 const char* wait(void* lane) {
-  return on_device([&] { wait_for(lane_at(lane)); });
+  return on_gpu(lane_at(lane).gpu, [&] { wait_for(lane_at(lane)); });
 }
 
 const char* done(void* lane, bool* done) {
-  return on_device([&] {
-    cudaError_t code = cudaStreamQuery(lane_at(lane).stream);
-    *done = code == cudaSuccess;
-    if (code != cudaErrorNotReady) check_cuda(code);
+  return on_gpu(lane_at(lane).gpu, [&] {
+    int result = driver().stream_query(lane_at(lane).stream);
+    *done = result == kCuSuccess;
+    if (result != kCuNotReady) check_driver(result);
   });
 }
 
@@ -253,12 +263,17 @@ const char* load_torch() {
 // Also for hosts without a driver or a GPU, and before a GPU is chosen.
 CudaFacts look_at_cuda() {
   CudaFacts facts;
-  check_cuda(cudaRuntimeGetVersion(&facts.version));
-  facts.driver = driver_version();
-  for (int i = 0, count = facts.driver == 0 ? 0 : device_count(); i < count; i++) {
-    cudaDeviceProp properties{};
-    check_cuda(cudaGetDeviceProperties(&properties, i));
-    facts.devices.push_back(properties.name);
+  const CudaDriver* found = nullptr;
+  try {
+    found = &driver();
+  } catch (const std::runtime_error&) {
+    return facts;
+  }
+  check_driver(found->version(&facts.driver));
+  for (int i = 0, count = device_count(); i < count; i++) facts.devices.push_back(device_name(i));
+  try {
+    facts.compiler = nvrtc_version();
+  } catch (const std::runtime_error&) {
   }
   return facts;
 }
@@ -267,7 +282,8 @@ const MckptCudaTable kCudaFunctions = {
     sizeof(MckptCudaTable),
     devices,
     id,
-    choose,
+    open_gpu,
+    want_kernel,
     use_here,
     facts,
     allocate,

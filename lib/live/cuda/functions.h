@@ -10,11 +10,12 @@ namespace mckpt::impl {
 
 // The CUDA on this host, as `mckpt env` lists it.
 struct CudaFacts {
-  int version = 0, driver = 0;       // 13000 is 13.0; driver 0: there is none
+  int driver = 0;                    // the newest CUDA that it supports: 13000 is 13.0; 0: there is no driver
+  std::string compiler{};            // the version of NVRTC; "" if it was not found
   std::vector<std::string> devices;  // their names
 };
 
-CudaFacts look_at_cuda();  // throws std::runtime_error with CUDA's own words
+CudaFacts look_at_cuda();  // throws std::runtime_error with the driver's own words
 
 extern const MckptCudaTable kCudaFunctions;
 

@@ -2,11 +2,13 @@
 // architecture is made, which the driver translates.
 #include "live/cuda/kernel.h"
 
-#include <nvrtc.h>
-
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <vector>
+
+#include "live/cuda/driver.h"
 
 namespace mckpt::impl {
 namespace {
@@ -16,33 +18,33 @@ constexpr char kSource[] =
 #include "live/scatter_source.inc"
     ;
 
-void check(nvrtcResult result) {
-  if (result != NVRTC_SUCCESS) throw std::runtime_error(std::string("NVRTC: ") + nvrtcGetErrorString(result));
+void check(int result) {
+  if (result != 0) throw std::runtime_error(std::string("NVRTC: ") + nvrtc().error_text(result));
 }
 
 // Owns a program of NVRTC.
 struct Program {
-  Program() { check(nvrtcCreateProgram(&handle, kSource, "scatter_kernel.cu", 0, nullptr, nullptr)); }
-  ~Program() { nvrtcDestroyProgram(&handle); }
+  Program() { check(nvrtc().create(&handle, kSource, "scatter_kernel.cu", 0, nullptr, nullptr)); }
+  ~Program() { nvrtc().destroy(&handle); }
   Program(const Program&) = delete;
 
   std::string log() const {
     std::size_t size = 0;
-    if (nvrtcGetProgramLogSize(handle, &size) != NVRTC_SUCCESS || size == 0) return "";
+    if (nvrtc().log_size(handle, &size) != 0 || size == 0) return "";
     std::string text(size, '\0');
-    nvrtcGetProgramLog(handle, text.data());
+    nvrtc().log(handle, text.data());
     return text;
   }
 
-  nvrtcProgram handle = nullptr;
+  void* handle = nullptr;
 };
 
 // The compute capabilities that this NVRTC can compile for, in ascending order.
 std::vector<int> known_capabilities() {
   int count = 0;
-  check(nvrtcGetNumSupportedArchs(&count));
+  check(nvrtc().known_count(&count));
   std::vector<int> known(static_cast<std::size_t>(count));
-  check(nvrtcGetSupportedArchs(known.data()));
+  check(nvrtc().known(known.data()));
   return known;
 }
 
@@ -58,25 +60,43 @@ std::string compile(int capability) {
   // No fused multiply-add: the host rounds the product and the sum, and results must have the same bits.
   const char* options[] = {target.c_str(), "-std=c++17", "-fmad=false"};
   Program program;
-  if (nvrtcResult result = nvrtcCompileProgram(program.handle, std::size(options), options);
-      result != NVRTC_SUCCESS)
-    throw std::runtime_error(std::string(nvrtcGetErrorString(result)) + ": " + program.log());
+  if (int result = nvrtc().compile(program.handle, std::size(options), options); result != 0)
+    throw std::runtime_error(std::string(nvrtc().error_text(result)) + ": " + program.log());
   std::size_t size = 0;
-  check(exact ? nvrtcGetCUBINSize(program.handle, &size) : nvrtcGetPTXSize(program.handle, &size));
+  check(exact ? nvrtc().cubin_size(program.handle, &size) : nvrtc().ptx_size(program.handle, &size));
   std::string code(size, '\0');
-  check(exact ? nvrtcGetCUBIN(program.handle, code.data()) : nvrtcGetPTX(program.handle, code.data()));
+  check(exact ? nvrtc().cubin(program.handle, code.data()) : nvrtc().ptx(program.handle, code.data()));
   return code;
+}
+
+// What was asked for so far, by compute capability.
+struct Compiled {
+  std::mutex mutex;
+  std::map<int, std::shared_future<std::string>> code;
+};
+
+Compiled& compiled() {
+  static Compiled compiled;
+  return compiled;
 }
 
 }  // namespace
 
 std::shared_future<std::string> compile_scatter_kernel(int capability) {
-  return std::async(std::launch::async, compile, capability).share();
+  std::lock_guard lock(compiled().mutex);
+  std::shared_future<std::string>& code = compiled().code[capability];
+  if (!code.valid()) code = std::async(std::launch::async, compile, capability).share();
+  return code;
+}
+
+bool is_wanted(int capability) {
+  std::lock_guard lock(compiled().mutex);
+  return compiled().code.contains(capability);
 }
 
 std::string nvrtc_version() {
   int major = 0, minor = 0;
-  check(nvrtcVersion(&major, &minor));
+  check(nvrtc().version(&major, &minor));
   return std::to_string(major) + "." + std::to_string(minor);
 }
 

@@ -18,7 +18,7 @@ void check_cuda(const char* error, const char* call) {
   if (error) throw Error(Code::kRanksFailed, cat("CUDA: ", call, ": ", escaped(error, 500)));
 }
 
-CudaLane::CudaLane() { check_cuda(cuda().make_lane(&lane_, &stream_), "making a stream"); }
+CudaLane::CudaLane(void* gpu) { check_cuda(cuda().make_lane(gpu, &lane_, &stream_), "making a stream"); }
 
 CudaLane::~CudaLane() { cuda().release_lane(lane_); }
 

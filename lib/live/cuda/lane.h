@@ -9,7 +9,7 @@ namespace mckpt::impl {
 // Owns a stream of CUDA. The destructor waits for its work and ignores errors.
 class CudaLane final : public Lane {
  public:
-  CudaLane();
+  explicit CudaLane(void* gpu);  // of the cuda module
   ~CudaLane() override;
   CudaLane(const CudaLane&) = delete;
 

@@ -14,9 +14,9 @@
 namespace mckpt::impl {
 namespace {
 
-MckptGpuFacts gpu_facts() {
+MckptGpuFacts gpu_facts(void* opened) {
   MckptGpuFacts gpu{};
-  check_cuda(cuda().facts(&gpu), "looking at the GPU");
+  check_cuda(cuda().facts(opened, &gpu), "looking at the GPU");
   return gpu;
 }
 
@@ -49,17 +49,17 @@ class Mapping {
 
 u8* GpuMemory::allocate(i64 bytes) {
   void* data = nullptr;
-  check_cuda(cuda().allocate(bytes, &data), "allocating");
-  if (!data) throw out_of_gpu_memory(bytes, gpu_facts());
+  check_cuda(cuda().allocate(gpu_, bytes, &data), "allocating");
+  if (!data) throw out_of_gpu_memory(bytes, gpu_facts(gpu_));
   return static_cast<u8*>(data);
 }
 
 void GpuMemory::check_room(i64 bytes) const {
-  if (MckptGpuFacts gpu = gpu_facts(); gpu.free_bytes < bytes) throw out_of_gpu_memory(bytes, gpu);
+  if (MckptGpuFacts gpu = gpu_facts(gpu_); gpu.free_bytes < bytes) throw out_of_gpu_memory(bytes, gpu);
 }
 
 // Errors are ignored: a GPU that has failed also fails the next wait, which throws.
-void GpuMemory::release(u8* data) { cuda().release(data); }
+void GpuMemory::release(u8* data) { cuda().release(gpu_, data); }
 
 // Mapped pages that are pinned afterwards. They are huge pages if the system has them, because pinning costs
 // time for each page, and are touched by several threads. The driver's own allocation of pinned memory takes
@@ -68,13 +68,14 @@ class PinnedMemory::Pages {
  public:
   static constexpr const char* kWhat = "the pinned buffers of a GPU";
 
-  explicit Pages(i64 bytes) : bytes_(checked_room(bytes)), mapping_(bytes, mapped_bytes(bytes), kWhat) {
+  Pages(void* gpu, i64 bytes)
+      : gpu_(gpu), bytes_(checked_room(bytes)), mapping_(bytes, mapped_bytes(bytes), kWhat) {
     touch();
     bool pinned = false;
-    check_cuda(cuda().register_host(data(), bytes, &pinned), "pinning memory");
+    check_cuda(cuda().register_host(gpu_, data(), bytes, &pinned), "pinning memory");
     if (!pinned) throw out_of_memory(bytes, kWhat);
   }
-  ~Pages() { cuda().unregister_host(data()); }
+  ~Pages() { cuda().unregister_host(gpu_, data()); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
@@ -108,15 +109,16 @@ class PinnedMemory::Pages {
     });
   }
 
+  void* gpu_;
   i64 bytes_;
   Mapping mapping_;
 };
 
-PinnedMemory::PinnedMemory() = default;
+PinnedMemory::PinnedMemory(void* gpu) : gpu_(gpu) {}
 PinnedMemory::~PinnedMemory() = default;
 
 u8* PinnedMemory::allocate(i64 bytes) {
-  auto made = std::make_unique<Pages>(bytes);
+  auto made = std::make_unique<Pages>(gpu_, bytes);
   u8* data = made->data();
   std::lock_guard lock(mutex_);
   pages_.emplace(data, std::move(made));

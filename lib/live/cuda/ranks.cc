@@ -56,7 +56,8 @@ class CudaRank final : public DeviceRanks {
 // A communicator. Used by one thread. Errors in a destructor are ignored: the rank that failed reports them.
 class CudaRanks final : public DeviceRanks {
  public:
-  explicit CudaRanks(Comm& comm) : activity_(comm.activity()), rank_(comm.rank()), size_(comm.size()) {}
+  CudaRanks(Comm& comm, void* gpu)
+      : activity_(comm.activity()), gpu_(gpu), rank_(comm.rank()), size_(comm.size()) {}
   CudaRanks(const CudaRanks&) = delete;
   // All ranks end the communicator together, unless one fails: then it is aborted, because the others may be
   // gone.
@@ -116,7 +117,7 @@ class CudaRanks final : public DeviceRanks {
   template <typename Fn>
   void call(const char* what, Fn&& fn) {
     Waiting waiting(activity_, "NCCL");
-    check_cuda(cuda().use_here(), "choosing the GPU");
+    check_cuda(cuda().use_here(gpu_), "choosing the GPU");
     check(fn(), what);
     for (Patience patience; !settled(what); patience.pause()) continue;
   }
@@ -144,15 +145,16 @@ class CudaRanks final : public DeviceRanks {
   }
 
   Activity& activity_;
+  void* gpu_;
   int rank_, size_;
   void* comm_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceRanks> cuda_ranks(Comm& comm) {
+std::unique_ptr<DeviceRanks> cuda_ranks(Comm& comm, void* gpu) {
   if (comm.size() == 1) return std::make_unique<CudaRank>();
-  auto ranks = std::make_unique<CudaRanks>(comm);
+  auto ranks = std::make_unique<CudaRanks>(comm, gpu);
   ranks->connect(comm);
   return ranks;
 }

@@ -24,8 +24,7 @@ constexpr ModuleKind kKinds[] = {
      "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON"},
     {"torch", "the live sharded model (libtorch on the CPU)",
      "scripts/bootstrap `torch`, and build with MCKPT_TORCH=ON"},
-    {"cuda", "the live sharded model on GPUs (CUDA, as it comes with libtorch)",
-     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_CUDA=ON"},
+    {"cuda", "GPUs (NVIDIA's driver)", "build with MCKPT_CUDA=ON; needs NVIDIA's driver where it runs"},
     {"nccl", "the GPUs of several ranks together (NCCL, as it comes with libtorch)",
      "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_NCCL=ON"},
 };

@@ -5,7 +5,7 @@
 // No exception crosses this border. A function that can fail returns null, or a text that describes the error
 // and stays valid until the same thread calls into the module again.
 //
-//   mckpt  --dlopen-->  libmckpt_mpi.so: mckpt_module()  -->  MckptModule { 4, 40, "mpi", describe, functions }
+//   mckpt  --dlopen-->  libmckpt_mpi.so: mckpt_module()  -->  MckptModule { 5, 40, "mpi", describe, functions }
 //                                                                                                   |
 //                                            MckptCommTable { struct_size, init, rank, size, ... } <-+
 #pragma once
@@ -14,7 +14,7 @@
 
 extern "C" {
 
-inline constexpr std::uint32_t kMckptModuleAbi = 4;
+inline constexpr std::uint32_t kMckptModuleAbi = 5;
 
 // Receives one fact of a module's description, such as "version" and "2.11.0".
 using MckptFactSink = void (*)(void* context, const char* key, const char* value);
