@@ -44,7 +44,7 @@ done
 # The same under the keys of v2, whose fused parameters are whole: here parts are joined, there divided.
 refused unnamed 'self_attn.o_proj.weight' convert hf-to-fsdp "$model" made --engine v2 --dp 2
 expect 0 "$mckpt" convert hf-to-fsdp "$model" v2 --engine v2 --ep 2 --dp 2 --no-sync -q
-refused short model.embedding. convert reshard ckpt made --engine v2 --dp 3
+refused short model. convert reshard ckpt made --engine v2 --dp 3
 refused doubled model. convert reshard ckpt made --engine v2 --dp 3
 refused short model.module. convert reshard v2 made --dp 3
 refused doubled model. convert reshard v2 made --engine v2 --dp 3

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -113,17 +114,28 @@ int own_rank() {
 
 std::string name_of(const ncclUniqueId& id) { return std::string("/mckpt_nccl_") + id.internal; }
 
+using DriverUuid = int (*)(unsigned char*, int device);
+DriverUuid driver_uuid = nullptr;
+
+int uuid_of_rank(unsigned char* sixteen, int device) {
+  int result = driver_uuid(sixteen, device);
+  sixteen[0] = static_cast<unsigned char>(sixteen[0] ^ own_rank());
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
 
-// Ranks on one GPU each see another one.
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  using Fn = cudaError_t (*)(cudaDeviceProp*, int);
-  static const Fn real = reinterpret_cast<Fn>(dlsym(RTLD_NEXT, "cudaGetDeviceProperties"));
-  cudaError_t result = real(properties, device);
-  properties->uuid.bytes[0] = static_cast<char>(properties->uuid.bytes[0] ^ own_rank());
-  return result;
+// The program looks up the driver's functions by name. Ranks on one GPU each see another one: the identity that the
+// driver gives is changed by the rank.
+void* dlsym(void* handle, const char* name) {
+  using Fn = void* (*)(void*, const char*);
+  static const Fn real = reinterpret_cast<Fn>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  void* found = real(handle, name);
+  if (!found || std::string_view(name) != "cuDeviceGetUuid_v2") return found;
+  driver_uuid = reinterpret_cast<DriverUuid>(found);
+  return reinterpret_cast<void*>(&uuid_of_rank);
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
