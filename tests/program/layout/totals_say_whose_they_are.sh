@@ -10,3 +10,5 @@ has out "one cell    tp 1 of 2, ep 1 of 2; these are its totals and not those of
 expect 0 "$mckpt" layout --help
 has out "(under v2 fp32)"
 lacks out "of a model that at run"
+# What Megatron-LM itself pads the vocabulary to is said where rows can be chosen.
+has out "make_vocab_size_divisible_by"
