@@ -8,20 +8,14 @@
 #include "mappings/config.h"
 
 namespace mckpt::impl {
-// Llama, and the base of Qwen2 and Qwen3.
-void read_llama(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m);
-  read_dense_ffn(c, m);
-  refuse_flag(c, "attention_bias");
-  refuse_flag(c, "mlp_bias");
-  set_layers(m, layer_count(c, "num_hidden_layers"), {});
-}
+
+void read_llama(const ConfigFields& c, ModelConfig& m) { read_dense_decoder(c, m, {}); }
 
 namespace {
 
 // gpt-oss: attention with sinks and biases, experts in every layer with a biased router.
 void read_gpt_oss(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m);
+  read_text(c, m, {.kv_groups = 8, .head_dim = 64});
   TowerConfig& t = m.text;
   t.qkv_bias = t.proj_bias = t.sinks = true;
   t.swiglu = false;  // a gated activation, but no SiLU

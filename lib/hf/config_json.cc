@@ -1,5 +1,5 @@
 // Reads the entries that all families have (model_type, dtype, tied embeddings), refuses quantised
-// models, and calls the family's reader for the rest. Models with vision have the language model's numbers in
+// models unless only shapes are wanted, and calls the family's reader for the rest. Models with vision have the language model's numbers in
 // "text_config".
 #include "hf/config_json.h"
 
@@ -14,16 +14,24 @@
 namespace mckpt::impl {
 namespace {
 
-// Throws kQuantized if the object declares that the weights are quantised.
-void refuse_quantized(const ConfigFields& fields) {
+// "'quantization_config' says that the weights are quantised: fp8"; "" if the object does not declare it.
+std::string quantized_by(const ConfigFields& fields) {
   for (const char* key : {"quantization_config", "compression_config"}) {
     if (!fields.has(key)) continue;
     const JsonValue& how = *fields.find(key);
     std::string method = how.is(JsonType::kObject) ? ConfigFields(how, "").text_or("quant_method", "") : "";
-    throw Error(Code::kQuantized, cat("'", fields.key(key), "' says that the weights are quantised",
-                                      method.empty() ? "" : ": ", escaped(method)))
-        .help("dequantise the model first; mckpt reads bf16, fp16 and fp32");
+    return cat("'", fields.key(key), "' says that the weights are quantised", method.empty() ? "" : ": ",
+               escaped(method));
   }
+  return "";
+}
+
+// Throws kQuantized if the object declares that the weights are quantised; if only shapes are wanted, notes it.
+void check_quantized(const ConfigFields& fields, bool shapes_only, HfConfig& config) {
+  std::string text = quantized_by(fields);
+  if (!text.empty() && !shapes_only)
+    throw Error(Code::kQuantized, text).help("dequantise the model first; mckpt reads bf16, fp16 and fp32");
+  if (config.quantized.empty()) config.quantized = text;
 }
 
 // The type of the weights, under its new or its old name; nothing if the config does not give it or says
@@ -56,7 +64,7 @@ std::string first_architecture(const ConfigFields& top) {
 
 }  // namespace
 
-HfConfig read_hf_config(std::string_view text) {
+HfConfig read_hf_config(std::string_view text, bool shapes_only) {
   JsonValue json = parse_json(text, JsonNumbers::kPython);
   if (!json.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "the config is not a JSON object").found(json.summary());
@@ -69,11 +77,11 @@ HfConfig read_hf_config(std::string_view text) {
     throw top.error("model_type",
                     config.architecture.empty() ? "is missing, and so is 'architectures'" : "is missing");
   config.family = &family_of_model(config.model.model_type, config.architecture);
-  refuse_quantized(top);
+  check_quantized(top, shapes_only, config);
   config.model.dtype = read_dtype(top);
   if (top.has("text_config")) {
     ConfigFields language = top.object("text_config");
-    refuse_quantized(language);
+    check_quantized(language, shapes_only, config);
     if (!config.model.dtype) config.model.dtype = read_dtype(language);
   }
   // The flag at the top decides also for models with vision: the flag in text_config is often a wrong default.

@@ -22,10 +22,12 @@ struct HfConfig {
   std::string architecture;          // architectures[0]; "" if the config has none
   std::string transformers_version;  // of the program that wrote the config; "" if it is not given
   RunEntries run;                    // what only the args of a training run state
+  std::string quantized;             // the words for a config that declares quantised weights; else ""
 };
 
 // `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,
-// kUnsupportedModel, kQuantized; none of them names the file.
-HfConfig read_hf_config(std::string_view text);
+// kUnsupportedModel, kQuantized; none of them names the file. `shapes_only`: no data will be read, so quantised
+// weights are not refused: the model that they were made of has the shapes that the config gives.
+HfConfig read_hf_config(std::string_view text, bool shapes_only = false);
 
 }  // namespace mckpt::impl

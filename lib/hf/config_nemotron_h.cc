@@ -83,7 +83,7 @@ void read_hybrid_experts(const ConfigFields& c, ModelConfig& m) {
 }  // namespace
 
 void read_nemotron_h(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m);
+  read_text(c, m, {.kv_groups = 8, .head_dim = 128});
   for (const char* bias : {"attention_bias", "mlp_bias", "use_bias"}) refuse_flag(c, bias);
   m.text.gated_mlp = m.text.swiglu = false;
   m.text.layers = hybrid_layers(c, "hybrid_override_pattern", "layers_block_type");

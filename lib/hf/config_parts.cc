@@ -11,15 +11,27 @@
 namespace mckpt::impl {
 namespace {
 
-// The number of heads, of groups of keys and values, and the size of a head. The size follows from the hidden
-// size if the config does not give it: 4096 / 32 heads = 128.
-void read_heads(const ConfigFields& c, TowerConfig& t) {
+// A default of transformers that is a fixed number is that of one model of the family, and nearly always wrong
+// for another one, so a config without the entry is refused.
+void refuse_fixed_default(const ConfigFields& c, std::string_view key, i64 number) {
+  if (number > 0 && !c.has(key))
+    throw c.error(key, "is missing")
+        .expected("a number")
+        .note(cat("transformers takes ", number, " where the entry is missing, whatever the weights have"))
+        .help(cat("add '", c.key(key), "' to config.json"));
+}
+
+// The number of heads, of groups of keys and values, and the size of a head. Without a fixed default there are
+// as many groups as heads, and the size of a head follows from the hidden size: 4096 / 32 heads = 128.
+void read_heads(const ConfigFields& c, const HeadDefaults& defaults, TowerConfig& t) {
   t.heads = c.size("num_attention_heads");
+  refuse_fixed_default(c, "num_key_value_heads", defaults.kv_groups);
   t.kv_groups = c.size_or("num_key_value_heads", t.heads);
   must_divide(c, "num_attention_heads", t.heads, "num_key_value_heads", t.kv_groups);
   if (c.has_any({"head_dim", "attention_head_dim"})) {
     t.head_dim = c.size_of({"head_dim", "attention_head_dim"});
   } else {
+    refuse_fixed_default(c, "head_dim", defaults.head_dim);
     must_divide(c, "hidden_size", t.hidden, "num_attention_heads", t.heads);
     t.head_dim = t.hidden / t.heads;
   }
@@ -45,10 +57,10 @@ void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::stri
         .found(by);
 }
 
-void read_text(const ConfigFields& c, ModelConfig& m) {
+void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults) {
   m.vocab = c.size("vocab_size");
   m.text.hidden = c.size("hidden_size");
-  read_heads(c, m.text);
+  read_heads(c, defaults, m.text);
 }
 
 // An activation other than SiLU is allowed: the tensors are the same, but fsdp_dtensor then stores the gated
@@ -56,6 +68,14 @@ void read_text(const ConfigFields& c, ModelConfig& m) {
 void read_dense_ffn(const ConfigFields& c, ModelConfig& m) {
   m.text.ffn = c.size("intermediate_size");
   m.text.swiglu = c.text_or("hidden_act", "silu") == "silu";
+}
+
+void read_dense_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults) {
+  read_text(c, m, defaults);
+  read_dense_ffn(c, m);
+  refuse_flag(c, "attention_bias");
+  refuse_flag(c, "mlp_bias");
+  set_layers(m, layer_count(c, "num_hidden_layers"), {});
 }
 
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec) {

@@ -2,7 +2,7 @@
 // and MTP depths, which a family's reader puts together. All throw kBadConfig or kUnsupportedModel with the
 // key.
 //
-//   read_qwen3  =  read_llama (read_text, read_dense_ffn, set_layers)  +  qk_norm  +  read_mtp
+//   read_qwen3  =  read_dense_decoder (read_text, read_dense_ffn, set_layers)  +  qk_norm  +  read_mtp
 #pragma once
 
 #include <initializer_list>
@@ -32,10 +32,18 @@ void refuse_flag(const ConfigFields& c, std::string_view key);
 // Throws kBadConfig for the entry `part` unless `by` divides `n`, the value of the entry `whole`.
 void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::string_view part, i64 by);
 
-// Reads the vocabulary, the hidden size and the heads, which every decoder has.
-void read_text(const ConfigFields& c, ModelConfig& m);
+// What transformers takes for entries about heads that a config lacks, as fixed numbers (transformers 5.23).
+// 0: its rule is not a number: as many groups as heads, and a head of hidden size / heads.
+struct HeadDefaults {
+  i64 kv_groups = 0, head_dim = 0;
+};
+// Reads the vocabulary, the hidden size and the heads, which every decoder has. Throws kBadConfig for a missing
+// entry that has a fixed default.
+void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults);
 // Reads the width and the activation of the dense feed-forward part.
 void read_dense_ffn(const ConfigFields& c, ModelConfig& m);
+// Reads a decoder of attention without biases and a gated MLP in every layer. Throws as read_text() does.
+void read_dense_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults);
 // Makes all layers of the model alike.
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec);
 // Reads the number of MTP depths, at most `most`, under any of its spellings; each depth is a `layer`.

@@ -82,13 +82,24 @@ void read_gdn(const ConfigFields& c, GdnConfig& g) {
 }
 
 // The part that qwen3_next and qwen3_5 share: GDN layers between attention layers with an output gate.
-void read_gated_decoder(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m);
+void read_gated_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults) {
+  read_text(c, m, defaults);
   refuse_flag(c, "attention_bias");
   refuse_flag(c, "mtp_use_dedicated_embeddings");
   m.text.qk_norm = m.text.output_gate = true;
   read_gdn(c, m.gdn);
   choose_gdn_layers(c, m);
+}
+
+// The part that qwen3_moe and qwen3_vl_moe share: attention with norms of q and k, and experts.
+void read_sparse_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults) {
+  read_text(c, m, defaults);
+  refuse_flag(c, "attention_bias");
+  m.text.qk_norm = true;
+  set_layers(m, layer_count(c, "num_hidden_layers"), {});
+  read_qwen_experts(c, m);
+  m.moe.shared_ffn = 0;  // these families have none, whatever the config says
+  m.moe.shared_gate = false;
 }
 
 // The vision tower. `deepstack`: the family may feed early vision layers into the decoder.
@@ -124,42 +135,36 @@ void read_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
 }  // namespace
 
 void read_qwen2(const ConfigFields& c, ModelConfig& m) {
-  read_llama(c, m);
+  read_dense_decoder(c, m, {.kv_groups = 32});
   m.text.qkv_bias = true;
 }
 
 void read_qwen3(const ConfigFields& c, ModelConfig& m) {
-  read_llama(c, m);
+  read_dense_decoder(c, m, {.kv_groups = 32, .head_dim = 128});
   m.text.qk_norm = true;
   read_mtp(c, m, 1, {});
 }
 
 void read_qwen3_moe(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m);
-  refuse_flag(c, "attention_bias");
-  m.text.qk_norm = true;
-  set_layers(m, layer_count(c, "num_hidden_layers"), {});
-  read_qwen_experts(c, m);
-  m.moe.shared_ffn = 0;  // this family has none, whatever the config says
-  m.moe.shared_gate = false;
+  read_sparse_decoder(c, m, {.kv_groups = 4});
   read_mtp(c, m, 1, {Mixer::kAttention, Ffn::kMoe});
 }
 
 void read_qwen3_next(const ConfigFields& c, ModelConfig& m) {
-  read_gated_decoder(c, m);
+  read_gated_decoder(c, m, {.kv_groups = 2, .head_dim = 256});
   read_qwen_experts(c, m);
   read_mtp(c, m, 1, {Mixer::kAttention, Ffn::kMoe});
 }
 
 void read_qwen3_5_text(const ConfigFields& c, ModelConfig& m) {
-  read_gated_decoder(c, m);
+  read_gated_decoder(c, m, {.kv_groups = 4, .head_dim = 256});
   read_dense_ffn(c, m);
   read_mtp(c, m, 1, {});
 }
 
 void read_qwen3_vl(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c = top.object("text_config");
-  read_text(c, m);
+  read_text(c, m, {.kv_groups = 32, .head_dim = 128});
   read_dense_ffn(c, m);
   m.text.qk_norm = true;
   m.text.qkv_bias = c.flag_or("attention_bias", false);
@@ -168,9 +173,7 @@ void read_qwen3_vl(const ConfigFields& top, ModelConfig& m) {
 }
 
 void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m) {
-  ConfigFields c = top.object("text_config");
-  read_qwen3_moe(c, m);
-  m.mtp = {};
+  read_sparse_decoder(top.object("text_config"), m, {.kv_groups = 16});
   read_vision(top, m, true);
 }
 

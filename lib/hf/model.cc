@@ -34,7 +34,7 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 // Throws kNotFound for a folder without config.json, with a hint if the folder is the checkpoint of a
 // training run.
-HfConfig read_config(const Folder& folder) {
+HfConfig read_config(const Folder& folder, bool shapes_only) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
     if (std::string adapter = adapter_text(folder); !adapter.empty())
@@ -51,7 +51,7 @@ HfConfig read_config(const Folder& folder) {
     throw e.file(folder.path()).help("name the folder of a Hugging Face model");
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
-    return read_hf_config(json_text(folder.open_file("config.json"), kMaxConfigBytes));
+    return read_hf_config(json_text(folder.open_file("config.json"), kMaxConfigBytes), shapes_only);
   });
 }
 
@@ -183,7 +183,7 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
 }  // namespace
 
 HfConfig hf_config_of(const std::string& path, const OpenOptions& opening) {
-  return read_config(Folder(path, opening));
+  return read_config(Folder(path, opening), false);
 }
 
 HfModel::HfModel() = default;
@@ -200,9 +200,10 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   m.path = path;
   m.opening = options.files;
   m.expert_layout = options.expert_layout;
-  m.config = read_config(folder);
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
+  bool config_alone = !weights && index.empty() && !folder.has_file(list);
+  m.config = read_config(folder, options.shapes_only && config_alone);
   if (!weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
@@ -284,6 +285,8 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
 
 Notes notes_of(const HfModel& model) {
   Notes notes;
+  if (!model.config.quantized.empty())
+    notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
   if (model.own)
     for (const std::string& text : model.own->notes()) notes.note(text);
   for (const std::string& text : model.map->notes()) notes.note(text);

@@ -16,6 +16,9 @@ struct HfModelOptions {
   // with other rows is refused.
   std::string kept_map{};
   OpenOptions files{};  // how the files of the folder are opened
+  // Only shapes are wanted: a config.json without weights, index or list of tensors may be that of a quantised
+  // model, which is a warning then.
+  bool shapes_only = false;
 };
 
 }  // namespace mckpt::impl

@@ -620,7 +620,7 @@ def refusals():
         refused("MC3005", ["decoder.layers.2.mixer.D", "MC3005", "Mamba mixer"], "hybrid-to-gpt", with_items(model, "flat"))
         refused("MC3005", ["--without-mixers"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*-M")
         refused("MC3005", ["G, gated delta net"], "hybrid-to-gpt", with_items(Model("G-", dialect), "flat"))
-        refused("MC3005", ["2 layers are *, 1 are"], "hybrid-to-gpt", with_items(Model("**-", dialect), "flat"))
+        refused("MC3005", ["2 layers are *, 1 is - or E"], "hybrid-to-gpt", with_items(Model("**-", dialect), "flat"))
         refused("MC0205", ["layer 1 of the pattern is E"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*E")
         refused("MC0205", ["has no key"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*-*-")
         refused(

@@ -8,13 +8,19 @@
 #include "tools/answers/mappings_text.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
 #include "mappings/family.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/run_setup.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "mappings/row.h"
 #include "tools/render/answer_json.h"
+#include "tools/render/folded_name.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {
@@ -74,7 +80,54 @@ void write_row(JsonWriter& json, const ShownRow& r) {
   json.end_object();
 }
 
+// Parameters that differ in numbers alone, with the tensors that they are made of, in the order of the row's
+// sources.
+struct Pair {
+  FoldedName megatron;
+  std::string_view rule;
+  std::vector<FoldedName> hugging_face;
+};
+
+std::vector<Pair> pairs_of(const ModelMap& map) {
+  std::vector<Pair> pairs;
+  std::map<std::string, std::size_t> by_form;
+  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, RunSetup{})) {
+    std::string form = cat(p.row->rule, "\n", FoldedName::form(p.global_name));
+    std::vector<std::string_view> sources;
+    for (i32 s : p.sources)
+      if (s >= 0) sources.push_back(map.sources()[s].name);
+    for (std::string_view name : sources) form += cat("\n", FoldedName::form(name));
+    auto [at, is_new] = by_form.try_emplace(std::move(form), pairs.size());
+    if (is_new) pairs.push_back({{}, p.row->rule, std::vector<FoldedName>(sources.size())});
+    Pair& pair = pairs[at->second];
+    pair.megatron.add(p.global_name);
+    for (std::size_t i = 0; i < sources.size(); i++) pair.hugging_face[i].add(sources[i]);
+  }
+  return pairs;
+}
+
 }  // namespace
+
+void write_pairs(Output& out, const ModelMap& map) {
+  using enum Align;
+  TextTable table({{"Megatron", kLeft}, {"rule", kLeft}, {"Hugging Face", kLeft}});
+  for (const Pair& pair : pairs_of(map))
+    for (std::size_t i = 0; i < pair.hugging_face.size(); i++)
+      table.row(
+          {i ? "" : pair.megatron.text(), i ? "" : std::string(pair.rule), pair.hugging_face[i].text()});
+  table.write(out);
+}
+
+void write_pairs(JsonWriter& json, const ModelMap& map) {
+  json.begin_array();
+  for (const Pair& pair : pairs_of(map)) {
+    json.begin_object().field("megatron", pair.megatron.text()).field("rule", pair.rule);
+    json.key("hugging_face").begin_array();
+    for (const FoldedName& name : pair.hugging_face) json.value(name.text());
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
 
 void write_unread(JsonWriter& json, std::string_view name, std::string_view copy_of,
                   std::string_view reason) {

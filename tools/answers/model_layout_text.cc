@@ -123,8 +123,23 @@ void write_groups(Output& out, const ModelLayout& l) {
   out.write("\n");
 }
 
+// "tp 0 of 2, ep 1 of 4": the cell, by the sizes that make several; "" if it is the only one.
+std::string cell_text(const ModelLayout& l) {
+  std::string cell;
+  auto part = [&](const char* name, i64 size, i64 index) {
+    if (size > 1) cell += cat(cell.empty() ? "" : ", ", name, " ", index, " of ", size);
+  };
+  part("tp", l.grid.tp, l.cell.tp);
+  part("ep", l.grid.ep, l.cell.ep);
+  part("etp", l.grid.etp, l.cell.etp);
+  return cell;
+}
+
 void write_totals(Output& out, const ModelLayout& l) {
   LayoutTotals t = totals_of(l);
+  // Where there are several cells the sums are those of one of them, which could be taken for the model's.
+  if (std::string cell = cell_text(l); !cell.empty())
+    out.line(cat("one cell    ", cell, "; these are its totals and not those of the whole model"));
   out.line(cat("parameters  ", with_commas(t.parameters), " in ",
                counted(std::ssize(l.packing.groups), "group"), ": ", with_commas(t.items), " items, ",
                human_bytes(t.bytes), l.types.main_dtype ? cat(" as ", dtype_name(*l.types.main_dtype)) : ""));
@@ -140,19 +155,12 @@ void write_totals(Output& out, const ModelLayout& l) {
                  counted(t.buffer_items, "item"), ", whole on every rank"));
 }
 
-// The cell is named where there are others.
 void write_head(Output& out, const ModelLayout& l) {
   out.line(cat(out.styled(Style::kBold, cat("Megatron-FSDP ", engine_name(l.fsdp.engine), ", ",
                                             strategy_name(l.fsdp.strategy))),
                ": ", to_string(l.grid), ", ", counted(l.grid.world(), "rank")));
-  std::string cell;
-  auto part = [&](const char* name, i64 size, i64 index) {
-    if (size > 1) cell += cat(cell.empty() ? "" : ", ", name, " ", index, " of ", size);
-  };
-  part("tp", l.grid.tp, l.cell.tp);
-  part("ep", l.grid.ep, l.cell.ep);
-  part("etp", l.grid.etp, l.cell.etp);
-  if (!cell.empty()) out.line(cat("of rank ", l.cell.rank, ": ", cell, "; the other cells are packed alike"));
+  if (std::string cell = cell_text(l); !cell.empty())
+    out.line(cat("of rank ", l.cell.rank, ": ", cell, "; the other cells are packed alike"));
   out.write("\n");
 }
 
@@ -186,7 +194,8 @@ void write_cuts(Output& out, const ModelLayout& l) {
   out.write("\n");
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); i++)
     out.line(cat(out.styled(Style::kRed, code_name(Code::kRowUnaligned)), ": ", all[i]));
-  if (all.size() > kMostShown) out.line(cat("and ", all.size() - kMostShown, " more parameters"));
+  if (all.size() > kMostShown)
+    out.line(cat("and ", counted(std::ssize(all) - static_cast<i64>(kMostShown), "more parameter")));
   out.line("A real run fails when it builds the DTensor, and no checkpoint can store such a shard.");
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", cut_advice()));
 }

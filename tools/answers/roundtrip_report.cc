@@ -1,6 +1,6 @@
 // Prints the result of a round trip as text or JSON.
 //
-//   grid     tp=2 cp=1 ep=1 etp=1 pp=1 dp=2, 4 ranks, optim_grads_params, cpu
+//   grid     tp=2 cp=1 ep=1 etp=1 pp=1 dp=2, 4 ranks, Megatron-FSDP v1, optim_grads_params, cpu
 //   model    45 tensors, 33 Megatron parameters
 //   load        0.012 s      1.20 GB/s  14.5 KiB            one line for each phase, repeated phases too
 //   memory   weights 29.0 KiB, gathered at most 8.00 KiB, peak RSS 60.1 MiB a rank
@@ -72,6 +72,7 @@ void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const 
   json.field("tensors", static_cast<i64>(report.map.sources().size()));
   json.field("parameters", report.map.parameter_count()).field("grid", to_string(model.setup().grid));
   json.field("ranks", model.world().size()).field("device", options.device).field("threads", options.threads);
+  json.field("engine", engine_name(model.setup().fsdp.engine));
   json.field("strategy", strategy_name(model.setup().fsdp.strategy));
   for (const RoundTripPhase& p : r.phases)
     if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);
@@ -106,6 +107,7 @@ std::string groups_text(const LiveModel& model) {
 void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
   const RoundTripResult& r = report.result;
   out.line(cat("grid     ", to_string(model.setup().grid), ", ", counted(model.world().size(), "rank"), ", ",
+               "Megatron-FSDP ", engine_name(model.setup().fsdp.engine), ", ",
                strategy_name(model.setup().fsdp.strategy), ", ", report.options.device));
   out.line(cat("model    ", counted(report.map.sources().size(), "tensor"), ", ", with_commas(report.map.parameter_count()),
                " Megatron parameters"));

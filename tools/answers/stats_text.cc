@@ -124,7 +124,9 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
   GlobalNorm all = global_norm(store, tensors, stats);
   if (all.tensors > 0)
     out.line(cat("\nL2 of all parameters  ", short_number(all.l2), "  (", counted(all.tensors, "tensor"),
-                 all.others > 0 ? cat("; ", with_commas(all.others), " others are states or packed") : "",
+                 all.others == 0   ? ""
+                 : all.others == 1 ? "; 1 other is a state or packed"
+                                   : cat("; ", with_commas(all.others), " others are states or packed"),
                  ")"));
 }
 

@@ -64,7 +64,7 @@ constexpr Instead kInstead[] = {
 
 // "" if no command is known to do what the word says.
 std::string command_for(std::string_view word) {
-  if (is_convert_mode(word)) return cat("convert ", word);
+  if (std::string mode = convert_mode_meant(word); !mode.empty()) return cat("convert ", mode);
   auto row = std::ranges::find(kInstead, word, &Instead::word);
   return row != std::end(kInstead) ? std::string(row->command) : "";
 }

@@ -68,6 +68,26 @@ std::size_t mode_index(const CommandLine& line) {
   return args.size();
 }
 
+// Words for the two ends of a conversion, and the ends that names of modes have.
+constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
+    {"huggingface", "hf"}, {"hugging-face", "hf"},
+    {"fsdp2", "fsdp"},     {"fsdp-dtensor", "fsdp"},
+    {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"},
+    {"mcore", "fsdp"},     {"dcp", "fsdp"},
+    {"torch", "pt"},       {"pth", "pt"},
+    {"bin", "pt"},         {"st", "safetensors"},
+};
+
+std::string_view end_named(std::string_view word) {
+  for (const auto& [other, end] : kEnds)
+    if (other == word) return end;
+  return word;
+}
+
+bool is_mode(std::string_view name) {
+  return std::ranges::find(kModes, name, &Mode::name) != std::end(kModes);
+}
+
 // An unknown mode, or none: lists the modes and names the nearest one.
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
   std::vector<std::string_view> names;
@@ -79,15 +99,27 @@ std::size_t mode_index(const CommandLine& line) {
   e.expected(listed(names, 20));
   if (path)
     throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
-  if (std::string_view near = nearest(name, names); !near.empty())
-    throw e.help(cat("did you mean ", near, "?"));
+  std::string meant = convert_mode_meant(name);
+  if (meant.empty()) meant = nearest(name, names);
+  if (!meant.empty()) throw e.help(cat("did you mean `mckpt convert ", meant, "`?"));
   throw e.help("mckpt convert --help");
 }
 
 }  // namespace
 
-bool is_convert_mode(std::string_view name) {
-  return std::ranges::find(kModes, name, &Mode::name) != std::end(kModes);
+std::string convert_mode_meant(std::string_view word) {
+  std::string name(word);
+  for (char& c : name)
+    c = c == '_' || c == ' ' ? '-' : 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (is_mode(name)) return name;
+  for (std::string_view between : {"-to-", "-2-", "2"}) {
+    std::size_t at = name.find(between);
+    if (at == name.npos) continue;
+    std::string_view from = std::string_view(name).substr(0, at);
+    std::string_view to = std::string_view(name).substr(at + between.size());
+    if (std::string mode = cat(end_named(from), "-to-", end_named(to)); is_mode(mode)) return mode;
+  }
+  return "";
 }
 
 Exit convert_command(CommandLine& line) {

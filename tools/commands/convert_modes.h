@@ -15,8 +15,9 @@ namespace mckpt::impl {
 
 class CommandLine;
 
-// Whether the table of modes has the name.
-bool is_convert_mode(std::string_view name);
+// The mode that a word names, in its own spelling or in that of another program: "hf2fsdp" and "hf_to_fsdp" are
+// hf-to-fsdp. "" if it names none.
+std::string convert_mode_meant(std::string_view word);
 
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_gpt_to_hybrid(CommandLine& line);

@@ -72,17 +72,21 @@ Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, con
 Exit layout_command(CommandLine& line) {
   std::vector<std::string> words;
   LayoutFlags flags;
-  line.positional("MODEL|SHAPE", words,
-                  "a Hugging Face folder or a checkpoint, and globs of its parameters; or TP-local shapes in "
-                  "order of registration, such as 4096x128, 10 or scalar")
+  line.positional(
+          "MODEL|SHAPE", words,
+          "a Hugging Face folder or a checkpoint, and globs of its parameters or of the Hugging Face tensors "
+          "that they are made of; or TP-local shapes in order of registration, such as 4096x128, 10 or "
+          "scalar")
       .required();
   flags.declare(line);
   line.description(
-      "Shows how Megatron-FSDP packs the parameters of a model into flat buffers: which parameters share one "
+      "Shows how Megatron-FSDP packs the parameters of a model into flat buffers: a line for each buffer, "
       "and "
-      "why, and what every rank has of each. With GLOB or --group, in detail. With shapes, one buffer of "
-      "parameters of these shapes. Exit status 1: a shard would cut a row in two, on which Megatron-FSDP v1 "
-      "fails.");
+      "totals. They are those of one tensor- and expert-parallel cell, which --rank chooses. With GLOB or "
+      "--group, in detail: why parameters share a buffer, and what every rank has of each. With shapes, one "
+      "buffer of parameters of these shapes. No data is read: a folder with only config.json "
+      "will do, also that of a quantised model. Exit status 1: a shard would cut a row in two, on which "
+      "Megatron-FSDP v1 fails.");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 '*.router.weight'");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 --group 1");

@@ -16,12 +16,14 @@
 #include "core/fsdp/strategy.h"
 #include "core/hybrid/pattern.h"
 #include "hf/model.h"
+#include "hf/model_options.h"
 #include "io/choice/tensor_choice.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/source_table.h"
 #include "tools/answers/model_layout.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
@@ -29,6 +31,7 @@
 #include "tools/options/parse_number.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {
@@ -61,19 +64,62 @@ Opened open_model(CommandLine& line, const std::string& path, const LayoutFlags&
   for (const char* name : kOfCheckpoints)
     if (line.given(name))
       throw Error(Code::kUsage, cat(name, " has a meaning only for a checkpoint")).file(path);
-  out.model.emplace(open_hf_model(path, flags.source.options().model));
+  HfModelOptions reading = flags.source.options().model;
+  reading.shapes_only = true;
+  out.model.emplace(open_hf_model(path, reading));
   print_notes(line.flags(), notes_of(*out.model));
   return out;
 }
 
-// The indices of the parameters that any of the globs names, in the order of registration.
-std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters,
-                                   std::span<const std::string> globs, bool regex) {
+// The names that the choice has; none if it has none.
+std::vector<i64> chosen_or_none(const TensorChoice& choice, std::span<const std::string_view> names) {
+  try {
+    return choice.choose(names);
+  } catch (const Error& e) {
+    if (e.code() != Code::kNoSuchTensor) throw;
+    return {};
+  }
+}
+
+// The indices of the parameters that are made of the Hugging Face tensors that the choice names, and a note about
+// it; none if it names no such tensor. A tensor that is a copy of another one counts as that one.
+std::vector<i64> parameters_made_of(const std::vector<ModelParameter>& parameters, const ModelMap& map,
+                                    const TensorChoice& choice, const GlobalFlags& flags) {
+  std::vector<std::string_view> names;
+  for (i32 t = 0; t < map.sources().size(); t++) names.push_back(map.sources()[t].name);
+  const std::vector<i64> named = chosen_or_none(choice, names);
+  if (named.empty()) return {};
+  std::set<i64> tensors(named.begin(), named.end());
+  for (const UnreadTensor& u : map.unread())
+    if (tensors.contains(u.tensor) && u.of >= 0) tensors.insert(u.of);
+  std::vector<i64> made;
+  for (i64 p = 0; p < std::ssize(parameters); p++)
+    if (std::ranges::any_of(parameters[p].sources, [&](i32 s) { return s >= 0 && tensors.contains(s); }))
+      made.push_back(p);
+  if (made.empty())
+    throw Error(Code::kNoSuchTensor, cat("'", escaped(choice.pattern),
+                                         "' names Hugging Face tensors of which this rank has no part"))
+        .found(listed(std::vector<std::string_view>{names[named[0]]}))
+        .help("--rank chooses a rank of another expert-parallel cell");
+  note(flags, cat("'", escaped(choice.pattern), "' names ", counted(std::ssize(named), "Hugging Face tensor"),
+                  "; shown are the parameters made of ", named.size() == 1 ? "it" : "them"));
+  return made;
+}
+
+// The indices of the parameters that any of the globs names, in the order of registration. A glob that names none
+// may name tensors of the Hugging Face model.
+std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters, const ModelMap& map,
+                                   std::span<const std::string> globs, bool regex, const GlobalFlags& flags) {
   std::vector<std::string_view> names;
   for (const ModelParameter& p : parameters) names.push_back(p.global_name);
   std::set<i64> chosen;
-  for (const std::string& glob : globs)
-    for (i64 i : TensorChoice{glob, regex}.choose(names)) chosen.insert(i);
+  for (const std::string& glob : globs) {
+    const TensorChoice choice{glob, regex};
+    std::vector<i64> found = chosen_or_none(choice, names);
+    if (found.empty()) found = parameters_made_of(parameters, map, choice, flags);
+    if (found.empty()) choice.choose(names);  // throws, and says what is near
+    chosen.insert(found.begin(), found.end());
+  }
   return {chosen.begin(), chosen.end()};
 }
 
@@ -152,7 +198,8 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   l.path = words[0];
   lay_out(l, opened, flags);
   if (flags.group) choose_group(l, *flags.group);
-  if (!globs.empty()) l.chosen = chosen_parameters(l.parameters, globs, flags.regex);
+  if (!globs.empty())
+    l.chosen = chosen_parameters(l.parameters, opened.map(), globs, flags.regex, line.flags());
 
   Output out(line.flags());
   out.json() ? write_model_layout_json(out, l) : write_model_layout(out, l);

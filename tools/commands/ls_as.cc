@@ -15,6 +15,7 @@
 #include "core/base/notes.h"
 #include "core/hybrid/pattern.h"
 #include "hf/model.h"
+#include "hf/model_options.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
 #include "mappings/fsdp/layout.h"
@@ -102,7 +103,9 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
                int threads) {
   Grid grid = grid_.grid();
   Cell cell = cell_of(grid, rank_);
-  HfModel model = open_hf_model(path, model_.options());
+  HfModelOptions reading = model_.options();
+  reading.shapes_only = true;  // --digest refuses a folder without weights
+  HfModel model = open_hf_model(path, reading);
   const ModelMap& map = *model.map;
   if (std::string text = grid_.note(); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(model));

@@ -3,7 +3,8 @@
 //
 //   list              the families and their model types
 //   show FAMILY       the rows of its table: Megatron name, rule, Hugging Face names, shapes
-//   check HF_DIR      pairs every tensor with a parameter:  "qwen3_moe: 33 Megatron parameters from 45 tensors"
+//   check HF_DIR      pairs every tensor with a parameter:  "qwen3_moe: 33 Megatron parameters from 45 tensors";
+//                     -v lists the pairs, with the rule of each
 //   draw [RULE]       the picture of a rule, item by item; without a rule, the list of pictures
 //
 //   {"schema": "mckpt.mappings/1", "ok": true, "family": "qwen3_moe", "architecture": "Qwen3MoeForCausalLM",
@@ -50,8 +51,13 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
     for (const UnreadTensor& u : map.unread())
       write_unread(json, map.sources()[u.tensor].name, u.of < 0 ? "" : map.sources()[u.of].name, u.reason);
     json.end_array();
+    if (flags.verbose) write_pairs(json.key("pairs"), map);
     json.end_answer();
     return;
+  }
+  if (flags.verbose) {
+    write_pairs(out, map);
+    out.write("\n");
   }
   out.line(cat(map.family().name, ": ", with_commas(map.parameter_count()), " Megatron parameters from ",
                with_commas(map.sources().size()), " tensors",
@@ -72,9 +78,10 @@ Exit mappings_command(CommandLine& line) {
   how.declare(line);
   line.description(
       "Lists the model families, shows the table of one family, pairs every tensor of a model with a "
-      "parameter, or draws what a rule does.");
+      "parameter (check; with -v, the pairs are listed), or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
+  line.example("mckpt mappings check Qwen3-30B-A3B -v");
   line.example("mckpt mappings draw gated_mlp");
   line.parse();
   if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");

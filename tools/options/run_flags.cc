@@ -177,8 +177,9 @@ void ValueFlags::declare(CommandLine& line) {
 void ValueFlags::declare_vocab(CommandLine& line) {
   line.option(
       "--vocab-size ROWS", vocab_,
-      "rows of the vocabulary: auto (padded where it does not divide by tp; the default), keep (refused "
-      "there) or a number");
+      "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused "
+      "there) or a number; Megatron-LM itself always pads to a multiple of tp times "
+      "make_vocab_size_divisible_by, 128 by default");
 }
 
 void ValueFlags::declare_params(CommandLine& line) {

@@ -56,8 +56,10 @@ void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& no
 
 void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf, ExportTypes::Kind types) {
   if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
-    c.details.note(cat("vocab   the last ", rows - own, " of ", rows,
-                       " rows are padding, by vocab_size of config.json, and are not in the result"));
+    c.details.note(cat("vocab   the last ", rows - own, " of ", rows, " rows ",
+                       rows - own == 1
+                           ? "is padding, by vocab_size of config.json, and is not in the result"
+                           : "are padding, by vocab_size of config.json, and are not in the result"));
   if (types != ExportTypes::kOriginal) note_other_type(model, hf, c.details);
 }
 

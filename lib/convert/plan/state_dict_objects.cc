@@ -117,7 +117,9 @@ void StateDictObjects::make_list(const KeyTable& keys, const Companions& states)
   i64 known = 0;
   for (const Group& group : groups) known += std::ssize(group.parameters);
   if (i64 others = std::ssize(options) - known; others > 0)
-    notes_.warn(cat("the options of ", others, " names that are no parameters of the model are left out"));
+    notes_.warn(cat("the options of ", counted(others, "name"),
+                    others == 1 ? " that is no parameter" : " that are no parameters",
+                    " of the model are left out"));
   for (i64 g = 0; g < std::ssize(groups); g++) {
     for (const Options::Field& f : groups[g].options->fields)
       items_.push_back({state_dict_group(g, f.name), f.stored, f.stored ? "" : f.pickle});

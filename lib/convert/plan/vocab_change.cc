@@ -39,7 +39,8 @@ i64 resharded_vocab(const CheckpointModel& source, i64 cells, VocabChoice choice
   if (rows > stored) notes.note(added_rows_note(stored, rows, cells));
   if (rows < stored)
     notes.note(cat("vocab   ", with_commas(stored), " rows become ", with_commas(rows), ": the last ",
-                   stored - rows, " are padding, by vocab_size ", own, " of config.json, and are dropped"));
+                   stored - rows, stored - rows == 1 ? " is padding" : " are padding", ", by vocab_size ",
+                   own, " of config.json, and ", stored - rows == 1 ? "is dropped" : "are dropped"));
   return rows;
 }
 

@@ -56,8 +56,8 @@ void RankStates::Gathering::add(i32 file, i64 rank) {
 
 void RankStates::Gathering::refuse_unknown() const {
   if (unknown_.empty()) return;
-  Error e(Code::kUnaccounted, cat("the ranks' files have ", unknown_.size(),
-                                  " states of parameters that their ranks do not have"));
+  Error e(Code::kUnaccounted, cat("the ranks' files have ", counted(std::ssize(unknown_), "state"),
+                                  " of parameters that their ranks do not have"));
   for (std::size_t i = 0; i < std::min<std::size_t>(unknown_.size(), 10); i++) e.note(unknown_[i]);
   throw e.file(states_.root())
       .help("experts have their global numbers; check `source_tp`, `source_ep` and `source_etp`");

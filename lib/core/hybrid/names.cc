@@ -117,7 +117,9 @@ void LayerNames::pair_gpt_layers() {
     layers.push_back(static_cast<i64>(i));
   }
   if (attention_.size() != mlp_.size())
-    throw e.note(cat(attention_.size(), " layers are *, ", mlp_.size(), " are - or E"));
+    throw e.note(cat(counted(std::ssize(attention_), "layer"),
+                     attention_.size() == 1 ? " is *, " : " are *, ", mlp_.size(),
+                     mlp_.size() == 1 ? " is - or E" : " are - or E"));
   if (counts(symbols_, '-') > 0 && counts(symbols_, 'E') > 0) throw e.note("the pattern has both - and E");
   bool pair = mtp_symbols_.size() == 2 && counts(mtp_symbols_, '*') == 1 &&
               counts(mtp_symbols_, '-') + counts(mtp_symbols_, 'E') == 1;

@@ -21,7 +21,7 @@ constexpr std::size_t kMostCompared =
 [[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern,
                              const std::string& root, bool glob) {
   Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
-  e.file(root).found(cat(names.size(), " tensors"));
+  e.file(root).found(counted(std::ssize(names), "tensor"));
   if (std::string open = cat("*", pattern, "*"); glob) {
     i64 inside = std::ranges::count_if(names, [&](std::string_view name) { return glob_match(open, name); });
     if (inside > 0)

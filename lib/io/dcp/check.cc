@@ -210,8 +210,8 @@ void NameChecks::check_trained() {
   if (first >= 0)
     add(Code::kCounterpart, first,
         cat(without.size(), " of ", without.size() + trained.size(),
-            " parameters have no optimizer states, which only frozen parameters may lack: ",
-            listed(without, 4)),
+            without.size() == 1 ? " parameters has" : " parameters have",
+            " no optimizer states, which only frozen parameters may lack: ", listed(without, 4)),
         kStateLost, true);
 }
 

@@ -131,7 +131,8 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
   if (of_language) language_layers_ = layers.count();
   if (of_language && facts_.layers && layers.count() < *facts_.layers)
     add(facts_.pipeline_stages.value_or(1) > 1 ? Code::kPipelineLoss : Code::kNumberGap, layers.tensor,
-        cat("the training run had ", *facts_.layers, " layers, but only ", layers.count(), " are stored"),
+        cat("the training run had ", counted(*facts_.layers, "layer"), ", but only ", layers.count(),
+            layers.count() == 1 ? " is stored" : " are stored"),
         facts_.pipeline_stages.value_or(1) > 1 ? kStagesLost : "");
 }
 
@@ -168,8 +169,9 @@ void CountChecks::check_expert_series(std::string_view before, std::string_view 
                kBiasesLost);
   std::string gap = experts.missing();
   add(Code::kNumberGap, experts.tensor,
-      cat("the model has ", most, " experts, but only ", experts.count(), " of them have ", escaped(before),
-          "N", escaped(after), gap.empty() ? "" : cat("; missing: ", gap)));
+      cat("the model has ", most, " experts, but only ", experts.count(),
+          experts.count() == 1 ? " of them has " : " of them have ", escaped(before), "N", escaped(after),
+          gap.empty() ? "" : cat("; missing: ", gap)));
 }
 
 // fsdp_dtensor names layers by their number in the stage. Where the stages numbered them globally nothing

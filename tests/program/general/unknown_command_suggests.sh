@@ -11,6 +11,20 @@ lacks err "did you mean"
 # A mode of convert, and words that other tools have for a command, are answered with the command.
 expect 2 "$mckpt" reshard ckpt out --tp 2
 has err 'did you mean `mckpt convert reshard`?'
+# So are other spellings of a mode.
+for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:hf-to-fsdp fsdp2hf:fsdp-to-hf dcp_to_hf:fsdp-to-hf \
+  fsdp2-to-hf:fsdp-to-hf pt2safetensors:pt-to-safetensors torch2st:pt-to-safetensors safetensors2pt:safetensors-to-pt; do
+  mode=${spelt#*:}
+  [ "$mode" != "$spelt" ] || mode=hf-to-fsdp
+  expect 2 "$mckpt" convert "${spelt%:*}" a b
+  has err "did you mean \`mckpt convert $mode\`?"
+  expect 2 "$mckpt" "${spelt%:*}" a b
+  has err "did you mean \`mckpt convert $mode\`?"
+done
+expect 2 "$mckpt" convert resard a b
+has err 'did you mean `mckpt convert reshard`?'
+expect 2 "$mckpt" convert '2' a b
+lacks err "did you mean"
 expect 2 "$mckpt" diff a b
 has err 'did you mean `mckpt verify PATH --against SRC`?'
 expect 2 "$mckpt" info a

@@ -20,6 +20,7 @@ for model, flags in (
         live, converted = os.path.join(folder, "live"), os.path.join(folder, "converted")
         run = run_mckpt("roundtrip", models.path(model), "--engine", "v2", "--checkpoint", live, "--no-sync", *flags, ranks=int(flags[1]))
         expect(run.returncode == 0 and "equal: every bit came back" in run.stdout, f"{model}: {run.stdout}{run.stderr}")
+        expect(" ranks, Megatron-FSDP v2, " in run.stdout.splitlines()[0], f"{model}: the engine is not named: {run.stdout}")
         flags = [f for f in flags if f not in ("--main-dtype", "none")]
         run = run_mckpt("convert", "hf-to-fsdp", models.path(model), converted, "--engine", "v2", "--params-dtype", "auto", "--no-sync", *flags)
         expect(run.returncode == 0, f"{model}: {run.stderr}")
@@ -29,4 +30,4 @@ for model, flags in (
         expect_equal(f"{model}: bytes", unlike, [])
 run = run_mckpt("roundtrip", models.path("tiny_dense1"), "--engine", "v2", "--tp", "2", ranks=2)
 expect(run.returncode == 2 and "MC0203" in run.stderr and "tensor parallelism" in run.stderr, f"tp: {run.stderr}")
-finish(12)
+finish(16)

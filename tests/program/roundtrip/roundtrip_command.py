@@ -53,6 +53,7 @@ def check_folders(folder):
         "equal": True,
         "ranks": 8,
         "device": "cpu",
+        "engine": "v1",
         "strategy": "optim_grads_params",
         "output": exported,
         "checkpoint": saved,

@@ -30,6 +30,20 @@ std::string renamed(std::string_view pattern, LayerForm from, LayerForm to, std:
   return renamed(parse_pattern(pattern, Dialect::kGrouped), from, to, name, stacked);
 }
 
+TEST(LayerNames, OneLayerIsNotSeveral) {
+  auto note = [](std::string_view text) -> std::string {
+    LayerPattern pattern = parse_pattern(text, Dialect::kGrouped);
+    try {
+      LayerNames names(pattern, LayerForm::kGpt);
+    } catch (const Error& e) {
+      return e.notes().empty() ? "" : e.notes()[0];
+    }
+    return "nothing";
+  };
+  EXPECT_EQ(note("**-"), "2 layers are *, 1 is - or E");
+  EXPECT_EQ(note("*--"), "1 layer is *, 2 are - or E");
+}
+
 TEST(LayerNames, OfAGroupedPatternInEveryForm) {
   struct Row {
     const char *flat, *member, *logical;

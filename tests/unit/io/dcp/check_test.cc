@@ -169,7 +169,7 @@ TEST(DcpNames, MustCountLayersAndExpertsWithoutGaps) {
             "decoder.layers.0 to 4 have gaps; no "
             "tensors are stored of 2, 3\n"
             "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: the model has 3 experts, "
-            "but only 1 of them have decoder.layers.4.mlp.experts.linear_fc2.biasN; missing: 0\n"
+            "but only 1 of them has decoder.layers.4.mlp.experts.linear_fc2.biasN; missing: 0\n"
             "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.weight2: the model has 3 experts, "
             "but only 2 of them have decoder.layers.4.mlp.experts.linear_fc2.weightN; missing: 1\n");
 }
