@@ -109,8 +109,8 @@ void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const 
   out.line(cat("grid     ", to_string(model.setup().grid), ", ", counted(model.world().size(), "rank"), ", ",
                "Megatron-FSDP ", engine_name(model.setup().fsdp.engine), ", ",
                strategy_name(model.setup().fsdp.strategy), ", ", report.options.device));
-  out.line(cat("model    ", counted(report.map.sources().size(), "tensor"), ", ", with_commas(report.map.parameter_count()),
-               " Megatron parameters"));
+  out.line(cat("model    ", counted(report.map.sources().size(), "tensor"), ", ",
+               with_commas(report.map.parameter_count()), " Megatron parameters"));
   out.line(cat("groups   ", groups_text(model)));
   for (const RoundTripPhase& p : r.phases) {
     char numbers[64];

@@ -282,7 +282,7 @@ void Translation::refuse_rest_of(i64 t, i64 taken) const {
 
 void Translation::refuse_odd() const {
   Error e(Code::kNotHeld, cat(counted(std::ssize(odd_), "state"), " of the optimizer ",
-                                odd_.size() == 1 ? "is" : "are", " not stored by parameter"));
+                              odd_.size() == 1 ? "is" : "are", " not stored by parameter"));
   for (std::size_t i = 0; i < std::min<std::size_t>(odd_.size(), 10); i++)
     e.note(cat(escaped(source_.name(odd_[i])), " ", dims_to_string(source_.dims(odd_[i]))));
   throw e.file(source_.root())

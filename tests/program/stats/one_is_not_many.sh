@@ -3,8 +3,8 @@
 . "$MCKPT_SOURCE"/tests/support/common.inc
 python - <<'PY'
 import json, struct
-for name, packed in (("one", 1), ("two", 2)):
-    tensors = {"w.weight": "F32", **{f"{n}.weight_scale": "F32" for n in range(packed)}}
+for name, states in (("one", 1), ("two", 2)):
+    tensors = dict.fromkeys(["w.weight", "optimizer.state.exp_avg.w.weight", "optimizer.state.exp_avg_sq.w.weight"][: 1 + states], "F32")
     header = {t: {"dtype": kind, "shape": [1], "data_offsets": [4 * i, 4 * i + 4]} for i, (t, kind) in enumerate(tensors.items())}
     text = json.dumps(header).encode()
     open(f"{name}.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + bytes(4 * len(tensors)))

@@ -235,7 +235,7 @@ TEST(DcpNames, WithoutAListOfWhatIsTrainedShowWhatHasNoStates) {
   store.add_tensor("model.module.c");
   store.add_tensor("model.module.mlp.router.expert_bias");
   EXPECT_EQ(found(store),
-            "warning MC1311 model.module.c: 1 of 3 parameters have no optimizer states, which only frozen "
+            "warning MC1311 model.module.c: 1 of 3 parameters has no optimizer states, which only frozen "
             "parameters may lack: c\n");
 }
 
