@@ -36,7 +36,7 @@ std::vector<std::string> wheel_folders(const std::string& own) {
   auto add = [&](const fs::path& folder) {
     if (fs::is_directory(folder, failed)) folders.push_back(cat(folder.string(), "/"));
   };
-  add(fs::path(cat(own, "../mckpt/lib")));  // pip install --target
+  add(fs::path(cat(own, "../mckpt/lib")));  // a folder of packages, whose programs are in bin/ beside them
   for (const char* lib : {"../lib", "../lib64"}) {
     for (fs::directory_iterator entry(cat(own, lib), failed), end; !failed && entry != end;
          entry.increment(failed)) {
