@@ -1,6 +1,6 @@
 // mckpt env: what this mckpt is and runs on, and which of its modules are here and load.
 //
-//   mckpt 0.1.0
+//   mckpt 0.2.0
 //     compiler   gcc 12.2.0, Release
 //     processor  AMD EPYC, 2 cores
 //     ranks      1

@@ -19,6 +19,6 @@
 
 namespace mckpt {
 
-MCKPT_API const char* version();  // "0.1.0"
+MCKPT_API const char* version();  // "0.2.0"
 
 }  // namespace mckpt

@@ -2,7 +2,7 @@
 // can tell that a file was damaged, replaced or left out. Every writer of a folder puts one beside its files;
 // no reader needs it. docs/formats/manifest.md is the reference.
 //
-//   {"schema": "mckpt.manifest/1", "mckpt": "0.1.0", "files": [
+//   {"schema": "mckpt.manifest/1", "mckpt": "0.2.0", "files": [
 //   {"name": "config.json", "bytes": 654, "sha256": "<64 hex digits>"},
 //   {"name": "model.safetensors", "bytes": 4096, "rest_crc32": "<8 hex digits>",
 //    "tensors": [[304, 512, "<8 hex digits>"], ...]}                                (one line in the file)

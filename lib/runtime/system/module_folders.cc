@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "core/base/text.h"
 
@@ -24,14 +26,39 @@ std::filesystem::path own_file() {
   return failed ? std::filesystem::path() : file;
 }
 
+// Where pip put the folder mckpt/lib of a wheel whose program it put into `own`, such as
+// venv/lib/python3.12/site-packages/mckpt/lib for venv/bin. The version of Python is not known here, so only folders that
+// exist are named; sorted.
+std::vector<std::string> wheel_folders(const std::string& own) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> folders;
+  std::error_code failed;
+  auto add = [&](const fs::path& folder) {
+    if (fs::is_directory(folder, failed)) folders.push_back(cat(folder.string(), "/"));
+  };
+  add(fs::path(cat(own, "../mckpt/lib")));  // a folder of packages, whose programs are in bin/ beside them
+  for (const char* lib : {"../lib", "../lib64"}) {
+    for (fs::directory_iterator entry(cat(own, lib), failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      if (!entry->path().filename().string().starts_with("python3")) continue;
+      for (const char* packages : {"site-packages", "dist-packages"})
+        add(entry->path() / packages / "mckpt/lib");
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
 }  // namespace
 
 std::vector<std::string> module_folders(std::span<const std::string> first) {
   std::vector<std::string> folders;
-  for (const std::string& folder : first) folders.push_back(folder.ends_with('/') ? folder : cat(folder, "/"));
+  for (const std::string& folder : first)
+    folders.push_back(folder.ends_with('/') ? folder : cat(folder, "/"));
   if (std::filesystem::path file = own_file(); !file.empty()) {
     std::string own = cat(file.parent_path().string(), "/");
     for (const char* below : {"", "mckpt/", "../lib/mckpt/"}) folders.push_back(cat(own, below));
+    for (std::string& folder : wheel_folders(own)) folders.push_back(std::move(folder));
   }
   return folders;
 }

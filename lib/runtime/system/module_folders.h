@@ -4,6 +4,7 @@
 //   caller's folders       /opt/site/mckpt/                 those that the program was told
 //   folder of the library  /usr/lib/                        of libmckpt.so; of the program that contains the library
 //   lib/mckpt beside it    /usr/lib/mckpt/, /usr/bin/../lib/mckpt/
+//   package of a wheel     venv/bin/../lib/python3.12/site-packages/mckpt/lib/, if it exists
 #pragma once
 
 #include <span>
