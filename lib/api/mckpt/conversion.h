@@ -82,7 +82,7 @@ class MCKPT_API Conversion {
 
   // Plans every task and compares the moves with the tensors of both sides; reads no data. Throws Error that
   // names the tensor. The account is known from here on.
-  const Account& prove(int threads = 1);
+  const Account& prove(int threads = 1, Observer* observer = nullptr);
   // pre: prove() was called.
   const Account& account() const;
 

@@ -53,7 +53,7 @@ TEST(ApiC, TakesSettingsByName) {
   mckpt_conversion* c = mckpt_plan("to-fsdp", settings, &error);
   ASSERT_TRUE(c) << mckpt_error_text(error);
   EXPECT_EQ(mckpt_conversion_number(c, "tensors_in"), -1);
-  ASSERT_EQ(mckpt_prove(c, 2, &error), 0);
+  ASSERT_EQ(mckpt_prove(c, 2, nullptr, &error), 0);
   EXPECT_EQ(mckpt_conversion_number(c, "tensors_in"), 45);
   EXPECT_EQ(mckpt_conversion_number(c, "changed"), 2);  // the routers of two layers
   ASSERT_EQ(mckpt_run(c, nullptr, nullptr, &error), 0);
