@@ -1,0 +1,49 @@
+"""mckpt: checkpoints of language models, opened, read, converted and verified.
+
+    import mckpt
+
+    with mckpt.open("Qwen3-0.6B") as ckpt:
+        ckpt["model.norm.weight"][:16].numpy(raw=True)
+    mckpt.convert("Qwen3-0.6B", "ckpt", to="fsdp", tp=2)
+    mckpt.verify("ckpt", against="Qwen3-0.6B").equal
+
+Nothing but the standard library and libmckpt.so is needed; numpy and torch are imported when a function that is
+named after them is called.
+"""
+
+from ._library import version
+from .checkpoint import Checkpoint, open, open_as_fsdp, tensors
+from .conversion import Conversion, convert, export, plan
+from .errors import Error, NoSuchTensor
+from .progress import Progress
+from .report import Report, verify
+from .tensor import Tensor
+from .values import Account, Check, Chunk, Difference, Finding, Note, Object, OutputFile, RunReport, Statistics
+
+__all__ = [
+    "Account",
+    "Check",
+    "Checkpoint",
+    "Chunk",
+    "Conversion",
+    "Difference",
+    "Error",
+    "Finding",
+    "NoSuchTensor",
+    "Note",
+    "Object",
+    "OutputFile",
+    "Progress",
+    "Report",
+    "RunReport",
+    "Statistics",
+    "Tensor",
+    "convert",
+    "export",
+    "open",
+    "open_as_fsdp",
+    "plan",
+    "tensors",
+    "verify",
+    "version",
+]
