@@ -101,8 +101,8 @@ mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {
 int mckpt_tensor_table(const mckpt_checkpoint* c, mckpt_table* to, mckpt_error** error) {
   return c_status(error, [&] {
     const TensorLists& t = c->tensors;
-    *to = {std::ssize(t.ranks), t.names.data(), std::ssize(t.names), t.dtypes.data(), std::ssize(t.dtypes),
-           t.ranks.data(),      t.shapes.data(), t.bytes.data(),     t.in_files.data()};
+    *to = {std::ssize(t.ranks), t.names.data(),  std::ssize(t.names), t.dtypes.data(),  std::ssize(t.dtypes),
+           t.ranks.data(),      t.shapes.data(), t.bytes.data(),      t.in_files.data()};
   });
 }
 

@@ -18,7 +18,10 @@ void put(JsonWriter& json, const mckpt::Object& o) {
 
 void put(JsonWriter& json, const mckpt::TensorChunk& c) {
   json.begin_object();
-  json.key("offsets").value(std::span<const i64>(c.offsets)).key("sizes").value(std::span<const i64>(c.sizes));
+  json.key("offsets")
+      .value(std::span<const i64>(c.offsets))
+      .key("sizes")
+      .value(std::span<const i64>(c.sizes));
   json.field("file", c.file).field("offset", c.offset).field("bytes", c.bytes);
   json.field("rank", c.rank).field("replica", c.replica).end_object();
 }

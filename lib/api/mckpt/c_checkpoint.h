@@ -12,7 +12,8 @@ typedef struct mckpt_checkpoint mckpt_checkpoint;
 /* Settings: those of OpenOptions. */
 MCKPT_API mckpt_checkpoint* mckpt_open(const char* path, const char* const* settings, mckpt_error** error);
 /* A view under the names of fsdp_dtensor. Settings: those of SourceOptions. */
-MCKPT_API mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settings, mckpt_error** error);
+MCKPT_API mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settings,
+                                               mckpt_error** error);
 MCKPT_API void mckpt_checkpoint_free(mckpt_checkpoint* checkpoint);
 
 MCKPT_API const char* mckpt_checkpoint_format(const mckpt_checkpoint* checkpoint);
@@ -38,14 +39,14 @@ MCKPT_API mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* checkpoint, int64
  * the checkpoint. */
 typedef struct mckpt_table {
   int64_t count;
-  const char* names;        /* one after the other, each ended by '\0' */
-  int64_t names_bytes;      /* of all names with their ends */
-  const char* dtypes;       /* the same */
+  const char* names;   /* one after the other, each ended by '\0' */
+  int64_t names_bytes; /* of all names with their ends */
+  const char* dtypes;  /* the same */
   int64_t dtypes_bytes;
-  const int64_t* ranks;     /* the number of dimensions */
-  const int64_t* shapes;    /* the dimensions of all tensors one after the other */
+  const int64_t* ranks;  /* the number of dimensions */
+  const int64_t* shapes; /* the dimensions of all tensors one after the other */
   const int64_t* bytes;
-  const int64_t* in_files;  /* the numbers in the order in which the files have the tensors */
+  const int64_t* in_files; /* the numbers in the order in which the files have the tensors */
 } mckpt_table;
 
 MCKPT_API int mckpt_tensor_table(const mckpt_checkpoint* checkpoint, mckpt_table* to, mckpt_error** error);

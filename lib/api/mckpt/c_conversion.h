@@ -15,8 +15,8 @@ MCKPT_API mckpt_conversion* mckpt_plan(const char* kind, const char* const* sett
 MCKPT_API int mckpt_prove(mckpt_conversion* conversion, int threads, const mckpt_observer* observer,
                           mckpt_error** error);
 /* Settings: those of RunOptions. Proves before, if mckpt_prove() was not called. */
-MCKPT_API int mckpt_run(mckpt_conversion* conversion, const char* const* settings, const mckpt_observer* observer,
-                        mckpt_error** error);
+MCKPT_API int mckpt_run(mckpt_conversion* conversion, const char* const* settings,
+                        const mckpt_observer* observer, mckpt_error** error);
 MCKPT_API void mckpt_conversion_free(mckpt_conversion* conversion);
 
 MCKPT_API const char* mckpt_conversion_path(const mckpt_conversion* conversion);

@@ -98,7 +98,8 @@ TEST(ApiC, WritesSmallThingsAsJson) {
   ASSERT_TRUE(c);
   EXPECT_EQ(taken(mckpt_checkpoint_json(c, nullptr)).find("{\"path\""), 0u);
   EXPECT_EQ(taken(mckpt_objects_json(c, nullptr)).find("{\"objects\""), 0u);
-  EXPECT_NE(taken(mckpt_chunks_json(c, "model.norm.weight", nullptr)).find("\"sizes\": [16]"), std::string::npos);
+  EXPECT_NE(taken(mckpt_chunks_json(c, "model.norm.weight", nullptr)).find("\"sizes\": [16]"),
+            std::string::npos);
   EXPECT_NE(taken(mckpt_statistics_json(c, "model.norm.weight", 1, nullptr)).find("\"numbers\": 16"),
             std::string::npos);
   EXPECT_EQ(taken(mckpt_digest(c, "model.norm.weight", nullptr)).size(), 64u);

@@ -39,9 +39,12 @@ class _Managed(ctypes.Structure):
 _alive: dict[int, tuple[Any, ...]] = {}
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _delete(address: int) -> None:
+def _forget(address: int) -> None:
     _alive.pop(address, None)
+
+
+# Callers need not hold the interpreter's lock.
+_delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_forget)
 
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
@@ -54,10 +57,12 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
 )
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _capsule_ends(capsule: int) -> None:
-    if _is_valid(capsule, _NAME):  # who takes it over gives it another name
-        _alive.pop(_pointer(capsule, _NAME), None)
+def _forget_capsule(address: int) -> None:
+    if _is_valid(address, _NAME):  # who takes it over gives it another name
+        _forget(_pointer(address, _NAME))
+
+
+_capsule_ends = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_forget_capsule)
 
 
 def capsule(memory: Any, address: int, code: int, bits: int, shape: Sequence[int]) -> object:

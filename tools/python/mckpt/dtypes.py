@@ -63,14 +63,14 @@ def item_bits(dtype: str) -> int:
 
 def numpy_dtype(dtype: str) -> Any:
     """The numpy.dtype. Raises TypeError for a type that numpy does not have here."""
-    import numpy
+    import numpy  # type: ignore[import-not-found, unused-ignore]
 
     if dtype in _NUMPY:
         return numpy.dtype(_NUMPY[dtype])
     advice = "torch() has the type, and numpy(raw=True) gives the bits as unsigned numbers"
     if dtype in _ML_DTYPES:
         try:
-            import ml_dtypes
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
             raise TypeError(f"numpy has no type {dtype} without the package ml_dtypes: {advice}") from None
         if hasattr(ml_dtypes, dtype):
@@ -85,7 +85,7 @@ def raw_dtype(dtype: str) -> str | None:
 
 def torch_dtype(dtype: str) -> Any:
     """The torch.dtype. Raises TypeError for a type that torch does not have, or of which it cannot make tensors."""
-    import torch
+    import torch  # type: ignore[import-not-found, unused-ignore]
 
     found = getattr(torch, dtype, None)
     if not isinstance(found, torch.dtype) or dtype.startswith(("qint", "quint")):

@@ -97,7 +97,7 @@ class Tensor:
             begin, end, _ = key.indices(len(part))
             return part[begin : max(begin, end)]
         if not isinstance(key, bool) and hasattr(key, "__index__"):
-            index = key.__index__()
+            index: int = key.__index__()
             if not -len(part) <= index < len(part):
                 raise IndexError(f"the index {index} is outside a dimension of {len(part)} of tensor '{self.name}'")
             return part[index]
@@ -119,7 +119,7 @@ class Tensor:
     def numpy(self, raw: bool = False) -> Any:
         """A numpy.ndarray that the caller may write to. raw: the bits as unsigned numbers of the same size (of items
         that have no such size: the bytes), for types that numpy does not have."""
-        import numpy
+        import numpy  # type: ignore[import-not-found, unused-ignore]
 
         if not raw:
             dtype = dtypes.numpy_dtype(self.dtype)
@@ -130,7 +130,7 @@ class Tensor:
 
     def torch(self) -> Any:
         """A torch.Tensor in the memory of the host."""
-        import torch
+        import torch  # type: ignore[import-not-found, unused-ignore]
 
         dtype = dtypes.torch_dtype(self.dtype)
         if self.nbytes == 0:
