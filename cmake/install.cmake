@@ -2,6 +2,7 @@
 #
 #   bin/mckpt                       the program
 #   lib/libmckpt.so                 the library, with include/mckpt/*.h
+#   lib/python/mckpt/               the Python package, which finds lib/libmckpt.so
 #   lib/cmake/mckpt/                find_package(mckpt) gives the target mckpt::mckpt
 #   lib/mckpt/                      modules and mckpt-hdf5, which program and library load or start on demand
 #
@@ -11,6 +12,8 @@ include(CMakePackageConfigHelpers)
 install(TARGETS mckpt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS mckpt_api EXPORT mckpt_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY lib/api/mckpt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY tools/python/mckpt DESTINATION ${CMAKE_INSTALL_LIBDIR}/python
+  FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 foreach(module mpi torch cuda nccl)

@@ -1,6 +1,8 @@
 // A Checkpoint is a store of the engine, with a table of its names.
 #include "mckpt/checkpoint.h"
 
+#include <algorithm>
+
 #include "api/boundary.h"
 #include "api/words.h"
 #include "convert/source/checkpoint.h"
@@ -12,8 +14,10 @@
 #include "io/pickle/render.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/values/digest.h"
 #include "io/values/slice_reader.h"
+#include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
 
 namespace mckpt {
@@ -129,6 +133,30 @@ std::vector<std::string> Checkpoint::names(std::string_view glob) const {
   });
 }
 
+std::vector<std::string> Checkpoint::names_in_file_order() const {
+  return impl::guarded([&] {
+    const impl::Store& store = state_->store;
+    struct Place {
+      impl::i32 file;
+      i64 offset, tensor;
+      auto operator<=>(const Place&) const = default;
+    };
+    std::vector<Place> places;
+    for (i64 t = 0; t < store.tensor_count(); t++) {
+      if (store.chunk_count(t) == 0) {
+        places.push_back({-1, -1, t});
+        continue;
+      }
+      impl::Chunk first = store.chunk(t, 0);
+      places.push_back({first.file, first.record_offset, t});
+    }
+    std::sort(places.begin(), places.end());
+    std::vector<std::string> out;
+    for (const Place& p : places) out.emplace_back(store.name(p.tensor));
+    return out;
+  });
+}
+
 bool Checkpoint::has(std::string_view name) const { return state_->numbers.contains(name); }
 
 Tensor Checkpoint::tensor(std::string_view name) const { return sliced(name, ""); }
@@ -176,6 +204,17 @@ void Checkpoint::read_into(std::string_view name, std::string_view slice, std::s
           .expected(impl::cat(bytes, " bytes"))
           .found(impl::cat(to.size(), " bytes"));
     fill(state_->store, part, to);
+  });
+}
+
+std::optional<TensorStretch> Checkpoint::stretch(std::string_view name) const {
+  return impl::guarded([&]() -> std::optional<TensorStretch> {
+    const impl::Store& store = state_->store;
+    i64 tensor = state_->number(name);
+    impl::StoreFiles files(store);
+    std::optional<impl::TensorReader::Stretch> found = impl::TensorReader(store, files).stretch(tensor);
+    if (!found) return {};
+    return TensorStretch{impl::file_path(store, found->file), found->offset};
   });
 }
 

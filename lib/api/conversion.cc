@@ -116,10 +116,14 @@ std::vector<Finding> Conversion::findings() const {
   return out;
 }
 
-const Account& Conversion::prove(int threads) {
+const Account& Conversion::prove(int threads, Observer* observer) {
   return impl::guarded([&]() -> const Account& {
     impl::check_threads(threads);
-    if (!state_->proved) impl::prove(state_->conversion, threads);
+    if (state_->proved) return state_->account;
+    impl::ObserverBridge bridge(observer);
+    bridge.begin("prove", 0);
+    impl::prove(state_->conversion, threads, false, [&] { return bridge.stop(); });
+    bridge.end();
     state_->proved = true;
     return state_->account = to_public(state_->conversion);
   });
@@ -137,7 +141,7 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
       throw impl::Error(
           impl::Code::kUsage,
           "`resume` continues an unfinished result, `overwrite` starts again: set only one of them");
-    prove(options.threads);
+    prove(options.threads, observer);
     check(options);
     state_->ran = true;
     std::unique_ptr<impl::Comm> alone = impl::local_comm();

@@ -15,6 +15,14 @@ for file in bin/mckpt lib/libmckpt.so include/mckpt/mckpt.h include/mckpt/c.h li
   [ -e "$prefix/$file" ] || fail "$file is not installed"
 done
 
+# The Python package finds the library of its folder.
+if command -v python3 >/dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
+  (cd "$t" && env -u MCKPT_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$prefix/lib/python" python3 -c '
+import mckpt, sys
+with mckpt.open(sys.argv[1]) as ckpt: print(len(ckpt), "tensors")' "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe") |
+    grep -qx '45 tensors' || fail "the installed Python package does not work"
+fi
+
 # Nothing of the engine is seen from outside: the names of the C interface, and namespace mckpt without impl.
 nm -D --defined-only -C "$prefix/lib/libmckpt.so" | cut -d' ' -f3- >"$t/symbols"
 grep -q '^mckpt_open$' "$t/symbols" && grep -q '^mckpt::open(' "$t/symbols" || fail "the interface is not exported"

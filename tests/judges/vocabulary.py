@@ -137,7 +137,7 @@ def go_over(name, assets, vocab, tied, tp, rows):
 
     folder, run = reshard(path(f"{name}.wide"), f"{name}.back", assets, "--tp", 1, "--dp", 3, "--vocab-size", vocab)
     same(f"{name}: back", account(run), {"padded": 0, "unpadded": tensors, "dropped": 0, "invented": 0})
-    same(f"{name}: note back", f"the last {rows - vocab} are padding" in run.stderr, True)
+    same(f"{name}: note back", f"the last {rows - vocab} {'is' if rows - vocab == 1 else 'are'} padding" in run.stderr, True)
     check(f"{name}: back", folder, weights, states, vocab)
 
 

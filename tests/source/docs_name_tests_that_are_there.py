@@ -6,7 +6,7 @@ import sys
 
 from mckpt_tests.setting import SOURCE
 
-NAME = re.compile(r"`((?:unit|program|judges|faults|source)/[a-z0-9_/]+)`|tests/((?:[a-z_]+/)+[a-z0-9_]+\.(?:cc|py|sh|h))")
+NAME = re.compile(r"`((?:unit|program|python|judges|faults|source)/[a-z0-9_/]+)`|tests/((?:[a-z_]+/)+[a-z0-9_]+\.(?:cc|py|sh|h))")
 BUILT_FROM_ANOTHER = {"faults/nccl_fault"}  # faults/lost_rank.py with other options
 
 

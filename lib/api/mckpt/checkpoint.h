@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,12 @@ struct TensorChunk {
   std::int64_t bytes = 0;    // of the record
   int rank = -1;             // the rank that wrote it, if the format says so
   bool replica = false;      // an earlier chunk of the tensor is the same box
+};
+
+// Where a file has all bytes of a tensor, one after the other, as read() returns them.
+struct TensorStretch {
+  std::string file{};  // its path
+  std::int64_t offset = 0;
 };
 
 // Something that is not a tensor, such as the args or an iteration number.
@@ -73,6 +80,8 @@ class MCKPT_API Checkpoint {
   // for a glob that matches none.
   std::vector<std::string> names(std::string_view glob = "") const;
   std::int64_t tensor_count() const;
+  // The same names by file and by the place of each tensor's first bytes: a disk reads them fastest so.
+  std::vector<std::string> names_in_file_order() const;
   bool has(std::string_view name) const;
   // Each throws if there is no tensor of that name, with the nearest name.
   Tensor tensor(std::string_view name) const;
@@ -84,6 +93,9 @@ class MCKPT_API Checkpoint {
   std::vector<std::byte> read(std::string_view name, std::string_view slice = "") const;
   // read() into memory of exactly sliced(name, slice).bytes bytes.
   void read_into(std::string_view name, std::string_view slice, std::span<std::byte> to) const;
+
+  // A place from which a program can map the tensor into its memory; none if the tensor is stored otherwise.
+  std::optional<TensorStretch> stretch(std::string_view name) const;
 
   // SHA-256 of the bytes that read() returns; equal values have equal digests in any format and sharding.
   std::string digest(std::string_view name) const;

@@ -60,8 +60,7 @@ struct RunOptions {
 struct RunReport {
   std::string output{};  // the folder or file that was made
   std::int64_t bytes = 0, bytes_read = 0, bytes_written = 0;
-  std::int64_t rounded_norms =
-      0;  // items of norms stored less one that were rounded by it: the way back gives others
+  std::int64_t rounded_norms = 0;  // items that were rounded because norms are stored less one
   std::int64_t became_infinite = 0, became_zero = 0;  // items, by casts
   std::vector<std::string> overflowed{};              // tensors with items that became infinite
   std::vector<Note> notes{};
@@ -83,7 +82,7 @@ class MCKPT_API Conversion {
 
   // Plans every task and compares the moves with the tensors of both sides; reads no data. Throws Error that
   // names the tensor. The account is known from here on.
-  const Account& prove(int threads = 1);
+  const Account& prove(int threads = 1, Observer* observer = nullptr);
   // pre: prove() was called.
   const Account& account() const;
 

@@ -95,6 +95,7 @@ class Proof {
 
   Account run() {
     parallel_for(job_.task_count(), in_.threads, [&](int worker, i64 index) {
+      if (in_.stop && in_.stop()) throw Error(Code::kInterrupted, "interrupted while proving");
       CopyTask task = job_.outline(index);
       look_at(task, workers_[worker]);
     });

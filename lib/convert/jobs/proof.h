@@ -48,6 +48,7 @@ struct ProofInput {
   std::vector<i64> copies{};   // of the source: left out because they repeat another tensor
   std::vector<i64> repeats{};  // of the target: hold the items of another tensor of the target a second time
   int threads = 1;
+  std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
 
   // For reports, each may be empty. The name of the rule that makes a tensor of the target of one of the source,
   // "" if no rule does; why a tensor of the source is left out, and the tensor that it repeats (-1: none).
@@ -76,7 +77,7 @@ struct Account {
 
 // Plans every task with input.threads threads. Throws kNotTiled with the tensor and its first item that is
 // written or read twice or not at all; kUnproved with the tensors of which the tasks make something else than
-// was declared; and what planning a task throws. `tensors`: also filled, unless it is null.
+// was declared; kInterrupted; and what planning a task throws. `tensors`: also filled, unless it is null.
 Account prove(const CopyJob& job, const ProofInput& input, TensorAccount* tensors = nullptr);
 
 }  // namespace mckpt::impl

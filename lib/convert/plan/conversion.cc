@@ -17,11 +17,13 @@ void add_beside(Conversion& conversion, FsdpFolder::Beside beside) {
         cat("folders beside the model's files are not copied into the result: ", listed(folders, 20)));
 }
 
-void prove(Conversion& conversion, int threads, bool by_tensor) {
+void prove(Conversion& conversion, int threads, bool by_tensor, std::function<bool()> stop) {
   conversion.proof.threads = threads;
+  conversion.proof.stop = std::move(stop);
   const CopyJob& job = conversion.proved_job ? *conversion.proved_job : *conversion.job;
   TensorAccount* tensors = by_tensor ? &conversion.tensors.emplace() : nullptr;
   conversion.account = prove(job, conversion.proof, tensors);
+  conversion.proof.stop = {};  // what it refers to may end with this call
 }
 
 }  // namespace mckpt::impl

@@ -101,7 +101,8 @@ struct Conversion {
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 
 // Plans every task with `threads` threads and sets the account; with `by_tensor` also that tensor by tensor.
-// Throws kNotTiled, kUnproved, and what planning a task throws.
-void prove(Conversion& conversion, int threads, bool by_tensor = false);
+// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, and what planning
+// a task throws.
+void prove(Conversion& conversion, int threads, bool by_tensor = false, std::function<bool()> stop = {});
 
 }  // namespace mckpt::impl

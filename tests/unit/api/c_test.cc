@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "tests/support/temp_folder.h"
@@ -44,6 +46,91 @@ TEST(ApiC, ListsAndReads) {
   mckpt_checkpoint_free(nullptr);
 }
 
+TEST(ApiC, ListsAllTensorsInOneCall) {
+  mckpt_checkpoint* c = mckpt_open(kModel.c_str(), nullptr, nullptr);
+  ASSERT_TRUE(c);
+  mckpt_table table;
+  ASSERT_EQ(mckpt_tensor_table(c, &table, nullptr), 0);
+  ASSERT_EQ(table.count, 45);
+  const char* name = table.names;
+  const char* dtype = table.dtypes;
+  const int64_t* dims = table.shapes;
+  std::vector<bool> seen(45);
+  for (int64_t i = 0; i < table.count; i++) {
+    mckpt_tensor t = mckpt_tensor_at(c, i);
+    EXPECT_STREQ(t.name, name);
+    EXPECT_STREQ(t.dtype, dtype);
+    EXPECT_EQ(static_cast<int64_t>(t.rank), table.ranks[i]);
+    EXPECT_TRUE(std::equal(t.shape, t.shape + t.rank, dims));
+    EXPECT_EQ(t.bytes, table.bytes[i]);
+    name += std::strlen(name) + 1, dtype += std::strlen(dtype) + 1, dims += t.rank;
+    seen[table.in_files[i]] = true;
+  }
+  EXPECT_EQ(name - table.names, table.names_bytes);
+  EXPECT_EQ(dtype - table.dtypes, table.dtypes_bytes);
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 45);
+  // In the order of the files, the places in one file ascend.
+  std::pair<std::string, int64_t> before;
+  for (int64_t i = 0; i < table.count; i++) {
+    mckpt_stretch s;
+    ASSERT_EQ(mckpt_tensor_stretch(c, mckpt_tensor_at(c, table.in_files[i]).name, &s, nullptr), 0);
+    ASSERT_TRUE(s.file);
+    std::pair<std::string, int64_t> place(s.file, s.offset);
+    EXPECT_LT(before, place);
+    before = place;
+  }
+  int64_t numbers[45];
+  ASSERT_EQ(mckpt_matching(c, "model.norm*", numbers, nullptr), 1);
+  EXPECT_EQ(numbers[0], 44);
+  EXPECT_EQ(mckpt_matching(c, "nothing*", numbers, nullptr), -1);
+  mckpt_checkpoint_free(c);
+}
+
+// The text, which is freed.
+std::string taken(char* text) {
+  std::string copy = text ? text : "null";
+  mckpt_text_free(text);
+  return copy;
+}
+
+TEST(ApiC, WritesSmallThingsAsJson) {
+  mckpt_checkpoint* c = mckpt_open(kModel.c_str(), nullptr, nullptr);
+  ASSERT_TRUE(c);
+  EXPECT_EQ(taken(mckpt_checkpoint_json(c, nullptr)).find("{\"path\""), 0u);
+  EXPECT_EQ(taken(mckpt_objects_json(c, nullptr)).find("{\"objects\""), 0u);
+  EXPECT_NE(taken(mckpt_chunks_json(c, "model.norm.weight", nullptr)).find("\"sizes\": [16]"),
+            std::string::npos);
+  EXPECT_NE(taken(mckpt_statistics_json(c, "model.norm.weight", 1, nullptr)).find("\"numbers\": 16"),
+            std::string::npos);
+  EXPECT_EQ(taken(mckpt_digest(c, "model.norm.weight", nullptr)).size(), 64u);
+  mckpt_error* error = nullptr;
+  EXPECT_FALSE(mckpt_digest(c, "model.norm.weigh", &error));
+  std::string facts = taken(mckpt_error_json(error));
+  EXPECT_NE(facts.find("\"code\": \"MC1007\""), std::string::npos) << facts;
+  EXPECT_NE(facts.find("the nearest name is model.norm.weight"), std::string::npos) << facts;
+  mckpt_error_free(error);
+  mckpt_checkpoint_free(c);
+}
+
+TEST(ApiC, AWatchSeesWorkAndStopsIt) {
+  impl::TempFolder t;
+  std::string source = "source=" + kModel, target = "target=" + t.path() + "/ckpt";
+  const char* settings[] = {source.c_str(), target.c_str(), nullptr};
+  mckpt_conversion* c = mckpt_plan("to-fsdp", settings, nullptr);
+  ASSERT_TRUE(c);
+  mckpt_watch* watch = mckpt_watch_new();
+  mckpt_observer observer = mckpt_watch_observer(watch);
+  EXPECT_EQ(taken(mckpt_watch_json(watch)).find("{\"phase\": \"\""), 0u);
+  EXPECT_NE(taken(mckpt_conversion_json(c, nullptr)).find("\"account\": null"), std::string::npos);
+  mckpt_watch_stop(watch);
+  EXPECT_EQ(mckpt_prove(c, 1, &observer, nullptr), 130);
+  EXPECT_EQ(taken(mckpt_watch_json(watch)).find("{\"phase\": \"prove\""), 0u);
+  EXPECT_EQ(mckpt_prove(c, 1, nullptr, nullptr), 0);
+  EXPECT_NE(taken(mckpt_conversion_json(c, nullptr)).find("\"tensors_in\": 45"), std::string::npos);
+  mckpt_watch_free(watch);
+  mckpt_conversion_free(c);
+}
+
 TEST(ApiC, TakesSettingsByName) {
   impl::TempFolder t;
   std::string source = "source=" + kModel, target = "target=" + t.path() + "/ckpt";
@@ -53,7 +140,7 @@ TEST(ApiC, TakesSettingsByName) {
   mckpt_conversion* c = mckpt_plan("to-fsdp", settings, &error);
   ASSERT_TRUE(c) << mckpt_error_text(error);
   EXPECT_EQ(mckpt_conversion_number(c, "tensors_in"), -1);
-  ASSERT_EQ(mckpt_prove(c, 2, &error), 0);
+  ASSERT_EQ(mckpt_prove(c, 2, nullptr, &error), 0);
   EXPECT_EQ(mckpt_conversion_number(c, "tensors_in"), 45);
   EXPECT_EQ(mckpt_conversion_number(c, "changed"), 2);  // the routers of two layers
   ASSERT_EQ(mckpt_run(c, nullptr, nullptr, &error), 0);

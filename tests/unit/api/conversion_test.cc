@@ -112,7 +112,11 @@ TEST(ApiConversion, StopsWhenAskedAndResumes) {
   ToFsdp what{.source = kModel, .target = t.path() + "/ckpt", .grid = {.tp = 2}};
   Impatient observer;
   observer.wants_to_stop = true;
-  EXPECT_EQ(error_of([&] { plan(what).run({}, &observer); }).status, Status::kInterrupted);
+  Conversion stopped = plan(what);
+  EXPECT_EQ(error_of([&] { stopped.prove(1, &observer); }).status, Status::kInterrupted);
+  EXPECT_EQ(observer.phases, std::vector<std::string>{"prove"});
+  stopped.prove();
+  EXPECT_EQ(error_of([&] { stopped.run({}, &observer); }).status, Status::kInterrupted);
   EXPECT_FALSE(is_there(t.path() + "/ckpt/release"));
   EXPECT_FALSE(observer.is_published);
   observer.wants_to_stop = false;

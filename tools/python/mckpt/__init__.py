@@ -1,41 +1,58 @@
-"""mckpt converts, inspects and proves checkpoints of large language models.
+"""mckpt: checkpoints of language models, opened, read, converted and verified.
 
-This package brings the program `mckpt`: program() is its path, and `python -m mckpt ...` runs it.
+    import mckpt
+
+    with mckpt.open("Qwen3-0.6B") as ckpt:
+        ckpt["model.norm.weight"][:16].numpy(raw=True)
+    mckpt.convert("Qwen3-0.6B", "ckpt", to="fsdp", tp=2)
+    mckpt.verify("ckpt", against="Qwen3-0.6B").equal
+
+Nothing but the standard library and libmckpt.so is needed; numpy and torch are imported when a function that is
+named after them is called. The program is in the package too: program() is its path, `python -m mckpt` runs it.
 """
 
-import ctypes
-import importlib.metadata
-from pathlib import Path
+from ._library import version
+from ._program import program
+from .checkpoint import Checkpoint, open, open_as_fsdp, tensors
+from .conversion import Conversion, convert, export, plan
+from .errors import Error, NoSuchTensor
+from .progress import Progress
+from .report import Report, verify
+from .tensor import Tensor
+from .values import Account, Check, Chunk, Difference, Finding, Note, Object, OutputFile, RunReport, Statistics
 
-_PACKAGE = Path(__file__).resolve().parent
-
-
-def program() -> Path:
-    """The program that was installed with this package.
-
-    A package of its own folder (`pip install --target`) has it in bin/ beside it; elsewhere the list of installed
-    files says where it is, which differs between environments, users and systems.
-    """
-    places = [_PACKAGE.parent / "bin" / "mckpt"]
-    try:
-        installed = importlib.metadata.distribution("mckpt").files or []
-    except importlib.metadata.PackageNotFoundError:
-        installed = []
-    places += [Path(file.locate()).resolve() for file in installed if file.parts[-2:] == ("bin", "mckpt")]
-    for place in places:
-        if place.is_file():
-            return place
-    raise FileNotFoundError(
-        "the program mckpt was installed with this package, but is in none of: "
-        + ", ".join(map(str, places))
-        + "; install the package again"
-    )
+__all__ = [
+    "Account",
+    "Check",
+    "Checkpoint",
+    "Chunk",
+    "Conversion",
+    "Difference",
+    "Error",
+    "Finding",
+    "NoSuchTensor",
+    "Note",
+    "Object",
+    "OutputFile",
+    "Progress",
+    "Report",
+    "RunReport",
+    "Statistics",
+    "Tensor",
+    "convert",
+    "export",
+    "open",
+    "open_as_fsdp",
+    "plan",
+    "program",
+    "tensors",
+    "verify",
+    "version",
+]
 
 
 def __getattr__(name: str) -> str:
     # The library knows its version; it is loaded when somebody asks.
     if name == "__version__":
-        library = ctypes.CDLL(str(_PACKAGE / "lib" / "libmckpt.so"))
-        library.mckpt_version.restype = ctypes.c_char_p
-        return library.mckpt_version().decode()
+        return version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

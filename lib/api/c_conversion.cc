@@ -1,0 +1,84 @@
+// Conversions of the C interface: a Conversion with what its account and its run have said.
+#include "mckpt/c_conversion.h"
+
+#include <functional>
+#include <map>
+
+#include "api/c_call.h"
+#include "api/public_json.h"
+#include "api/settings.h"
+
+struct mckpt_conversion {
+  mckpt::Conversion conversion;
+  std::optional<mckpt::Account> account{};
+  std::optional<mckpt::RunReport> run{};
+  std::map<std::string, std::int64_t, std::less<>> numbers{};  // of both
+};
+
+namespace {
+
+using mckpt::impl::c_given;
+using mckpt::impl::c_result;
+using mckpt::impl::c_status;
+using mckpt::impl::c_written;
+
+// Proves, and keeps the account by name.
+void prove(mckpt_conversion& c, int threads, mckpt::Observer& observer) {
+  if (c.account) return;
+  const mckpt::Account& a = c.account.emplace(c.conversion.prove(threads, &observer));
+  c.numbers = {{"tensors_in", a.tensors_in}, {"tensors_out", a.tensors_out},
+               {"copied", a.copied},         {"fused", a.fused},
+               {"split", a.split},           {"tied", a.tied},
+               {"padded", a.padded},         {"changed", a.changed},
+               {"dropped", a.dropped},       {"dropped_objects", a.dropped_objects},
+               {"invented", a.invented},     {"unpadded", a.unpadded}};
+}
+
+}  // namespace
+
+mckpt_conversion* mckpt_plan(const char* kind, const char* const* settings, mckpt_error** error) {
+  return c_result(error, static_cast<mckpt_conversion*>(nullptr), [&] {
+    mckpt::impl::Settings s(settings);
+    return new mckpt_conversion{mckpt::impl::plan_kind(c_given(kind, "kind"), s)};
+  });
+}
+
+int mckpt_prove(mckpt_conversion* c, int threads, const mckpt_observer* observer, mckpt_error** error) {
+  return c_status(error, [&] {
+    mckpt::impl::CObserver to(observer);
+    prove(*c, threads, to);
+  });
+}
+
+int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_observer* observer,
+              mckpt_error** error) {
+  return c_status(error, [&] {
+    mckpt::impl::Settings s(settings);
+    mckpt::RunOptions options;
+    read(s, options);
+    s.refuse_rest();
+    mckpt::impl::CObserver to(observer);
+    prove(*c, options.threads, to);
+    const mckpt::RunReport& done = c->run.emplace(c->conversion.run(options, &to));
+    c->numbers.insert({{"bytes", done.bytes},
+                       {"bytes_read", done.bytes_read},
+                       {"bytes_written", done.bytes_written},
+                       {"rounded_norms", done.rounded_norms},
+                       {"became_infinite", done.became_infinite},
+                       {"became_zero", done.became_zero}});
+  });
+}
+
+void mckpt_conversion_free(mckpt_conversion* c) { delete c; }
+
+const char* mckpt_conversion_path(const mckpt_conversion* c) { return c->conversion.path().c_str(); }
+
+int64_t mckpt_conversion_number(const mckpt_conversion* c, const char* name) {
+  auto number = c->numbers.find(std::string_view(name));
+  return number != c->numbers.end() ? number->second : -1;
+}
+
+char* mckpt_conversion_json(const mckpt_conversion* c, mckpt_error** error) {
+  return c_written(error,
+                   [&](std::string& to) { mckpt::impl::write_json(to, c->conversion, c->account, c->run); });
+}

@@ -1,0 +1,139 @@
+// Each put() writes one struct, field by field in the order of its declaration.
+#include "api/public_json.h"
+
+namespace mckpt::impl {
+namespace {
+
+void put(JsonWriter& json, const std::string& text) { json.value(text); }
+
+void put(JsonWriter& json, const mckpt::Finding& f) {
+  json.begin_object().field("code", f.code).field("warning", f.warning).field("tensor", f.tensor);
+  json.field("file", f.file).field("offset", f.offset).field("rank", f.rank);
+  json.field("message", f.message).field("help", f.help).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::Object& o) {
+  json.begin_object().field("name", o.name).field("file", o.file).field("summary", o.summary).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::TensorChunk& c) {
+  json.begin_object();
+  json.key("offsets")
+      .value(std::span<const i64>(c.offsets))
+      .key("sizes")
+      .value(std::span<const i64>(c.sizes));
+  json.field("file", c.file).field("offset", c.offset).field("bytes", c.bytes);
+  json.field("rank", c.rank).field("replica", c.replica).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::OutputFile& f) {
+  json.begin_object().field("name", f.name).field("bytes", f.bytes).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::Note& n) {
+  json.begin_object().field("warning", n.warning).field("text", n.text).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::Check& c) {
+  json.begin_object().field("name", c.name).field("status", c.status).field("count", c.count);
+  json.field("unit", c.unit).field("unseen", c.unseen).field("note", c.note).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::Difference& d) {
+  json.begin_object().field("tensor", d.tensor).field("file", d.file).field("at", d.at);
+  json.field("expected", d.expected).field("found", d.found).field("items", d.items);
+  json.field("largest", d.largest).end_object();
+}
+
+template <typename T>
+JsonWriter& put_list(JsonWriter& json, std::string_view name, const std::vector<T>& list) {
+  json.key(name).begin_array();
+  for (const T& item : list) put(json, item);
+  return json.end_array();
+}
+
+void put(JsonWriter& json, const mckpt::Account& a) {
+  json.begin_object().field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out);
+  json.field("copied", a.copied).field("fused", a.fused).field("split", a.split).field("tied", a.tied);
+  json.field("padded", a.padded).field("unpadded", a.unpadded).field("changed", a.changed);
+  json.field("dropped", a.dropped).field("dropped_objects", a.dropped_objects);
+  json.field("invented", a.invented).end_object();
+}
+
+void put(JsonWriter& json, const mckpt::RunReport& r) {
+  json.begin_object().field("output", r.output).field("bytes", r.bytes).field("bytes_read", r.bytes_read);
+  json.field("bytes_written", r.bytes_written).field("rounded_norms", r.rounded_norms);
+  json.field("became_infinite", r.became_infinite).field("became_zero", r.became_zero);
+  put_list(json, "overflowed", r.overflowed);
+  put_list(json, "notes", r.notes).end_object();
+}
+
+template <typename T>
+void put_optional(JsonWriter& json, std::string_view name, const std::optional<T>& value) {
+  json.key(name);
+  if (value)
+    put(json, *value);
+  else
+    json.null();
+}
+
+}  // namespace
+
+void write_json(std::string& to, const mckpt::ErrorFacts& e) {
+  JsonWriter json(to);
+  json.begin_object().field("code", e.code).field("status", static_cast<int>(e.status));
+  json.field("message", e.message).field("file", e.file).field("tensor", e.tensor).field("offset", e.offset);
+  json.field("expected", e.expected).field("found", e.found);
+  put_list(json, "notes", e.notes).field("help", e.help).end_object();
+}
+
+void write_json(std::string& to, const mckpt::Checkpoint& c) {
+  JsonWriter json(to);
+  json.begin_object().field("path", c.path()).field("format", c.format()).field("ranks", c.ranks());
+  json.key("facts").begin_object();
+  for (const auto& [name, value] : c.facts()) json.field(name, value);
+  json.end_object();
+  put_list(json, "findings", c.findings()).end_object();
+}
+
+void write_json(std::string& to, const std::vector<mckpt::Object>& objects) {
+  JsonWriter json(to);
+  put_list(json.begin_object(), "objects", objects).end_object();
+}
+
+void write_json(std::string& to, const std::vector<mckpt::TensorChunk>& chunks) {
+  JsonWriter json(to);
+  put_list(json.begin_object(), "chunks", chunks).end_object();
+}
+
+void write_json(std::string& to, const mckpt::Statistics& s) {
+  JsonWriter json(to);
+  json.begin_object().field("numbers", s.numbers).field("finite", s.finite).field("zeros", s.zeros);
+  json.field("nan", s.nan).field("infinite", s.infinite).field("min", s.min).field("max", s.max);
+  json.field("mean", s.mean).field("deviation", s.deviation).end_object();
+}
+
+void write_json(std::string& to, const mckpt::Conversion& c, const std::optional<mckpt::Account>& account,
+                const std::optional<mckpt::RunReport>& run) {
+  JsonWriter json(to);
+  json.begin_object().field("path", c.path()).field("bytes", c.bytes());
+  put_list(json, "sources", c.sources());
+  put_list(json, "outputs", c.outputs());
+  put_list(json, "notes", c.notes());
+  put_list(json, "findings", c.findings());
+  put_optional(json, "account", account);
+  put_optional(json, "run", run);
+  json.end_object();
+}
+
+void write_json(std::string& to, const mckpt::Report& r) {
+  JsonWriter json(to);
+  json.begin_object().field("sound", r.sound).field("equal", r.equal);
+  put_list(json, "checks", r.checks);
+  put_list(json, "findings", r.findings);
+  put_list(json, "differences", r.differences);
+  put_list(json, "unread", r.unread);
+  put_list(json, "oddities", r.oddities).end_object();
+}
+
+}  // namespace mckpt::impl

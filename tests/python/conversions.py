@@ -1,0 +1,125 @@
+"""Planning, proving, running and verifying from Python; progress and the exceptions of callbacks; with the standard library
+alone. usage: conversions.py, with any Python from 3.10 on"""
+import io
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+from mckpt_tests.package import run
+from mckpt_tests.setting import DATA, TINY_MODEL
+
+import mckpt
+import mckpt.progress
+
+
+class Conversions(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_there_and_back(self):
+        c = mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, threads=2, dtype_rule={"*router*": "fp32"})
+        self.assertIsNone(c.account)
+        self.assertIn("planned", repr(c))
+        account = c.prove(progress=False)
+        self.assertEqual((account.tensors_in, account.invented, account.changed), (45, 0, 2))
+        self.assertEqual(c.account, account)
+        self.assertTrue(all(f.bytes > 0 for f in c.outputs))
+        self.assertIn(os.path.realpath(TINY_MODEL), [os.path.realpath(s) for s in c.sources])
+        self.assertEqual(os.listdir(self.folder), [])
+        done = c.run(progress=False)
+        self.assertEqual(done.output, c.path)
+        self.assertEqual(done.bytes, c.bytes)
+        self.assertIn("done", repr(c))
+        with self.assertRaisesRegex(mckpt.Error, "only once"):
+            c.run(progress=False)
+        back = mckpt.export(done.output, self.folder / "hf", dtype="auto", progress=False)
+        report = mckpt.verify(back.output, TINY_MODEL, progress=False)
+        self.assertEqual((report.equal, report.sound), (True, True), str(report))
+
+    def test_kinds(self):
+        mckpt.convert(f"{TINY_MODEL}/model-00001-of-00002.safetensors", self.folder / "a.pt", to="pt", include=["model.layers.0.*"], progress=False)
+        mckpt.convert(self.folder / "a.pt", self.folder / "a.safetensors", to="to-safetensors", progress=False)
+        self.assertTrue(mckpt.verify(self.folder / "a.safetensors", self.folder / "a.pt", progress=False).equal)
+        with mckpt.open(self.folder / "a.safetensors") as ckpt:
+            self.assertTrue(len(ckpt) and all(name.startswith("model.layers.0.") for name in ckpt))
+
+    def test_wrong_settings_are_refused(self):
+        for settings, text in (({"strategi": "optim"}, "did you mean"), ({"tp": "two"}, "whole number")):
+            with self.assertRaisesRegex(mckpt.Error, text) as raised:
+                mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp", **settings)
+            self.assertEqual(raised.exception.status, 2)
+        self.assertRaisesRegex(mckpt.Error, "to-fsdp", lambda: mckpt.plan("a", "b", to="gguf"))
+        self.assertRaisesRegex(TypeError, "tp.*float", lambda: mckpt.plan("a", "b", to="fsdp", tp=2.0))
+
+    def test_an_existing_result_is_replaced_only_on_request(self):
+        for _ in range(2):
+            mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", overwrite=True, progress=False)
+        with self.assertRaises(mckpt.Error) as raised:
+            mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", progress=False)
+        self.assertEqual(raised.exception.status, 4)
+
+    def test_verify_finds_damage(self):
+        broken = self.folder / "model.safetensors"
+        broken.write_bytes(b"not a safetensors file at all")
+        report = mckpt.verify(broken, progress=False)
+        self.assertEqual((report.sound, report.equal), (False, None))
+        self.assertRegex(str(report.findings[0]), r"^problem\[MC")
+        self.assertIn("not sound", repr(report))
+        self.assertIn("<table>", report._repr_html_())
+
+    def test_verify_finds_differences(self):
+        name = "model-00001-of-00002.safetensors"
+        changed = self.folder / name
+        data = bytearray(Path(TINY_MODEL, name).read_bytes())
+        data[-1] ^= 1
+        changed.write_bytes(data)
+        report = mckpt.verify(changed, f"{TINY_MODEL}/{name}", progress=False)
+        self.assertIs(report.equal, False)
+        (difference,) = report.differences
+        self.assertEqual(difference.items, 1)
+        self.assertIsInstance(difference.largest, float)
+        self.assertIn(difference.tensor, str(report))
+        self.assertIn("differs from", repr(report))
+
+    def test_progress_comes_in_the_thread_of_the_caller(self):
+        import threading
+
+        seen = []
+        mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", progress=lambda p: seen.append((p, threading.current_thread())))
+        self.assertTrue(seen)
+        self.assertTrue(all(p.phase and p.done >= 0 and t is threading.current_thread() for p, t in seen))
+
+    def test_exceptions_of_callbacks_reach_the_caller(self):
+        class Enough(Exception):
+            pass
+
+        def enough(progress):
+            raise Enough(progress.phase)
+
+        for work in (lambda: mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", progress=enough), lambda: mckpt.verify(TINY_MODEL, progress=enough),
+                     lambda: mckpt.plan(TINY_MODEL, self.folder / "other", to="fsdp").prove(progress=enough)):
+            self.assertRaises(Enough, work)
+
+    def test_the_bar_is_one_line_that_goes_away(self):
+        to = io.StringIO()
+        bar = mckpt.progress.Bar(to)
+        bar(mckpt.Progress("write", 50, 100))
+        self.assertIn("50%", to.getvalue())
+        bar(mckpt.Progress("finish", 0, 0))
+        bar.end()
+        self.assertTrue(to.getvalue().endswith("\r\x1b[K"))
+        self.assertNotIn("\n", to.getvalue())
+
+    def test_a_view_of_a_sharded_checkpoint(self):
+        mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, progress=False)
+        with mckpt.open_as_fsdp(self.folder / "ckpt") as view, mckpt.open(self.folder / "ckpt") as ckpt:
+            self.assertEqual(len(view), len(ckpt))
+        self.assertTrue(os.path.isdir(os.path.join(DATA, "dcp/torch_dist_mini")))
+        with mckpt.open(os.path.join(DATA, "dcp/torch_dist_mini")) as plain:
+            self.assertGreater(len(plain), 0)
+
+
+run()

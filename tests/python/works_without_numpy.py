@@ -1,0 +1,176 @@
+"""What the Python package does with nothing but the standard library: listing, reading, slicing, mapping, errors, closing.
+usage: works_without_numpy.py, with any Python from 3.10 on"""
+import gc
+import hashlib
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+import unittest
+
+from mckpt_tests.package import run
+from mckpt_tests.setting import DATA, TINY_MODEL
+
+import mckpt
+import mckpt.tensor
+
+MIXED = os.path.join(DATA, "formats/safetensors/mixed.safetensors")
+
+
+class Package(unittest.TestCase):
+    def setUp(self):
+        mckpt.tensor.MAPPED_FROM = 1 << 16
+
+    def test_is_a_mapping_in_natural_order(self):
+        with mckpt.open(TINY_MODEL) as ckpt:
+            self.assertEqual((len(ckpt), len(list(ckpt)), len(dict(ckpt.items()))), (45, 45, 45))
+            self.assertIn("lm_head.weight", ckpt)
+            self.assertNotIn("w", ckpt)
+            self.assertNotIn(3, ckpt)
+            self.assertIsNone(ckpt.get("w"))
+            self.assertEqual(list(ckpt)[0], "lm_head.weight")
+            self.assertEqual(ckpt.names("model.norm*"), ["model.norm.weight"])
+            self.assertEqual(ckpt.format, "safetensors folder")
+            self.assertEqual(ckpt.facts["model_type"], "qwen3_moe")
+            self.assertEqual((ckpt.findings, ckpt.ranks), ([], 1))
+            tensor = ckpt["lm_head.weight"]
+            self.assertEqual((tensor.name, tensor.dtype, tensor.shape, tensor.nbytes, tensor.ndim, tensor.size), ("lm_head.weight", "bfloat16", (32, 16), 1024, 2, 512))
+            self.assertEqual(repr(tensor), "<mckpt.Tensor lm_head.weight: bfloat16 [32, 16]>")
+            self.assertIn("45 tensors", repr(ckpt))
+
+    def test_lists_files_in_their_order(self):
+        places = []
+        for name, tensor in mckpt.tensors(TINY_MODEL):
+            self.assertEqual(name, tensor.name)
+            (chunk,) = tensor.chunks()
+            places.append((chunk.file, chunk.offset))
+        self.assertEqual(len(places), 45)
+        self.assertEqual(places, sorted(places))
+        self.assertEqual([name for name, _ in mckpt.tensors(TINY_MODEL, "*.norm.*")], ["model.norm.weight"])
+
+    def test_reads_and_maps_the_same_bytes(self):
+        with mckpt.open(MIXED) as ckpt:
+            read = {name: t.tobytes() for name, t in ckpt.items()}
+            mckpt.tensor.MAPPED_FROM = 0
+            mapped = 0
+            for name, tensor in ckpt.items():
+                self.assertEqual(tensor.tobytes(), read[name], name)
+                self.assertEqual(tensor.digest(), hashlib.sha256(read[name]).hexdigest(), name)
+                mapped += not isinstance(tensor._memory(), bytearray)
+            self.assertGreater(mapped, 10)
+            self.assertEqual((ckpt["scalar"].shape, len(read["scalar"])), ((), 4))
+            self.assertEqual((ckpt["empty"].shape, read["empty"]), ((0, 4), b""))
+
+    def test_parts_are_those_of_the_bytes(self):
+        with mckpt.open(MIXED) as ckpt:
+            for mckpt.tensor.MAPPED_FROM in (0, 1 << 16):
+                t = ckpt["int32"]  # [3, 5]
+                items = memoryview(t.tobytes()).cast("i", (3, 5)).tolist()
+                self.assertEqual(list(memoryview(t[1].tobytes()).cast("i")), items[1])
+                self.assertEqual(list(memoryview(t[:, -1].tobytes()).cast("i")), [row[-1] for row in items])
+                self.assertEqual(list(memoryview(t[1:][:, 1:3].tobytes()).cast("i")), [x for row in items[1:] for x in row[1:3]])
+                self.assertEqual(list(memoryview(t[2, 4].tobytes()).cast("i")), [items[2][4]])
+                self.assertEqual([list(memoryview(row.tobytes()).cast("i")) for row in t], items)
+                self.assertEqual((t[7:].shape, t[7:].tobytes()), ((0, 5), b""))
+                self.assertEqual(t[1].name, "int32")
+            for wrong, kind in ((lambda: t[3], IndexError), (lambda: t[0, 0, 0], IndexError), (lambda: t[::2], ValueError), (lambda: t["a"], TypeError),
+                                (lambda: t[True], TypeError), (lambda: t[..., ...], IndexError), (lambda: ckpt["scalar"][0], IndexError), (lambda: iter(ckpt["scalar"]), TypeError)):
+                self.assertRaises(kind, wrong)
+
+    def test_statistics(self):
+        with mckpt.open(TINY_MODEL) as ckpt:
+            s = ckpt["model.norm.weight"].statistics(threads=2)
+            self.assertEqual((s.numbers, s.finite, s.nan, s.infinite), (16, 16, 0, 0))
+            self.assertLess(s.min, s.mean)
+            self.assertLess(s.mean, s.max)
+
+    def test_objects(self):
+        with mckpt.open(os.path.join(DATA, "pt/training.pt")) as ckpt:
+            self.assertTrue(ckpt.objects())
+            self.assertTrue(all(o.name and o.summary for o in ckpt.objects()), ckpt.objects())
+
+    def test_errors_say_everything(self):
+        with mckpt.open(TINY_MODEL) as ckpt, self.assertRaises(KeyError) as raised:
+            ckpt["model.norm.weigh"]
+        error = raised.exception
+        self.assertIsInstance(error, mckpt.NoSuchTensor)
+        self.assertIsInstance(error, mckpt.Error)
+        self.assertEqual((error.code, error.offset), ("MC1007", -1))
+        self.assertIn("model.norm.weight", str(error))
+        self.assertEqual(str(pickle.loads(pickle.dumps(error))), str(error))
+        with self.assertRaises(mckpt.Error) as raised:
+            mckpt.open("/nowhere")
+        self.assertEqual(raised.exception.status, 3)
+        self.assertIn("/nowhere", str(raised.exception))
+        with mckpt.open(TINY_MODEL) as ckpt:
+            self.assertRaisesRegex(mckpt.Error, "nothing", lambda: ckpt.names("nothing*"))
+        self.assertRaises(ValueError, lambda: mckpt.open("a\0b"))
+
+    def test_a_file_that_ends_early_is_an_error_and_no_crash(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = shutil.copy(MIXED, folder)
+            for mckpt.tensor.MAPPED_FROM in (0, 1 << 16):
+                shutil.copy(MIXED, folder)
+                with mckpt.open(path) as ckpt:
+                    os.truncate(path, 1500)
+                    with self.assertRaises(mckpt.Error):
+                        ckpt["float32"].tobytes()
+
+    def test_a_closed_checkpoint_says_so(self):
+        ckpt = mckpt.open(TINY_MODEL)
+        tensor = ckpt["lm_head.weight"]
+        ckpt.close()
+        ckpt.close()
+        self.assertRaisesRegex(ValueError, "closed", tensor.tobytes)
+        self.assertIn("closed", repr(ckpt))
+
+    def test_threads_may_read_and_close(self):
+        with mckpt.open(TINY_MODEL) as ckpt:
+            expected = {name: t.tobytes() for name, t in ckpt.items()}
+            faults = []
+
+            def read():
+                for name, tensor in ckpt.items():
+                    try:
+                        if tensor.tobytes() != expected[name]:
+                            faults.append(name)
+                    except ValueError as fault:
+                        if "closed" not in str(fault):
+                            faults.append(fault)
+
+            threads = [threading.Thread(target=read) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            ckpt.close()
+            gc.collect()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(faults, [])
+
+    def test_names_of_any_bytes(self):
+        with mckpt.open(MIXED) as ckpt:
+            self.assertEqual(ckpt["unicode_é"].shape, (2,))
+
+    def test_the_library_is_found_or_named(self):
+        import subprocess
+        import sys
+
+        code = "import mckpt; print(mckpt.version())"
+        package = os.path.dirname(os.path.dirname(mckpt.__file__))
+
+        def ran(environment):
+            return subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package, **environment}, capture_output=True, text=True, check=False)
+
+        self.assertEqual(ran({}).stdout.strip(), mckpt.version())
+        self.assertIn("ImportError: libmckpt.so cannot be loaded", ran({"MCKPT_LIBRARY": "/nowhere.so"}).stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copytree(os.path.dirname(mckpt.__file__), os.path.join(folder, "a", "b", "mckpt"))
+            package = os.path.dirname(copy)
+            self.assertRegex(ran({"MCKPT_LIBRARY": ""}).stderr, "(?s)was not found.*MCKPT_LIBRARY")
+            os.mkdir(os.path.join(copy, "lib"))
+            os.symlink(os.environ["MCKPT_LIBRARY"], os.path.join(copy, "lib", "libmckpt.so"))
+            self.assertEqual(ran({"MCKPT_LIBRARY": ""}).stdout.strip(), mckpt.version())
+
+
+run()

@@ -1,0 +1,98 @@
+"""How functions of the library are called: errors become exceptions, texts are freed, settings become texts.
+
+    call("mckpt_prove", conversion, 1, None)                  raises Error if it failed
+    read_json("mckpt_objects_json", checkpoint)["objects"]
+    settings({"tp": 2, "dtype_rule": {"*.router": "fp32"}})   tp=2, dtype_rule=*.router=fp32
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from ._library import library
+from .errors import Error, from_facts
+
+
+def taken_text(pointer: int) -> bytes:
+    """The text of a `char*` that belongs to the caller, which is freed."""
+    try:
+        return ctypes.string_at(pointer)
+    finally:
+        library().mckpt_text_free(pointer)
+
+
+def _taken_error(error: ctypes.c_void_p) -> Error:
+    lib = library()
+    try:
+        line = lib.mckpt_error_text(error).decode("utf-8", "replace")
+        return from_facts(line, json.loads(taken_text(lib.mckpt_error_json(error))))
+    finally:
+        lib.mckpt_error_free(error)
+
+
+def call(function: str, *arguments: Any) -> Any:
+    """Calls a function whose last parameter is the error. Raises what the library stores there."""
+    error = ctypes.c_void_p()
+    result = getattr(library(), function)(*arguments, ctypes.byref(error))
+    if error:
+        raise _taken_error(error)
+    return result
+
+
+def read_text(function: str, *arguments: Any) -> str:
+    return taken_text(call(function, *arguments)).decode()
+
+
+def read_json(function: str, *arguments: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(taken_text(call(function, *arguments)))
+    return document
+
+
+class Handle:
+    """A handle of the library, which is freed when nothing refers to this object any more. So a handle that one
+    thread gives up is not freed below another thread's call."""
+
+    def __init__(self, pointer: int, free: str) -> None:
+        self._as_parameter_ = ctypes.c_void_p(pointer)
+        weakref.finalize(self, getattr(library(), free), pointer).atexit = False
+
+
+def name_bytes(text: str | os.PathLike[str]) -> bytes:
+    """A path or the name of a tensor. Bytes that are not UTF-8 are kept as Python keeps those of file names."""
+    encoded = os.fspath(text).encode("utf-8", "surrogateescape")
+    if b"\0" in encoded:
+        raise ValueError(f"a name with a null byte: {text!r}")
+    return encoded
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    """The texts of one setting: none, one, or one for each item of a list."""
+    if value is None:
+        return []
+    if isinstance(value, bool):
+        return ["1" if value else "0"]
+    if isinstance(value, (str, int)):
+        return [str(value)]
+    if isinstance(value, os.PathLike):
+        return [os.fspath(value)]
+    if isinstance(value, Mapping):
+        return [f"{key}={item}" for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [text for item in value for text in _texts(name, item)]
+    raise TypeError(f"the setting {name} has a value of type {type(value).__name__}: {value!r}")
+
+
+def settings(values: Mapping[str, Any]) -> Any:
+    """A list "name=value" as the library reads it. A value that is None leaves the setting out."""
+    texts = [name_bytes(f"{name}={text}") for name, value in values.items() for text in _texts(name, value)]
+    return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
+
+
+def thread_count(threads: int | None) -> int:
+    """None: as many as there are processors to run on."""
+    return len(os.sched_getaffinity(0)) if threads is None else threads

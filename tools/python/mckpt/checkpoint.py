@@ -1,0 +1,152 @@
+"""Checkpoints: a mapping from names to tensors, for every format that mckpt opens."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from ._call import Handle, call, name_bytes, read_json, settings
+from ._library import Table
+from .tensor import Tensor
+from .values import Finding, Object
+
+Path = str | os.PathLike[str]
+
+
+def open(path: Path, *, follow_links: bool = False) -> Checkpoint:
+    """Opens a file or a folder of any format. No tensor is read."""
+    return Checkpoint("mckpt_open", path, {"follow_links": follow_links})
+
+
+def open_as_fsdp(path: Path, **source: Any) -> Checkpoint:
+    """A view of a sharded checkpoint under the names of fsdp_dtensor. Settings: those of SourceOptions, such as
+    source_tp=2 or assets="Qwen3-0.6B"."""
+    return Checkpoint("mckpt_open_as_fsdp", path, source)
+
+
+def tensors(path: Path, glob: str = "") -> Iterator[tuple[str, Tensor]]:
+    """The tensors of a checkpoint in the order of its files, in which reading them is fastest."""
+    with open(path) as checkpoint:
+        yield from checkpoint.in_file_order(glob)
+
+
+class Checkpoint(Mapping[str, Tensor]):
+    """An open checkpoint. All threads may use it. Its tensors can be read until it is closed; arrays that were made
+    of them live on."""
+
+    def __init__(self, function: str, path: Path, values: Mapping[str, Any]) -> None:
+        handle = Handle(call(function, name_bytes(path), settings(values)), "mckpt_checkpoint_free")
+        self._handle: Handle | None = handle
+        table = Table()
+        call("mckpt_tensor_table", handle, ctypes.byref(table))
+        self._names = _texts(table.names, table.names_bytes)
+        self._dtypes = _texts(table.dtypes, table.dtypes_bytes)
+        self._bytes = _numbers(table.bytes, table.count)
+        self._in_files = _numbers(table.in_files, table.count)
+        ranks = _numbers(table.ranks, table.count)
+        dims = _numbers(table.shapes, sum(ranks))
+        self._shapes: list[tuple[int, ...]] = []
+        at = 0
+        for rank in ranks:
+            self._shapes.append(tuple(dims[at : at + rank]))
+            at += rank
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        facts = read_json("mckpt_checkpoint_json", handle)
+        self._findings = facts["findings"]
+        self.path: str = facts["path"]  #: what was opened, behind a tracker file
+        self.format: str = facts["format"]  #: for people: "safetensors", "DCP fsdp_dtensor"
+        self.ranks: int = facts["ranks"]  #: that wrote it; 1 if the format does not say so
+        self.facts: dict[str, str] = facts["facts"]  #: of the format: {"iteration": "10"}
+
+    # The mapping.
+
+    def __getitem__(self, name: str) -> Tensor:
+        number = self._numbers.get(name)
+        if number is None:
+            # The library's error has the nearest name.
+            call("mckpt_read_bytes", self._opened(), name_bytes(name), None)
+            raise KeyError(name)
+        return self._tensor(number)
+
+    def _tensor(self, number: int) -> Tensor:
+        return Tensor(self, self._names[number], self._dtypes[number], self._shapes[number], self._bytes[number])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    # A checkpoint is itself, and not equal to another one that has the same names.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<mckpt.Checkpoint {self.path}: {self.format}, {len(self)} tensors{'' if self._handle else ', closed'}>"
+
+    def names(self, glob: str = "") -> list[str]:
+        """The names of all tensors, or of those that the glob matches as a whole; layers.2 before layers.10."""
+        return [self._names[number] for number in self._matching(glob)] if glob else list(self._names)
+
+    def _matching(self, glob: str) -> list[int]:
+        found = (ctypes.c_int64 * max(len(self), 1))()
+        count = call("mckpt_matching", self._opened(), name_bytes(glob), found)
+        return found[:count]
+
+    def in_file_order(self, glob: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Names and tensors by file, and by their places in the files."""
+        chosen = set(self._matching(glob)) if glob else None
+        for number in self._in_files:
+            if chosen is None or number in chosen:
+                yield self._names[number], self._tensor(number)
+
+    # What else is in it.
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Problems and oddities that opening it has shown."""
+        return [Finding(**finding) for finding in self._findings]
+
+    def objects(self) -> list[Object]:
+        """What is not a tensor, with a summary of each."""
+        return [Object(**o) for o in read_json("mckpt_objects_json", self._opened())["objects"]]
+
+    # Its life.
+
+    def _opened(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise ValueError(f"the checkpoint {self.path} is closed")
+        return handle
+
+    def close(self) -> None:
+        """Gives up memory and files. Arrays that were made of its tensors live on."""
+        self._handle = None
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _texts(at: int | None, length: int) -> list[str]:
+    if not length:
+        return []
+    return ctypes.string_at(at or 0, length - 1).decode("utf-8", "surrogateescape").split("\0")
+
+
+def _numbers(at: int | None, count: int) -> array[int]:
+    numbers = array("q")
+    if count:
+        numbers.frombytes(ctypes.string_at(at or 0, count * numbers.itemsize))
+    return numbers

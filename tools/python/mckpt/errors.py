@@ -1,0 +1,46 @@
+"""What the library raises: one exception that says what went wrong, where, what was expected and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NO_SUCH_TENSOR = "MC1007"
+
+
+class Error(Exception):
+    """A failure of the library. Texts that are empty, and an offset of -1, are not known."""
+
+    code: str  #: "MC1107": stable, for programs to compare; `mckpt explain MC1107` explains it
+    status: int  #: what the program would exit with: 2 a wrong setting, 3 a bad input, 4 refused, 5 writing failed
+    message: str
+    file: str
+    tensor: str
+    offset: int  #: in bytes, in the file
+    expected: str
+    found: str
+    notes: list[str]
+    help: str  #: what to do
+
+    def __init__(self, line: str, facts: dict[str, Any]) -> None:
+        super().__init__(line)
+        self._line = line
+        self._facts = facts
+        for name, value in facts.items():
+            setattr(self, name, value)
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self._line}"
+        for note in self.notes:
+            text += f"\n  note: {note}"
+        return f"{text}\n  help: {self.help}" if self.help else text
+
+    def __reduce__(self) -> tuple[type[Error], tuple[str, dict[str, Any]]]:
+        return type(self), (self._line, self._facts)
+
+
+class NoSuchTensor(Error, KeyError):
+    """There is no tensor of the name. Also a KeyError, as a mapping raises it."""
+
+
+def from_facts(line: str, facts: dict[str, Any]) -> Error:
+    return (NoSuchTensor if facts["code"] == NO_SUCH_TENSOR else Error)(line, facts)

@@ -1,0 +1,125 @@
+"""Long work: it runs in a thread of its own, while the caller's thread shows progress and listens for Ctrl-C.
+
+    caller's thread     every 0.1 s: how far is it? -> progress(...)       Ctrl-C -> stop -> wait -> KeyboardInterrupt
+    thread "mckpt"      the function of the library, with threads of its own
+
+So functions of the caller are called in the caller's thread, and what they raise reaches the caller, once the
+work has been stopped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple, TextIO, Union
+
+from ._call import Handle, taken_text
+from ._library import Observer, library
+from .errors import Error
+
+_INTERVAL = 0.1  # seconds
+
+
+class Progress(NamedTuple):
+    """How far a piece of work is."""
+
+    phase: str  #: such as "prove", "write" or "compare"
+    done: int  #: bytes
+    bytes: int  #: about how many bytes will be done; 0: not known
+
+
+# None: a bar on stderr, if that is a terminal. A function is called some ten times a second, and at the end.
+Show = Union[Callable[[Progress], Any], bool, None]
+
+
+class Bar:
+    """One line of a terminal that is overwritten, and is gone at the end."""
+
+    def __init__(self, to: TextIO) -> None:
+        self._to = to
+
+    def __call__(self, progress: Progress) -> None:
+        text = progress.phase
+        if progress.bytes > 0:
+            share = min(progress.done / progress.bytes, 1.0)
+            filled = round(24 * share)
+            text += f" [{'#' * filled}{'.' * (24 - filled)}] {share:4.0%} of {progress.bytes / 1e6:,.0f} MB"
+        self._to.write(f"\r{text}\x1b[K")
+        self._to.flush()
+
+    def end(self) -> None:
+        self._to.write("\r\x1b[K")
+        self._to.flush()
+
+
+class _Watch:
+    """A mckpt_watch."""
+
+    def __init__(self) -> None:
+        self._handle = Handle(library().mckpt_watch_new(), "mckpt_watch_free")
+
+    def observer(self) -> Observer:
+        observer: Observer = library().mckpt_watch_observer(self._handle)
+        return observer
+
+    def stop(self) -> None:
+        library().mckpt_watch_stop(self._handle)
+
+    def look(self) -> Progress:
+        return Progress(**json.loads(taken_text(library().mckpt_watch_json(self._handle))))
+
+
+def _shown(show: Show) -> Callable[[Progress], Any] | None:
+    if show is None:
+        show = sys.stderr is not None and sys.stderr.isatty()
+    if show is True:
+        return Bar(sys.stderr)
+    return show or None
+
+
+def watched(work: Callable[[Any], Any], show: Show) -> Any:
+    """The result of work(observer), where the observer is what functions of the library take."""
+    watch = _Watch()
+    shown = _shown(show)
+    results: list[Any] = []
+    failures: list[BaseException] = []
+    finished = threading.Event()
+
+    def run() -> None:
+        try:
+            # The thread itself refers to the watch: it lives until the thread ends, whatever happens to the caller.
+            results.append(work(ctypes.byref(watch.observer())))
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            finished.set()
+
+    thread = threading.Thread(target=run, name="mckpt")
+
+    def look() -> None:
+        progress = watch.look()
+        if shown and progress.phase:
+            shown(progress)
+
+    try:
+        thread.start()
+        while not finished.wait(_INTERVAL):
+            look()
+        look()
+    except BaseException as reason:
+        watch.stop()
+        if thread.ident is not None:
+            thread.join()
+        if failures and isinstance(failures[0], Error) and hasattr(reason, "add_note"):
+            reason.add_note(str(failures[0]))
+        raise
+    finally:
+        if isinstance(shown, Bar):
+            shown.end()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]

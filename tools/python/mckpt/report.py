@@ -1,0 +1,83 @@
+"""Verifying: whether a checkpoint is sound, and whether it contains what converting another one would write."""
+
+from __future__ import annotations
+
+import html
+import os
+from typing import Any
+
+from ._call import Handle, call, name_bytes, read_json, settings, thread_count
+from .progress import Show, watched
+from .values import Check, Difference, Finding, difference
+
+Path = str | os.PathLike[str]
+
+
+def verify(
+    path: Path, against: Path | None = None, *, threads: int | None = None, progress: Show = None, **how: Any
+) -> Report:
+    """Checks a checkpoint by itself; with `against`, compares it bit by bit with what converting that one would
+    write. What is wrong is in the report; Error is raised only if nothing can be checked.
+
+    Settings: follow_links, and with `against` those of CompareOptions, such as params_dtype="bf16".
+    """
+    values = settings({"against": against, "threads": thread_count(threads), **how})
+
+    def work(observer: Any) -> dict[str, Any]:
+        report = call("mckpt_verify", name_bytes(path), values, observer)
+        return read_json("mckpt_report_json", Handle(report, "mckpt_report_free"))
+
+    return Report(os.fspath(path), None if against is None else os.fspath(against), watched(work, progress))
+
+
+class Report:
+    """What verify() has found. As text it is a line for each check, finding and difference; a notebook shows a table."""
+
+    def __init__(self, path: str, against: str | None, fields: dict[str, Any]) -> None:
+        self.path = path
+        self.against = against
+        self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`
+        self.equal: bool | None = fields["equal"]  #: everything was compared and is equal; None: nothing was compared
+        self.checks = [Check(**c) for c in fields["checks"]]
+        self.findings = [Finding(**f) for f in fields["findings"]]
+        self.differences = [difference(d) for d in fields["differences"]]
+        self.unread: list[str] = fields["unread"]  #: files and folders that no check looked at
+        self.oddities = [Finding(**f) for f in fields["oddities"]]  #: of both sides: odd, but nothing is lost
+
+    def _answer(self) -> str:
+        if self.against is None:
+            return f"{self.path}: {'sound' if self.sound else 'not sound'}"
+        return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Kind, name and text of everything in the report."""
+        rows = [(c.status, c.name, _check_text(c)) for c in self.checks]
+        rows += [("warning" if f.warning else "problem", f.code, _where(f) + f.message) for f in self.findings]
+        for d in self.differences:
+            rows.append(("differs", d.tensor or d.file, f"{d.at}: expected {d.expected}, found {d.found}"))
+        rows += [("unread", name, "") for name in self.unread]
+        rows += [("odd", f.code, _where(f) + f.message) for f in self.oddities]
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<mckpt.Report {self._answer()}; {len(self.findings)} findings, {len(self.differences)} differences>"
+
+    def __str__(self) -> str:
+        return "\n".join([self._answer()] + ["  " + "  ".join(filter(None, row)) for row in self._rows()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in self._rows()
+        )
+        return f"<p>{html.escape(self._answer())}</p><table>{rows}</table>"
+
+
+def _check_text(check: Check) -> str:
+    text = f"{check.count:,} {check.unit}".strip() if check.unit else ""
+    if check.unseen:
+        text += f", {check.unseen:,} not looked at"
+    return f"{text} ({check.note})" if check.note else text
+
+
+def _where(finding: Finding) -> str:
+    return (f"{finding.file}: " if finding.file else "") + (f"tensor '{finding.tensor}': " if finding.tensor else "")

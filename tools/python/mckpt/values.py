@@ -1,0 +1,154 @@
+"""Answers of the library as plain values. The fields are those of the structs in lib/api/mckpt/*.h."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem or an oddity of a checkpoint. Texts that are empty, and numbers that are -1, are not known."""
+
+    code: str
+    warning: bool  #: odd, but nothing is lost
+    tensor: str
+    file: str
+    offset: int
+    rank: int
+    message: str
+    help: str
+
+    def __str__(self) -> str:
+        where = (f"{self.file}: " if self.file else "") + (f"tensor '{self.tensor}': " if self.tensor else "")
+        return f"{'warning' if self.warning else 'problem'}[{self.code}]: {where}{self.message}"
+
+
+@dataclass(frozen=True)
+class Object:
+    """Something in a checkpoint that is not a tensor."""
+
+    name: str
+    file: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stored piece of a tensor: a box of it, and where its bytes are."""
+
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
+    file: str
+    offset: int
+    bytes: int
+    rank: int
+    replica: bool  #: an earlier chunk of the tensor is the same box
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the numbers of a tensor; min, max, mean and deviation are of the finite ones."""
+
+    numbers: int
+    finite: int
+    zeros: int
+    nan: int
+    infinite: int
+    min: float
+    max: float
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Note:
+    """A remark of one line."""
+
+    warning: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A data file of the result of a conversion."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a conversion makes of the tensors."""
+
+    tensors_in: int
+    tensors_out: int
+    copied: int  #: made of one tensor, which is used for no other
+    fused: int  #: made of several
+    split: int  #: made of one that is used for others as well
+    tied: int  #: a copy of another one, in the source or in the result
+    padded: int  #: have zeros that the source does not have
+    unpadded: int  #: of the source; their padding is dropped
+    changed: int  #: have another type, or other values, than the source
+    dropped: int  #: of the source; left out on purpose
+    dropped_objects: int
+    invented: int  #: made of nothing: always 0 once a conversion is proved
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The numbers of a finished conversion."""
+
+    output: str  #: the folder or file that was made
+    bytes: int
+    bytes_read: int
+    bytes_written: int
+    rounded_norms: int  #: items of norms stored less one that were rounded by it: the way back gives others
+    became_infinite: int
+    became_zero: int
+    overflowed: tuple[str, ...]  #: tensors with items that became infinite
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One kind of check, and how it ended."""
+
+    name: str
+    status: str  #: none (nothing to check), pass, warn, fail
+    count: int
+    unit: str
+    unseen: int  #: how many could not be looked at
+    note: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two sides differ in one tensor or object."""
+
+    tensor: str
+    file: str
+    at: str  #: the first place
+    expected: str
+    found: str
+    items: int  #: how many items differ; -1 for an object
+    largest: float | None  #: the largest difference between two numbers
+
+
+def chunk(fields: dict[str, Any]) -> Chunk:
+    return Chunk(**{**fields, "offsets": tuple(fields["offsets"]), "sizes": tuple(fields["sizes"])})
+
+
+def statistics(fields: dict[str, Any]) -> Statistics:
+    # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
+    return Statistics(**{**fields, **{name: float(fields[name]) for name in ("min", "max", "mean", "deviation")}})
+
+
+def run_report(fields: dict[str, Any]) -> RunReport:
+    notes = tuple(Note(**note) for note in fields["notes"])
+    return RunReport(**{**fields, "overflowed": tuple(fields["overflowed"]), "notes": notes})
+
+
+def difference(fields: dict[str, Any]) -> Difference:
+    largest = fields["largest"]
+    return Difference(**{**fields, "largest": None if largest is None else float(largest)})
