@@ -13,7 +13,7 @@ expect 5 "${convert[@]}" model.safetensors no-such-folder/x.pt
 expect 2 "$mckpt" convert
 has err "a mode is missing"
 expect 2 "$mckpt" convert safetensor-to-pt model.safetensors x.pt
-has err "did you mean safetensors-to-pt?"
+has err 'did you mean `mckpt convert safetensors-to-pt`?'
 expect 1 "${convert[@]}" model.safetensors x.pt --include 'no.*'
 expect 1 "${convert[@]}" model.safetensors x.pt --exclude '*'
 truncate -s -1 model.safetensors
