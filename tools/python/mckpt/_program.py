@@ -1,5 +1,6 @@
 """Where the program `mckpt` is that was installed with this package."""
 
+import csv
 import importlib.metadata
 from pathlib import Path
 
@@ -14,10 +15,13 @@ def program() -> Path:
     """
     places = [_PACKAGE.parent / "bin" / "mckpt"]
     try:
-        installed = importlib.metadata.distribution("mckpt").files or []
+        # The list itself: .files has only what is there since Python 3.12, and an error has to say what is missing.
+        record = importlib.metadata.distribution("mckpt").read_text("RECORD") or ""
     except importlib.metadata.PackageNotFoundError:
-        installed = []
-    places += [Path(file.locate()).resolve() for file in installed if file.parts[-2:] == ("bin", "mckpt")]
+        record = ""
+    for row in csv.reader(record.splitlines()):
+        if row and Path(row[0]).parts[-2:] == ("bin", "mckpt"):
+            places.append((_PACKAGE.parent / row[0]).resolve())
     for place in places:
         if place.is_file():
             return place
