@@ -146,6 +146,16 @@ void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunS
   if (!frozen.empty()) frozen.refuse_unmatched(map.parameters(Grid{}, Cell{}, setup));
 }
 
+// The packing is that of a run that trains; FsdpLayout::refuse_unsavable() says why a conversion refuses it.
+void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
+  if (l.fsdp.saves_state_dict() || l.fsdp.strategy != Strategy::kNoShard) return;
+  auto parts =
+      std::ranges::find_if(l.parameters, [](const ModelParameter& p) { return p.split != KeySplit::kNone; });
+  if (parts != l.parameters.end())
+    note(flags, cat("no_shard  a run packs the model so, but cannot save it: ", parts->global_name,
+                    " is stored in parts, and convert refuses it"));
+}
+
 void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
   l.grid = flags.grid.grid();
   refuse_pipeline(l.grid);
@@ -197,6 +207,7 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   ModelLayout l;
   l.path = words[0];
   lay_out(l, opened, flags);
+  note_unsavable(l, line.flags());
   if (flags.group) choose_group(l, *flags.group);
   if (!globs.empty())
     l.chosen = chosen_parameters(l.parameters, opened.map(), globs, flags.regex, line.flags());
