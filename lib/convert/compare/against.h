@@ -9,7 +9,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +53,8 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
 struct Intended {
   // Why a tensor or an object of the source may be missing in the result; "": it may not.
   std::function<std::string(std::string_view name)> left_out{};
-  // The type that a tensor of the source gets; none: its own.
-  std::function<std::optional<DType>(i64 tensor)> type{};
+  // The type that a tensor of the source gets.
+  std::function<DType(i64 tensor)> type{};
 };
 // Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
 // stored rank after rank by different numbers of ranks; null: there are none.

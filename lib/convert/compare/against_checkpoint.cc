@@ -60,8 +60,6 @@ bool differ_in_groups(const Store& tested, const Store& source) {
 constexpr const char* kNoStates = "weights only";
 constexpr const char* kNoPlace = "Megatron-FSDP v2 has no place for them";
 
-bool is_of_optimizer(std::string_view name) { return is_optimizer_key(name) || name.starts_with("optim."); }
-
 // Reports the first state of the optimizer that the tested side has, if the conversion leaves them out.
 void report_states(const Store& tested, const Comparing& c) {
   for (i64 t = 0; c.options.weights_only && t < tested.tensor_count(); t++) {
@@ -80,6 +78,24 @@ void report_states(const Store& tested, const Comparing& c) {
 Intended intended_under_own_names(const CompareOptions& options) {
   if (!options.weights_only) return {};
   return {.left_out = [](std::string_view name) { return is_of_optimizer(name) ? kNoStates : ""; }};
+}
+
+// What a conversion changes under the names of fsdp_dtensor. `to_v2`: the result is what Megatron-FSDP v2 saves, and
+// its source is not, so weights of the model become fp32, and there is no place beside the state dict.
+Intended intended(const CheckpointModel& source, bool to_v2, const CompareOptions& options) {
+  Intended out = intended_under_own_names(options);
+  if (!to_v2) return out;
+  bool weights_only = options.weights_only;
+  out.left_out = [weights_only](std::string_view name) -> std::string {
+    if (is_of_optimizer(name)) return weights_only ? kNoStates : "";
+    return model_key(name) ? "" : kNoPlace;
+  };
+  out.type = [&source](i64 tensor) {
+    std::optional<std::string> key = model_key(source.store().name(tensor));
+    DType type = source.store().dtype(tensor);
+    return key ? main_type(source.keys(), *key, type) : type;
+  };
+  return out;
 }
 
 // Compares two hybrid models under the names that their layers have without groups. Their args are not
@@ -132,24 +148,6 @@ void note_spelling(const CheckpointModel& tested, const CheckpointModel& source,
   other.rows = tested.spelling_on_disk().rows | source.spelling_on_disk().rows;
   if (other.usual()) return;
   observer.note({Note::Kind::kNote, cat("names   are compared as usual; those on disk: ", to_string(other))});
-}
-
-// The same under the names of fsdp_dtensor, where `to_v2` says that the result is what Megatron-FSDP v2 saves and
-// its source is not: weights of the model become fp32, and there is no place beside the state dict.
-Intended intended(const CheckpointModel& source, bool to_v2, const CompareOptions& options) {
-  Intended out = intended_under_own_names(options);
-  if (!to_v2) return out;
-  bool weights_only = options.weights_only;
-  out.left_out = [weights_only](std::string_view name) -> std::string {
-    if (is_of_optimizer(name)) return weights_only ? kNoStates : "";
-    return model_key(name) ? "" : kNoPlace;
-  };
-  out.type = [&source](i64 tensor) -> std::optional<DType> {
-    std::optional<std::string> key = model_key(source.store().name(tensor));
-    DType type = source.store().dtype(tensor);
-    return key ? main_type(source.keys(), *key, type) : type;
-  };
-  return out;
 }
 
 // Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side

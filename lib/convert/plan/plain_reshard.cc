@@ -45,8 +45,6 @@ std::string why_kept(const Store& store) {
                       : cat("as ", keys, " belong to no known convention");
 }
 
-bool is_of_optimizer(std::string_view key) { return is_optimizer_key(key) || key.starts_with("optim."); }
-
 // The layout of the result, and what is left out of it. The store outlives the object.
 class PlainLayout {
  public:

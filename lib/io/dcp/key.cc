@@ -84,6 +84,8 @@ bool take_numbers(std::string_view& text, std::vector<i64>& out) {
 
 bool is_optimizer_key(std::string_view key) { return key.starts_with("optimizer."); }
 
+bool is_of_optimizer(std::string_view name) { return is_optimizer_key(name) || name.starts_with("optim."); }
+
 bool take_model(std::string_view& text) {
   std::string_view rest = text;
   if (!take_prefix(rest, "model")) return false;

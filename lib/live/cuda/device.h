@@ -18,9 +18,9 @@ class Device;
 // (runtime/system/module_folders.h).
 std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> module_folders = {});
 
-// GPU `number` of those that this process may use. A process may open several, and each several times. Throws
-// kModuleMissing if there is no module, driver or GPU, or none of this number; kRanksFailed. `with_kernel`: scatter
-// will be called, so the kernel is compiled meanwhile.
+// GPU `number` of those that this process may use. A process may open several GPUs, and each of them several times.
+// `with_kernel`: the caller is going to call scatter(), so the kernel is compiled while the GPU is opened.
+// Throws kModuleMissing if there is no module, no driver or no GPU of this number; kRanksFailed.
 std::unique_ptr<Device> open_gpu(int number, bool with_kernel,
                                  std::span<const std::string> module_folders = {});
 
