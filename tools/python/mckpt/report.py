@@ -73,7 +73,8 @@ class Report:
 
 
 def _check_text(check: Check) -> str:
-    text = f"{check.count:,} {check.unit}".strip() if check.unit else ""
+    unit = check.unit[:-1] if check.count == 1 else check.unit  # "1 file", "2 files"
+    text = f"{check.count:,} {unit}" if unit else ""
     if check.unseen:
         text += f", {check.unseen:,} not looked at"
     return f"{text} ({check.note})" if check.note else text
