@@ -10,7 +10,7 @@
 #include "convert/plan/file.h"
 #include "convert/plan/hf_to_fsdp.h"
 #include "convert/plan/relayer.h"
-#include "convert/plan/reshard.h"
+#include "convert/plan/reshard/reshard.h"
 #include "convert/run/run.h"
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"

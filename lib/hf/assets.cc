@@ -17,9 +17,9 @@
 #include "io/json/json_file.h"
 #include "io/json/json_writer.h"
 #include "io/output/manifest.h"
-#include "io/store/iteration_names.h"
+#include "io/store/open/iteration_names.h"
+#include "io/store/open/torch_names.h"
 #include "io/store/store.h"
-#include "io/store/torch_names.h"
 #include "mappings/model/source_table.h"
 
 namespace mckpt::impl {

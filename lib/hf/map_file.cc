@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/json/json.h"
-#include "mappings/model/map_rows.h"
+#include "mappings/map_file/rows.h"
 #include "mappings/needs.h"
 
 namespace mckpt::impl {

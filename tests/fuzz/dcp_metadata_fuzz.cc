@@ -1,8 +1,8 @@
 // Any bytes as a .metadata: parsed, joined and checked, or refused with an Error.
 #include "core/base/error.h"
-#include "io/dcp/boxes.h"
-#include "io/dcp/loading.h"
-#include "io/dcp/metadata.h"
+#include "io/dcp/check/boxes.h"
+#include "io/dcp/check/loading.h"
+#include "io/dcp/metadata/metadata.h"
 #include "io/store/findings.h"
 
 using namespace mckpt::impl;

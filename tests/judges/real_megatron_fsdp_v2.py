@@ -260,7 +260,7 @@ def same_folder(what, got, want):
 
 
 def expected_weights(model, ep, frozen):
-    """Digests of what a rank of Megatron has at run time in bf16, by global name: golden_ranks judges this listing."""
+    """Digests of what a rank of Megatron has at run time in bf16, by global name: golden/ranks judges this listing."""
     out = {}
     for rank in range(ep):
         flags = ["--dp", ep, "--ep", ep, "--rank", rank, "--params-dtype", "bf16"]

@@ -8,8 +8,8 @@ from mckpt_tests.sources import product_files, read
 
 # file -> what it may have, as the lines say it
 JUSTIFIED = {
-    "lib/convert/compare/compare_sink.cc": ["thread_local Arena arena;"],
-    "lib/convert/compare/item_tally.cc": ["thread_local std::vector<u8> there;"],
+    "lib/convert/compare/differences/compare_sink.cc": ["thread_local Arena arena;"],
+    "lib/convert/compare/differences/item_tally.cc": ["thread_local std::vector<u8> there;"],
     "lib/io/hdf5/helper.cc": ['const char* libraries = std::getenv("LD_LIBRARY_PATH");'],
     "lib/io/torch/records.cc": ["thread_local std::vector<u8> bytes;"],
     "lib/live/cuda/functions.cc": ["static std::mutex mutex;", "static auto& opened = *new std::map<int, std::unique_ptr<Gpu>>;"],

@@ -19,7 +19,7 @@
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/value_rows.h"
-#include "tools/answers/values_text.h"
+#include "tools/answers/tensors/values.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"

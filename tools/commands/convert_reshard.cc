@@ -5,7 +5,7 @@
 // Five groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
 // grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags). Types
 // stay, because optimizer states must match their weights bit for bit, except that --engine v2 widens weights to fp32.
-#include "convert/plan/reshard.h"
+#include "convert/plan/reshard/reshard.h"
 
 #include "convert/keys/value_options.h"
 #include "convert/plan/conversion.h"

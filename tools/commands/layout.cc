@@ -19,7 +19,7 @@
 #include "core/fsdp/strategy.h"
 #include "core/items/shape.h"
 #include "mappings/fsdp/setup.h"
-#include "tools/answers/layout_answer.h"
+#include "tools/answers/layout/shapes.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/layout_model.h"
 #include "tools/options/command_line.h"

@@ -24,7 +24,7 @@
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/source_table.h"
-#include "tools/answers/model_layout.h"
+#include "tools/answers/layout/model.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/layout_options.h"

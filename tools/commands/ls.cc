@@ -10,7 +10,7 @@
 #include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"
-#include "tools/answers/tensor_list.h"
+#include "tools/answers/tensors/list.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/ls_as.h"
 #include "tools/options/choice.h"

@@ -23,7 +23,7 @@
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
-#include "tools/answers/held_tensors_text.h"
+#include "tools/answers/tensors/held.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/notes.h"

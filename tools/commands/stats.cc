@@ -8,6 +8,7 @@
 //
 // Minimum, maximum, mean, deviation, norm and histogram are those of the finite values; NaN and infinities are
 // counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact numbers.
+#include "tools/answers/tensors/stats.h"
 #include "core/base/error.h"
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
@@ -15,8 +16,7 @@
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
-#include "tools/answers/stats_text.h"
-#include "tools/answers/tensor_list.h"
+#include "tools/answers/tensors/list.h"
 #include "tools/commands/commands.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"

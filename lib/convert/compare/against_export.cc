@@ -2,9 +2,9 @@
 // is made, and its writes are compared with the folder's files.
 
 #include "convert/compare/against.h"
-#include "convert/compare/cast_check.h"
+#include "convert/compare/checks/casts.h"
 #include "convert/compare/compare.h"
-#include "convert/compare/comparison.h"
+#include "convert/compare/differences/comparison.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"

@@ -1,9 +1,9 @@
 // Compares a checkpoint with what an import of the model would write into it. Values are cast as the import
 // casts them, so a checkpoint in bf16 can be equal to a model in fp32; a warning names such tensors.
 #include "convert/compare/against.h"
-#include "convert/compare/cast_check.h"
+#include "convert/compare/checks/casts.h"
 #include "convert/compare/compare.h"
-#include "convert/compare/comparison.h"
+#include "convert/compare/differences/comparison.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
@@ -14,7 +14,7 @@
 #include "core/items/dtype.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "convert/compare/against.h"
-#include "convert/compare/cast_check.h"
-#include "convert/compare/comparison.h"
-#include "convert/compare/tensor_differences.h"
+#include "convert/compare/checks/casts.h"
+#include "convert/compare/differences/comparison.h"
+#include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error_code.h"

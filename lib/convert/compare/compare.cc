@@ -8,9 +8,9 @@
 #include <set>
 
 #include "convert/compare/against.h"
-#include "convert/compare/asset_check.h"
-#include "convert/compare/beside_check.h"
-#include "convert/compare/comparison.h"
+#include "convert/compare/checks/assets.h"
+#include "convert/compare/checks/beside.h"
+#include "convert/compare/differences/comparison.h"
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
 #include "core/base/error.h"

@@ -3,7 +3,7 @@
 #include "convert/compare/object_check.h"
 
 #include "convert/compare/against.h"
-#include "convert/compare/object_differences.h"
+#include "convert/compare/differences/objects.h"
 #include "convert/views/piece_store.h"
 #include "core/base/text.h"
 

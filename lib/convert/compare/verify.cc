@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "convert/compare/beside_check.h"
+#include "convert/compare/checks/beside.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/file/folder.h"
-#include "io/store/beside.h"
+#include "io/store/open/beside.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -7,7 +7,7 @@
 #include "io/copy/job.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/item.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 

@@ -12,7 +12,7 @@
 
 #include "convert/jobs/box_moves.h"
 #include "core/base/error.h"
-#include "io/dcp/record.h"
+#include "io/dcp/write/record.h"
 #include "mappings/model/parameter.h"
 #include "mappings/rule.h"
 

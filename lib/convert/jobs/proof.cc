@@ -23,7 +23,7 @@
 #include "core/items/plan.h"
 #include "core/items/tiling.h"
 #include "io/copy/job.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "mappings/rule.h"

@@ -18,7 +18,7 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"

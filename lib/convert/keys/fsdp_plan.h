@@ -17,7 +17,7 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {

@@ -5,8 +5,8 @@
 #include "convert/layers/layer_forms.h"
 #include "core/base/error.h"
 #include "core/hybrid/pattern.h"
-#include "io/dcp/dialect.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -16,8 +16,8 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
-#include "io/dcp/dialect.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
 

@@ -9,8 +9,8 @@
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
-#include "io/dcp/dialect.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
-#include "io/dcp/dialect.h"
+#include "io/dcp/keys/dialect.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
 

@@ -4,7 +4,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/layers/layer_migration.h"
 #include "core/base/error.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 
 namespace mckpt::impl {
 

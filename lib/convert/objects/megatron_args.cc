@@ -13,7 +13,7 @@
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
 #include "hf/run_entries.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/pickle/writer.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/pattern_fault.h"
-#include "io/dcp/run_args.h"
+#include "io/dcp/run/args.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -25,7 +25,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/output/plan_identity.h"

@@ -4,10 +4,10 @@
 
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/file/sha256.h"
 #include "io/output/output_files.h"
-#include "io/store/iteration_names.h"
+#include "io/store/open/iteration_names.h"
 
 namespace mckpt::impl {
 

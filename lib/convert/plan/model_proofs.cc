@@ -5,7 +5,7 @@
 #include "convert/jobs/proof.h"
 #include "convert/keys/key_table.h"
 #include "convert/plan/hf_layout.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"

@@ -7,7 +7,7 @@
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "io/copy/tensor_copy.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "io/safetensors/layout.h"
 #include "io/torch/layout.h"
 
@@ -64,8 +64,7 @@ class FrameWriter {
 
 }  // namespace
 
-void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder,
-                 bool durable) {
+void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable) {
   std::visit(FrameWriter(conversion.beside, out, folder, durable), conversion.layout);
 }
 

@@ -2,7 +2,7 @@
 // what it wrote itself (fsync), because it may run on another host than rank 0.
 #include "convert/run/publication.h"
 
-#include "convert/compare/chunk_twins.h"
+#include "convert/compare/differences/chunk_twins.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/frame_writer.h"
 #include "convert/run/rank_sums.h"

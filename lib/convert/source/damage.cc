@@ -3,7 +3,7 @@
 #include "convert/source/damage.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
-#include "io/dcp/check.h"
+#include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"

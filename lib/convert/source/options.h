@@ -13,7 +13,7 @@
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "hf/model_options.h"
-#include "io/dcp/check.h"
+#include "io/dcp/check/check.h"
 
 namespace mckpt::impl {
 

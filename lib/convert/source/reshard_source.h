@@ -15,9 +15,9 @@
 #include "convert/source/options.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "io/dcp/key.h"
-#include "io/dcp/layout.h"
-#include "io/dcp/paths.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/write/layout.h"
+#include "io/dcp/write/paths.h"
 
 namespace mckpt::impl {
 

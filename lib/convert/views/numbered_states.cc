@@ -9,9 +9,9 @@
 #include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
-#include "io/dcp/key.h"
-#include "io/dcp/param_groups.h"
-#include "io/dcp/paths.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/keys/param_groups.h"
+#include "io/dcp/write/paths.h"
 #include "io/store/store.h"
 #include "mappings/model/parameter.h"
 

@@ -4,8 +4,8 @@
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
-#include "io/dcp/dialect.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
 #include "io/torch/table.h"
 #include "mappings/model/expand.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
 #include "io/values/same_bytes.h"
 #include "mappings/model/expand.h"

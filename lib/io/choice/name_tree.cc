@@ -24,8 +24,8 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "io/store/open/torch_names.h"
 #include "io/store/store.h"
-#include "io/store/torch_names.h"
 
 namespace mckpt::impl {
 namespace {

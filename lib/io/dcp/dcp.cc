@@ -13,14 +13,14 @@
 
 #include "core/base/error.h"
 #include "core/hybrid/spellings.h"
-#include "io/dcp/boxes.h"
-#include "io/dcp/key.h"
-#include "io/dcp/mixed.h"
-#include "io/dcp/run_args.h"
+#include "io/dcp/check/boxes.h"
+#include "io/dcp/check/mixed.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/run/args.h"
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
 #include "io/store/findings.h"
-#include "io/store/iteration_names.h"
+#include "io/store/open/iteration_names.h"
 
 namespace mckpt::impl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/items/shape.h"
-#include "io/store/sniff.h"
+#include "io/store/open/sniff.h"
 #include "io/torch/file.h"
 #include "io/torch/zip.h"
 #include "io/values/strided.h"

@@ -12,11 +12,11 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "io/dcp/integrity.h"
+#include "io/dcp/check/integrity.h"
+#include "io/dcp/check/loading.h"
+#include "io/dcp/check/mixed.h"
 #include "io/dcp/item.h"
-#include "io/dcp/loading.h"
-#include "io/dcp/mixed.h"
-#include "io/dcp/run_args.h"
+#include "io/dcp/run/args.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/pickle/pickle.h"

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "io/dcp/check.h"
-#include "io/dcp/dialect.h"
-#include "io/dcp/metadata.h"
-#include "io/dcp/run_facts.h"
+#include "io/dcp/check/check.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/metadata/metadata.h"
+#include "io/dcp/run/facts.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 

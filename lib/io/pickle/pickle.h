@@ -32,7 +32,7 @@
 namespace mckpt::impl {
 
 // Sees objects as soon as they are complete and may take them, so that a pickle of a million small records
-// costs only what the visitor keeps of them. DcpRows (io/dcp/rows.h) is one.
+// costs only what the visitor keeps of them. DcpRows (io/dcp/metadata/rows.h) is one.
 class PickleVisitor {
  public:
   virtual ~PickleVisitor() = default;

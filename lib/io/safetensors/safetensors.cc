@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/safetensors/shards.h"
-#include "io/store/sniff.h"
+#include "io/store/open/sniff.h"
 
 namespace mckpt::impl {
 

@@ -9,7 +9,7 @@
 #include "io/file/file.h"
 #include "io/pickle/arena.h"
 #include "io/pickle/pickle.h"
-#include "io/store/sniff.h"
+#include "io/store/open/sniff.h"
 
 namespace mckpt::impl {
 namespace {

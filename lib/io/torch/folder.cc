@@ -12,7 +12,7 @@
 #include "core/base/text.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
-#include "io/store/torch_names.h"
+#include "io/store/open/torch_names.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
 

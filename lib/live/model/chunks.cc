@@ -4,7 +4,7 @@
 #include "live/model/chunks.h"
 #include "core/base/error.h"
 #include "core/fsdp/strategy.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "live/model/group.h"
 #include "live/model/model.h"
 #include "mappings/fsdp/groups.h"

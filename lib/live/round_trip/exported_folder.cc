@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <set>
 
-#include "convert/compare/compare_sink.h"
-#include "convert/compare/tensor_differences.h"
+#include "convert/compare/differences/compare_sink.h"
+#include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
 #include "hf/model.h"

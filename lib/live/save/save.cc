@@ -4,7 +4,7 @@
 
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
-#include "io/dcp/layout.h"
+#include "io/dcp/write/layout.h"
 #include "live/device/device_bytes.h"
 #include "live/model/chunks.h"
 #include "live/model/model.h"

@@ -123,7 +123,7 @@ class Facts(unittest.TestCase):
                 self.assertNotEqual([p["name"] for p in first["parameters"]], [p["name"] for p in other["parameters"]])
 
     def test_v2_packs_each_group_as_its_shapes(self):
-        """The packing of shapes is that of the original code (judges/layout_golden.py)."""
+        """The packing of shapes is that of the original code (judges/golden/layout.py)."""
         got = answer(model("deepseek_v3"), "--dp", 4, "--ep", 2, "--engine", "v2")
         self.assertGreater(len(got["groups"]), 4)
         for g in got["groups"]:

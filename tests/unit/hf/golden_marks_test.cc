@@ -9,9 +9,9 @@
 #include <map>
 #include <regex>
 
+#include "mappings/map_file/partition.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/parameter_marks.h"
-#include "mappings/model/partition.h"
 #include "tests/support/golden_config.h"
 
 namespace mckpt::impl {

@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"

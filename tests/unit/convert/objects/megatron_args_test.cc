@@ -11,7 +11,7 @@
 
 #include "convert/keys/fsdp_run.h"
 #include "core/base/text.h"
-#include "io/dcp/run_args.h"
+#include "io/dcp/run/args.h"
 #include "io/pickle/pickle.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_json.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "io/dcp/dialect.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/pickle/render.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "convert/compare/compare_sink.h"
+#include "convert/compare/differences/compare_sink.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/fsdp_run.h"
@@ -14,7 +14,7 @@
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/pattern_fault.h"
 #include "io/copy/engine.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "io/output/output_files.h"
 #include "live/device/device.h"
 #include "live/load/block_loader.h"

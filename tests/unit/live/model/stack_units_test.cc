@@ -9,7 +9,7 @@
 #include "live/device/kept_memory.h"
 #include "live/model/group.h"
 #include "mappings/fsdp/layout.h"
-#include "mappings/model/map_rows.h"
+#include "mappings/map_file/rows.h"
 #include "mappings/model/parameter.h"
 #include "tests/support/throws.h"
 #include "tests/unit/live/late_lane.h"

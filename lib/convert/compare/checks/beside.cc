@@ -1,0 +1,145 @@
+// Walks through everything beside a checkpoint, and through everything beside the checkpoints found there.
+// The walk ends because the real path of every visited checkpoint is remembered.
+#include "convert/compare/checks/beside.h"
+
+#include <algorithm>
+#include <set>
+
+#include "convert/compare/checks/assets.h"
+#include "convert/compare/checks/model.h"
+#include "core/base/error.h"
+#include "io/copy/observed_sink.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/pickle/pickle.h"
+#include "io/store/finding.h"
+#include "io/store/open/beside.h"
+#include "io/store/open/sniff.h"
+#include "io/store/store.h"
+#include "io/verify/manifest_findings.h"
+#include "io/verify/verify.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMostBytes = i64{1} << 30;
+
+// Errors because of which a file cannot be checked, but which are not faults of the file.
+bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code == Code::kModuleMissing; }
+
+// One walk: look() adds findings, finish() adds the check to the report.
+class BesideCheck {
+ public:
+  BesideCheck(int threads, const OpenOptions& opening, Observer& observer, VerifyReport& report)
+      : threads_(threads), opening_(opening), observer_(observer), report_(report) {}
+
+  // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
+  void look(const std::string& path, const std::string& prefix, const Store* store,
+            const NameSet<std::string>& seen) {
+    std::string root = store == nullptr ? path : store->root();
+    visited_.insert({real_path_of(path), real_path_of(root)});
+    for (const Beside& b : list_beside(path, store, opening_)) {
+      std::string full = cat(path, "/", b.path);
+      bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
+      if (!judged) look_at(b, full, prefix + b.path);
+    }
+  }
+
+  void finish() {
+    if (count_ == 0) return;
+    Check::Status status = Check::Status::kPass;
+    for (const Finding& f : found_)
+      status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    report_.add({"beside", status, count_, "files"}, std::move(found_));
+  }
+
+ private:
+  void look_at(const Beside& b, const std::string& path, const std::string& name) {
+    try {
+      if (b.kind == Beside::Kind::kCheckpoint) return look_at_checkpoint(path, name);
+      if (b.kind == Beside::Kind::kJson) return look_at_json(path);
+      report_.unread.push_back({name, b.reason});
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
+      if (is_unknown(e.code())) return report_.unread.push_back({name, e.message()});
+      Finding finding = to_finding(e);
+      finding.file = name;
+      finding.warning = b.kind == Beside::Kind::kJson;  // what the file must contain is not known here
+      found_.push_back(std::move(finding));
+      count_++;
+    }
+  }
+
+  void look_at_checkpoint(const std::string& path, const std::string& name) {
+    if (visited_.contains(real_path_of(path))) return;  // a link led here again
+    if (name.ends_with(".pkl") && sniff(InputFile(path, opening_)) == FileKind::kPickle)
+      return look_at_pickle(path, name);
+    std::unique_ptr<Store> store = open_store(path, opening_);
+    VerifyReport report;
+    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report);
+    std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
+    for (Finding& f : report.findings) {
+      bool of_file = store->files().size() == 1 && store->files()[0].path.empty();
+      f.file = f.file.empty() || of_file ? name + inside : cat(name, inside, "/", f.file);
+      found_.push_back(std::move(f));
+    }
+    look(path, name + "/", store.get(), judged);
+    for (const StoreFile& f : store->files()) judged.insert(f.path);
+    count_ += std::ssize(judged);
+  }
+
+  // A pickle that torch did not write, such as random states: it is parsed to its end, and nothing in it is
+  // executed.
+  void look_at_pickle(const std::string& path, const std::string& name) {
+    InputFile file(path, opening_);
+    auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)));
+    for (const PickleNote& n : pickle->notes())
+      found_.push_back(
+          {.code = n.code, .file = name, .message = n.message, .offset = n.offset, .warning = n.warning});
+    count_++;
+  }
+
+  void look_at_json(const std::string& path) {
+    parse_json(json_text(InputFile(path, opening_), kMostBytes), JsonNumbers::kPython);
+    count_++;
+  }
+
+  int threads_;
+  const OpenOptions& opening_;
+  Observer& observer_;
+  VerifyReport& report_;
+  std::vector<Finding> found_;
+  i64 count_ = 0;
+  std::set<std::string> visited_;  // real paths of the checkpoints that were looked at
+};
+
+}  // namespace
+
+NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
+                                      Observer& observer, VerifyReport& report) {
+  observer.begin(phase, verify_bytes(store));
+  report = verify_store(store, threads, [&](i64 bytes) {
+    check_stop(observer);
+    observer.done(bytes);
+  });
+  observer.end();
+  NameSet<std::string> judged = check_assets(store, report);
+  check_manifest(store, threads, judged, report);
+  check_model(store, report);
+  return judged;
+}
+
+void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
+  BesideCheck check(threads, opening, observer, report);
+  check.look(path, "", store, seen);
+  check.finish();
+}
+
+void name_beside(const std::string& path, const Store& store, VerifyReport& report) {
+  for (std::string& name : checkpoints_beside(path, store))
+    report.unread.push_back({std::move(name), "not compared"});
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,53 @@
+// CompareSink: takes what a copy job would write and compares it with the files that exist. The sink finds
+// every tensor that differs, and the first differing item of each; it stops at no number of differences.
+//
+//   job writes      file 0, bytes 4096-8191    [.. 3f 80 ..]
+//   the file has                               [.. 3f 00 ..]   -->   tensor "w", item 256, byte 5120
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "convert/compare/differences/chunk_extents.h"
+#include "core/base/int.h"
+#include "io/output/copy_sink.h"
+#include "io/store/store_files.h"
+
+namespace mckpt::impl {
+
+class ChunkList;
+class Store;
+
+// One comparison. write() is thread-safe. Memory: one number for each tensor that differs, and an index over
+// all chunks once something differs.
+class CompareSink final : public CopySink {
+ public:
+  // The job writes these chunks, into the files of the store. Both outlive this.
+  CompareSink(const Store& there, const ChunkList& chunks) : chunks_(chunks), bytes_(there) {}
+
+  // Throws kInternal if bytes differ that belong to none of the chunks, and what reading the file throws.
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override;
+
+  // The first place, in the order of the files, at which a tensor differs.
+  struct Difference {
+    i32 key = -1;
+    i32 file = 0;
+    i64 offset = 0;  // of the first byte in the file that differs
+    i64 item = 0;    // the item of that byte, counted from the beginning of the chunk
+  };
+  // One for each key with a difference, in the order of the files. Called when everything is written.
+  std::vector<Difference> differences() const;
+
+ private:
+  void add(i32 file, i64 offset, std::span<const u8> expected, std::span<const u8> found);
+
+  const ChunkList& chunks_;
+  StoreBytes bytes_;
+  std::mutex mutex_;
+  std::unique_ptr<const ChunkExtents> extents_;  // made for the first difference: most comparisons have none
+  std::map<i32, Difference> of_key_;
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,211 @@
+// The four passes of a comparison, and the findings that they produce. Errors of three kinds meet here and
+// are kept apart: damage of a record (a finding about one side), a tensor that could not be compared (the
+// comparison is not "equal"), and a difference.
+#include "convert/compare/differences/comparison.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "convert/compare/differences/compare_sink.h"
+#include "convert/jobs/chunk_job.h"
+#include "convert/keys/stored_chunks.h"
+#include "core/base/error.h"
+#include "core/items/shape.h"
+#include "io/copy/engine.h"
+#include "io/copy/job.h"
+#include "io/copy/observed_sink.h"
+#include "io/store/store.h"
+#include "io/verify/verify.h"
+
+namespace mckpt::impl {
+namespace {
+
+i64 bytes_of(const CopyJob& job) {
+  i64 bytes = 0;
+  for (i64 t = 0; t < job.task_count(); t++) bytes += job.task_bytes(t);
+  return bytes;
+}
+
+bool is_of_files(Code code) { return code >= Code::kNotFound && code <= Code::kMixedSaves; }
+
+Finding difference_finding(const Store& tested, const CompareSink::Difference& d, std::string name) {
+  return {.code = Code::kUnequal,
+          .tensor = std::move(name),
+          .file = std::string(file_label(tested, d.file)),
+          .message = cat("the tensor differs from item ", d.item, " of this file's part of it on"),
+          .offset = d.offset};
+}
+
+}  // namespace
+
+Comparison::Comparison(const Store& tested, const Store& source, int threads, Observer& observer)
+    : tested_(tested), sides_(tested, source), threads_(threads), observer_(observer) {}
+
+void Comparison::leave_out(Finding finding, bool of_tested) {
+  if (of_tested) unseen_.insert(finding.tensor);
+  others_.push_back(std::move(finding));
+}
+
+bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
+  CompareSink sink(compared.tested, compared.chunks);
+  ChunkJob all = compared.job(compared.chunks);
+  std::vector<i32> rest;
+  for (const Failure& failure : carry_out(all, sink, "compare", &lost_))
+    for (i32 c : judge(compared, failure, all.targets_of(failure.task))) rest.push_back(c);
+  if (!rest.empty()) {
+    SomeChunks some(compared.chunks, std::move(rest));
+    ChunkJob again = compared.job(some);
+    for (const Failure& failure : carry_out(again, sink, "compare", &lost_))
+      for (i32 c : again.targets_of(failure.task)) report_failure(failure, compared.name(some.key(c)));
+  }
+  warn_of_overflow(report);
+  std::vector<Finding> against = described(compared, sink, report);
+  return add_checks(compared, std::move(against), report);
+}
+
+// Carries the job out and returns the tasks that failed because of damaged files. Other errors are thrown.
+std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopySink& sink, const char* phase,
+                                                       LostValues* lost) {
+  std::vector<Failure> failures;
+  std::mutex mutex;
+  auto leave_out = [&](i64 task, const Error& e) {
+    if (!is_of_files(e.code()) && !(sides_.have_holes() && e.code() == Code::kNotTiled)) return false;
+    std::lock_guard lock(mutex);
+    failures.push_back({task, e});
+    return true;
+  };
+  observer_.begin(phase, bytes_of(job));
+  ObservedSink observed(sink, observer_);
+  run_copy(
+      job, observed,
+      {.threads = threads_, .stop = [&] { return observer_.stop(); }, .lost = lost, .leave_out = leave_out});
+  observer_.end();
+  std::ranges::sort(failures, {}, &Failure::task);
+  return failures;
+}
+
+// Reports the records that keep a task from being carried out. Returns the chunks of the task that can be
+// compared without them.
+std::vector<i32> Comparison::judge(const ComparedChunks& compared, const Failure& failure,
+                                   std::span<const i32> chunks) {
+  std::vector<i32> sound;
+  std::set<i32> keys;
+  for (i32 c : chunks) {
+    auto [key, tensor, chunk] = compared.chunks.entry(c);
+    keys.insert(key);
+    if (sides_.reads({ComparedSides::kTested, &compared.tested, tensor, chunk}))
+      sound.push_back(c);
+    else
+      unseen_.insert(compared.name(key));
+  }
+  bool source_reads = true;
+  for (i32 key : keys)
+    for (i64 tensor : compared.made_of(key))
+      for (i64 c = 0; c < compared.source.chunk_count(tensor); c++)
+        source_reads &= sides_.reads({ComparedSides::kSource, &compared.source, tensor, c});
+  if (source_reads && sound.size() < chunks.size()) return sound;
+  for (i32 key : keys)
+    if (source_reads)
+      report_failure(failure, compared.name(key));
+    else
+      unseen_.insert(compared.name(key));
+  return {};
+}
+
+// Reports a failure that no header explains: data that cannot be read.
+void Comparison::report_failure(const Failure& failure, const std::string& tensor) {
+  if (!unseen_.insert(tensor).second) return;
+  Finding finding = to_finding(failure.error);
+  if (finding.tensor.empty()) finding.tensor = tensor;
+  if (!sides_.add_by_file(finding)) others_.push_back(std::move(finding));
+}
+
+// Pass 3, over the chunks of the keys that differ.
+Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, const std::set<i32>& keys) {
+  std::vector<i32> chunks;
+  for (i32 c = 0; c < compared.chunks.size(); c++)
+    if (keys.contains(compared.chunks.key(c))) chunks.push_back(c);
+  SomeChunks some(compared.chunks, std::move(chunks));
+  ChunkJob job = compared.job(some);
+  ItemTally tally(compared.tested, some);
+  carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
+  return tally.counts();
+}
+
+// Passes 3 and 4: the findings about the tensors that differ, with counts and values for the first ones of
+// them.
+std::vector<Finding> Comparison::described(const ComparedChunks& compared, const CompareSink& sink,
+                                           VerifyReport& report) {
+  std::vector<CompareSink::Difference> differences = sink.differences();
+  if (differences.empty()) return {};
+  std::set<i32> listed;
+  for (const CompareSink::Difference& d : differences)
+    if (std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
+  Counts counts = counted_items(compared, listed);
+  Findings findings;
+  for (const CompareSink::Difference& d : differences) {
+    Finding finding = difference_finding(tested_, d, compared.name(d.key));
+    if (auto at = counts.find(d.key); at != counts.end()) {
+      const ItemTally::Count& c = at->second;
+      finding.file = file_label(tested_, c.file);
+      finding.offset = c.offset;
+      finding.message = to_string(c);
+      report.differences.push_back(
+          {finding.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.largest});
+    }
+    findings.add(std::move(finding));
+  }
+  sides_.check_sums(records_of(compared, listed), threads_, observer_);
+  return findings.take();
+}
+
+// The records of both sides that contain the data of these keys.
+std::vector<ComparedSides::Record> Comparison::records_of(const ComparedChunks& compared,
+                                                          const std::set<i32>& keys) const {
+  std::vector<ComparedSides::Record> records;
+  std::set<i64> seen;  // tensors of the source
+  for (i32 c = 0; c < compared.chunks.size(); c++) {
+    auto [key, tensor, chunk] = compared.chunks.entry(c);
+    if (!keys.contains(key)) continue;
+    records.push_back({ComparedSides::kTested, &compared.tested, tensor, chunk});
+    for (i64 t : compared.made_of(key)) {
+      if (!seen.insert(t).second) continue;
+      for (i64 i = 0; i < compared.source.chunk_count(t); i++)
+        records.push_back({ComparedSides::kSource, &compared.source, t, i});
+    }
+  }
+  return records;
+}
+
+// Warns of finite values that became infinite in a cast that the user wanted: they are equal to the result of
+// a conversion, and lost. The warning gives no number of values, because chunks beside damage are cast twice.
+void Comparison::warn_of_overflow(VerifyReport& report) const {
+  std::vector<Finding> found;
+  for (const LostValues::Tensor& t : lost_.tensors())
+    found.push_back({.code = Code::kCastOverflow,
+                     .tensor = t.name,
+                     .message = "finite values of the source are infinite in the stored data type",
+                     .warning = true});
+  i64 count = std::ssize(found);
+  if (count > 0) report.add({"overflow", Check::Status::kWarn, count, "tensors"}, std::move(found));
+}
+
+bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding> against,
+                            VerifyReport& report) {
+  against.insert(against.begin(), others_.begin(), others_.end());
+  bool equal = against.empty() && unseen_.empty() && !sides_.wrong();
+  sides_.add_checks(report);
+  i64 unseen = std::ssize(unseen_);
+  Check check{"against",
+              equal ? Check::Status::kPass : Check::Status::kFail,
+              compared.tensors - unseen,
+              "tensors",
+              unseen,
+              "could not be compared"};
+  for (const auto& [reason, names] : left_out_)
+    check.note += cat(check.note.empty() ? "not compared: " : "; ", listed(names, 3), " (", reason, ")");
+  report.add(std::move(check), std::move(against));
+  return equal;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,101 @@
+// Comparison: whether chunks of a checkpoint contain what converting another checkpoint would write there. It
+// carries out the job that converts, with a comparison in place of the writing:
+//
+//   1. compare     every task; for a task that fails: which records of either side cannot be read?
+//   2. once more   the chunks of such tasks that can be compared without these records
+//   3. count       only tensors that differ: how many of their items differ, and by how much
+//   4. sums        only records of such tensors, if the format stores checksums: is it damage?
+//
+// A record that cannot be read is reported and left out; everything else is compared. Two equal sides cost
+// pass 1 only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convert/compare/differences/compared_sides.h"
+#include "convert/compare/differences/item_tally.h"
+#include "core/base/error.h"
+#include "core/base/int.h"
+#include "io/copy/lost_values.h"
+
+namespace mckpt::impl {
+
+class ChunkJob;
+class ChunkList;
+class CompareSink;
+class CopyJob;
+class CopySink;
+class Observer;
+class Store;
+class StoreChunks;
+struct Finding;
+struct VerifyReport;
+
+// The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
+// that writes what converting the source puts there.
+struct ComparedChunks {
+  const Store& tested;        // the store of `chunks`
+  const StoreChunks& chunks;  // everything that is compared
+  const Store& source;
+  i64 tensors;                                         // their number, for the check
+  std::function<std::string(i32 key)> name;            // of the tensor, for findings
+  std::function<ChunkJob(const ChunkList& some)> job;  // makes the job that writes these chunks
+  // The tensors of the source that chunks of the key are made of.
+  std::function<std::vector<i64>(i32 key)> made_of;
+};
+
+// One comparison: first leave_out() and set_aside() as often as needed, then run() once. Threads are used
+// inside run().
+class Comparison {
+ public:
+  // The stores as they were opened, without a view over them, because the openers' findings about single
+  // records are reported. All arguments outlive this object.
+  Comparison(const Store& tested, const Store& source, int threads, Observer& observer);
+
+  // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
+  // `of_tested`: the tested side has the tensor.
+  void leave_out(Finding finding, bool of_tested);
+  // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
+  // the sides unequal.
+  void set_aside(std::string reason, std::string tensor) {
+    left_out_[std::move(reason)].push_back(std::move(tensor));
+  }
+  // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
+  // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
+  // kInterrupted.
+  bool run(const ComparedChunks& compared, VerifyReport& report);
+
+ private:
+  struct Failure {
+    i64 task;
+    Error error;
+  };
+  using Counts = std::map<i32, ItemTally::Count>;
+
+  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
+  std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
+  void report_failure(const Failure& failure, const std::string& tensor);
+  void warn_of_overflow(VerifyReport& report) const;
+  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink,
+                                 VerifyReport& report);
+  Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);
+  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared,
+                                                const std::set<i32>& keys) const;
+  bool add_checks(const ComparedChunks& compared, std::vector<Finding> against, VerifyReport& report);
+
+  const Store& tested_;
+  ComparedSides sides_;
+  int threads_;
+  Observer& observer_;
+  std::set<std::string> unseen_;                              // tensors of which something was not compared
+  std::map<std::string, std::vector<std::string>> left_out_;  // by reason
+  LostValues lost_;              // by casts of the source's values to the stored types
+  std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
+};
+
+}  // namespace mckpt::impl

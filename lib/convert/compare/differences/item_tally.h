@@ -1,0 +1,58 @@
+// ItemTally: takes what a copy job would write of tensors that are known to differ, and counts their
+// differing items: which is the first, what it is on both sides, and how far apart numbers are.
+//
+//   "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/compare/differences/chunk_extents.h"
+#include "core/base/int.h"
+#include "io/output/copy_sink.h"
+#include "io/store/store_files.h"
+
+namespace mckpt::impl {
+
+class ChunkList;
+class Store;
+
+// One count. write() is thread-safe; counts() is read when everything is written.
+class ItemTally final : public CopySink {
+ public:
+  // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks
+  // whose headers cannot be read are left out, and so are types of less than a byte.
+  ItemTally(const Store& there, const ChunkList& chunks);
+
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override;
+
+  // The differences of one tensor.
+  struct Count {
+    i64 items = 0;
+    std::vector<i64> index;  // of the first differing item in the tensor, in row-major order
+    i32 file = -1;
+    i64 offset = 0;                   // of that item in the file
+    std::string expected, found;      // the values of that item
+    std::optional<double> largest{};  // the largest difference of two finite floats
+  };
+  // The counts by key; keys without a differing item are not in the map.
+  const std::map<i32, Count>& counts() const { return counts_; }
+
+ private:
+  void compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
+               std::span<const u8> found);
+
+  const ChunkList& chunks_;
+  StoreBytes bytes_;
+  ChunkExtents extents_;
+  std::mutex mutex_;
+  std::map<i32, Count> counts_;
+};
+
+// The sentence of the example above.
+std::string to_string(const ItemTally::Count& count);
+
+}  // namespace mckpt::impl

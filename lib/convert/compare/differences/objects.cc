@@ -1,0 +1,236 @@
+// Compares the objects of two stores by the values of their pickles, because equal values can have different
+// bytes (another protocol, another order of the memo). Nothing of a pickle is executed.
+#include "convert/compare/differences/objects.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "convert/objects/megatron_args.h"
+#include "convert/objects/pattern_args.h"
+#include "convert/views/piece_store.h"
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "io/dcp/item.h"
+#include "io/file/parallel.h"
+#include "io/pickle/differences.h"
+#include "io/store/findings.h"
+#include "io/store/store_files.h"
+#include "io/torch/zip.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMostOfOneObject = 32;
+constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"};
+
+// The objects of one side, numbered: first those in files, then those that a view made.
+class Side {
+ public:
+  explicit Side(const Store& store)
+      : store_(store), pieces_(dynamic_cast<const PieceStore*>(&store)), files_(store) {
+    for (const Object& o : store.objects()) names_.emplace(o.name, static_cast<i64>(names_.size()));
+    for (const PieceStore::Made& made : made_objects())
+      names_.emplace(made.name, std::ssize(store.objects()) + (&made - made_objects().data()));
+  }
+
+  bool is_made() const { return pieces_ != nullptr; }
+  const NameMap<std::string, i64>& names() const { return names_; }
+  const Object* record(i64 index) const {
+    return index < std::ssize(store_.objects()) ? &store_.objects()[index] : nullptr;
+  }
+  i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
+  const Store& store() const { return store_; }
+
+  // The value of an object; null if the format cannot unpickle it.
+  std::shared_ptr<const PickleValue> value(i64 index) const {
+    if (record(index)) return store_.object(index);
+    const std::string& bytes = made_objects()[index - std::ssize(store_.objects())].pickle;
+    auto pickle = Pickle::own({bytes.begin(), bytes.end()});
+    auto root = std::make_shared<PickleValue>(pickle->root());
+    return {root.get(), [pickle, root](const PickleValue*) {}};
+  }
+  std::vector<u8> bytes(const Object& o) const {
+    std::vector<u8> out(static_cast<std::size_t>(o.record_bytes));
+    files_.open(o.file)->read(o.record_offset, out);
+    return out;
+  }
+  // The bytes of a tensor's storage to which the object refers.
+  std::vector<u8> storage(i64 index, PickleValue of) const {
+    const Object* o = record(index);
+    if (o == nullptr) return {};
+    std::shared_ptr<const InputFile> file = files_.open(o->file);
+    RecordSource source(*file, o->record_offset, o->record_bytes);
+    TorchZip zip(source, 64);
+    const ZipEntry* entry =
+        zip.archive().find(cat(zip.top(), "data/", of.as_object().args.at(2).to_text("a storage's key")));
+    if (entry == nullptr)
+      throw Error(Code::kBadStorage, "a storage of the object has no record").tensor(o->name);
+    return zip.archive().read(*entry, o->record_bytes);
+  }
+
+ private:
+  std::span<const PieceStore::Made> made_objects() const {
+    return pieces_ ? std::span(pieces_->made()) : std::span<const PieceStore::Made>();
+  }
+
+  const Store& store_;
+  const PieceStore* pieces_;
+  StoreFiles files_;
+  NameMap<std::string, i64> names_;
+};
+
+// Whether the store is in the folder of this iteration.
+bool is_named(const Store& store, std::string_view iteration) {
+  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
+  const Store& written = pieces ? pieces->source() : store;
+  return std::ranges::any_of(written.facts(), [&](const auto& fact) {
+    return fact.first == "iteration" && fact.second == iteration;
+  });
+}
+
+bool is_of_grid(std::string_view object, std::string_view at) {
+  return object == "args" && at.starts_with('.') && is_grid_arg(at.substr(1));
+}
+
+// Whether both sides have no layer pattern, one by the value None and one by a missing field.
+bool is_no_pattern(std::string_view object, const PickleDifference& d) {
+  if (object != "args" || !d.at.starts_with('.') || !is_pattern_arg(d.at.substr(1))) return false;
+  return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
+}
+
+// One comparison of all objects; run() is called once.
+class Objects {
+ public:
+  using LeftOut = std::function<std::string(std::string_view)>;
+
+  Objects(const Store& there, const Store& source, const LeftOut& left_out)
+      : found_(there), expected_(source), left_out_(left_out) {}
+
+  ObjectDifferences run(int threads) {
+    std::vector<std::pair<std::string, i64>> names(expected_.names().begin(), expected_.names().end());
+    std::ranges::sort(names);
+    parallel_for(std::ssize(names), threads, [&](int, i64 n) {
+      const auto& [name, index] = names[n];
+      auto at = found_.names().find(name);
+      if (at == found_.names().end()) return alone(n, name, false);
+      compare(n, name, index, at->second);
+    });
+    std::vector<std::string> others;
+    for (const auto& [name, index] : found_.names())
+      if (!expected_.names().contains(name)) others.push_back(name);
+    std::ranges::sort(others);
+    for (const std::string& name : others) alone(std::ssize(names), name, true);
+    Findings all;
+    for (Finding& f : placed_.take()) all.add(std::move(f));
+    out_.findings = all.take();
+    std::ranges::stable_sort(out_.differences, {}, &Difference::tensor);
+    if (std::ssize(out_.differences) > Findings::kMostOfOneCode)
+      out_.differences.resize(Findings::kMostOfOneCode);
+    std::ranges::sort(out_.of_grid);
+    std::ranges::sort(out_.made);
+    for (auto& [reason, of_reason] : out_.left_out) std::ranges::sort(of_reason);
+    return std::move(out_);
+  }
+
+ private:
+  void alone(i64 place, const std::string& name, bool of_path) {
+    bool can_be_made = std::ranges::find(kMade, name) != std::end(kMade);
+    if (can_be_made && (of_path ? expected_ : found_).is_made()) {
+      std::lock_guard lock(mutex_);
+      out_.made.push_back(name);
+      return;
+    }
+    if (std::string reason = of_path || !left_out_ ? "" : left_out_(name); !reason.empty()) {
+      std::lock_guard lock(mutex_);
+      out_.left_out[reason].push_back(name);
+      return;
+    }
+    placed_.add(place, {.code = Code::kUnequal,
+                        .tensor = name,
+                        .message = of_path ? "the other side does not have this object"
+                                           : "only the other side has this object"});
+  }
+
+  // Equal bytes have equal values and need not be parsed.
+  bool same_bytes(i64 expected, i64 found) const {
+    const Object *a = expected_.record(expected), *b = found_.record(found);
+    return a && b && a->file >= 0 && b->file >= 0 && a->record_bytes > 0 &&
+           a->record_bytes == b->record_bytes && expected_.bytes(*a) == found_.bytes(*b);
+  }
+
+  void compare(i64 place, const std::string& name, i64 expected, i64 found) {
+    const Side* side = &expected_;
+    try {
+      if (same_bytes(expected, found)) return count();
+      auto a = expected_.value(expected);
+      side = &found_;
+      auto b = found_.value(found);
+      if (!a || !b) throw Error(Code::kUnsupportedPickle, "the object has no value that could be compared");
+      PickleDifferences differences =
+          pickle_differences(*a, *b, kMostOfOneObject, [&](PickleValue x, PickleValue y) {
+            return expected_.storage(expected, x) == found_.storage(found, y);
+          });
+      tell(place, name, differences, found_.file(found));
+      count();
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
+      Finding finding = to_finding(e);
+      finding.tensor = name;
+      finding.file = file_label(side->store(), side->file(side == &found_ ? found : expected));
+      finding.message += side == &found_ ? "" : " (an object of the other side)";
+      placed_.add(place, std::move(finding));
+      std::lock_guard lock(mutex_);
+      out_.unread++;
+    }
+  }
+
+  void count() {
+    std::lock_guard lock(mutex_);
+    out_.objects++;
+  }
+
+  void tell(i64 place, const std::string& name, const PickleDifferences& differences, i32 file) {
+    for (const PickleDifference& d : differences.first) {
+      if (is_no_pattern(name, d)) continue;
+      if (is_of_grid(name, d.at)) {
+        std::lock_guard lock(mutex_);
+        out_.of_grid.push_back(d.at.substr(1));
+        continue;
+      }
+      if (name == "iteration" && is_named(found_.store(), d.found)) {
+        std::lock_guard lock(mutex_);
+        out_.renumbered = true;
+        continue;
+      }
+      std::string where = d.at.empty() ? "differs" : cat("differs at ", d.at);
+      std::string label(file_label(found_.store(), file));
+      placed_.add(place,
+                  {.code = Code::kUnequal,
+                   .tensor = name,
+                   .file = label,
+                   .message = cat("the object ", where, ": expected ", d.expected, ", found ", d.found)});
+      std::lock_guard lock(mutex_);
+      out_.differences.push_back({name, label, d.at, d.expected, d.found});
+    }
+    if (i64 left = differences.count - std::ssize(differences.first); left > 0)
+      placed_.add(place, {.code = Code::kUnequal,
+                          .tensor = name,
+                          .message = cat("the object differs in ", left, " more values")});
+  }
+
+  Side found_, expected_;
+  const LeftOut& left_out_;
+  std::mutex mutex_;
+  PlacedFindings placed_;
+  ObjectDifferences out_;
+};
+
+}  // namespace
+
+ObjectDifferences object_differences(const Store& there, const Store& source,
+                                     const std::function<std::string(std::string_view)>& left_out,
+                                     int threads) {
+  return Objects(there, source, left_out).run(threads);
+}
+
+}  // namespace mckpt::impl

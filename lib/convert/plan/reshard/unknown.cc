@@ -1,0 +1,64 @@
+// Refuses grids for which a table would be needed, and says what happens to the names.
+#include "convert/plan/reshard/unknown.h"
+
+#include "convert/keys/fsdp_run.h"
+#include "convert/keys/key_table.h"
+#include "convert/plan/reshard/reshard.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/reshard_source.h"
+#include "core/base/error.h"
+#include "core/base/notes.h"
+#include "core/base/text.h"
+#include "mappings/model/parameter.h"
+
+namespace mckpt::impl {
+namespace {
+
+void refuse_ranks(const ReshardSource& source, const Grid& grid) {
+  source.refuse_ranks_of_unknown_model();
+  if (grid.tp * grid.ep * grid.etp > 1)
+    throw Error(Code::kUnknownPartition,
+                "mckpt has no table of this model, so it is not known how ranks split its parameters")
+        .expected("`tp` 1, `ep` 1 and `etp` 1")
+        .found(to_string(grid))
+        .help(
+            source.asked_for_any_model()
+                ? "`assets` names the folder of the model; or choose a grid of `dp`, `cp` and `hsdp`"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                  "hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
+}
+
+void note_names(const ReshardSource& source, const ReshardOptions& options, Notes& notes) {
+  const bool v2 = options.fsdp.saves_state_dict();
+  if (!source.asked_for_any_model())
+    notes.note(
+        "the layers have the names of another form than those of the model in hf_assets, and keep them");
+  if (source.model().translated() && !v2)
+    notes.note(
+        "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of "
+        "optimizer "
+        "states; `keep_names` keeps the names");
+  notes.note(
+      options.modules.empty()
+          ? "the model is treated as unknown: all parameters of one type are packed into one buffer, in the "
+            "order of the checkpoint"
+          : "the model is treated as unknown: the modules of `fsdp_module` have buffers of their own");
+}
+
+}  // namespace
+
+std::optional<ListedParameters> set_up_unknown(const ReshardSource& source, const ReshardOptions& options,
+                                               FsdpRun& run, Notes& notes) {
+  refuse_ranks(source, run.grid);
+  // Engine v2 never cuts a row, whatever shapes are packed beside each other.
+  run.fsdp.engine = Engine::kV2;
+  std::optional<ListedParameters> listed;
+  if (options.fsdp.saves_state_dict()) {
+    listed.emplace(source.store(), options.threads);
+    options.modules.refuse_unmatched(source.model().keys().parameters());
+  }
+  note_names(source, options, notes);
+  return listed;
+}
+
+}  // namespace mckpt::impl

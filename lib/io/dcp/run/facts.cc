@@ -1,0 +1,86 @@
+// Reads sizes of the grid and the layer pattern from args or from run_config.yaml. The YAML is read line by
+// line for six numbers, which needs no parser: Bridge writes them as "  key: 12" below "model:".
+#include "io/dcp/run/facts.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/hybrid/pattern.h"
+#include "io/dcp/run/args.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The field of a Namespace or of a dict as a number; nothing if it is missing or has another type.
+std::optional<i64> number_field(const PickleValue& args, std::string_view name) {
+  const PickleValue* value = arg_of(args, name);
+  if (value == nullptr || !value->is_int()) return std::nullopt;
+  return value->as_int();
+}
+
+// The layer pattern of a hybrid model, read in the grouped dialect, where a group counts as one layer as it
+// does in the keys. The name of the argument changed between releases.
+std::optional<LayerPattern> pattern_of(const PickleValue& args) {
+  for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"}) {
+    const PickleValue* value = arg_of(args, name);
+    if (value == nullptr || !value->is(PickleValue::Kind::kText)) continue;
+    Checked<LayerPattern> pattern = check_pattern(value->text(), Dialect::kGrouped);
+    if (auto* found = std::get_if<LayerPattern>(&pattern)) return std::move(*found);
+  }
+  return std::nullopt;
+}
+
+// One line "  key: 12" of the section below "model:".
+std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
+  if (!line.starts_with("  ")) return std::nullopt;
+  line.remove_prefix(2);
+  if (!line.starts_with(key) || !line.substr(key.size()).starts_with(": ")) return std::nullopt;
+  line.remove_prefix(key.size() + 2);
+  i64 number = 0;
+  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  return error == std::errc() && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+// With groups the keys count fewer layers than num_layers; a pattern that fits neither count says nothing.
+RunFacts run_facts(const PickleValue& args) {
+  RunFacts facts;
+  facts.layers = number_field(args, "num_layers");
+  if (std::optional<LayerPattern> pattern = pattern_of(args)) {
+    if (pattern->has_groups()) facts.layers = pattern->logical_layers();
+    for (const PatternItem& item : pattern->items)
+      if (pattern->symbols(item).find_first_not_of('M') == std::string_view::npos)
+        facts.mixers.push_back(item.logical_index);
+    if (facts.layers != pattern->logical_layers()) facts.mixers.clear();
+  }
+  facts.experts = number_field(args, "num_experts");
+  facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
+  facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");
+  facts.expert_tensor_ranks = number_field(args, "expert_tensor_parallel_size");
+  facts.expert_ranks = number_field(args, "expert_model_parallel_size");
+  facts.fsdp_instances = number_field(args, "num_distributed_optimizer_instances");
+  return facts;
+}
+
+// A line without indentation begins another section.
+RunFacts run_facts_of_yaml(std::string_view text) {
+  RunFacts facts;
+  bool in_model = false;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty()) continue;
+    if (line[0] != ' ' && line[0] != '#' && line[0] != '-') in_model = line == "model:";
+    if (!in_model) continue;
+    if (auto n = yaml_number(line, "num_layers")) facts.layers = n;
+    if (auto n = yaml_number(line, "num_moe_experts")) facts.experts = n;
+    if (auto n = yaml_number(line, "pipeline_model_parallel_size")) facts.pipeline_stages = n;
+    if (auto n = yaml_number(line, "tensor_model_parallel_size")) facts.tensor_ranks = n;
+    if (auto n = yaml_number(line, "expert_tensor_parallel_size")) facts.expert_tensor_ranks = n;
+    if (auto n = yaml_number(line, "expert_model_parallel_size")) facts.expert_ranks = n;
+  }
+  return facts;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,265 @@
+// Finds out what is at a path and opens it. An error about something else names what was found as plainly as
+// what was expected: an empty file, an HTML page, a folder of another kind.
+//
+//   a file      by its first bytes (io/store/open/sniff.h), then by its suffix; .metadata, a tracker and a
+//               safetensors index mean the folder that they are in
+//   a folder    the first of these that its names show:
+//               .metadata, .distcp                  DCP
+//               .safetensors                        safetensors, with or without an index
+//               latest_checkpointed_iteration.txt   the iteration folder that this tracker file names
+//               mp_rank_*/                          Megatron's folder of ranks
+//               snapshots/                          a model in a Hugging Face hub cache
+//               one iter_*/                         that iteration
+//               .pt, .pth, .bin, .ckpt              torch.save: one file, or ranks, or shards
+//
+// A tracker, a snapshot and an iteration lead to another folder, which is opened in turn; the store has a
+// fact "chosen" that says which one and why.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/names.h"
+#include "io/file/folder.h"
+#include "io/file/place.h"
+#include "io/store/open/beside.h"
+#include "io/store/open/iteration_names.h"
+#include "io/store/open/sniff.h"
+#include "io/store/open/torch_names.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or HDF5";
+constexpr const char* kExpectedFolder =
+    "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
+
+constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckpt reads";
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// "org/name": two plain words.
+bool is_hub_name(std::string_view path) {
+  return std::ranges::count(path, '/') == 1 && !path.starts_with('/') && !path.starts_with('.') &&
+         !path.ends_with('/') && path.find_first_of("*?[ ") == path.npos;
+}
+
+// The error for a path that does not exist: most are misspelt, or are names of a hub.
+Error not_found(std::string path) {
+  Error e(Code::kNotFound, "there is no such file or folder");
+  e.file(path);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::string parent = parent_folder(path);
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (auto at = std::filesystem::directory_iterator(parent, failed);
+       !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
+    names.push_back(at->path().filename().string());
+  std::string_view near = nearest(last_part(path), names);
+  if (!near.empty())
+    return e.help(cat(
+        "did you mean ",
+        escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
+  // Where the folder before the slash is here, the name is not one of a hub.
+  return e.help(failed && is_hub_name(path)
+                    ? "mckpt downloads nothing: fetch a model from a hub first, for example with "
+                      "`hf download NAME`"
+                    : "name a file or folder of this machine");
+}
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw not_found(path);
+    throw_open_failed(path, errno);
+  }
+  return S_ISDIR(st.st_mode);
+}
+
+std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
+  // A file that only makes sense with its folder means the folder.
+  std::string_view name = last_part(path);
+  if (name == ".metadata" || name == kTrackerName || name.ends_with(".safetensors.index.json"))
+    return open_store(parent_folder(path), opening);
+  // A .distcp file is many archives one after the other; only .metadata says what they contain.
+  if (name.ends_with(".distcp"))
+    throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself")
+        .file(path)
+        .help(cat("name the folder: ", escaped(parent_folder(path), 4096)));
+  FileKind kind = sniff(InputFile(path, opening));
+  switch (kind) {
+    case FileKind::kSafetensors:
+      return open_safetensors_file(path, opening);
+    case FileKind::kZip:
+    case FileKind::kLegacyTorch:
+    case FileKind::kPickle:
+    case FileKind::kTar:
+      return open_torch_file(path, opening);
+    case FileKind::kHdf5:
+      return open_hdf5_file(path, opening);
+    case FileKind::kUnknown:
+      if (name.ends_with(".safetensors")) return open_safetensors_file(path, opening);
+      if (has_torch_suffix(name)) return open_torch_file(path, opening);
+      if (name.ends_with(".h5") || name.ends_with(".hdf5")) return open_hdf5_file(path, opening);
+      throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
+          .file(path)
+          .expected(kExpectedFile)
+          .help(kSeeFormats);
+    default:
+      throw Error(Code::kUnknownFormat, cat("this is not a checkpoint: the file is ", sniffed_name(kind)))
+          .file(path)
+          .expected(kExpectedFile)
+          .help(name == "config.json" ? cat("name the folder: ", escaped(parent_folder(path), 4096))
+                                      : kSeeFormats);
+  }
+}
+
+// What the names in a folder show, as far as the choice of a reader goes.
+struct Contents {
+  bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
+  std::vector<std::string> iterations, torch_files, names;
+
+  bool is_checkpoint() const {
+    return dcp || safetensors || tracker || ranks || snapshots || iterations.size() == 1 ||
+           !torch_files.empty();
+  }
+};
+
+// Looks at the names in the folder, or in the folder `name_inside` in it.
+Contents look(const Folder& folder, std::string_view name_inside = "") {
+  Contents c;
+  for (const FolderEntry& e : folder.entries(name_inside)) {
+    std::string_view name = e.name;
+    c.names.push_back(e.name);
+    // Ranks that did not gather leave __<rank>.metadata; an interrupted save leaves data files alone.
+    c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
+    c.safetensors |=
+        !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
+    c.tracker |= !e.folder && name == kTrackerName;
+    c.ranks |= e.folder && name.starts_with("mp_rank_");
+    c.snapshots |= e.folder && name == "snapshots";
+    if (e.folder && is_iteration_folder(name)) c.iterations.push_back(e.name);
+    if (!e.folder && has_torch_suffix(name)) c.torch_files.push_back(e.name);
+  }
+  return c;
+}
+
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  return std::string(text);
+}
+
+// The iteration folder that the tracker file names: "10" means iter_0000010, "release" means release.
+std::string tracked_iteration(const Folder& folder) {
+  InputFile file = folder.open_file(kTrackerName);
+  std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
+  std::string text = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (text == kReleaseName) return text;
+  bool digits =
+      !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits)
+    throw Error(Code::kUnknownFormat, "the tracker file does not name an iteration")
+        .file(cat(folder.path(), "/", kTrackerName))
+        .expected("a number, or the word release")
+        .found(text.empty() ? "nothing" : cat("'", escaped(text), "'"));
+  return iteration_folder(std::stoll(text));
+}
+
+std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
+                                      std::string_view chosen_by) {
+  std::unique_ptr<Store> store = open_store(folder.inside(name), folder.opening());
+  store->add_fact("chosen", cat(name, " (", chosen_by, ")"));
+  return store;
+}
+
+std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& contents) {
+  std::string name = tracked_iteration(folder);
+  if (std::find(contents.iterations.begin(), contents.iterations.end(), name) == contents.iterations.end())
+    throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which does not exist (missing)"))
+        .file(cat(folder.path(), "/", kTrackerName))
+        .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
+        .help(contents.iterations.empty()
+                  ? std::string()
+                  : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
+  return open_iteration(folder, name, kTrackerName);
+}
+
+// A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.
+std::unique_ptr<Store> open_snapshot(const Folder& folder) {
+  std::vector<FolderEntry> snapshots = folder.entries("snapshots");
+  std::string name = snapshots.size() == 1 ? snapshots[0].name : "";
+  if (folder.has_file("refs/main")) {
+    InputFile file = folder.open_file("refs/main");
+    std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
+    name = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  bool known =
+      std::any_of(snapshots.begin(), snapshots.end(), [&](const FolderEntry& e) { return e.name == name; });
+  if (!known)
+    throw Error(Code::kUnknownFormat, "the model's cache folder has no snapshot that refs/main names")
+        .file(folder.path())
+        .help("name a folder below snapshots/");
+  return open_iteration(folder, cat("snapshots/", name), "refs/main");
+}
+
+// Adds the checkpoints one level below to the error: a parent folder is the most common wrong path.
+void name_below(const Folder& folder, Error& e) {
+  std::vector<std::string> below;
+  for (const FolderEntry& entry : folder.entries()) try {
+      if (entry.name.ends_with(kStagingSuffix)) {
+        e.note(cat("an unfinished conversion is here, ", escaped(entry.name),
+                   ": repeat its command with `resume` to complete it"));
+        continue;
+      }
+      if (entry.folder && is_checkpoint_folder(folder, entry.name)) below.push_back(entry.name);
+    } catch (const Error&) {
+      // A folder that cannot be entered is not what the user meant.
+    }
+  if (below.empty()) return;
+  e.note(cat("checkpoints one level below: ", listed(below, 20)));
+  e.help(cat("name one of them, such as ", escaped(folder.inside(below[0]), 4096)));
+}
+
+// Whether the file's name shows that it is one of a set of ranks or shards.
+bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
+
+std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
+  Folder folder(path, opening);
+  Contents contents = look(folder);
+  if (contents.dcp) return open_dcp(folder.path(), opening);
+  if (contents.safetensors) return open_safetensors_folder(folder.path(), opening);
+  if (contents.tracker) return open_tracked(folder, contents);
+  if (contents.ranks) return open_megatron_run(folder.path(), opening);
+  if (contents.snapshots) return open_snapshot(folder);
+  if (contents.iterations.size() == 1) return open_iteration(folder, contents.iterations[0], "the only one");
+  if (contents.torch_files.size() == 1 && !is_one_of_several(contents.torch_files[0]))
+    return open_torch_file(folder.inside(contents.torch_files[0]), opening);
+  if (!contents.torch_files.empty()) return open_torch_folder(folder.path(), opening);
+  Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
+  e.file(folder.path())
+      .expected(kExpectedFolder)
+      .found(contents.names.empty() ? "an empty folder" : listed(contents.names))
+      .help(kSeeFormats);
+  name_below(folder, e);
+  if (!contents.iterations.empty())
+    e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
+               contents.iterations.back()));
+  throw e;
+}
+
+}  // namespace
+
+bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
+  return look(folder, name).is_checkpoint();
+}
+
+std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening) {
+  if (path.empty()) throw Error(Code::kUsage, "the path of the checkpoint is empty");
+  return is_folder(path) ? open_folder(path, opening) : open_file(path, opening);
+}
+
+}  // namespace mckpt::impl

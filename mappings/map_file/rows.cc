@@ -1,0 +1,161 @@
+// Adds the rows of a map file to a copy of a family's tables, or replaces rows by them.
+//
+//   a row of the file whose Megatron name the table has   replaces all rows of that name
+//   a new name, with "after": the name of a row           follows the last row of that name, in the same list
+//   anything else                                         kBadMap
+//
+// Tables are shared by families and constant, so a list of rows is copied before it is changed, and the
+// copies are kept in the OwnFamily. A Megatron name in the file is whole; the prefix of the section is cut
+// off.
+#include "mappings/map_file/rows.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "mappings/map_file/partition.h"
+#include "mappings/registry.h"
+#include "mappings/shape_text.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The lists of rows of one layer, in the order in which they are searched.
+constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention, &LayerRows::latent_attention,
+                                                       &LayerRows::gdn,       &LayerRows::mamba,
+                                                       &LayerRows::dense,     &LayerRows::moe};
+
+std::string whole_name(const Section& section, const Row& row) { return cat(section.megatron, row.megatron); }
+
+}  // namespace
+
+// Checked as a built-in table is, once all rows are in.
+OwnFamily::OwnFamily(const Family& base, const MapFile& file)
+    : family_(base),
+      sections_(base.sections.begin(), base.sections.end()),
+      unread_(base.unread.begin(), base.unread.end()) {
+  for (const MapRow& row : file.rows) apply(row);
+  for (const MapUnread& u : file.unread) unread_.push_back({keep(u.name), keep(u.copy_of), keep(u.reason)});
+  family_.sections = sections_;
+  family_.unread = unread_;
+  check_family(family_);
+}
+
+// A copy that lives as long as the family: rows have only views.
+std::string_view OwnFamily::keep(std::string_view text) { return texts_.emplace_back(text); }
+
+// The rule that the row names, otherwise a plain one by its partition (partition.h). Throws kBadMap for a
+// row without a rule that has several sources.
+std::string OwnFamily::rule_for(const MapRow& from) {
+  if (!from.rule.empty()) return from.rule;
+  if (from.sources.size() != 1)
+    throw Error(Code::kBadMap,
+                cat("row ", escaped(from.megatron), " names no rule, and no plain rule has so many sources"))
+        .expected("one source")
+        .found(from.sources.size());
+  Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
+  notes_.push_back(cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ",
+                       evidence_text(partition.evidence)));
+  return std::string(rule_of(partition));
+}
+
+// `name`: the Megatron name without the section's prefix.
+Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
+  Row row;
+  row.megatron = keep(name);
+  row.rule = keep(rule_for(from));
+  if (from.sources.size() > row.sources.size())
+    throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule has"))
+        .found(from.sources.size());
+  for (std::size_t i = 0; i < from.sources.size(); i++)
+    row.sources[i] = {keep(from.sources[i].name), keep(from.sources[i].shape)};
+  row.needs = from.needs;
+  row.split = from.split;
+  row.buffer = from.buffer;
+  row.alternates = from.alternates;
+  row.whole_names = true;
+  row.gathered_with = keep(from.gathered_with);
+  return row;
+}
+
+template <typename Fn>
+// `list` null: the rows of a section without layers.
+void OwnFamily::rewrite(Section& section, std::span<const Row> LayerRows::*list, Fn&& change) {
+  std::span<const Row> old = list ? section.layer->*list : section.rows;
+  Rows& rows = rows_.emplace_back(old.begin(), old.end());
+  change(rows);
+  if (!list) {
+    section.rows = rows;
+    return;
+  }
+  LayerRows& layer = layers_.emplace_back(*section.layer);
+  layer.*list = rows;
+  section.layer = &layer;
+}
+
+// Throws kBadMap for a row that neither replaces one nor follows one.
+void OwnFamily::apply(const MapRow& row) {
+  if (replace(row) || insert(row)) return;
+  Error e(Code::kBadMap, row.after.empty() ? cat("no row is named ", escaped(row.megatron),
+                                                 ", and the new row does not say which row it follows")
+                                           : cat("no row is named ", escaped(row.after)));
+  throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the row that a new row follows");
+}
+
+// Replaces all rows of the same name.
+bool OwnFamily::replace(const MapRow& from) {
+  bool found = false;
+  for (Section& section : sections_) {
+    auto named = [&](const Row& row) { return whole_name(section, row) == from.megatron; };
+    auto change = [&](Rows& rows) {
+      auto first = std::find_if(rows.begin(), rows.end(), named);
+      *first = row_of(from, std::string_view(from.megatron).substr(section.megatron.size()));
+      rows.erase(std::remove_if(first + 1, rows.end(), named), rows.end());
+      found = true;
+    };
+    auto visit = [&](std::span<const Row> LayerRows::*list) {
+      std::span<const Row> rows = list ? section.layer->*list : section.rows;
+      if (std::any_of(rows.begin(), rows.end(), named)) rewrite(section, list, change);
+    };
+    if (section.layer)
+      for (auto list : kLists) visit(list);
+    else
+      visit(nullptr);
+  }
+  return found;
+}
+
+// Adds the row behind the last one of the name in `after`; false if no section has it.
+bool OwnFamily::insert(const MapRow& from) {
+  bool found = false;
+  for (Section& section : sections_) {
+    if (from.after.empty() || !from.megatron.starts_with(section.megatron)) continue;
+    auto named = [&](const Row& row) { return whole_name(section, row) == from.after; };
+    auto change = [&](Rows& rows) {
+      auto last = std::find_if(rows.rbegin(), rows.rend(), named);
+      rows.insert(last.base(), row_of(from, std::string_view(from.megatron).substr(section.megatron.size())));
+      found = true;
+    };
+    auto visit = [&](std::span<const Row> LayerRows::*list) {
+      std::span<const Row> rows = list ? section.layer->*list : section.rows;
+      if (!found && std::any_of(rows.begin(), rows.end(), named)) rewrite(section, list, change);
+    };
+    if (section.layer)
+      for (auto list : kLists) visit(list);
+    else
+      visit(nullptr);
+  }
+  return found;
+}
+
+KeySplit key_split_from_name(std::string_view name) {
+  constexpr std::pair<std::string_view, KeySplit> kNames[] = {{"", KeySplit::kNone},
+                                                              {"swiglu", KeySplit::kSwiglu},
+                                                              {"gdn_in_proj", KeySplit::kGdnInProj},
+                                                              {"gdn_conv", KeySplit::kGdnConv}};
+  for (const auto& [known, split] : kNames)
+    if (known == name) return split;
+  throw Error(Code::kBadMap, cat("there is no split '", escaped(name), "'"))
+      .expected("swiglu, gdn_in_proj or gdn_conv");
+}
+
+}  // namespace mckpt::impl

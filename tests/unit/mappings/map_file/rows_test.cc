@@ -1,0 +1,123 @@
+// Rows of a user over a family's own: in the place of one, behind one, or refused.
+#include "mappings/map_file/rows.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/text.h"
+#include "mappings/registry.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace map_rows_test {
+
+const std::string kLayer = "decoder.layers.{L}.", kBlock = "backbone.layers.{L}.";
+
+MapFile file_of(std::vector<MapRow> rows) { return {std::move(rows), {}}; }
+
+// The rows of the layers of a family, as "name rule".
+std::vector<std::string> layer_rows(const Family& family, std::string_view kind) {
+  std::vector<std::string> out;
+  for (const Section& section : family.sections)
+    for (const RowList& list : row_lists(section))
+      if (section.megatron == kLayer && list.kind == kind)
+        for (const Row& row : list.rows) out.push_back(cat(row.megatron, " ", row.rule));
+  return out;
+}
+
+std::string refusal(const char* family, MapRow row) {
+  return thrown_by([&] { OwnFamily(family_named(family), file_of({row})); });
+}
+
+TEST(MapRows, StandInThePlaceOfARowOfTheirName) {
+  OwnFamily own(family_named("llama"),
+                file_of({{.megatron = kLayer + "mlp.linear_fc2.weight",
+                          .rule = "row",
+                          .sources = {{"model.layers.{L}.mlp.w2.weight", "hidden ffn"}}}}));
+  EXPECT_EQ(layer_rows(own.family(), "dense"), layer_rows(family_named("llama"), "dense"));
+  const Row& row = own.family().sections[1].layer->dense[2];
+  EXPECT_EQ(row.sources[0].name, "model.layers.{L}.mlp.w2.weight");
+  EXPECT_TRUE(row.whole_names);
+  EXPECT_TRUE(own.notes().empty());
+}
+
+TEST(MapRows, StandInThePlaceOfAllFormsOfARow) {
+  OwnFamily own(
+      family_named("qwen3_moe"),
+      file_of({{.megatron = kLayer + "mlp.experts.linear_fc2.weight{E}",
+                .rule = "row",
+                .sources = {{"model.layers.{L}.mlp.experts.{E}.w2.weight", "hidden expert_ffn"}}}}));
+  std::vector<std::string> rows = layer_rows(own.family(), "moe");
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), "mlp.experts.linear_fc2.weight{E} row"), 1);
+  EXPECT_EQ(rows.size() + 2, layer_rows(family_named("qwen3_moe"), "moe").size());
+}
+
+TEST(MapRows, FollowTheRowThatTheyName) {
+  OwnFamily own(family_named("llama"),
+                file_of({{.megatron = kLayer + "mlp.linear_fc2.bias",
+                          .rule = "replicate",
+                          .sources = {{"model.layers.{L}.mlp.down_proj.bias", "hidden"}},
+                          .partition_dim = {},
+                          .after = kLayer + "mlp.linear_fc1.weight"}}));
+  EXPECT_EQ(layer_rows(own.family(), "dense"),
+            (std::vector<std::string>{"mlp.linear_fc1.layer_norm_weight replicate",
+                                      "mlp.linear_fc1.weight gated_mlp", "mlp.linear_fc2.bias replicate",
+                                      "mlp.linear_fc2.weight row"}));
+}
+
+// Mamba's gated norm is split like the heads, whatever it is called.
+TEST(MapRows, WithoutARuleFollowTheirAnnotationThenTheirName) {
+  struct Case {
+    const char* leaf;
+    std::optional<int> partition_dim;
+    const char *rule, *evidence;
+  };
+  const Case cases[] = {
+      {"mixer.norm.weight", {}, "column", "its name"},
+      {"mixer.norm.weight", 0, "column", "its partition_dim"},
+      {"mixer.gate_norm.weight", 0, "column", "its partition_dim"},
+      {"mixer.gate_norm.weight", {}, "replicate", "its name, which is that of a norm"},
+      {"mixer.norm.weight", -1, "replicate", "its partition_dim"},
+  };
+  for (const Case& c : cases) {
+    OwnFamily own(family_named("nemotron_h"),
+                  file_of({{.megatron = kLayer + c.leaf,
+                            .rule = "",
+                            .sources = {{kBlock + "mixer.other.weight", "mamba_inner"}},
+                            .partition_dim = c.partition_dim,
+                            .after = kLayer + "mixer.D"}}));
+    std::vector<std::string> rows = layer_rows(own.family(), "mamba");
+    EXPECT_EQ(std::count(rows.begin(), rows.end(), cat(c.leaf, " ", c.rule)), 1) << c.leaf;
+    ASSERT_EQ(own.notes().size(), 1u);
+    EXPECT_EQ(own.notes()[0], cat(kLayer, c.leaf, ": rule ", c.rule, ", from ", c.evidence));
+  }
+}
+
+TEST(MapRows, AreRefusedWithWhatIsWrong) {
+  EXPECT_EQ(
+      refusal("llama", {.megatron = kLayer + "mlp.new", .rule = "row", .sources = {{"a.{L}", "hidden ffn"}}}),
+      "MC2009 no row is named decoder.layers.{L}.mlp.new, and the new row does not say which row it follows");
+  EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.new",
+                              .rule = "row",
+                              .sources = {{"a.{L}", "hidden ffn"}},
+                              .partition_dim = {},
+                              .after = kLayer + "mlp.old"}),
+            "MC2009 no row is named decoder.layers.{L}.mlp.old");
+  EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.linear_fc1.weight",
+                              .rule = "",
+                              .sources = {{"a.{L}", "ffn hidden"}, {"b.{L}", "ffn hidden"}}}),
+            "MC2009 row decoder.layers.{L}.mlp.linear_fc1.weight names no rule, and no plain rule has so "
+            "many sources: "
+            "expected one source, found 2");
+  EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.linear_fc1.weight",
+                              .rule = "",
+                              .sources = {{"a.{L}", "2*ffn hidden"}}}),
+            "MC2013 tensor 'decoder.layers.{L}.mlp.linear_fc1.weight': a fused parameter needs a rule");
+  EXPECT_EQ(
+      refusal("llama",
+              {.megatron = kLayer + "mlp.linear_fc2.weight", .rule = "row", .sources = {{"a", "hidden ffn"}}})
+          .substr(0, 6),
+      "MC2009");
+}
+
+}  // namespace map_rows_test
+}  // namespace mckpt::impl

@@ -1,0 +1,64 @@
+#include "tools/answers/inspect/json.h"
+
+#include "core/items/dtype.h"
+#include "io/json/json_writer.h"
+#include "io/store/format.h"
+#include "io/store/open/beside.h"
+#include "io/store/store.h"
+#include "io/store/summary.h"
+#include "tools/answers/inspect/objects.h"
+#include "tools/answers/inspect/optimizer_groups.h"
+#include "tools/render/findings.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Tensors, items and bytes; the items of a model are its parameters.
+void write_amount(JsonWriter& json, const Amount& a) {
+  json.begin_object()
+      .field("tensors", a.tensors)
+      .field("parameters", a.items)
+      .field("bytes", a.bytes)
+      .end_object();
+}
+
+}  // namespace
+
+void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
+                           bool groups) {
+  StoreSummary s = summarize(store);
+  json.field("root", store.root()).field("format", format_text(store.format()));
+  json.field("tensors", s.all.tensors)
+      .field("parameters", s.part(StatePart::kModel).items)
+      .field("bytes", s.all.bytes);
+  json.key("dtypes").begin_object();
+  for (const StoreSummary::OfType& d : s.dtypes) {
+    json.key(dtype_name(d.dtype));
+    write_amount(json, d.amount);
+  }
+  json.end_object().key("parts").begin_object();
+  for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther}) {
+    json.key(part_name(p));
+    write_amount(json, s.part(p));
+  }
+  json.end_object()
+      .field("ranks", store.ranks())
+      .field("file_bytes", s.file_bytes)
+      .key("files")
+      .begin_array();
+  for (std::size_t f = 0; f < store.files().size(); f++) {
+    json.begin_object().field("path", file_label(store, static_cast<i32>(f)));
+    json.field("bytes", store.files()[f].bytes).end_object();
+  }
+  json.end_array().key("beside").begin_array();
+  for (const std::string& name : checkpoints_beside(path, store)) json.value(name);
+  json.end_array().key("facts").begin_object();
+  for (const auto& [name, value] : store.facts()) json.field(name, value);
+  json.end_object().key("objects");
+  write_objects_json(json, store, values);
+  if (groups) write_optimizer_groups(json.key("optimizer_groups"), store);
+  json.key("problems");
+  write_findings(json, store.findings());
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,188 @@
+// Prints the summary of a checkpoint and the tree of its tensors.
+//
+//   model  45 tensors  7,408 params  14.5 KiB
+//
+//   lm_head.weight             [32, 16]    bfloat16       1.00 KiB
+//   model                      44 tensors                 13.5 KiB
+//   |- layers.{0,1}        x2  21 tensors            6.22 KiB each      layers that are alike, folded
+//   |  |- input_layernorm.weight  [16]     bfloat16           32 B
+//
+// The tree is built by the library (io/choice/name_tree.h); here it becomes lines, at most 100 unless --tree
+// is given.
+#include "tools/answers/inspect/text.h"
+
+#include <cstdio>
+#include <map>
+
+#include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/choice/name_tree.h"
+#include "io/store/open/beside.h"
+#include "io/store/store.h"
+#include "io/store/summary.h"
+#include "tools/render/output.h"
+#include "tools/render/text_table.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMostTreeLines = 100;
+constexpr std::size_t kMostObjectLines = 10;
+constexpr std::size_t kMostTypes = 5;
+
+// "bfloat16 99.9 %, float32 0.1 %": shares of the bytes, at most five types.
+std::string dtype_shares(const StoreSummary& s) {
+  std::string out;
+  for (std::size_t i = 0; i < s.dtypes.size(); i++) {
+    if (i == kMostTypes) return cat(out, " and ", s.dtypes.size() - i, " more");
+    const StoreSummary::OfType& d = s.dtypes[i];
+    out += cat(i ? ", " : "", dtype_name(d.dtype), " ", percent(d.amount.bytes, s.all.bytes));
+  }
+  return out;
+}
+
+// The path as given, and the folder that was opened if the path led to another one (a run's folder leads to
+// an iteration).
+std::string first_line(const Store& store, const std::string& path) {
+  std::string out = escaped(path, 4096);
+  if (store.root() != path) out += cat(" -> ", escaped(store.root(), 4096));
+  return out;
+}
+
+// Format, number of files and ranks, and the facts that the format knows, separated by bars.
+std::string format_line(const Store& store) {
+  std::string out(format_text(store.format()));
+  i64 files = static_cast<i64>(store.files().size());
+  if (files != 1 || !store.files()[0].path.empty()) out += cat(" | ", counted(files, "file"));
+  if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
+  for (const auto& [name, value] : store.facts()) out += cat(" | ", escaped(name), " ", escaped(value));
+  return out;
+}
+
+// A line for each part of the state (model, optimizer, other) that has tensors, and their sum.
+void write_parts(Output& out, const StoreSummary& s) {
+  TextTable table({{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kRight}, {"", Align::kRight}});
+  auto row = [&](std::string_view name, const Amount& a) {
+    table.row({std::string(name), counted(a.tensors, "tensor"),
+               cat(human_count(a.items), name == part_name(StatePart::kModel) ? " params" : " items"),
+               human_bytes(a.bytes)});
+  };
+  int parts = 0;
+  for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther})
+    if (s.part(p).tensors > 0) row(part_name(p), s.part(p)), parts++;
+  if (parts != 1) row("total", s.all);
+  table.write(out);
+}
+
+// Objects whose names differ only in numbers share a line.
+void write_objects(Output& out, const Store& store) {
+  if (store.objects().empty()) return;
+  struct Group {
+    std::string summary;
+    i64 count = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const Object& o : store.objects()) {
+    std::string pattern;
+    for (char c : o.name)
+      if (c < '0' || c > '9') {
+        pattern += c;
+      } else if (pattern.empty() || pattern.back() != '*') {
+        pattern += '*';
+      }
+    Group& g = groups[pattern];
+    if (g.count++ == 0) g.summary = o.summary;
+  }
+  out.line("");
+  out.line(out.styled(Style::kBold, "other objects"));
+  std::size_t shown = 0;
+  for (const auto& [name, g] : groups) {
+    if (shown++ == kMostObjectLines) {
+      out.line(cat("  and ", groups.size() - kMostObjectLines, " more kinds"));
+      break;
+    }
+    out.line(cat("  ", escaped(name), g.count > 1 ? cat("  x", g.count) : "",
+                 g.summary.empty() ? "" : cat("  ", escaped(g.summary))));
+  }
+}
+
+// Writes a tree into a table, so that the columns behind the names line up. Lines beyond the limit are
+// counted only.
+class TreeWriter {
+ public:
+  TreeWriter(const Store& store, bool unicode, i64 most_lines)
+      : store_(store), unicode_(unicode), room_(most_lines) {}
+
+  // The top level hangs on nothing.
+  void write(Output& out, const std::vector<NameTree>& tree) {
+    for (const NameTree& t : tree) {
+      line(t, "", "");
+      children(t, "");
+    }
+    table_.write(out);
+    if (hidden_ > 0) out.line(cat("... ", with_commas(hidden_), " more lines; --tree shows all"));
+  }
+
+ private:
+  void children(const NameTree& parent, const std::string& indent) {
+    for (std::size_t i = 0; i < parent.children.size(); i++) {
+      bool last = i + 1 == parent.children.size();
+      line(parent.children[i], indent, unicode_ ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "));
+      children(parent.children[i], cat(indent, last ? "   " : unicode_ ? "│  " : "|  "));
+    }
+  }
+
+  void line(const NameTree& t, const std::string& indent, const char* hook) {
+    if (room_-- <= 0) {
+      hidden_++;
+      return;
+    }
+    bool tensor = t.tensor >= 0;
+    table_.row({cat(indent, hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
+                tensor ? dims_to_string(store_.dims(t.tensor)) : counted(t.tensors, "tensor"),
+                tensor ? std::string(dtype_name(store_.dtype(t.tensor))) : "",
+                cat(human_bytes(t.bytes), t.copies > 1 ? " each" : "")});
+  }
+
+  const Store& store_;
+  bool unicode_;
+  i64 room_, hidden_ = 0;
+  TextTable table_{
+      {{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kLeft}, {"", Align::kLeft}, {"", Align::kRight}}};
+};
+
+}  // namespace
+
+std::string human_count(i64 n) {
+  static constexpr const char* kUnits[] = {"", " K", " M", " B", " T"};
+  if (n < 100'000) return with_commas(n);
+  double v = static_cast<double>(n);
+  int unit = 0;
+  while (v >= 1000 && unit < 4) v /= 1000, unit++;
+  char text[32];
+  std::snprintf(text, sizeof text, v < 10 ? "%.2f%s" : v < 100 ? "%.1f%s" : "%.0f%s", v, kUnits[unit]);
+  return cat(text, " (", with_commas(n), ")");
+}
+
+void write_card(Output& out, const Store& store, const std::string& path) {
+  StoreSummary summary = summarize(store);
+  out.line(out.styled(Style::kBold, first_line(store, path)));
+  out.line(format_line(store));
+  std::vector<std::string> beside;
+  for (const std::string& name : checkpoints_beside(path, store)) beside.push_back(escaped(name));
+  if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
+  write_parts(out, summary);
+  if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
+}
+
+void write_tree(Output& out, const Store& store, bool whole) {
+  if (store.tensor_count() > 0) {
+    out.line("");
+    std::vector<NameTree> tree = name_tree(store, natural_order(store), !whole);
+    TreeWriter(store, out.unicode(), whole ? INT64_MAX : kMostTreeLines).write(out, tree);
+  }
+  write_objects(out, store);
+}
+
+}  // namespace mckpt::impl

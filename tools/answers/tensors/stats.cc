@@ -1,0 +1,143 @@
+// Prints statistics of tensors: numbers in four digits for people, exact ones for programs.
+//
+//   min   max   mean     std  zeros  NaN          Inf  min to max
+//    -2   1.5  0.991  0.0812      0  2 @ [0, 14]    0  |.    :#: ....  .|
+//
+//   L2 of all parameters  12.6  (45 tensors)
+//
+// The bars are the histogram, one character a bin; a bin with any value has a bar, however few values are in
+// it.
+#include "tools/answers/tensors/stats.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/json/json_writer.h"
+#include "io/store/state_part.h"
+#include "io/store/store.h"
+#include "io/values/element.h"
+#include "io/values/tensor_stats.h"
+#include "tools/render/output.h"
+#include "tools/render/text_table.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Integers stay exact: a double would round those beyond 2^53.
+void write_number(JsonWriter& json, std::string_view name, long double v, ElementForm::Kind kind) {
+  json.key(name);
+  if (kind == ElementForm::Kind::kI64) {
+    json.value(static_cast<i64>(v));
+  } else if (kind == ElementForm::Kind::kU64) {
+    json.value(static_cast<u64>(v));
+  } else {
+    json.value(static_cast<double>(v));
+  }
+}
+
+// The index of the first NaN or infinity in the dimensions of the tensor, or null.
+void write_first(JsonWriter& json, std::string_view name, i64 first, const Store& store, i64 tensor,
+                 i64 per_element) {
+  json.key(name);
+  first < 0 ? json.null()
+            : json.value(std::span<const i64>(item_index(first / per_element, store.dims(tensor))));
+}
+
+std::string short_number(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", v);
+  return text;
+}
+
+// One character a bin, as high as the bin is full.
+std::string bars(const std::vector<i64>& bins, bool unicode) {
+  static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static constexpr const char* kAscii[] = {" ", ".", ".", ":", ":", "+", "+", "#", "#"};
+  i64 most = 1;
+  for (i64 n : bins) most = std::max(most, n);
+  std::string out;
+  for (i64 n : bins) {
+    // What is there is seen, however few.
+    i64 height =
+        n == 0 ? 0
+               : std::max<i64>(1, static_cast<i64>(8.0 * static_cast<double>(n) / static_cast<double>(most)));
+    out += (unicode ? kBlocks : kAscii)[height];
+  }
+  return out;
+}
+
+// "0", or the number of NaN (or infinities) and the index of the first: "2 @ [0, 14]".
+std::string odd_count(i64 count, i64 first, const Store& store, i64 tensor) {
+  if (count == 0) return "0";
+  i64 item = first / element_form(store.dtype(tensor)).per_element;
+  return cat(with_commas(count), " @ ", dims_to_string(item_index(item, store.dims(tensor))));
+}
+
+}  // namespace
+
+void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorStats& s) {
+  ElementForm form = element_form(store.dtype(tensor));
+  json.field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
+  json.field("shape", store.dims(tensor)).field("count", s.numbers).field("finite", s.finite);
+  if (s.finite > 0) {
+    write_number(json, "min", s.min, form.kind);
+    write_number(json, "max", s.max, form.kind);
+    json.field("mean", s.mean).field("std", s.deviation).field("l2", l2_norm(s));
+  } else {
+    json.null_field("min").null_field("max").null_field("mean").null_field("std").null_field("l2");
+  }
+  json.field("zeros", s.zeros).field("nan", s.non_finite.nans).field("inf", s.non_finite.infinities);
+  write_first(json, "first_nan", s.non_finite.first_nan, store, tensor, form.per_element);
+  write_first(json, "first_inf", s.non_finite.first_infinity, store, tensor, form.per_element);
+  json.field("histogram", std::span<const i64>(s.histogram));
+}
+
+void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
+                 std::span<const TensorStats> stats) {
+  using enum Align;
+  TextTable table({{"name", kLeft},
+                   {"dtype", kLeft},
+                   {"shape", kLeft},
+                   {"min", kRight},
+                   {"max", kRight},
+                   {"mean", kRight},
+                   {"std", kRight},
+                   {"L2", kRight},
+                   {"zeros", kRight},
+                   {"NaN", kRight},
+                   {"Inf", kRight},
+                   {"min to max", kLeft}});
+  for (std::size_t i = 0; i < tensors.size(); i++) {
+    i64 t = tensors[i];
+    const TensorStats& s = stats[i];
+    auto number = [&](double v) { return s.finite > 0 ? short_number(v) : "-"; };
+    std::string histogram = s.histogram.empty() ? "" : cat("|", bars(s.histogram, out.unicode()), "|");
+    table.row({escaped(store.name(t)), std::string(dtype_name(store.dtype(t))), dims_to_string(store.dims(t)),
+               number(static_cast<double>(s.min)), number(static_cast<double>(s.max)), number(s.mean),
+               number(s.deviation), number(l2_norm(s)), with_commas(s.zeros),
+               odd_count(s.non_finite.nans, s.non_finite.first_nan, store, t),
+               odd_count(s.non_finite.infinities, s.non_finite.first_infinity, store, t), histogram});
+  }
+  table.write(out);
+  GlobalNorm all = global_norm(store, tensors, stats);
+  if (all.tensors > 0)
+    out.line(cat("\nL2 of all parameters  ", short_number(all.l2), "  (", counted(all.tensors, "tensor"),
+                 all.others == 0   ? ""
+                 : all.others == 1 ? "; 1 other is a state or packed"
+                                   : cat("; ", with_commas(all.others), " others are states or packed"),
+                 ")"));
+}
+
+GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats) {
+  StateParts parts(store);
+  std::vector<const TensorStats*> parameters;
+  for (std::size_t i = 0; i < tensors.size(); i++)
+    if (parts.part(tensors[i]) == StatePart::kModel && parts.parameters_per_item(tensors[i]) == 1)
+      parameters.push_back(&stats[i]);
+  i64 count = std::ssize(parameters);
+  return {l2_norm(parameters), count, std::ssize(tensors) - count};
+}
+
+}  // namespace mckpt::impl
