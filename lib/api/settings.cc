@@ -214,6 +214,7 @@ void read(Settings& s, mckpt::CompareOptions& to) {
   read(s, to.opening);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
   s.take("params_dtype", to.params_dtype);
+  s.take("dtype", to.dtype), s.take("dtype_rule", to.dtype_rule);
   s.take("weights_only", to.weights_only);
   s.take("threads", to.threads);
 }

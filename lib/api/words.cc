@@ -83,6 +83,14 @@ ParamsDtype params_dtype_of(std::string_view word) {
   return {ParamsDtype::kGiven, value_type(word, "params_dtype", "none, auto, ")};
 }
 
+TypeClaim type_claim(std::string_view dtype, const std::vector<std::pair<std::string, std::string>>& rules) {
+  TypeClaim claim{.rules = dtype_rules(rules)};
+  if (dtype == "any") return claim;
+  claim.kind = dtype == "keep" ? TypeClaim::kKept : TypeClaim::kGiven;
+  if (claim.kind == TypeClaim::kGiven) claim.given = value_type(dtype, "dtype", "any, keep, ");
+  return claim;
+}
+
 ValueOptions value_options(const mckpt::Values& values) {
   ValueOptions options;
   options.vocab = vocab_choice(values.vocab_size);

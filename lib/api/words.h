@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "convert/compare/checks/types.h"
 #include "convert/keys/value_options.h"
 #include "convert/plan/relayer.h"
 #include "convert/source/options.h"
@@ -31,6 +32,8 @@ mckpt::Finding to_public(const Finding& finding);
 DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
 ParamsDtype params_dtype_of(std::string_view word);
+// The types that a conversion was asked for: any, keep, bf16, fp16 or fp32.
+TypeClaim type_claim(std::string_view dtype, const std::vector<std::pair<std::string, std::string>>& rules);
 VocabChoice vocab_choice(std::string_view word);
 ValueOptions value_options(const mckpt::Values& values);
 

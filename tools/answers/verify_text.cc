@@ -51,6 +51,7 @@ constexpr Subject kSubjects[] = {
     {"beside", "other files in the folder", "other files in the folder"},
     {"objects", "as in the source", "objects against the source"},
     {"against", "as in the source", "values against the source"},
+    {"types", "as asked for", "types against those asked for"},
     {"casts", "", "values that a cast rounds"},
     {"overflow", "", "values a cast cannot hold"},
 };

@@ -60,10 +60,12 @@ struct AgainstFlags {
   CheckpointFlags checkpoint;
   std::optional<i64> path_tp, path_etp;
   ValueFlags values{"none"};
+  std::string dtype = "any";
   bool weights_only = false;
 
   void declare(CommandLine& line);
   CompareOptions options() const;
+  TypeClaim claim() const;
 };
 
 void AgainstFlags::declare(CommandLine& line) {
@@ -79,8 +81,22 @@ void AgainstFlags::declare(CommandLine& line) {
   line.option("--path-etp N", path_etp,
               "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
   values.declare_params(line);
+  line.option("--dtype TYPE", dtype,
+              "the type that the conversion was asked for: a weight in another type is a difference; any "
+              "(the default: "
+              "types are taken as they are found), keep (those of SRC), bf16, fp16 or fp32");
+  values.declare_rules(line);
   line.flag("--weights-only", weights_only,
             "PATH was made without the states of the optimizer: those of SRC are named as not compared");
+}
+
+TypeClaim AgainstFlags::claim() const {
+  TypeClaim claim{.rules = values.options().rules};
+  if (dtype == "keep") claim.kind = TypeClaim::kKept;
+  if (dtype == "keep" || dtype == "any") return claim;
+  claim.kind = TypeClaim::kGiven;
+  claim.given = parameter_type(dtype, "--dtype");
+  return claim;
 }
 
 // Throws kUsage for values that are not one of the choices.
@@ -89,6 +105,7 @@ CompareOptions AgainstFlags::options() const {
           .path_tp = path_tp,
           .path_etp = path_etp,
           .params_dtype = values.options().params_dtype,
+          .types = claim(),
           .weights_only = weights_only};
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mckpt/checkpoint.h"
@@ -57,7 +58,11 @@ struct CompareOptions {
   std::optional<std::int64_t> path_tp{},
       path_etp{};                     // ranks that wrote the tested side, if it does not say so
   std::string params_dtype = "none";  // type at run time through which an import passed values
-  bool weights_only = false;          // the conversion left the states of the optimizer out
+  // The types that the conversion was asked for: a weight that is stored in another type is a difference. any (types are
+  // taken as they are found), keep (those of the source), bf16, fp16, fp32; dtype_rule as in plans.h.
+  std::string dtype = "any";
+  std::vector<std::pair<std::string, std::string>> dtype_rule{};
+  bool weights_only = false;  // the conversion left the states of the optimizer out
   int threads = 1;
 };
 

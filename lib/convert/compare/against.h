@@ -49,6 +49,9 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
 // Two checkpoints of one model.
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 
+// Whether the tensors that look like weights are stored in the types that the conversion was asked for.
+bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c);
+
 // What a conversion changes on purpose where both sides have the same names. A function that is empty: nothing.
 struct Intended {
   // Why a tensor or an object of the source may be missing in the result; "": it may not.
@@ -56,7 +59,8 @@ struct Intended {
   // The type that a tensor of the source gets.
   std::function<DType(i64 tensor)> type{};
 };
-// Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
+// Two stores whose tensors have the same names, whatever pieces they are stored in, without a look at the types that
+// were asked for: who knows the model does that. `fused`: tensors that are
 // stored rank after rank by different numbers of ranks; null: there are none.
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended = {});

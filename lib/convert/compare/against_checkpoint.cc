@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convert/compare/against.h"
+#include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/tensors.h"
@@ -98,6 +99,21 @@ Intended intended(const CheckpointModel& source, bool to_v2, const CompareOption
   return out;
 }
 
+// Whether the keys of the tested side are stored in the types that the conversion was asked for.
+bool check_types(const CheckpointModel& to, const CheckpointModel& from, bool state_dict,
+                 const Comparing& c) {
+  TypeCheck check(c.options.types);
+  for (i32 k = 0; k < to.keys().size(); k++) {
+    const CheckpointKey& key = to.keys()[k];
+    i32 at = to.tensor_of_key(key.name), of = from.tensor_of_key(key.name);
+    if (at < 0 || of < 0) continue;
+    std::string_view name = to.store().name(at);
+    DType own = from.store().dtype(of);
+    check.add(name, check.claim().of(to.keys().parameter(key), name, own, state_dict), to.store().dtype(at));
+  }
+  return check.add_to(c.report);
+}
+
 // Compares two hybrid models under the names that their layers have without groups. Their args are not
 // compared.
 bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c) {
@@ -108,7 +124,8 @@ bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source
   report_states(*tested, c);
   c.observer.note(
       {Note::Kind::kNote, "layers  are compared under the names that they have in a model without groups"});
-  return against_names(*tested, *source, nullptr, c, intended_under_own_names(c.options));
+  bool types = check_types_by_name(*tested, *source, c);
+  return against_names(*tested, *source, nullptr, c, intended_under_own_names(c.options)) && types;
 }
 
 // The options that give ranks describe the source; the tested side has options of its own.
@@ -155,8 +172,8 @@ void note_spelling(const CheckpointModel& tested, const CheckpointModel& source,
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
              const Comparing& c) {
   bool other_layers = differ_in_layers(*tested, *source);
-  bool to_v2 =
-      dcp_dialect(*tested) == DcpDialect::kStateDict && dcp_dialect(*source) != DcpDialect::kStateDict;
+  bool state_dict = dcp_dialect(*tested) == DcpDialect::kStateDict;
+  bool to_v2 = state_dict && dcp_dialect(*source) != DcpDialect::kStateDict;
   CheckpointOptions how = c.options.opening;
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = how.usual_names = true;
   how.any_model = assets.empty();
@@ -179,6 +196,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
     objects_not_compared(kOtherLayers, c.report);
   else
     same = compare_objects(to.store(), from.store(), changes, c.options.threads, c.report);
+  same &= check_types(to, from, state_dict, c);
   return against_names(to.store(), from.store(), &fused, c, changes) && same;
 }
 
@@ -194,6 +212,7 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   report_states(*tested, c);
   Intended changes = intended_under_own_names(c.options);
   bool same = compare_objects(*tested, *source, changes, c.options.threads, c.report);
+  same &= check_types_by_name(*tested, *source, c);
   return against_names(*tested, *source, nullptr, c, changes) && same;
 }
 

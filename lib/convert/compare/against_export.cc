@@ -3,6 +3,7 @@
 
 #include "convert/compare/against.h"
 #include "convert/compare/checks/casts.h"
+#include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -106,8 +107,13 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   std::vector<std::vector<i64>> stored = tensors_behind(checkpoint);
   std::vector<std::optional<DType>> types = checkpoint.stored_types();
   std::vector<ComparedTypes> casts;
-  for (auto [t, key] : compared)
-    if (types[t]) casts.push_back({std::string(tested.name(t)), *types[t], tested.dtype(t)});
+  TypeCheck asked(c.options.types);
+  for (auto [t, key] : compared) {
+    if (!types[t]) continue;
+    casts.push_back({std::string(tested.name(t)), *types[t], tested.dtype(t)});
+    asked.add(tested.name(t), asked.claim().of(tested.name(t), *types[t]), tested.dtype(t));
+  }
+  bool as_asked = asked.add_to(c.report);
   warn_of_casts(casts, c.report);
   auto job = [&](const ChunkList& some) {
     return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
@@ -115,7 +121,8 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   auto made_of = [&](i32 tensor) { return stored[tensor]; };
   auto name = [&](i32 tensor) { return std::string(checkpoint.map().sources()[tensor].name); };
   return c.comparison.run({tested, whole, checkpoint.store(), std::ssize(compared), name, job, made_of},
-                          c.report);
+                          c.report) &&
+         as_asked;
 }
 
 }  // namespace mckpt::impl

@@ -2,6 +2,7 @@
 // casts them, so a checkpoint in bf16 can be equal to a model in fp32; a warning names such tensors.
 #include "convert/compare/against.h"
 #include "convert/compare/checks/casts.h"
+#include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -14,6 +15,8 @@
 #include "core/items/dtype.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
@@ -56,6 +59,21 @@ std::vector<ComparedTypes> types_of(const CheckpointModel& checkpoint) {
   return types;
 }
 
+// Whether the keys are stored in the types that the import was asked for.
+bool check_types(const CheckpointModel& checkpoint, const Comparing& c) {
+  const KeyTable& keys = checkpoint.keys();
+  bool state_dict = dcp_dialect(checkpoint.on_disk()) == DcpDialect::kStateDict;
+  TypeCheck check(c.options.types);
+  for (i32 k = 0; k < keys.size(); k++) {
+    i32 at = checkpoint.tensor_of_key(keys[k].name);
+    if (at < 0) continue;
+    const ModelParameter& p = keys.parameter(keys[k]);
+    std::string_view name = checkpoint.store().name(at);
+    check.add(name, check.claim().of(p, name, p.dtype, state_dict), checkpoint.store().dtype(at));
+  }
+  return check.add_to(c.report);
+}
+
 }  // namespace
 
 bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Comparing& c) {
@@ -64,6 +82,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   RunSetup values{0, c.options.params_dtype.of(model.map->model())};
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
   c.note_oddities(checkpoint);
+  bool types = check_types(checkpoint, c);
   warn_of_casts(types_of(checkpoint), c.report);
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
@@ -75,7 +94,8 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   };
   auto name = [&](i32 key) { return cat(kModelFront, keys[key].name); };
   return c.comparison.run({checkpoint.store(), checkpoint.chunks(), source, keys.size(), name, job, made_of},
-                          c.report);
+                          c.report) &&
+         types;
 }
 
 }  // namespace mckpt::impl

@@ -5,6 +5,8 @@
 
 #include "convert/compare/against.h"
 #include "convert/compare/checks/casts.h"
+#include "convert/compare/checks/types.h"
+#include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -77,6 +79,12 @@ class Headers {
 };
 
 }  // namespace
+
+bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c) {
+  TypeCheck check(c.options.types);
+  check.add_by_name(tested, source);
+  return check.add_to(c.report);
+}
 
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended) {

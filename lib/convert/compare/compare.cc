@@ -82,6 +82,7 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
       if (!dropped) dropped = dropped_tensors(source_path, c.options.opening.model);
       return dropped->contains(name) ? std::string("no conversion keeps them") : std::string();
     };
+  same &= check_types_by_name(tested, source, c);
   return against_names(tested, source, nullptr, c, intended) && same;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/compare/checks/types.h"
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/int.h"
@@ -32,6 +33,7 @@ struct CompareOptions {
   CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
+  TypeClaim types{};                         // the types that the conversion was asked for
   bool weights_only = false;                 // the conversion left the states of the optimizer out
   int threads = 1;
 };
@@ -43,8 +45,8 @@ struct Compared {
   std::vector<Oddities> oddities{};  // of either side
 };
 
-// The report has the checks "manifest", "assets", "objects" and those of Comparison, and "casts" if equal
-// tensors are stored in a type that loses values of the source. `tested`: the result of open_store(path).
+// The report has the checks "manifest", "assets", "objects" and those of Comparison, "types" if the caller
+// claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`: the result of open_store(path).
 // Throws what opening the source throws, damage of either side that is not about single records, and
 // kUnaccounted if a checkpoint lacks parameters of the model.
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,

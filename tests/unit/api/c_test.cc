@@ -150,7 +150,7 @@ TEST(ApiC, TakesSettingsByName) {
   mckpt_conversion_free(c);
 
   std::string against = "against=" + kModel;
-  const char* compared[] = {against.c_str(), nullptr};
+  const char* compared[] = {against.c_str(), "dtype=keep", "dtype_rule=*router*=fp32", nullptr};
   mckpt_report* report = mckpt_verify(made.c_str(), compared, nullptr, &error);
   ASSERT_TRUE(report) << mckpt_error_text(error);
   EXPECT_EQ(mckpt_report_sound(report), 1);

@@ -72,6 +72,10 @@ TEST(ApiConversion, FindsTheTensorsThatDiffer) {
               .values = {.dtype_rule = {{"*.router.weight", "fp32"}}}})
       .run();
   EXPECT_EQ(compare(t.path() + "/a", kModel).equal, true);  // wider, and bit for bit the same values
+  EXPECT_EQ(compare(t.path() + "/a", kModel, {.dtype = "bf16"}).equal, false);
+  EXPECT_EQ(
+      compare(t.path() + "/a", kModel, {.dtype = "keep", .dtype_rule = {{"*.router.weight", "fp32"}}}).equal,
+      true);
   const std::string norm = "model.module.decoder.final_layernorm.weight";
   Checkpoint ckpt = open(t.path() + "/a");
   std::vector<std::byte> values = ckpt.read(norm);
