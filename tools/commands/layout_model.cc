@@ -18,6 +18,8 @@
 #include "hf/model.h"
 #include "hf/model_options.h"
 #include "io/choice/tensor_choice.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/run/facts.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -26,6 +28,7 @@
 #include "mappings/model/source_table.h"
 #include "tools/answers/layout/model.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/layout_grid.h"
 #include "tools/options/command_line.h"
 #include "tools/options/layout_options.h"
 #include "tools/options/parse_number.h"
@@ -156,11 +159,21 @@ void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
                     " is stored in parts, and convert refuses it"));
 }
 
-void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
-  l.grid = flags.grid.grid();
+// The grid of the options, and of the args if the model is a checkpoint that has args.
+void choose_grid(ModelLayout& l, const CommandLine& line, const Opened& opened, const LayoutFlags& flags) {
+  std::optional<RunFacts> args;
+  if (opened.checkpoint) args = dcp_run_facts(opened.checkpoint->on_disk());
+  LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr);
+  print_notes(line.flags(), chosen.notes);
+  l.grid = chosen.grid;
+  l.grid_from = std::move(chosen.origins);
   refuse_pipeline(l.grid);
   l.cell = cell_of(l.grid, flags.rank);
   l.fsdp = flags.fsdp.setup(l.grid);
+  l.fsdp.strategy = chosen.strategy;
+}
+
+void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
   refuse_unlike_v2(l.grid, l.fsdp);
   ValueOptions values;
   if (flags.dtype) values.dtype = parse_dtype(*flags.dtype, "--dtype");
@@ -203,9 +216,9 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
     throw Error(Code::kUsage, "--group shows a whole group: it takes no GLOB");
   if (flags.regex && globs.empty()) throw Error(Code::kUsage, "--regex has a meaning only with GLOB");
   Opened opened = open_model(line, words[0], flags);
-  if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
   ModelLayout l;
   l.path = words[0];
+  choose_grid(l, line, opened, flags);
   lay_out(l, opened, flags);
   note_unsavable(l, line.flags());
   if (flags.group) choose_group(l, *flags.group);

@@ -36,13 +36,14 @@ class GridFlags {
   // from the number of ranks.
   Grid grid_of(i64 ranks) const;
   std::string note_of(i64 ranks) const;
-  // What was given, for commands whose ranks are no grid.
+  // What was given, unchecked: for commands that know other defaults (sizes().dp is not set), and for those whose ranks
+  // are not a grid.
+  Grid sizes() const;
+  std::optional<i64> dp() const { return dp_; }
   i64 hsdp() const { return sizes_.hsdp; }
   HsdpOuter outer() const { return outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate; }
 
  private:
-  Grid sizes() const;
-
   Grid sizes_;
   std::optional<i64> dp_;
   std::string outer_ = "replicate";

@@ -12,6 +12,7 @@
 #include "mappings/fsdp/model_packing.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
+#include "tools/answers/layout/grid_origin.h"
 #include "tools/answers/layout/shapes.h"
 
 namespace mckpt::impl {
@@ -20,6 +21,7 @@ namespace mckpt::impl {
 struct ModelLayout {
   std::string path;
   Grid grid;
+  std::vector<GridOrigin> grid_from;
   Cell cell;  // of the rank whose buffers are shown
   FsdpSetup fsdp;
   StoredTypes types;

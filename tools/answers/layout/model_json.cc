@@ -133,6 +133,9 @@ void write_model_layout_json(Output& out, const ModelLayout& l) {
   json.field("engine", engine_name(l.fsdp.engine)).field("strategy", strategy_name(l.fsdp.strategy));
   json.field("grid", to_string(l.grid)).field("world", l.grid.world()).field("hsdp", l.grid.hsdp);
   json.field("hsdp_outer", l.grid.outer == HsdpOuter::kShard ? "shard" : "replicate");
+  json.key("grid_from").begin_object();
+  for (const GridOrigin& o : l.grid_from) json.field(o.name == "hsdp-outer" ? "hsdp_outer" : o.name, o.from);
+  json.end_object();
   json.field("bucket_size", l.fsdp.bucket_items).field("rank", l.cell.rank).key("groups").begin_array();
   for (i64 g = 0; g < std::ssize(l.packing.groups); g++) write_group(json, l, g);
   json.end_array();

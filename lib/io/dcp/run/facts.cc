@@ -1,5 +1,5 @@
 // Reads sizes of the grid and the layer pattern from args or from run_config.yaml. The YAML is read line by
-// line for six numbers, which needs no parser: Bridge writes them as "  key: 12" below "model:".
+// line for seven numbers, which needs no parser: Bridge writes them as "  key: 12" below "model:".
 #include "io/dcp/run/facts.h"
 
 #include <algorithm>
@@ -30,6 +30,30 @@ std::optional<LayerPattern> pattern_of(const PickleValue& args) {
   return std::nullopt;
 }
 
+bool is_true(const PickleValue& args, std::string_view name) {
+  const PickleValue* value = arg_of(args, name);
+  return value && value->is(PickleValue::Kind::kBool) && value->as_bool();
+}
+
+// The field as text; "" if it is missing or has another type.
+std::string_view text_field(const PickleValue& args, std::string_view name) {
+  const PickleValue* value = arg_of(args, name);
+  return value && value->is(PickleValue::Kind::kText) ? value->text() : std::string_view();
+}
+
+// The fields of Megatron-FSDP. The argument that chooses it had another name in older releases. A strategy that is not
+// known says nothing.
+void add_fsdp(const PickleValue& args, RunFacts& facts) {
+  if (!is_true(args, "use_megatron_fsdp") && !is_true(args, "use_custom_fsdp")) return;
+  std::string_view name = text_field(args, "data_parallel_sharding_strategy");
+  for (Strategy s :
+       {Strategy::kNoShard, Strategy::kOptim, Strategy::kOptimGrads, Strategy::kOptimGradsParams})
+    if (strategy_name(s) == name) facts.strategy = s;
+  if (facts.fsdp_instances.value_or(1) > 1)
+    facts.outer =
+        text_field(args, "outer_dp_sharding_strategy") == "optim" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
+}
+
 // One line "  key: 12" of the section below "model:".
 std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
   if (!line.starts_with("  ")) return std::nullopt;
@@ -58,8 +82,11 @@ RunFacts run_facts(const PickleValue& args) {
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
   facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");
   facts.expert_tensor_ranks = number_field(args, "expert_tensor_parallel_size");
+  facts.context_ranks = number_field(args, "context_parallel_size");
   facts.expert_ranks = number_field(args, "expert_model_parallel_size");
+  facts.data_ranks = number_field(args, "data_parallel_size");
   facts.fsdp_instances = number_field(args, "num_distributed_optimizer_instances");
+  add_fsdp(args, facts);
   return facts;
 }
 
@@ -77,6 +104,7 @@ RunFacts run_facts_of_yaml(std::string_view text) {
     if (auto n = yaml_number(line, "num_moe_experts")) facts.experts = n;
     if (auto n = yaml_number(line, "pipeline_model_parallel_size")) facts.pipeline_stages = n;
     if (auto n = yaml_number(line, "tensor_model_parallel_size")) facts.tensor_ranks = n;
+    if (auto n = yaml_number(line, "context_parallel_size")) facts.context_ranks = n;
     if (auto n = yaml_number(line, "expert_tensor_parallel_size")) facts.expert_tensor_ranks = n;
     if (auto n = yaml_number(line, "expert_model_parallel_size")) facts.expert_ranks = n;
   }

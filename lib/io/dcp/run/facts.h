@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
 
 namespace mckpt::impl {
 
@@ -17,7 +19,13 @@ class PickleValue;
 struct RunFacts {
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
-  std::optional<i64> expert_ranks = std::nullopt, fsdp_instances = std::nullopt;
+  std::optional<i64> context_ranks = std::nullopt, expert_ranks = std::nullopt;
+  std::optional<i64> data_ranks = std::nullopt;  // without context_ranks, including instances
+  std::optional<i64> fsdp_instances = std::nullopt;
+  // What a run of Megatron-FSDP shards, and how its instances are related; nothing of other runs, whose args have
+  // the fields too.
+  std::optional<Strategy> strategy = std::nullopt;
+  std::optional<HsdpOuter> outer = std::nullopt;
   // The layers that are Mamba mixers alone, by the layer pattern ("M"); ascending.
   std::vector<i64> mixers{};
 };

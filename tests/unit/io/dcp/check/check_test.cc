@@ -270,6 +270,7 @@ TEST(RunFacts, ComeFromTheModelSectionOfTheConfig) {
       "  pipeline_model_parallel_size: 2\n"
       "  tensor_model_parallel_size: 4\n"
       "  expert_tensor_parallel_size: 1\n"
+      "  context_parallel_size: 3\n"
       "rng:\n"
       "  num_layers: 8");
   EXPECT_EQ(facts.layers, 12);
@@ -277,6 +278,7 @@ TEST(RunFacts, ComeFromTheModelSectionOfTheConfig) {
   EXPECT_EQ(facts.pipeline_stages, 2);
   EXPECT_EQ(facts.tensor_ranks, 4);
   EXPECT_EQ(facts.expert_tensor_ranks, 1);
+  EXPECT_EQ(facts.context_ranks, 3);
 }
 
 }  // namespace

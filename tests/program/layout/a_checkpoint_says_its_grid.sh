@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# layout of a checkpoint takes the grid of its args, and says so. An option comes first.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+
+expect 0 "$mckpt" convert hf-to-fsdp "$model" ckpt --tp 2 --ep 2 --dp 4 --hsdp 2 --strategy optim --no-sync -q
+expect 0 "$mckpt" layout ckpt
+has out 'optim: tp=2 cp=1 ep=2 etp=1 pp=1 dp=4 hsdp=2'
+has err 'tp=2 cp=1 ep=2 etp=1 hsdp=2 dp=4 hsdp-outer=replicate strategy=optim from the args of the checkpoint'
+lacks err 'chosen'
+cp out from_args
+expect 0 "$mckpt" layout ckpt --tp 2 --ep 2 --dp 4 --hsdp 2 --strategy optim
+cmp out from_args || fail "the layout differs from that of the same grid in options"
+
+expect 0 "$mckpt" layout ckpt --tensor-model-parallel-size 1 --strategy optim_grads
+has out 'optim_grads: tp=1 cp=1 ep=2 etp=1 pp=1 dp=4 hsdp=2'
+has err 'hsdp-outer=replicate from the args of the checkpoint; tp=1 strategy=optim_grads from the options'
+expect 0 "$mckpt" layout ckpt --tp 1 --json
+has out '"tp": "option"'
+has out '"ep": "args"'
+has out '"strategy": "args"'
+
+# A grid that the two make together and that cannot be is refused, after it was said where its sizes come from.
+expect 2 "$mckpt" layout ckpt --cp 1 --etp 3
+has err "tp=2 ep=2 hsdp=2 dp=4 hsdp-outer=replicate strategy=optim from the args of the checkpoint; cp=1 etp=3 from the options"
+
+# Without args nothing changes.
+expect 0 "$mckpt" layout "$model" --ep 2
+has err 'dp=2 chosen, the smallest that works'
+lacks err 'args'
+expect 0 "$mckpt" layout "$model" --ep 2 --json
+has out '"dp": "default"'
