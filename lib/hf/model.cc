@@ -202,16 +202,19 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   m.expert_layout = options.expert_layout;
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
-  bool config_alone = !weights && index.empty() && !folder.has_file(list);
-  m.config = read_config(folder, options.shapes_only && config_alone);
-  if (!weights && folder.has_file(list))
+  m.config = read_config(folder, options.shapes_only);
+  // Tensors of quantised weights are packed; the shapes are those that the config promises.
+  bool config_alone = !m.config.quantized.empty();
+  if (!config_alone && !weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
     });
   m.map_text = agreed_map(options, m.table.get());
   if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
   with_file(path, [&] {
-    if (weights) {
+    if (config_alone) {
+      // map_of() takes the tensors that the family's tables promise.
+    } else if (weights) {
       m.store = open_safetensors_folder(path, options.files);
       refuse_findings(*m.store);
     } else if (m.table && m.table->complete) {

@@ -16,8 +16,8 @@ struct HfModelOptions {
   // with other rows is refused.
   std::string kept_map{};
   OpenOptions files{};  // how the files of the folder are opened
-  // Only shapes are wanted: a config.json without weights, index or list of tensors may be that of a quantised
-  // model, which is a warning then.
+  // Only shapes are wanted. The folder of a quantised model is then opened by its config alone, whether it has weights
+  // or not: its shapes are those before quantisation, which is a warning.
   bool shapes_only = false;
 };
 

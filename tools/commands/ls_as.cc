@@ -104,7 +104,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   Grid grid = grid_.grid();
   Cell cell = cell_of(grid, rank_);
   HfModelOptions reading = model_.options();
-  reading.shapes_only = true;  // --digest refuses a folder without weights
+  reading.shapes_only = !digest;
   HfModel model = open_hf_model(path, reading);
   const ModelMap& map = *model.map;
   if (std::string text = grid_.note(); !text.empty()) note(flags, text);

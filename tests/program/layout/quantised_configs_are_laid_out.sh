@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packing depends on shapes alone: a config.json without weights is laid out although it declares quantised weights, with
-# a warning, and as the model without quantisation. What reads data refuses such a model.
+# Packing depends on shapes alone: a model whose config.json declares quantised weights is laid out as the model without
+# quantisation, with a warning, whether its folder has the weights or not. What reads data refuses such a model.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 models=$MCKPT_SOURCE/test_data/golden/models
@@ -29,15 +29,29 @@ PY
   has err "MC2004"
 done
 
-# With weights, or an index of them, the tensors themselves may be packed.
+# With weights the tensors themselves may be packed: names and shapes are those of the config.
+expect 0 "$mckpt" layout "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe"
+mv out plain.out
 cp -r "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" model
 python - <<'PY'
+from struct import pack
+import os
+for name in os.listdir("model"):
+    if name.endswith(".safetensors"):
+        os.remove("model/" + name)
+header = b'{"model.layers.0.mlp.gate.qweight":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}'
+open("model/model.safetensors", "wb").write(pack("<Q", len(header)) + header + b"abcd")
 import json
 config = json.load(open("model/config.json"))
 config["quantization_config"] = {"quant_method": "fp8"}
 json.dump(config, open("model/config.json", "w"))
 PY
-expect 3 "$mckpt" layout model
-has err "MC2004"
-expect 3 "$mckpt" ls model --as fsdp
-has err "MC2004"
+expect 0 "$mckpt" layout model
+cmp out plain.out
+has err "shapes and sizes are those of the model before quantisation"
+expect 0 "$mckpt" ls model --as fsdp
+has err "shapes and sizes are those of the model before quantisation"
+for command in "ls model --as fsdp --digest" "mappings check model" "convert hf-to-fsdp model new"; do
+  expect 3 "$mckpt" $command
+  has err "MC2004"
+done
