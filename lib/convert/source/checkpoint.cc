@@ -14,6 +14,7 @@
 #include "convert/layers/model_layers.h"
 #include "convert/source/damage.h"
 #include "convert/source/options.h"
+#include "convert/source/other_model.h"
 #include "convert/source/source_model.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/state_dict_pieces.h"
@@ -28,7 +29,6 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/run/args.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -63,31 +63,6 @@ void refuse_other_formats(const Store& store) {
   throw e.file(store.root())
       .expected("a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone")
       .found(format_text(store.format()));
-}
-
-// A wrong number of heads or groups cannot be seen in the shapes: fused queries, keys and values have the
-// same rows, in another order. So the numbers of the config are compared with the args of the run.
-void refuse_other_heads(const Store& store, const ModelConfig& model) {
-  std::shared_ptr<const PickleValue> args;
-  try {
-    args = args_of(store);
-  } catch (const Error&) {
-  }
-  if (!args || model.mla.kv_lora > 0) return;
-  auto compare = [&](std::string_view name, i64 here) {
-    const PickleValue* stored = arg_of(*args, name);
-    if (!stored || !stored->is_int() || here == 0 || stored->as_int() == here) return;
-    throw Error(Code::kContradiction, "the config of the model contradicts the args of the checkpoint")
-        .file(store.root())
-        .expected(cat(name, " ", stored->as_int()))
-        .found(cat(name, " ", here))
-        .help("give the model of this checkpoint with `assets`");
-  };
-  compare("num_attention_heads", model.text.heads);
-  // Without grouped queries the number of groups means nothing.
-  const PickleValue* grouped = arg_of(*args, "group_query_attention");
-  if (grouped && grouped->is(PickleValue::Kind::kBool) && grouped->as_bool())
-    compare("num_query_groups", model.text.kv_groups);
 }
 
 // A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's
@@ -151,7 +126,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   refuse_other_formats(*store_);
   oddities_ =
       refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);
-  if (!model_->plain) refuse_other_heads(*store_, map().model());
+  if (!model_->plain) refuse_other_model(*store_, *model_);
   run_ = dcp_run_facts(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);
   run_.expert_tensor_ranks =

@@ -20,7 +20,16 @@ mkdir as
 changed 0.5 0.5
 expect 4 "$mckpt" export run made --no-sync --assets as
 has err "error[MC2015]"
-has err "num_attention_heads"
+has err "the assets are of another model than the checkpoint"
+has err "as/config.json"
+has err "expected num_attention_heads 4, num_query_groups 2, as in the args of run/release"
+has err "found    num_attention_heads 2, num_query_groups 1"
+has err "help: give the folder of the checkpoint's own model with --assets"
 [ ! -e made ] || fail "something was written"
 changed 1 1
 expect 0 "$mckpt" export run made --no-sync --assets as
+
+# A folder of quite another model: three of the numbers that differ are named.
+expect 4 "$mckpt" export run other --no-sync --assets "$MCKPT_SOURCE"/test_data/golden/models/qwen3_dense
+has err "error[MC2015]"
+has err "hidden_size"
