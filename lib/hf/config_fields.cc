@@ -11,6 +11,11 @@ const JsonValue* ConfigFields::find(std::string_view key) const {
   return value && value->is(JsonType::kNull) ? nullptr : value;
 }
 
+bool ConfigFields::is_null(std::string_view key) const {
+  const JsonValue* value = object_.find(key);
+  return value && value->is(JsonType::kNull);
+}
+
 Error ConfigFields::error(std::string_view name, std::string_view what) const {
   return Error(Code::kBadConfig, cat("'", key(name), "' ", what));
 }

@@ -32,6 +32,8 @@ class ConfigFields {
   ConfigFields(const JsonValue& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
+  // Whether the entry is an explicit null, which has() takes for a missing one.
+  bool is_null(std::string_view key) const;
   // The entry; a null pointer if it is absent or null.
   const JsonValue* find(std::string_view key) const;
 

@@ -12,20 +12,26 @@ namespace mckpt::impl {
 namespace {
 
 // A default of transformers that is a fixed number is that of one model of the family, and nearly always wrong
-// for another one, so a config without the entry is refused.
+// for another one, so a config without the entry is refused. So is null, which transformers does not take for it.
 void refuse_fixed_default(const ConfigFields& c, std::string_view key, i64 number) {
-  if (number > 0 && !c.has(key))
-    throw c.error(key, "is missing")
+  if (number == 0 || c.has(key)) return;
+  if (c.is_null(key))
+    throw c.error(key, "is null")
         .expected("a number")
-        .note(cat("transformers takes ", number, " where the entry is missing, whatever the weights have"))
-        .help(cat("add '", c.key(key), "' to config.json"));
+        .note("transformers, too, refuses null in a config of this family")
+        .help(cat("give '", c.key(key), "' in config.json the number that the weights have"));
+  throw c.error(key, "is missing")
+      .expected("a number")
+      .note(cat("transformers takes ", number, " where the entry is missing, whatever the weights have"))
+      .help(cat("add '", c.key(key), "' to config.json"));
 }
 
 // The number of heads, of groups of keys and values, and the size of a head. Without a fixed default there are
 // as many groups as heads, and the size of a head follows from the hidden size: 4096 / 32 heads = 128.
 void read_heads(const ConfigFields& c, const HeadDefaults& defaults, TowerConfig& t) {
   t.heads = c.size("num_attention_heads");
-  refuse_fixed_default(c, "num_key_value_heads", defaults.kv_groups);
+  if (!c.is_null("num_key_value_heads") || !defaults.null_groups_are_heads)
+    refuse_fixed_default(c, "num_key_value_heads", defaults.kv_groups);
   t.kv_groups = c.size_or("num_key_value_heads", t.heads);
   must_divide(c, "num_attention_heads", t.heads, "num_key_value_heads", t.kv_groups);
   if (c.has_any({"head_dim", "attention_head_dim"})) {

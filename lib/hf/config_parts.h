@@ -36,6 +36,9 @@ void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::stri
 // 0: its rule is not a number: as many groups as heads, and a head of hidden size / heads.
 struct HeadDefaults {
   i64 kv_groups = 0, head_dim = 0;
+  // An explicit null for num_key_value_heads is as many groups as heads. False: where kv_groups is a number,
+  // transformers refuses null.
+  bool null_groups_are_heads = false;
 };
 // Reads the vocabulary, the hidden size and the heads, which every decoder has. Throws kBadConfig for a missing
 // entry that has a fixed default.

@@ -135,12 +135,12 @@ void read_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
 }  // namespace
 
 void read_qwen2(const ConfigFields& c, ModelConfig& m) {
-  read_dense_decoder(c, m, {.kv_groups = 32});
+  read_dense_decoder(c, m, {.kv_groups = 32, .null_groups_are_heads = true});
   m.text.qkv_bias = true;
 }
 
 void read_qwen3(const ConfigFields& c, ModelConfig& m) {
-  read_dense_decoder(c, m, {.kv_groups = 32, .head_dim = 128});
+  read_dense_decoder(c, m, {.kv_groups = 32, .head_dim = 128, .null_groups_are_heads = true});
   m.text.qk_norm = true;
   read_mtp(c, m, 1, {});
 }
@@ -164,7 +164,7 @@ void read_qwen3_5_text(const ConfigFields& c, ModelConfig& m) {
 
 void read_qwen3_vl(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c = top.object("text_config");
-  read_text(c, m, {.kv_groups = 32, .head_dim = 128});
+  read_text(c, m, {.kv_groups = 32, .head_dim = 128, .null_groups_are_heads = true});
   read_dense_ffn(c, m);
   m.text.qk_norm = true;
   m.text.qkv_bias = c.flag_or("attention_bias", false);
