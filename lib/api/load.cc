@@ -50,9 +50,6 @@ struct LoadedAccess {
 
 namespace {
 
-// More threads than this do not fill the link to a GPU faster.
-constexpr int kMostThreadsOfGpu = 16;
-
 // The number of a GPU; none: the host.
 std::optional<int> gpu_of(const std::string& device) {
   if (device == "cpu") return std::nullopt;
@@ -80,7 +77,7 @@ class OpeningDevice {
 
   int threads() const {
     if (threads_ > 0) return threads_;
-    return gpu_ ? std::min(impl::default_threads(), kMostThreadsOfGpu) : impl::default_threads();
+    return gpu_ ? std::min(impl::default_threads(), impl::kMostThreadsOfGpu) : impl::default_threads();
   }
   std::shared_ptr<impl::Device> get() {
     return gpu_ ? std::shared_ptr<impl::Device>(opened_.get()) : std::make_shared<impl::HostDevice>();

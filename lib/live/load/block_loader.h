@@ -24,6 +24,9 @@ class DeviceRanks;
 class Observer;
 struct CopyCounts;
 
+// The threads that feed one GPU: with more they take the memory's bandwidth from each other.
+inline constexpr int kMostThreadsOfGpu = 8;
+
 // Plain values; the observer outlives the call.
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system cannot start so many
