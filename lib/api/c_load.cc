@@ -25,7 +25,8 @@ void refuse_grid(impl::Settings& s) {
     std::optional<std::int64_t> given;
     s.take(size, given);
     if (given)
-      throw impl::Error(impl::Code::kUsage, impl::cat("the grid has `", size, "` ", *given, ", but no rank is named"))
+      throw impl::Error(impl::Code::kUsage,
+                        impl::cat("the grid has `", size, "` ", *given, ", but no rank is named"))
           .expected("`rank` as well, the rank whose tensors are loaded");
   }
 }

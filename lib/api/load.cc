@@ -72,7 +72,8 @@ class OpeningDevice {
   // `with_kernel`: values are going to be cast, or items moved apart.
   OpeningDevice(const LoadOptions& how, bool with_kernel) : gpu_(gpu_of(how.device)), threads_(how.threads) {
     if (threads_ < 0) impl::check_threads(threads_);
-    if (gpu_) opened_ = std::async(std::launch::async, [=, gpu = *gpu_] { return impl::open_gpu(gpu, with_kernel); });
+    if (gpu_)
+      opened_ = std::async(std::launch::async, [=, gpu = *gpu_] { return impl::open_gpu(gpu, with_kernel); });
   }
 
   int threads() const {
@@ -136,14 +137,14 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     const impl::Grid grid = impl::grid_of(what.grid);
     const impl::ValueOptions values = impl::value_options(what.values);
     std::optional<impl::LayerPattern> groups;
-    if (!what.hybrid_pattern.empty()) groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
+    if (!what.hybrid_pattern.empty())
+      groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
     impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model));
-    impl::TensorLoad plan =
-        impl::plan_rank(model, {.grid = grid,
-                                .rank = what.rank,
-                                .values = values,
-                                .spelling = impl::spelling_of(what.spelling),
-                                .groups = groups ? &*groups : nullptr});
+    impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,
+                                                    .rank = what.rank,
+                                                    .values = values,
+                                                    .spelling = impl::spelling_of(what.spelling),
+                                                    .groups = groups ? &*groups : nullptr});
     return loaded(std::move(plan), device, model.opening, observer);
   });
 }

@@ -131,8 +131,8 @@ def program():
     """Seconds of the loads of the program itself, bf16 alone, on one GPU."""
     done = subprocess.run([a.mckpt, "roundtrip", model, "--device", a.device, "--until", "load", "--main-dtype", "none", "--repeat", str(a.repeat), "--json"],
                           capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1:]
+    if done.returncode or not done.stdout:
+        return (done.stderr.strip().splitlines() or ["no message"])[0]
     return [p["seconds"] for p in json.loads(done.stdout)["phases"] if p["name"] == "load"]
 
 
@@ -143,13 +143,13 @@ for f in files * 2:
 print(f"{a.shape}: {size / 1e9:.1f} GB in {len(files)} files, {a.ranks} ranks; GB/s for each rank", flush=True)
 found = {name: {"process": [], "first": [], "later": []} for name in ["program", *LIBRARIES]}
 failed = {}
-for _ in range(a.rounds):
+for done in range(a.rounds):
     if a.ranks == 1:
         times = program()
-        if times and isinstance(times[0], float):
-            found["program"]["later"] += times
-        else:
+        if isinstance(times, str):
             failed["program"] = times
+        else:
+            found["program"]["later"] += times
     for name in a.only or LIBRARIES:
         alone, wall = run(name, 0)
         times, _ = run(name, a.repeat) if not isinstance(alone, str) else (alone, 0)
@@ -159,6 +159,7 @@ for _ in range(a.rounds):
         found[name]["process"].append(wall)
         found[name]["first"] += [t[0] for t in times]
         found[name]["later"] += [x for t in times for x in t[1:]]
+        print(f"  round {done + 1}: {name} {' '.join(f'{x:.2f}' for t in times for x in t)} s", flush=True)
 for name, times in found.items():
     if name in failed:
         print(f"  {name:24} not run: {failed[name]}")

@@ -38,7 +38,7 @@ struct LoadOptions {
 // The tensors of a checkpoint under their own names, each whole.
 struct TensorsToLoad {
   LoadOptions how{};
-  std::string names{};        // a glob; "": all tensors
+  std::string names{};         // a glob; "": all tensors
   std::string dtype = "keep";  // of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32
   OpenOptions files{};
 };
@@ -49,9 +49,9 @@ struct RankToLoad {
   LoadOptions how{};
   ModelOptions model{};
   Grid grid{};
-  std::int64_t rank = 0;  // tp varies fastest, then cp, dp, pp
+  std::int64_t rank = 0;                  // tp varies fastest, then cp, dp, pp
   Values values{.params_dtype = "auto"};  // of its fields `dtype` is the type on the device
-  std::vector<std::string> spelling{};  // as in ToFsdp
+  std::vector<std::string> spelling{};    // as in ToFsdp
   std::string hybrid_pattern{};
 };
 
@@ -63,7 +63,7 @@ class MCKPT_API Loaded {
   Loaded& operator=(Loaded&&) noexcept;
   ~Loaded();
 
-  const std::string& device() const;                // "cpu", "cuda:0"
+  const std::string& device() const;                 // "cpu", "cuda:0"
   const std::vector<LoadedTensor>& tensors() const;  // in the order of the files, or of the rank's parameters
   std::int64_t bytes() const;                        // of all tensors
   // The memory of tensors()[number].
@@ -79,6 +79,7 @@ class MCKPT_API Loaded {
 // Each throws Error if anything cannot be loaded; nothing stays in memory then. A file that changes meanwhile is
 // an error too. Values that a cast takes out of range become infinite, as in torch.
 MCKPT_API Loaded load(const std::string& path, const TensorsToLoad& what = {}, Observer* observer = nullptr);
-MCKPT_API Loaded load_rank(const std::string& path, const RankToLoad& what = {}, Observer* observer = nullptr);
+MCKPT_API Loaded load_rank(const std::string& path, const RankToLoad& what = {},
+                           Observer* observer = nullptr);
 
 }  // namespace mckpt

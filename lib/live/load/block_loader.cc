@@ -61,9 +61,7 @@ Needs exchange_needs(const BlockPlan& plan, Comm& sharers) {
 }
 
 // Whether the copy moves one stretch of bytes as it is.
-bool is_stretch(const ItemCopy& c) {
-  return c.cast.identity() && c.inner.count == 1 && c.outer.count == 1;
-}
+bool is_stretch(const ItemCopy& c) { return c.cast.identity() && c.inner.count == 1 && c.outer.count == 1; }
 
 // One load of one rank; run() is called once.
 class BlockLoader {

@@ -29,7 +29,7 @@ inline constexpr int kMostThreadsOfGpu = 8;
 
 // Plain values; the observer outlives the call.
 struct BlockLoadOptions {
-  int threads = 1;  // threads that read; fewer if the system cannot start so many
+  int threads = 1;               // threads that read; fewer if the system cannot start so many
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends, and that it receives, in one round. None: what suits the device.
   std::optional<i64> round_blocks = std::nullopt;

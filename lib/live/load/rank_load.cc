@@ -83,8 +83,7 @@ void refuse_gaps(const ModelParameter& p, std::span<const ItemRange> filled) {
 }  // namespace
 
 TensorLoad plan_rank(const HfModel& model, const RankToLoad& of) {
-  if (!model.has_data())
-    throw Error(Code::kNotFound, "there are no weights to load").file(model.path);
+  if (!model.has_data()) throw Error(Code::kNotFound, "there are no weights to load").file(model.path);
   const ModelMap& map = *model.map;
   const ValueOptions& values = of.values;
   RunSetup setup{vocab_rows(map.model(), map.family(), of.grid.tp, values.vocab),
@@ -101,7 +100,8 @@ TensorLoad plan_rank(const HfModel& model, const RankToLoad& of) {
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
     const ModelParameter& p = parameters[i];
     DType dtype = types.of(p, p.name);
-    const TensorLoad::Tensor& whole = places.add(p.name, dtype, p.shape(), dtype_bytes(dtype, p.shape().items()));
+    const TensorLoad::Tensor& whole =
+        places.add(p.name, dtype, p.shape(), dtype_bytes(dtype, p.shape().items()));
     if (whole.block < 0) continue;
     std::vector<ItemRange> filled;
     for (const Piece& piece : stored_pieces(p, map.model())) {

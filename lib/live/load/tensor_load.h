@@ -44,9 +44,9 @@ struct TensorLoad {
   };
   std::vector<Tensor> tensors;
   std::vector<i64> block_bytes;
-  i64 bytes = 0;                       // of all tensors
-  bool as_stored = true;               // no value is cast, no item moved apart: bytes are copied as they are
-  std::unique_ptr<CopyJob> job;        // writes block b as its file b
+  i64 bytes = 0;                        // of all tensors
+  bool as_stored = true;                // no value is cast, no item moved apart: bytes are copied as they are
+  std::unique_ptr<CopyJob> job;         // writes block b as its file b
   std::shared_ptr<const void> owned{};  // what the job refers to
 };
 
@@ -81,6 +81,7 @@ struct LoadedTensors {
 
 // Allocates the blocks and fills them. Throws kOutOfMemory, kReadFailed, kInterrupted, kRanksFailed; nothing is kept
 // then.
-LoadedTensors load_tensors(TensorLoad load, const std::shared_ptr<Device>& device, const BlockLoadOptions& options);
+LoadedTensors load_tensors(TensorLoad load, const std::shared_ptr<Device>& device,
+                           const BlockLoadOptions& options);
 
 }  // namespace mckpt::impl

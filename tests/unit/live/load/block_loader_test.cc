@@ -259,13 +259,15 @@ TEST(BlockLoaderOfADevice, StretchesAreUploadedStraightToTheirPlaces) {
   std::unique_ptr<Comm> alone = local_comm();
   std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
   WrittenBytes written;
-  load_blocks(job, [&](i32) { return memory.data(); }, device, *alone, *ranks, {.threads = 2, .observer = &written});
+  load_blocks(job, [&](i32) { return memory.data(); }, device, *alone, *ranks,
+              {.threads = 2, .observer = &written});
   EXPECT_EQ(device.counts.uploads, 3);
   EXPECT_EQ(device.counts.scatters, 0);
   EXPECT_EQ(written.bytes, 2 * kMiB + 2000);
   std::vector<u8> wanted(memory.size(), u8{0xEE});
   auto put = [&](i64 from, i64 bytes, i64 to) {
-    std::ranges::copy(job.data(0).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(bytes)), wanted.begin() + to);
+    std::ranges::copy(job.data(0).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(bytes)),
+                      wanted.begin() + to);
   };
   put(0, 2 * kMiB, 0), put(2 * kMiB, 1000, 2 * kMiB + 256), put(2 * kMiB + 1001, 1000, 2 * kMiB + 1256);
   EXPECT_TRUE(memory == wanted);

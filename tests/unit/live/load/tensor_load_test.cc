@@ -23,8 +23,8 @@ TEST(BlockPlaces, TensorsFollowEachOtherInBlocks) {
   };
   using P = std::pair<i32, i64>;
   EXPECT_EQ(add(1000), P(0, 0));
-  EXPECT_EQ(add(1), P(0, 1024));      // at the next multiple of 256
-  EXPECT_EQ(add(0), P(-1, 0));        // no memory
+  EXPECT_EQ(add(1), P(0, 1024));  // at the next multiple of 256
+  EXPECT_EQ(add(0), P(-1, 0));    // no memory
   EXPECT_EQ(add(256), P(0, 1280));
   EXPECT_EQ(add(most - 1536), P(0, 1536));  // exactly full
   EXPECT_EQ(add(5), P(1, 0));
