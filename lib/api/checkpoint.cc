@@ -135,24 +135,8 @@ std::vector<std::string> Checkpoint::names(std::string_view glob) const {
 
 std::vector<std::string> Checkpoint::names_in_file_order() const {
   return impl::guarded([&] {
-    const impl::Store& store = state_->store;
-    struct Place {
-      impl::i32 file;
-      i64 offset, tensor;
-      auto operator<=>(const Place&) const = default;
-    };
-    std::vector<Place> places;
-    for (i64 t = 0; t < store.tensor_count(); t++) {
-      if (store.chunk_count(t) == 0) {
-        places.push_back({-1, -1, t});
-        continue;
-      }
-      impl::Chunk first = store.chunk(t, 0);
-      places.push_back({first.file, first.record_offset, t});
-    }
-    std::sort(places.begin(), places.end());
     std::vector<std::string> out;
-    for (const Place& p : places) out.emplace_back(store.name(p.tensor));
+    for (i64 t : impl::file_order(state_->store)) out.emplace_back(state_->store.name(t));
     return out;
   });
 }

@@ -45,6 +45,11 @@ void put(JsonWriter& json, const mckpt::Difference& d) {
   json.field("largest", d.largest).end_object();
 }
 
+void put(JsonWriter& json, const mckpt::LoadedTensor& t) {
+  json.begin_object().field("name", t.name).field("dtype", t.dtype);
+  json.key("shape").value(std::span<const i64>(t.shape)).field("bytes", t.bytes).end_object();
+}
+
 template <typename T>
 JsonWriter& put_list(JsonWriter& json, std::string_view name, const std::vector<T>& list) {
   json.key(name).begin_array();
@@ -134,6 +139,12 @@ void write_json(std::string& to, const mckpt::Report& r) {
   put_list(json, "differences", r.differences);
   put_list(json, "unread", r.unread);
   put_list(json, "oddities", r.oddities).end_object();
+}
+
+void write_json(std::string& to, const mckpt::Loaded& loaded) {
+  JsonWriter json(to);
+  json.begin_object().field("device", loaded.device()).field("bytes", loaded.bytes());
+  put_list(json, "tensors", loaded.tensors()).end_object();
 }
 
 }  // namespace mckpt::impl

@@ -219,6 +219,20 @@ void read(Settings& s, mckpt::CompareOptions& to) {
   s.take("threads", to.threads);
 }
 
+void read(Settings& s, TensorsToLoad& to) {
+  s.take("device", to.how.device), s.take("threads", to.how.threads);
+  s.take("names", to.names), s.take("dtype", to.dtype);
+  read(s, to.files);
+}
+
+void read(Settings& s, mckpt::RankToLoad& to) {
+  s.take("device", to.how.device), s.take("threads", to.how.threads);
+  s.take("rank", to.rank);
+  read(s, to.model), read(s, to.grid), read(s, to.values);
+  s.take("spelling", to.spelling);
+  s.take("hybrid_pattern", to.hybrid_pattern);
+}
+
 mckpt::Conversion plan_kind(std::string_view kind, Settings& s) {
   int threads = 1;
   s.take("threads", threads);

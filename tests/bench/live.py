@@ -1,9 +1,8 @@
-"""The live model on GPUs: loading next to the peers, unsharding next to raw NCCL, export and saving next to the disk. Prints tables.
+"""The live model on GPUs: loading, unsharding next to raw NCCL, export and saving next to the disk. Prints tables.
 
-usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|nemotron_h] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint N] [--peers] [--cold]
+usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|nemotron_h] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint N] [--cold]
 
-The model is made in DIR (16 to 20 GB by default) unless it is there. --peers and --cold need torch and root.
-Peers that are not installed are left out.
+The model is made in DIR (16 to 20 GB by default) unless it is there. --cold needs root. load.py measures loading beside other libraries.
 """
 
 import argparse
@@ -28,7 +27,6 @@ parser.add_argument("--grid", action="append")
 parser.add_argument("--more", default="")
 parser.add_argument("--repeat", type=int, default=5)
 parser.add_argument("--device", default="cuda")
-parser.add_argument("--peers", action="store_true")
 parser.add_argument("--cold", action="store_true")
 parser.add_argument(
     "--checkpoint", type=int, default=0, help="so many times, saved, loaded back and exported, next to the disk's own speed"
@@ -119,70 +117,6 @@ def roundtrip(grid, repeat, *more, before=()):
     return all_phases
 
 
-PEERS = {
-    "safetensors": """
-from safetensors.torch import load_file
-def load():
-    return [load_file(f, device="cuda:0") for f in files]
-""",
-    "fastsafetensors": """
-from fastsafetensors import SafeTensorsFileLoader, SingleGroup
-def load():
-    loader = SafeTensorsFileLoader(SingleGroup(), "cuda:0", nogds=True)
-    loader.add_filenames({0: files})
-    buffers = loader.copy_files_to_device()
-    tensors = [buffers.get_tensor(k) for k in loader.get_keys()]
-    return loader, buffers, tensors
-""",
-    "instanttensor": """
-from instanttensor import safe_open
-def load():
-    with safe_open(files, framework="pt", device=0) as f:
-        return dict(f.tensors())
-""",
-    "runai_model_streamer": """
-import os
-os.environ.setdefault("RUNAI_STREAMER_CONCURRENCY", "16")
-from runai_model_streamer import SafetensorsStreamer
-def load():
-    out = {}
-    with SafetensorsStreamer() as s:
-        s.stream_files(files)
-        for name, tensor in s.get_tensors():
-            out[name] = tensor.to("cuda:0")
-    return out
-""",
-}
-
-
-def peers(repeat, cold=False):
-    for name, code in PEERS.items():
-        script = f"""
-import gc, json, sys, time, torch
-files = json.loads(sys.argv[1])
-torch.empty(1, device="cuda")
-{code}
-times = []
-for i in range({repeat}):
-    torch.cuda.synchronize(); begin = time.time()
-    kept = load()
-    torch.cuda.synchronize(); times.append(time.time() - begin)
-    del kept; gc.collect(); torch.cuda.empty_cache()
-print(json.dumps(times))
-"""
-        if cold:
-            cool()
-        run = subprocess.run([sys.executable, "-c", script, json.dumps(files)], capture_output=True, text=True)
-        if run.returncode:
-            print(f"    {name}: not run: {run.stderr.strip().splitlines()[-1:] or run.returncode}", flush=True)
-            continue
-        times = json.loads(run.stdout.strip().splitlines()[-1])
-        print(
-            f"    {name:22} best {size / min(times) / 1e9:6.2f}  median {size / statistics.median(times) / 1e9:6.2f} GB/s   {' '.join(f'{t:.2f}' for t in times)} s",
-            flush=True,
-        )
-
-
 def disk_read():
     """What the disk gives to 16 threads that read past the page cache."""
     cool()
@@ -224,7 +158,7 @@ def disk_write():
     os.unlink(path)
 
 
-if a.peers or a.cold:
+if a.cold:
     disk_read()
 print("warm, from the page cache:", flush=True)
 warm(), warm()
@@ -241,13 +175,8 @@ if a.checkpoint:
                 grid, 1, "--checkpoint", os.path.join(kept, "saved"), "--output", os.path.join(kept, "exported"), before=phases
             )
         shutil.rmtree(kept, ignore_errors=True)
-if a.peers:
-    warm()
-    peers(3)
 if a.cold:
     print("cold, from the disk:", flush=True)
     for grid in a.grid or [""]:
         cool()
         roundtrip(grid, 1)
-    if a.peers:
-        peers(1, cold=True)

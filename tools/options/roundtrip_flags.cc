@@ -14,6 +14,7 @@
 #include "io/file/parallel.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_folder.h"
+#include "live/load/block_loader.h"
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "live/save/folders.h"
@@ -94,8 +95,7 @@ void RoundtripFlags::refuse_early() const {
 
 // Several hosts without a common folder are refused, because rank 0's temporary folder is on one of them.
 void RoundtripFlags::settle(Comm& world) {
-  constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
-  int here = ranks_of_host(world)->size();
+    int here = ranks_of_host(world)->size();
   if (here < world.size() && !output && !until)
     throw Error(Code::kUsage, "the ranks of several hosts need one folder for the export, and none is named")
         .note("without --output, the folder is a temporary one, which only the host of rank 0 has")

@@ -52,6 +52,7 @@ constexpr std::string_view kSettings[] = {
     "phase_timeout",
     "pp",
     "pp_size",
+    "rank",
     "rank_states",
     "rank_timeout",
     "resume",

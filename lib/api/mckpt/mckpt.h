@@ -12,6 +12,7 @@
 #include "mckpt/error.h"
 #include "mckpt/export.h"
 #include "mckpt/finding.h"
+#include "mckpt/load.h"
 #include "mckpt/observer.h"
 #include "mckpt/options.h"
 #include "mckpt/plans.h"

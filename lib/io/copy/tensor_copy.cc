@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/store/store.h"
 
@@ -47,6 +48,11 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
       crc32s_(places_.size()) {
   TensorReader reader(store, files_.files());
   for (std::size_t p = 0; p < places_.size(); p++) {
+    try {
+      check_cast(cast_of(places_[p]));
+    } catch (Error& e) {
+      throw e.default_tensor(store.name(places_[p].tensor));
+    }
     i64 tensor = places_[p].tensor, size = TensorReader::tensor_bytes(store, tensor);
     int bits = dtype_info(store.dtype(tensor)).bits;
     // Elements smaller than a byte are copied as the bytes that they fill.
@@ -73,12 +79,18 @@ CopyTask TensorCopy::task(i64 index) const {
   Region destination = source;
   destination.file = place.file;
   destination.offset = place.offset;
-  CopyTask task{Plan(this), no_cast(store_.dtype(place.tensor))};
+  CopyTask task{Plan(this), cast_of(place)};
+  if (!task.cast.identity()) destination.item_bytes = static_cast<i32>(dtype_bytes(task.cast.to, 1));
   task.plan.add_source(source);
   i32 to = task.plan.add_destination(destination);
   if (source.items > 0) task.plan.add(to, {.length = source.items});
   task.plan.finish();
   return task;
+}
+
+ItemCast TensorCopy::cast_of(const Place& place) const {
+  DType stored = store_.dtype(place.tensor);
+  return {.from = stored, .via = stored, .to = place.as.value_or(stored)};
 }
 
 i64 TensorCopy::task_bytes(i64 index) const {

@@ -1,5 +1,5 @@
-// TensorCopy: a copy job that writes whole tensors of a store, row-major and little-endian, bit for bit, to
-// places that the caller chose: the conversion of one file format into another (.pt to safetensors and back).
+// TensorCopy: a copy job that writes whole tensors of a store, row-major and little-endian, bit for bit unless
+// another type is wanted, to places that the caller chose: the conversion of one file format into another (.pt to safetensors and back).
 //
 //   tensor in one stretch of a source file     copied from the file
 //   any other tensor                           read through a TensorReader: at strides (a transposed view in
@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "io/copy/job.h"
 #include "io/store/store.h"
@@ -27,11 +28,12 @@ class TensorCopy final : public CopyJob {
     i64 tensor = 0;
     i32 file = 0;    // of the output
     i64 offset = 0;  // in it
+    std::optional<DType> as{};  // the type there; none: that of the tensor
   };
 
   // `behind`: the bytes that follow every tensor in the output, equal for all of them; only with such bytes
   // is the CRC-32 of each tensor taken. `strided_bytes`: memory for a TensorReader, of which each thread may
-  // have one. Throws what Store::resolve() throws, because all chunks are looked at. The store and `behind`
+  // have one. Throws what Store::resolve() throws, because all chunks are looked at; kBadCast. The store and `behind`
   // outlive this.
   TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {},
              i64 strided_bytes = TensorReader::kStridedBytes);
@@ -59,6 +61,7 @@ class TensorCopy final : public CopyJob {
  private:
   class TensorBytes;
   std::unique_ptr<TensorReader> take_reader(i64 tensor) const;
+  ItemCast cast_of(const Place& place) const;
 
   const Store& store_;
   StoreBytes files_;

@@ -87,6 +87,29 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims) {
   return index;
 }
 
+// Tensors without chunks come first, under no file.
+std::vector<i64> file_order(const Store& store) {
+  struct Place {
+    i32 file;
+    i64 offset, tensor;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::vector<Place> places;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    if (store.chunk_count(t) == 0) {
+      places.push_back({-1, -1, t});
+      continue;
+    }
+    Chunk first = store.chunk(t, 0);
+    places.push_back({first.file, first.record_offset, t});
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<i64> order;
+  order.reserve(places.size());
+  for (const Place& p : places) order.push_back(p.tensor);
+  return order;
+}
+
 i64 find_tensor(const Store& store, std::string_view name) {
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (store.name(t) == name) return t;

@@ -3,6 +3,7 @@
 //
 //   round r of shared blocks     readers fill its sends -> exchange(r): send, receive, scatter -> its buffer is free
 //   own blocks                   read, upload, scatter, whenever no shared block is to be read
+//                                (an upload straight to the places, where no item has to be moved apart)
 //
 // Two rounds are in progress at a time: readers fill one buffer while the other is exchanged. The first error
 // stops all threads and is thrown by run().
@@ -58,6 +59,9 @@ Needs exchange_needs(const BlockPlan& plan, Comm& sharers) {
   }
   return needs;
 }
+
+// Whether the copy moves one stretch of bytes as it is.
+bool is_stretch(const ItemCopy& c) { return c.cast.identity() && c.inner.count == 1 && c.outer.count == 1; }
 
 // One load of one rank; run() is called once.
 class BlockLoader {
@@ -123,10 +127,13 @@ class BlockLoader {
     }
   }
 
-  // The uploader's calls: shared blocks go to their place in the round's buffer, own blocks to the slot's
-  // memory and from there to their places.
+  // The uploader's calls: shared blocks go to their place in the round's buffer, own blocks straight to the
+  // places of their items, or to the slot's memory and from there to their places.
   void make_uploader() {
     BlockUploader::Calls calls;
+    calls.straight = [this](const BlockWork& work, const u8* staging, Lane& upward) {
+      return !work.round && upload_straight(work.block, staging, upward);
+    };
     calls.target = [this](const BlockWork& work) {
       return work.round ? place_in(*work.round, work.place) : nullptr;
     };
@@ -207,11 +214,36 @@ class BlockLoader {
     if (--unread_[round] == 0) changed_.notify_all();
   }
 
+  // Uploads the items of a block one stretch after the other, if each copy is one: nothing has to be scattered then.
+  bool upload_straight(i64 block, const u8* staging, Lane& upward) {
+    uploaded_copies_.clear();
+    plan_.copies(block, staging, uploaded_copies_);
+    if (!std::ranges::all_of(uploaded_copies_, is_stretch)) return false;
+    std::span<const u8> from;  // several copies that are one stretch on both sides
+    u8* to = nullptr;
+    for (const ItemCopy& c : uploaded_copies_) {
+      auto bytes = static_cast<std::size_t>(dtype_bytes(c.cast.to, c.length));
+      if (c.from == from.data() + from.size() && c.to == to + from.size()) {
+        from = {from.data(), from.size() + bytes};
+        continue;
+      }
+      if (!from.empty()) upward.upload(from, to);
+      from = {c.from, bytes}, to = c.to;
+    }
+    if (!from.empty()) upward.upload(from, to);
+    count(uploaded_copies_, uploaded_);
+    return true;
+  }
+
   // Moves the items of a block from `data`, on the device, to their places, and counts them.
   void scatter(i64 block, const u8* data, Lane& lane, std::vector<ItemCopy>& copies, CopyCounts& counts) {
     copies.clear();
     plan_.copies(block, data, copies);
     lane.scatter(copies);
+    count(copies, counts);
+  }
+
+  void count(std::span<const ItemCopy> copies, CopyCounts& counts) const {
     i64 bytes = 0;
     for (const ItemCopy& c : copies) bytes += dtype_bytes(c.cast.to, c.items());
     counts.bytes_written += bytes;

@@ -24,9 +24,12 @@ class DeviceRanks;
 class Observer;
 struct CopyCounts;
 
+// The threads that feed one GPU: with more they take the memory's bandwidth from each other.
+inline constexpr int kMostThreadsOfGpu = 8;
+
 // Plain values; the observer outlives the call.
 struct BlockLoadOptions {
-  int threads = 1;  // threads that read; fewer if the system cannot start so many
+  int threads = 1;               // threads that read; fewer if the system cannot start so many
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends, and that it receives, in one round. None: what suits the device.
   std::optional<i64> round_blocks = std::nullopt;

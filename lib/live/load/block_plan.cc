@@ -104,8 +104,7 @@ void BlockPlan::copies(i64 block, const u8* data, std::vector<ItemCopy>& out) co
     clip(fetch, blocks_[b], parts);
     for (const Move& m : parts)
       out.push_back({data + (fetch.source + m.from * dtype_bytes(cast.from, 1) - blocks_[b].begin()),
-                     fetch.to + m.to * dtype_bytes(cast.to, 1), m.length, m.inner, m.outer,
-                     cast});
+                     fetch.to + m.to * dtype_bytes(cast.to, 1), m.length, m.inner, m.outer, cast});
   }
 }
 

@@ -72,11 +72,15 @@ void BlockUploader::run() {
   std::deque<Slot*> under_way;
   for (Slot* slot; next(!under_way.empty(), slot);) {
     if (slot) {
-      u8* target = calls_.target(slot->work);
-      u8* to = target ? target : slot->landing;
-      upward_->upload({slot->staging, static_cast<std::size_t>(slot->bytes)}, to);
-      slot->lane->follow(*upward_);
-      calls_.behind(slot->work, to, *slot->lane);
+      if (calls_.straight(slot->work, slot->staging, *upward_)) {
+        slot->lane->follow(*upward_);
+      } else {
+        u8* target = calls_.target(slot->work);
+        u8* to = target ? target : slot->landing;
+        upward_->upload({slot->staging, static_cast<std::size_t>(slot->bytes)}, to);
+        slot->lane->follow(*upward_);
+        calls_.behind(slot->work, to, *slot->lane);
+      }
       under_way.push_back(slot);
     }
     for (; !under_way.empty() && under_way.front()->lane->done(); under_way.pop_front()) {

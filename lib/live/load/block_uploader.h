@@ -3,6 +3,7 @@
 // into a GPU's driver wait for each other.
 //
 //   take -> read into the slot -> hand_on -> upload, behind -> landed, and the slot is free again
+//                                         or straight
 #pragma once
 
 #include <condition_variable>
@@ -42,6 +43,9 @@ class BlockUploader {
   };
   // The functions by which the uploader asks its user. All are called by the thread in run().
   struct Calls {
+    // Uploads the items of the block from staging memory to their places; false: they have to be moved there
+    // on the device, and nothing was done.
+    std::function<bool(const BlockWork&, const u8* staging, Lane& upward)> straight;
     // The address on the device for the block; null: the slot's own memory there.
     std::function<u8*(const BlockWork&)> target;
     // Gives the lane the work that follows the upload, such as a scatter.

@@ -55,7 +55,8 @@ CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& j
 KeyTable live_keys(const LiveModel& model) {
   const Grid& grid = model.setup().grid;
   const RunSetup& run = model.setup().run;
-  return KeyTable(model.map(), {run.vocab_rows, std::nullopt, run.groups, run.spelling, run.whole}, {grid.tp, grid.etp});
+  return KeyTable(model.map(), {run.vocab_rows, std::nullopt, run.groups, run.spelling, run.whole},
+                  {grid.tp, grid.etp});
 }
 
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,

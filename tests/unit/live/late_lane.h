@@ -14,7 +14,7 @@ namespace mckpt::impl {
 
 struct LaneCounts {
   std::atomic<int> uploads_left = -1;  // before one fails; -1: none does
-  std::atomic<int> uploads = 0, follows = 0;
+  std::atomic<int> uploads = 0, follows = 0, scatters = 0;
 };
 
 // Does what it was given when it has been asked a few times, or somebody waits; one of a device's uploads may
@@ -38,6 +38,7 @@ class LateLane final : public Lane {
     later([=, this] { host_->zero(at, bytes); });
   }
   void scatter(std::span<const ItemCopy> copies) override {
+    counts_.scatters++;
     later([this, kept = std::vector<ItemCopy>(copies.begin(), copies.end())] { host_->scatter(kept); });
   }
   void follow(Lane& other) override {

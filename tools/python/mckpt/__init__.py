@@ -6,6 +6,7 @@
         ckpt["model.norm.weight"][:16].numpy(raw=True)
     mckpt.convert("Qwen3-0.6B", "ckpt", to="fsdp", tp=2)
     mckpt.verify("ckpt", against="Qwen3-0.6B").equal
+    mckpt.load("Qwen3-0.6B", device="cuda:0").torch()
 
 Nothing but the standard library and libmckpt.so is needed; numpy and torch are imported when a function that is
 named after them is called. The program is in the package too: program() is its path, `python -m mckpt` runs it.
@@ -16,6 +17,7 @@ from ._program import program
 from .checkpoint import Checkpoint, open, open_as_fsdp, tensors
 from .conversion import Conversion, convert, export, plan
 from .errors import Error, NoSuchTensor
+from .load import Loaded, LoadedTensor, load
 from .progress import Progress
 from .report import Report, verify
 from .tensor import Tensor
@@ -30,6 +32,8 @@ __all__ = [
     "Difference",
     "Error",
     "Finding",
+    "Loaded",
+    "LoadedTensor",
     "NoSuchTensor",
     "Note",
     "Object",
@@ -41,6 +45,7 @@ __all__ = [
     "Tensor",
     "convert",
     "export",
+    "load",
     "open",
     "open_as_fsdp",
     "plan",

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-CPU = 1
+CPU, CUDA = 1, 2  # kinds of devices
 _NAME = b"dltensor"
 
 
@@ -44,7 +44,8 @@ def _forget(address: int) -> None:
 
 
 # Callers need not hold the interpreter's lock.
-_delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_forget)
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_delete = _DELETER(_forget)
 
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
@@ -59,7 +60,8 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
 
 def _forget_capsule(address: int) -> None:
     if _is_valid(address, _NAME):  # who takes it over gives it another name
-        _forget(_pointer(address, _NAME))
+        managed = _pointer(address, _NAME)
+        _DELETER(_Managed.from_address(managed).deleter)(managed)
 
 
 _capsule_ends = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_forget_capsule)
@@ -84,5 +86,10 @@ def capsule(memory: Any, address: int, code: int, bits: int, shape: Sequence[int
     )
     where = ctypes.addressof(managed)
     _alive[where] = (memory, dims, steps, managed)
-    made: object = _new(where, _NAME, ctypes.cast(_capsule_ends, ctypes.c_void_p))
+    return taken_over(where)
+
+
+def taken_over(managed: int) -> object:
+    """A capsule for a DLManagedTensor, whose deleter it calls if nobody takes it over."""
+    made: object = _new(managed, _NAME, ctypes.cast(_capsule_ends, ctypes.c_void_p))
     return made

@@ -57,6 +57,17 @@ class MadeJob final : public CopyJob {
     tasks_.push_back(std::move(t));
     memory_.emplace_back(static_cast<std::size_t>(destination_items * to), u8{0xEE});
   }
+  // Bytes of a file to a place in memory of the caller.
+  void add_at(i32 file, i64 offset, i64 bytes, i64 to) {
+    CopyTask t;
+    t.cast = no_cast(DType::kU8);
+    t.plan.add_source({file, offset, bytes, 1, -1});
+    t.plan.add_destination({0, to, bytes, 1, -1});
+    t.plan.add(0, {.length = bytes});
+    t.plan.finish();
+    tasks_.push_back(std::move(t));
+  }
+  std::span<const u8> data(i32 file) const { return data_[static_cast<std::size_t>(file)]; }
   u8* address(i32 file) { return memory_[static_cast<std::size_t>(file)].data(); }
 
   // Which destinations are not as the plans say.
@@ -225,7 +236,7 @@ TYPED_TEST(BlockLoader, RoundsWaitForTheBuffersOfThoseBefore) {
 // Uploads are one lane's, and what takes a block apart is another's: it has to wait for that block.
 TEST(BlockLoaderOfADevice, EveryBlockIsTakenApartBehindItsUpload) {
   MadeJob job(std::vector<i64>{40 * kMiB});
-  job.add(0, 0, 40 * kMiB, no_cast(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
+  job.add(0, 0, 20 * kMiB, kWiden, {{.length = 20 * kMiB}}, 20 * kMiB);
   ApartDevice device;
   std::unique_ptr<Comm> alone = local_comm();
   std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
@@ -233,6 +244,33 @@ TEST(BlockLoaderOfADevice, EveryBlockIsTakenApartBehindItsUpload) {
   EXPECT_EQ(job.wrong(), std::vector<std::size_t>{});
   EXPECT_EQ(device.counts.uploads, 10);
   EXPECT_EQ(device.counts.follows, 10);
+}
+
+// Stretches of bytes need no kernel: they are uploaded to where they belong. Two tensors that follow each other on both
+// sides are one upload, two with a gap on either side are two.
+TEST(BlockLoaderOfADevice, StretchesAreUploadedStraightToTheirPlaces) {
+  std::vector<u8> memory(static_cast<std::size_t>(3 * kMiB), u8{0xEE});
+  MadeJob job(std::vector<i64>{4 * kMiB});
+  job.add_at(0, 0, kMiB, 0);
+  job.add_at(0, kMiB, kMiB, kMiB);
+  job.add_at(0, 2 * kMiB, 1000, 2 * kMiB + 256);
+  job.add_at(0, 2 * kMiB + 1001, 1000, 2 * kMiB + 1256);
+  ApartDevice device;
+  std::unique_ptr<Comm> alone = local_comm();
+  std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
+  WrittenBytes written;
+  load_blocks(job, [&](i32) { return memory.data(); }, device, *alone, *ranks,
+              {.threads = 2, .observer = &written});
+  EXPECT_EQ(device.counts.uploads, 3);
+  EXPECT_EQ(device.counts.scatters, 0);
+  EXPECT_EQ(written.bytes, 2 * kMiB + 2000);
+  std::vector<u8> wanted(memory.size(), u8{0xEE});
+  auto put = [&](i64 from, i64 bytes, i64 to) {
+    std::ranges::copy(job.data(0).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(bytes)),
+                      wanted.begin() + to);
+  };
+  put(0, 2 * kMiB, 0), put(2 * kMiB, 1000, 2 * kMiB + 256), put(2 * kMiB + 1001, 1000, 2 * kMiB + 1256);
+  EXPECT_TRUE(memory == wanted);
 }
 
 TEST(BlockLoaderOfADevice, AFailedUploadEndsTheLoad) {

@@ -1,0 +1,137 @@
+"""mckpt.load: the tensors of every format in memory, as torch has them, with and without a cast; memory that outlives what
+load() returned; errors. Once in the host's memory, and once on a GPU where there is one."""
+from mckpt_tests.checks import need
+
+need("torch")
+import gc
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+
+from mckpt_tests.package import PACKAGE, run  # noqa: I001
+from mckpt_tests.setting import DATA, TINY_MODEL
+
+import mckpt
+
+PATHS = [TINY_MODEL, os.path.join(DATA, "pt/views.pt"), os.path.join(DATA, "pt/dtypes.pt"), os.path.join(DATA, "formats/pt/lowp_dtypes.pt"),
+         *sorted(glob.glob(os.path.join(DATA, "formats/safetensors/*.safetensors")))]
+
+
+def bits(t):
+    return t.dtype, tuple(t.shape), bytes(t.detach().cpu().clone(memory_format=torch.contiguous_format).untyped_storage())[: t.nbytes]
+
+
+class Loads(unittest.TestCase):
+    device = "cpu"
+
+    def load(self, path, **how):
+        return mckpt.load(path, self.device, progress=False, **how)
+
+    def test_every_format_has_the_values_that_open_reads(self):
+        seen = 0
+        with tempfile.TemporaryDirectory() as folder:
+            mckpt.convert(TINY_MODEL, f"{folder}/ckpt", to="fsdp", tp=2, dp=2, progress=False)  # tensors of several pieces
+            for path in [*PATHS, f"{folder}/ckpt"]:
+                with mckpt.open(path) as ckpt:
+                    loaded = self.load(path, threads=3)
+                    self.assertEqual(sorted(loaded), sorted(ckpt), path)
+                    self.assertEqual(loaded.nbytes, sum(t.nbytes for t in ckpt.values()))
+                    for name, tensor in ckpt.items():
+                        mine = loaded[name]
+                        self.assertEqual((mine.dtype, mine.shape, mine.nbytes), (tensor.dtype, tensor.shape, tensor.nbytes))
+                        self.assertEqual(mine.data % 256, 0)
+                        try:
+                            expected = tensor.torch()
+                        except TypeError:
+                            continue
+                        self.assertEqual(bits(mine.torch()), bits(expected), f"{path} {name}")
+                        seen += 1
+        self.assertGreater(seen, 140)
+
+    def test_types(self):
+        as_stored, narrow = self.load(TINY_MODEL).torch(), self.load(TINY_MODEL, dtype="fp16").torch()
+        for name, t in as_stored.items():
+            self.assertEqual(bits(narrow[name]), bits(t.to(torch.float16)), name)
+        mixed = os.path.join(DATA, "formats/safetensors/mixed.safetensors")
+        stored, wide = self.load(mixed), self.load(mixed, dtype="fp32")
+        cast = {"bfloat16", "float16", "float32", "float64"}
+        for name, t in wide.items():
+            self.assertEqual(t.dtype, "float32" if stored[name].dtype in cast else stored[name].dtype, name)
+        self.assertEqual(bits(wide["bfloat16"].torch()), bits(stored["bfloat16"].torch().float()))
+
+    def test_choice(self):
+        self.assertEqual(list(self.load(TINY_MODEL, names="model.norm*")), ["model.norm.weight"])
+        with self.assertRaisesRegex(mckpt.Error, r"no tensor matches 'norm'.*\n.*whole name"):
+            self.load(TINY_MODEL, names="norm")
+
+    def test_a_rank(self):
+        """Rows of q, k and v as tensor-parallel rank 1 of 2 has them; judges/golden_loads has the real ranks."""
+        hf = self.load(TINY_MODEL).torch()
+        rank = self.load(TINY_MODEL, rank=1, tp=2)
+        qkv = rank["decoder.layers.0.self_attention.linear_qkv.weight"].torch()
+        q, k, v = (hf[f"model.layers.0.self_attn.{part}_proj.weight"] for part in "qkv")
+        self.assertEqual(bits(qkv), bits(torch.cat([q[16:], k[8:], v[8:]])))
+        self.assertEqual(self.load(TINY_MODEL, rank=1, tp=2, dtype="fp32")["decoder.final_layernorm.weight"].dtype, "float32")
+        stages = [list(self.load(TINY_MODEL, rank=r, pp=2)) for r in (0, 1)]
+        self.assertIn("embedding.word_embeddings.weight", stages[0])
+        self.assertIn("output_layer.weight", stages[1])
+
+    def test_memory_lives_as_long_as_somebody_needs_it(self):
+        loaded = self.load(TINY_MODEL)
+        norm, again = loaded["model.norm.weight"].torch(), torch.from_dlpack(loaded["model.norm.weight"])
+        expected = norm.clone()
+        self.assertEqual(norm.data_ptr(), loaded["model.norm.weight"].data)
+        loaded["model.norm.weight"].__dlpack__()  # nobody takes it over
+        del loaded
+        gc.collect()
+        self.assertEqual(bits(norm), bits(expected))
+        norm.zero_()  # both are the same memory
+        self.assertFalse(again.any())
+
+    def test_tensors_that_are_alive_when_python_ends(self):
+        program = "import sys, mckpt; kept = mckpt.load(sys.argv[1], sys.argv[2], progress=False).torch(); print(len(kept))"
+        done = subprocess.run([sys.executable, "-c", program, TINY_MODEL, self.device], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": PACKAGE})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "45\n", ""))
+
+    def test_errors(self):
+        for how, message in [
+            (dict(device="tpu"), "expected cpu, cuda or cuda:N, found tpu"),
+            (dict(device="cuda:x"), "no such device"),
+            (dict(device="cuda:99"), "cuda"),
+            (dict(device="cpu", tp=2), "`tp` 2, but no rank is named"),
+            (dict(device="cpu", rank=2, tp=2), "expected 0 to 1, found 2"),
+            (dict(device="cpu", rank=0, tp=3), "expected a multiple of 3, found 4"),
+            (dict(device="cpu", dtype="int8"), "expected keep, bf16, fp16, fp32"),
+            (dict(device="cpu", dtyp="bf16"), "did you mean `dtype`"),
+            (dict(device="cpu", threads=-1), "threads"),
+        ]:
+            with self.assertRaisesRegex(mckpt.Error, message.replace("(", r"\(")):
+                mckpt.load(TINY_MODEL, progress=False, **how)
+        with self.assertRaises(mckpt.Error) as raised:
+            self.load(os.path.join(DATA, "no such file"))
+        self.assertIn("no such file", str(raised.exception))
+
+    def test_progress(self):
+        seen = []
+        self.load(TINY_MODEL).torch()
+        mckpt.load(TINY_MODEL, self.device, progress=seen.append)
+        self.assertEqual((seen[-1].phase, seen[-1].done, seen[-1].bytes), ("load", 14816, 14816))
+
+
+
+@unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+class LoadsOntoAGpu(Loads):
+    device = "cuda:0"
+
+    def test_the_device(self):
+        norm = self.load(TINY_MODEL)["model.norm.weight"]
+        self.assertEqual(str(norm.torch().device), "cuda:0")
+        self.assertEqual(norm.__dlpack_device__(), (2, 0))
+
+
+run()
