@@ -21,6 +21,7 @@ Exit env_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
 Exit export_command(CommandLine& line);
 Exit formats_command(CommandLine& line);
+Exit help_command(CommandLine& line);
 Exit layout_command(CommandLine& line);
 Exit inspect_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
