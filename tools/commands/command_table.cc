@@ -35,6 +35,9 @@ constexpr Command kCommands[] = {
     {"Help", "explain", "[CODE]", "explain an error code", explain_command},
     {"Help", "formats", "", "list the file formats and data types that mckpt knows", formats_command},
     {"Help", "mappings", "[list|show|check|draw]", "show the tables of the model families", mappings_command},
+    {"Help", "completions", "SHELL", "print the script by which bash, zsh or fish completes",
+     completions_command},
+    {"Help", "man", "[COMMAND [MODE]]", "print the man page of mckpt, or of one command", man_command},
     {"Help", "help", "[COMMAND [MODE]]", "print this page, or that of one command", help_command},
 };
 
@@ -64,6 +67,9 @@ std::string command_for(std::string_view word) {
 
 HelpPage page_of(std::string_view command, std::string_view mode) {
   const Command& found = find_command(command);
+  if (!mode.empty() && !found.has_modes)
+    throw Error(Code::kUsage, cat("unexpected argument '", escaped(mode), "'"))
+        .note(cat("the command ", found.name, " has no modes"));
   std::vector<std::string> args;
   if (!mode.empty()) args.emplace_back(mode);
   HelpPage page;
@@ -81,7 +87,7 @@ std::vector<HelpPage> all_pages() {
   for (const Command& c : kCommands) {
     pages.push_back(page_of(c.name, ""));
     if (!c.has_modes) continue;
-    for (std::string_view mode : convert_modes()) pages.push_back(page_of(c.name, mode));
+    for (const std::string& mode : convert_modes()) pages.push_back(page_of(c.name, mode));
   }
   return pages;
 }
@@ -101,7 +107,7 @@ std::string main_help() {
                     std::string(c.summary)});
   // Every command has the global options; that of `formats` has no others.
   for (const HelpPage::Row& row : page_of("formats", "").rows)
-    if (row.heading == kGlobalHeading) rows.push_back({row.heading, row.left(), row.help});
+    if (row.global()) rows.push_back({row.heading, row.left(), row.help});
   rows.push_back({kGlobalHeading, "-V, --version", "print the version"});
   std::size_t width = help_width();
   return cat(title_text("mckpt", kProgramSummary, "Usage: mckpt [OPTIONS] COMMAND [ARGS]", width),

@@ -18,7 +18,7 @@ namespace mckpt::impl {
 class CommandLine;
 
 // The names of all modes, in the order of the help.
-std::vector<std::string_view> convert_modes();
+std::vector<std::string> convert_modes();
 // The mode that a word names, in its own spelling or in that of another program: "hf2fsdp" and "hf_to_fsdp" are
 // hf-to-fsdp. "" if it names none.
 std::string convert_mode_meant(std::string_view word);

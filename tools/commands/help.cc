@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/convert_modes.h"
 #include "tools/help/help_json.h"
 #include "tools/help/help_text.h"
 #include "tools/options/command_line.h"
@@ -21,15 +22,12 @@ Exit help_command(CommandLine& line) {
   std::optional<std::string> command, mode;
   line.positional("COMMAND", command, "a command; without COMMAND, all commands are listed")
       .words(std::move(names));
-  line.positional("MODE", mode, "a mode of the command, if the command has modes");
+  line.positional("MODE", mode, "a mode of the command, if the command has modes").words(convert_modes());
   line.description("With --json, prints everything that a command takes: of all commands without COMMAND.");
   line.example("mckpt help pattern");
   line.example("mckpt help convert reshard");
   line.example("mckpt help --json");
   line.parse();
-  if (mode && !find_command(*command).has_modes)
-    throw Error(Code::kUsage, cat("unexpected argument '", escaped(*mode), "'"))
-        .note(cat("the command ", escaped(*command), " has no modes"));
   Output out(line.flags());
   std::vector<HelpPage> pages;
   if (out.json() && !command) pages = all_pages();

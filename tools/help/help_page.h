@@ -15,6 +15,9 @@
 
 namespace mckpt::impl {
 
+// The heading of the options that every command has.
+constexpr const char* kGlobalHeading = "Global";
+
 // What a value is, so that a shell can complete it.
 enum class Takes { kNothing, kWord, kNumber, kPath, kFolder };
 
@@ -41,6 +44,7 @@ struct HelpPage {
     bool common = false;  // on the short page too
 
     bool is_argument() const { return names.empty(); }
+    bool global() const { return heading == kGlobalHeading; }
     Takes takes() const { return takes_of(value); }
     std::string left() const;  // "-j, --threads N", "PATH..."
   };

@@ -22,9 +22,6 @@
 
 namespace mckpt::impl {
 
-// The heading of the options that every command has.
-constexpr const char* kGlobalHeading = "Global";
-
 // Thrown by parse() when the answer was the help page itself, or when the page was taken.
 struct HelpShown {};
 

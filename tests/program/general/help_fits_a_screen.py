@@ -34,7 +34,8 @@ def is_understood(example, folder):
     """Whether the line is not refused as such. Its files are not there: the command ends with that."""
     line = re.sub(r"^mpirun -n \d+ ", "", example)
     line = line.replace("mckpt ", shlex.quote(MCKPT) + " ", 1)
-    run = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, cwd=folder)
+    run = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, cwd=folder,
+                         env={**os.environ, "HOME": folder})
     return run.returncode != USAGE, run.stderr
 
 
