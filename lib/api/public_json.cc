@@ -45,6 +45,11 @@ void put(JsonWriter& json, const mckpt::Difference& d) {
   json.field("largest", d.largest).end_object();
 }
 
+void put(JsonWriter& json, const mckpt::DiffRow& r) {
+  json.begin_object().field("kind", r.kind).field("name", r.name).field("at", r.at).field("a", r.a);
+  json.field("b", r.b).field("items", r.items).field("largest", r.largest).field("file", r.file).end_object();
+}
+
 template <typename T>
 JsonWriter& put_list(JsonWriter& json, std::string_view name, const std::vector<T>& list) {
   json.key(name).begin_array();
@@ -134,6 +139,15 @@ void write_json(std::string& to, const mckpt::Report& r) {
   put_list(json, "differences", r.differences);
   put_list(json, "unread", r.unread);
   put_list(json, "oddities", r.oddities).end_object();
+}
+
+void write_json(std::string& to, const mckpt::Diff& d) {
+  JsonWriter json(to);
+  json.begin_object().field("equal", d.equal).field("compared", d.compared).field("tensors", d.tensors);
+  put_list(json, "rows", d.rows);
+  put_list(json, "checks", d.checks);
+  put_list(json, "findings", d.findings);
+  put_list(json, "unread", d.unread).end_object();
 }
 
 }  // namespace mckpt::impl

@@ -218,6 +218,12 @@ void read(Settings& s, mckpt::CompareOptions& to) {
   s.take("threads", to.threads);
 }
 
+void read(Settings& s, mckpt::DiffOptions& to) {
+  read(s, to.opening);
+  s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
+  s.take("threads", to.threads);
+}
+
 mckpt::Conversion plan_kind(std::string_view kind, Settings& s) {
   int threads = 1;
   s.take("threads", threads);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mckpt/conversion.h"
+#include "mckpt/diff.h"
 #include "mckpt/verify.h"
 
 namespace mckpt::impl {
@@ -58,6 +59,7 @@ void read(Settings& from, SourceOptions& to);
 void read(Settings& from, mckpt::RunOptions& to);
 void read(Settings& from, mckpt::VerifyOptions& to);
 void read(Settings& from, mckpt::CompareOptions& to);
+void read(Settings& from, mckpt::DiffOptions& to);
 
 // The conversion of that kind, such as "to-fsdp", planned. Throws kUsage for another kind.
 mckpt::Conversion plan_kind(std::string_view kind, Settings& settings);

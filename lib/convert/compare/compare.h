@@ -33,6 +33,7 @@ struct CompareOptions {
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   bool weights_only = false;                 // the conversion left the states of the optimizer out
+  bool count_all = false;  // count the differing items of every tensor, not only of those that findings name
   int threads = 1;
 };
 

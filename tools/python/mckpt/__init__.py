@@ -15,6 +15,7 @@ from ._library import version
 from ._program import program
 from .checkpoint import Checkpoint, open, open_as_fsdp, tensors
 from .conversion import Conversion, convert, export, plan
+from .difference import Diff, DiffRow, diff
 from .errors import Error, NoSuchTensor
 from .progress import Progress
 from .report import Report, verify
@@ -27,6 +28,8 @@ __all__ = [
     "Checkpoint",
     "Chunk",
     "Conversion",
+    "Diff",
+    "DiffRow",
     "Difference",
     "Error",
     "Finding",
@@ -40,6 +43,7 @@ __all__ = [
     "Statistics",
     "Tensor",
     "convert",
+    "diff",
     "export",
     "open",
     "open_as_fsdp",

@@ -85,6 +85,9 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mckpt_verify": (c_void_p, [c_char_p, SETTINGS, POINTER(Observer), ERROR]),
     "mckpt_report_free": (None, [c_void_p]),
     "mckpt_report_json": (OWNED_TEXT, [c_void_p, ERROR]),
+    "mckpt_diff": (c_void_p, [c_char_p, c_char_p, SETTINGS, POINTER(Observer), ERROR]),
+    "mckpt_diff_free": (None, [c_void_p]),
+    "mckpt_diff_json": (OWNED_TEXT, [c_void_p, ERROR]),
 }
 
 
