@@ -8,8 +8,11 @@
     mckpt.verify("ckpt", against="Qwen3-0.6B").equal
 
 Nothing but the standard library and libmckpt.so is needed; numpy and torch are imported when a function that is
-named after them is called. The program is in the package too: program() is its path, `python -m mckpt` runs it.
+named after them is called; mckpt.torch_dcp, which torch.distributed.checkpoint uses, imports torch. The program is in the package too: program() is its path, `python -m mckpt` runs it.
 """
+
+import importlib
+from typing import Any
 
 from ._library import version
 from ._program import program
@@ -55,8 +58,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    # The library knows its version; it is loaded when somebody asks.
+def __getattr__(name: str) -> Any:
+    # The library knows its version; it is loaded when somebody asks. And torch_dcp imports torch.
     if name == "__version__":
         return version()
+    if name == "torch_dcp":
+        return importlib.import_module(".torch_dcp", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

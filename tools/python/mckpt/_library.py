@@ -69,6 +69,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mckpt_checkpoint_free": (None, [c_void_p]),
     "mckpt_checkpoint_json": (OWNED_TEXT, [c_void_p, ERROR]),
     "mckpt_objects_json": (OWNED_TEXT, [c_void_p, ERROR]),
+    "mckpt_object_literal": (OWNED_TEXT, [c_void_p, c_char_p, ERROR]),
     "mckpt_tensor_table": (c_int, [c_void_p, POINTER(Table), ERROR]),
     "mckpt_matching": (c_int64, [c_void_p, c_char_p, POINTER(c_int64), ERROR]),
     "mckpt_chunks_json": (OWNED_TEXT, [c_void_p, c_char_p, ERROR]),
