@@ -90,6 +90,11 @@ char* mckpt_objects_json(const mckpt_checkpoint* c, mckpt_error** error) {
   return c_written(error, [&](std::string& to) { mckpt::impl::write_json(to, c->checkpoint.objects()); });
 }
 
+char* mckpt_object_literal(const mckpt_checkpoint* c, const char* name, mckpt_error** error) {
+  return c_written(
+      error, [&](std::string& to) { to = c->checkpoint.object_literal(c_given(name, "name")).value_or(""); });
+}
+
 int64_t mckpt_tensor_count(const mckpt_checkpoint* c) { return std::ssize(c->tensors.ranks); }
 
 mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {

@@ -11,6 +11,7 @@
 #include "io/choice/slice.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/parallel.h"
+#include "io/pickle/literal.h"
 #include "io/pickle/render.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
@@ -122,6 +123,18 @@ std::vector<Object> Checkpoint::objects() const {
     out.push_back({o.name, path_in(store, o.file), o.summary.empty() ? summary_of(store, i) : o.summary});
   }
   return out;
+}
+
+std::optional<std::string> Checkpoint::object_literal(std::string_view name) const {
+  return impl::guarded([&]() -> std::optional<std::string> {
+    const impl::Store& store = state_->store;
+    auto at = std::ranges::find(store.objects(), name, &impl::Object::name);
+    if (at == store.objects().end())
+      throw impl::Error(impl::Code::kUsage, impl::cat("there is no object of the name ", impl::escaped(name)))
+          .file(store.root());
+    std::shared_ptr<const impl::PickleValue> value = store.object(at - store.objects().begin());
+    return value ? impl::pickle_literal(*value) : std::nullopt;
+  });
 }
 
 std::vector<std::string> Checkpoint::names(std::string_view glob) const {

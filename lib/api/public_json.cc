@@ -50,6 +50,11 @@ void put(JsonWriter& json, const mckpt::LoadedTensor& t) {
   json.key("shape").value(std::span<const i64>(t.shape)).field("bytes", t.bytes).end_object();
 }
 
+void put(JsonWriter& json, const mckpt::DiffRow& r) {
+  json.begin_object().field("kind", r.kind).field("name", r.name).field("at", r.at).field("a", r.a);
+  json.field("b", r.b).field("items", r.items).field("largest", r.largest).field("file", r.file).end_object();
+}
+
 template <typename T>
 JsonWriter& put_list(JsonWriter& json, std::string_view name, const std::vector<T>& list) {
   json.key(name).begin_array();
@@ -145,6 +150,15 @@ void write_json(std::string& to, const mckpt::Loaded& loaded) {
   JsonWriter json(to);
   json.begin_object().field("device", loaded.device()).field("bytes", loaded.bytes());
   put_list(json, "tensors", loaded.tensors()).end_object();
+}
+
+void write_json(std::string& to, const mckpt::Diff& d) {
+  JsonWriter json(to);
+  json.begin_object().field("equal", d.equal).field("compared", d.compared).field("tensors", d.tensors);
+  put_list(json, "rows", d.rows);
+  put_list(json, "checks", d.checks);
+  put_list(json, "findings", d.findings);
+  put_list(json, "unread", d.unread).end_object();
 }
 
 }  // namespace mckpt::impl

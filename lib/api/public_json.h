@@ -22,6 +22,7 @@ void write_json(std::string& to, const mckpt::Statistics& statistics);
 void write_json(std::string& to, const mckpt::Conversion& conversion,
                 const std::optional<mckpt::Account>& account, const std::optional<mckpt::RunReport>& run);
 void write_json(std::string& to, const mckpt::Report& report);
+void write_json(std::string& to, const mckpt::Diff& diff);
 void write_json(std::string& to, const mckpt::Loaded& loaded);
 
 }  // namespace mckpt::impl

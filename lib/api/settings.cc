@@ -219,6 +219,12 @@ void read(Settings& s, mckpt::CompareOptions& to) {
   s.take("threads", to.threads);
 }
 
+void read(Settings& s, mckpt::DiffOptions& to) {
+  read(s, to.opening);
+  s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
+  s.take("threads", to.threads);
+}
+
 void read(Settings& s, TensorsToLoad& to) {
   s.take("device", to.how.device), s.take("threads", to.how.threads);
   s.take("names", to.names), s.take("dtype", to.dtype);

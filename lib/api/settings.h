@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mckpt/conversion.h"
+#include "mckpt/diff.h"
 #include "mckpt/load.h"
 #include "mckpt/verify.h"
 
@@ -59,6 +60,7 @@ void read(Settings& from, SourceOptions& to);
 void read(Settings& from, mckpt::RunOptions& to);
 void read(Settings& from, mckpt::VerifyOptions& to);
 void read(Settings& from, mckpt::CompareOptions& to);
+void read(Settings& from, mckpt::DiffOptions& to);
 void read(Settings& from, TensorsToLoad& to);
 void read(Settings& from, mckpt::RankToLoad& to);
 

@@ -6,7 +6,7 @@
  *   if (!c || mckpt_run(c, NULL, NULL, &error) != 0) puts(mckpt_error_text(error));
  *
  * Settings are texts "name=value", ended by NULL; a null list is an empty one. The names are those of the fields
- * in mckpt/plans.h, mckpt/options.h, mckpt/conversion.h, mckpt/verify.h and mckpt/load.h. Flags are 0 or 1; a list is the
+ * in mckpt/plans.h, mckpt/options.h, mckpt/conversion.h, mckpt/verify.h, mckpt/diff.h and mckpt/load.h. Flags are 0 or 1; a list is the
  * same setting several times, and of any other setting that is given twice the last counts; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
  *
  * A function that can fail has `error` as its last parameter, which may be null. It returns null, or a status
@@ -22,5 +22,6 @@
 #include "mckpt/c_base.h"
 #include "mckpt/c_checkpoint.h"
 #include "mckpt/c_conversion.h"
+#include "mckpt/c_diff.h"
 #include "mckpt/c_load.h"
 #include "mckpt/c_report.h"

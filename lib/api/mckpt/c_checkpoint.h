@@ -21,6 +21,9 @@ MCKPT_API const char* mckpt_checkpoint_format(const mckpt_checkpoint* checkpoint
 MCKPT_API char* mckpt_checkpoint_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
 /* {"objects": [Object]} */
 MCKPT_API char* mckpt_objects_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
+/* The value of an object as a literal of Python; "" if it is not made of numbers, texts, lists and the like alone. */
+MCKPT_API char* mckpt_object_literal(const mckpt_checkpoint* checkpoint, const char* name,
+                                     mckpt_error** error);
 
 /* Tensors. Their numbers count from 0 in natural order of their names. */
 typedef struct mckpt_tensor {

@@ -75,6 +75,8 @@ class MCKPT_API Checkpoint {
   std::vector<std::pair<std::string, std::string>> facts() const;
   std::vector<Finding> findings() const;
   std::vector<Object> objects() const;
+  // The value as a literal of Python, if it is made of numbers, texts, lists and the like alone.
+  std::optional<std::string> object_literal(std::string_view name) const;
 
   // The names of all tensors, or of those that the glob matches as a whole, layers.2 before layers.10. Throws
   // for a glob that matches none.

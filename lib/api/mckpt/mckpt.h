@@ -9,6 +9,7 @@
 
 #include "mckpt/checkpoint.h"
 #include "mckpt/conversion.h"
+#include "mckpt/diff.h"
 #include "mckpt/error.h"
 #include "mckpt/export.h"
 #include "mckpt/finding.h"

@@ -70,7 +70,7 @@ void report_states(const Store& tested, const Comparing& c) {
          .tensor = std::string(tested.name(t)),
          .message = "a state of the optimizer is here, which a conversion of the weights only "
                     "leaves out"},
-        false);
+        {UnlikeTensor::Kind::kOnlyTested, std::string(tested.name(t)), type_and_shape(tested, t)});
     return;
   }
 }
@@ -122,6 +122,7 @@ bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source
     if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
   objects_not_compared(kOtherLayers, c.report);
   report_states(*tested, c);
+  c.report.compared_as = "tensors of the same names, as a model without groups of layers has them";
   c.observer.note(
       {Note::Kind::kNote, "layers  are compared under the names that they have in a model without groups"});
   bool types = check_types_by_name(*tested, *source, c);
@@ -171,6 +172,7 @@ void note_spelling(const CheckpointModel& tested, const CheckpointModel& source,
 // has assets, so the model is not known.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
              const Comparing& c) {
+  c.report.compared_as = "tensors of the same names, as fsdp_dtensor has them";
   bool other_layers = differ_in_layers(*tested, *source);
   bool state_dict = dcp_dialect(*tested) == DcpDialect::kStateDict;
   bool to_v2 = state_dict && dcp_dialect(*source) != DcpDialect::kStateDict;

@@ -6,6 +6,7 @@
 #include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
+#include "convert/compare/differences/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
@@ -56,8 +57,8 @@ void refuse_other_table(const Store& tested, const SourceTable& tensors) {
 }
 
 // The tensors that can be compared, as pairs (tensor, key) of equal numbers; the others are reported.
-std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std::optional<Names>& names,
-                                                  Comparison& comparison) {
+std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const Store& tested,
+                                                  const std::optional<Names>& names, Comparison& comparison) {
   std::vector<bool> dropped = map.dropped();
   std::vector<std::pair<i32, i32>> compared;
   for (i32 t = 0; t < map.sources().size(); t++) {
@@ -70,7 +71,7 @@ std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std
                             .tensor = name,
                             .message = cat("the tensor is not in the model that the checkpoint was made of: ",
                                            kAssetsFolder, "/", kTensorTableName, " does not list it")},
-                           true);
+                           {UnlikeTensor::Kind::kOnlyTested, name, type_and_shape(tested, t)});
   }
   return compared;
 }
@@ -98,7 +99,7 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   HfModel model = open_hf_model(path, reading);
   refuse_other_table(tested, model.map->sources());
   std::optional<Names> names = listed_tensors(*source, c.options.opening.assets);
-  std::vector<std::pair<i32, i32>> compared = compared_tensors(*model.map, names, c.comparison);
+  std::vector<std::pair<i32, i32>> compared = compared_tensors(*model.map, tested, names, c.comparison);
   ListedChunks whole(tested, compared);
   CheckpointOptions how = c.options.opening;
   how.records_apart = true;
@@ -115,6 +116,7 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   }
   bool as_asked = asked.add_to(c.report);
   warn_of_casts(casts, c.report);
+  c.report.compared_as = "each tensor of the model with what an export of the checkpoint writes";
   auto job = [&](const ChunkList& some) {
     return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
   };

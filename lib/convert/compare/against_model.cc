@@ -84,6 +84,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   c.note_oddities(checkpoint);
   bool types = check_types(checkpoint, c);
   warn_of_casts(types_of(checkpoint), c.report);
+  c.report.compared_as = "each tensor of the checkpoint with what an import of the model writes";
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
   auto made_of = [&](i32 key) {

@@ -20,7 +20,17 @@
 namespace mckpt::impl {
 namespace {
 
-// The finding about one such tensor.
+// Such a tensor, on both sides.
+UnlikeTensor unlike_tensor(const Store& tested, const Store& source, const TensorDifference& d) {
+  if (d.one < 0)
+    return {UnlikeTensor::Kind::kOnlySource, std::string(source.name(d.other)), "",
+            type_and_shape(source, d.other)};
+  std::string name(tested.name(d.one)), found = type_and_shape(tested, d.one);
+  if (d.other < 0) return {UnlikeTensor::Kind::kOnlyTested, name, found};
+  return {UnlikeTensor::Kind::kHeader, name, found, type_and_shape(source, d.other)};
+}
+
+// The finding about it.
 Finding unlike_finding(const Store& tested, const Store& source, const TensorDifference& d) {
   return {.code = Code::kUnequal,
           .tensor = std::string(d.one < 0 ? source.name(d.other) : tested.name(d.one)),
@@ -45,11 +55,11 @@ class Headers {
       std::string name(d.one < 0 ? source_.name(d.other) : std::string_view());
       std::string reason = d.one < 0 && intended_.left_out ? intended_.left_out(name) : "";
       if (!reason.empty()) {
-        comparison.set_aside(std::move(reason), std::move(name));
+        comparison.set_aside(std::move(reason), unlike_tensor(tested_, source_, d));
         continue;
       }
       if (d.one >= 0) tensors.insert(d.one);
-      comparison.leave_out(unlike_finding(tested_, source_, d), d.one >= 0);
+      comparison.leave_out(unlike_finding(tested_, source_, d), unlike_tensor(tested_, source_, d));
     }
     return tensors;
   }
@@ -92,6 +102,7 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
   NamedChunks chunks(tested, source, headers.report_unlike(c.comparison));
   note_casts(headers.casts(), c.observer);
   warn_of_casts(headers.casts(), c.report);
+  if (c.report.compared_as.empty()) c.report.compared_as = "tensors of the same names";
   auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };

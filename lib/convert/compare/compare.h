@@ -35,6 +35,7 @@ struct CompareOptions {
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   TypeClaim types{};                         // the types that the conversion was asked for
   bool weights_only = false;                 // the conversion left the states of the optimizer out
+  bool count_all = false;  // count the differing items of every tensor, not only of those that findings name
   int threads = 1;
 };
 

@@ -52,6 +52,20 @@ struct Difference {
   std::optional<double> largest{};  // the largest difference between two numbers
 };
 
+// A tensor that is not the same on the two sides of a comparison, "tested" and "source".
+struct UnlikeTensor {
+  enum class Kind : u8 {
+    kOnlyTested,  // the source has no such tensor
+    kOnlySource,  // the tested side has none, also where a conversion leaves it out on purpose
+    kHeader,      // another type or shape: the values were not compared
+    kCast,        // another type, as a conversion makes it: the values were compared after the cast
+    kValues,      // some items differ; a Difference may say more
+  };
+  Kind kind;
+  std::string tensor;
+  std::string tested{}, source{};  // type and shape, "bfloat16 [2, 3]", or the type alone; "" for kValues
+};
+
 // A file or folder beside the checkpoint that was not looked at.
 struct NotRead {
   std::string path;
@@ -64,7 +78,9 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::vector<std::size_t> check_of;  // for each finding, its check
   std::vector<Difference> differences;
-  std::vector<NotRead> unread;  // files and folders that no check looked at
+  std::vector<UnlikeTensor> unlike;  // of a comparison: every tensor, also those beyond the findings' number
+  std::string compared_as;           // of a comparison: what was compared with what, in a line
+  std::vector<NotRead> unread;       // files and folders that no check looked at
 
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);

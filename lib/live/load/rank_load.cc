@@ -11,7 +11,7 @@
 #include "core/items/item_run.h"
 #include "core/items/tiling.h"
 #include "hf/model.h"
-#include "io/dcp/key.h"
+#include "io/dcp/keys/key.h"
 #include "live/load/block_places.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"

@@ -9,13 +9,17 @@
     mckpt.load("Qwen3-0.6B", device="cuda:0").torch()
 
 Nothing but the standard library and libmckpt.so is needed; numpy and torch are imported when a function that is
-named after them is called. The program is in the package too: program() is its path, `python -m mckpt` runs it.
+named after them is called; mckpt.torch_dcp, which torch.distributed.checkpoint uses, imports torch. The program is in the package too: program() is its path, `python -m mckpt` runs it.
 """
+
+import importlib
+from typing import Any
 
 from ._library import version
 from ._program import program
 from .checkpoint import Checkpoint, open, open_as_fsdp, tensors
 from .conversion import Conversion, convert, export, plan
+from .difference import Diff, DiffRow, diff
 from .errors import Error, NoSuchTensor
 from .load import Loaded, LoadedTensor, load
 from .progress import Progress
@@ -29,6 +33,8 @@ __all__ = [
     "Checkpoint",
     "Chunk",
     "Conversion",
+    "Diff",
+    "DiffRow",
     "Difference",
     "Error",
     "Finding",
@@ -44,6 +50,7 @@ __all__ = [
     "Statistics",
     "Tensor",
     "convert",
+    "diff",
     "export",
     "load",
     "open",
@@ -56,8 +63,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    # The library knows its version; it is loaded when somebody asks.
+def __getattr__(name: str) -> Any:
+    # The library knows its version; it is loaded when somebody asks. And torch_dcp imports torch.
     if name == "__version__":
         return version()
+    if name == "torch_dcp":
+        return importlib.import_module(".torch_dcp", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -69,6 +69,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mckpt_checkpoint_free": (None, [c_void_p]),
     "mckpt_checkpoint_json": (OWNED_TEXT, [c_void_p, ERROR]),
     "mckpt_objects_json": (OWNED_TEXT, [c_void_p, ERROR]),
+    "mckpt_object_literal": (OWNED_TEXT, [c_void_p, c_char_p, ERROR]),
     "mckpt_tensor_table": (c_int, [c_void_p, POINTER(Table), ERROR]),
     "mckpt_matching": (c_int64, [c_void_p, c_char_p, POINTER(c_int64), ERROR]),
     "mckpt_chunks_json": (OWNED_TEXT, [c_void_p, c_char_p, ERROR]),
@@ -90,6 +91,9 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mckpt_verify": (c_void_p, [c_char_p, SETTINGS, POINTER(Observer), ERROR]),
     "mckpt_report_free": (None, [c_void_p]),
     "mckpt_report_json": (OWNED_TEXT, [c_void_p, ERROR]),
+    "mckpt_diff": (c_void_p, [c_char_p, c_char_p, SETTINGS, POINTER(Observer), ERROR]),
+    "mckpt_diff_free": (None, [c_void_p]),
+    "mckpt_diff_json": (OWNED_TEXT, [c_void_p, ERROR]),
 }
 
 

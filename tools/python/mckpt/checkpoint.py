@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import os
 from array import array
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from ._call import Handle, call, name_bytes, read_json, settings
+from ._call import Handle, call, name_bytes, read_json, settings, taken_text
 from ._library import Table
 from .tensor import Tensor
 from .values import Finding, Object
@@ -117,6 +118,15 @@ class Checkpoint(Mapping[str, Tensor]):
     def objects(self) -> list[Object]:
         """What is not a tensor, with a summary of each."""
         return [Object(**o) for o in read_json("mckpt_objects_json", self._opened())["objects"]]
+
+    def object(self, name: str) -> Any:
+        """The value of an object that is made of None, bools, numbers, texts, bytes, tuples, lists, sets and dicts alone.
+        Nothing in the file is executed. TypeError for other values, such as an argparse.Namespace."""
+        literal = taken_text(call("mckpt_object_literal", self._opened(), name_bytes(name)))
+        if not literal:
+            summary = next((o.summary for o in self.objects() if o.name == name), "")
+            raise TypeError(f"the object '{name}' is not made of plain values alone: {summary}")
+        return ast.literal_eval(literal.decode("utf-8", "surrogatepass"))
 
     # Its life.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import os
 from typing import Any
 
+from . import _html
 from ._call import Handle, call, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
 from .values import Check, Difference, Finding, difference
@@ -66,10 +66,7 @@ class Report:
         return "\n".join([self._answer()] + ["  " + "  ".join(filter(None, row)) for row in self._rows()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in self._rows()
-        )
-        return f"<p>{html.escape(self._answer())}</p><table>{rows}</table>"
+        return _html.table(self._answer(), self._rows())
 
 
 def _check_text(check: Check) -> str:

@@ -187,9 +187,12 @@ class Tensor:
             if mapped is not None:
                 return mapped
         memory = bytearray(self.nbytes)
-        at = (ctypes.c_char * self.nbytes).from_buffer(memory)
-        call("mckpt_read", handle, name, self._slice_text().encode(), ctypes.byref(at), self.nbytes)
+        self._read_to(ctypes.addressof((ctypes.c_char * self.nbytes).from_buffer(memory)))
         return memory
+
+    def _read_to(self, address: int) -> None:
+        """Reads the values to nbytes bytes of memory, which the caller owns."""
+        call("mckpt_read", *self._asked(), self._slice_text().encode(), address, self.nbytes)
 
     def _slice_text(self) -> str:
         if self._is_whole():

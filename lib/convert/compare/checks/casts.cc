@@ -30,6 +30,10 @@ std::map<std::pair<DType, DType>, std::vector<std::string>> by_types(std::span<c
 void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report) {
   std::vector<Finding> found;
   i64 count = 0;
+  for (const ComparedTypes& t : tensors)
+    if (t.source != t.tested)
+      report.unlike.push_back({UnlikeTensor::Kind::kCast, t.tensor, std::string(dtype_name(t.tested)),
+                               std::string(dtype_name(t.source))});
   for (const auto& [types, names] : by_types(tensors)) {
     const auto& [from, to] = types;
     if (holds_values_of(to, from)) continue;

@@ -19,7 +19,8 @@ struct ComparedTypes {
   DType source, tested;
 };
 
-// Adds the check, with one warning for the tensors of a pair of types, if there are any.
+// Adds the check, with one warning for the tensors of a pair of types, if there are any; and lists every tensor
+// whose types differ in the report.
 void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report);
 // Notes the casts after which tensors are compared, lossy or not.
 void note_casts(std::span<const ComparedTypes> tensors, Observer& observer);

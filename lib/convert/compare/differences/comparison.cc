@@ -4,8 +4,10 @@
 #include "convert/compare/differences/comparison.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 
+#include "convert/compare/compare.h"
 #include "convert/compare/differences/compare_sink.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
@@ -38,12 +40,18 @@ Finding difference_finding(const Store& tested, const CompareSink::Difference& d
 
 }  // namespace
 
-Comparison::Comparison(const Store& tested, const Store& source, int threads, Observer& observer)
-    : tested_(tested), sides_(tested, source), threads_(threads), observer_(observer) {}
+Comparison::Comparison(const Store& tested, const Store& source, const CompareOptions& options,
+                       Observer& observer)
+    : tested_(tested),
+      sides_(tested, source),
+      threads_(options.threads),
+      count_all_(options.count_all),
+      observer_(observer) {}
 
-void Comparison::leave_out(Finding finding, bool of_tested) {
-  if (of_tested) unseen_.insert(finding.tensor);
+void Comparison::leave_out(Finding finding, UnlikeTensor unlike) {
+  if (unlike.kind != UnlikeTensor::Kind::kOnlySource) unseen_.insert(finding.tensor);
   others_.push_back(std::move(finding));
+  unlike_.push_back(std::move(unlike));
 }
 
 bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
@@ -139,8 +147,10 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
   std::vector<CompareSink::Difference> differences = sink.differences();
   if (differences.empty()) return {};
   std::set<i32> listed;
-  for (const CompareSink::Difference& d : differences)
-    if (std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
+  for (const CompareSink::Difference& d : differences) {
+    unlike_.push_back({UnlikeTensor::Kind::kValues, compared.name(d.key)});
+    if (count_all_ || std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
+  }
   Counts counts = counted_items(compared, listed);
   Findings findings;
   for (const CompareSink::Difference& d : differences) {
@@ -195,6 +205,7 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
   against.insert(against.begin(), others_.begin(), others_.end());
   bool equal = against.empty() && unseen_.empty() && !sides_.wrong();
   sides_.add_checks(report);
+  std::ranges::move(unlike_, std::back_inserter(report.unlike));
   i64 unseen = std::ssize(unseen_);
   Check check{"against",
               equal ? Check::Status::kPass : Check::Status::kFail,

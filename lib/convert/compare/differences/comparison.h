@@ -22,6 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/int.h"
 #include "io/copy/lost_values.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 
@@ -33,8 +34,7 @@ class CopySink;
 class Observer;
 class Store;
 class StoreChunks;
-struct Finding;
-struct VerifyReport;
+struct CompareOptions;
 
 // The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
 // that writes what converting the source puts there.
@@ -55,15 +55,15 @@ class Comparison {
  public:
   // The stores as they were opened, without a view over them, because the openers' findings about single
   // records are reported. All arguments outlive this object.
-  Comparison(const Store& tested, const Store& source, int threads, Observer& observer);
+  Comparison(const Store& tested, const Store& source, const CompareOptions& options, Observer& observer);
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
-  // `of_tested`: the tested side has the tensor.
-  void leave_out(Finding finding, bool of_tested);
+  void leave_out(Finding finding, UnlikeTensor unlike);
   // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
   // the sides unequal.
-  void set_aside(std::string reason, std::string tensor) {
-    left_out_[std::move(reason)].push_back(std::move(tensor));
+  void set_aside(std::string reason, UnlikeTensor tensor) {
+    left_out_[std::move(reason)].push_back(tensor.tensor);
+    unlike_.push_back(std::move(tensor));
   }
   // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
   // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
@@ -91,10 +91,12 @@ class Comparison {
   const Store& tested_;
   ComparedSides sides_;
   int threads_;
+  bool count_all_;
   Observer& observer_;
   std::set<std::string> unseen_;                              // tensors of which something was not compared
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason
-  LostValues lost_;              // by casts of the source's values to the stored types
+  LostValues lost_;  // by casts of the source's values to the stored types
+  std::vector<UnlikeTensor> unlike_;
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
 };
 

@@ -1,0 +1,145 @@
+"""mckpt.diff(): files that differ in one item, in names, types, shapes and other things than tensors; one model in several
+formats and grids is equal to itself. With the standard library alone. usage: differences.py, with any Python from 3.10 on"""
+import json
+import os
+import shutil
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+from mckpt_tests.package import run
+from mckpt_tests.setting import DATA, TINY_MODEL
+
+import mckpt
+
+
+def safetensors(path, tensors):
+    """tensors: name -> (dtype, shape, bytes)"""
+    entries, data = {}, b""
+    for name, (dtype, shape, values) in tensors.items():
+        entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    header = json.dumps(entries).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+    return path
+
+
+def floats(*values):
+    return ("F32", [len(values)], struct.pack(f"<{len(values)}f", *values))
+
+
+class Differences(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def diff(self, a, b, **how):
+        """The differences both ways, which must be the same rows with the sides exchanged."""
+        first, second = mckpt.diff(a, b, progress=False, **how), mckpt.diff(b, a, progress=False, **how)
+        other = {"only_a": "only_b", "only_b": "only_a"}
+        back = sorted((other.get(r.kind, r.kind), r.name, r.at, r.b, r.a, r.items, r.largest) for r in second)
+        self.assertEqual(sorted((r.kind, r.name, r.at, r.a, r.b, r.items, r.largest) for r in first), back)
+        self.assertEqual(first.equal, second.equal)
+        self.assertEqual(first.tensors, second.tensors)
+        return first
+
+    def files(self, a, b):
+        return self.diff(safetensors(self.folder / "a.safetensors", a), safetensors(self.folder / "b.safetensors", b))
+
+    def test_equal_files(self):
+        d = self.files({"v": floats(1, 2), "w": floats(3)}, {"w": floats(3), "v": floats(1, 2)})
+        self.assertEqual((d.equal, d.rows, d.tensors, len(d)), (True, [], 2, 0))
+        self.assertEqual(d.compared, "tensors of the same names")
+        self.assertIn("equal: tensors of the same names (2 compared)", repr(d))
+        self.assertRaisesRegex(TypeError, "diff.equal", lambda: bool(d))
+
+    def test_items(self):
+        d = self.files({"v": floats(1, 2, 3), "w": floats(1), "x": floats(0)}, {"v": floats(1, 2.5, 5), "w": floats(1), "x": floats(0)})
+        self.assertFalse(d.equal)
+        (row,) = d
+        self.assertEqual(row, mckpt.DiffRow("values", "v", "[1]", "2", "2.5", 2, 2.0, "a.safetensors"))
+        self.assertEqual(str(row), "values  v  [1]  2 | 2.5  (2 items differ, by 2 at most)")
+        self.assertIn("not equal: 1 with other values", repr(d))
+        self.assertIn("<td>v</td><td>[1]</td><td>2</td><td>2.5</td><td>2 items differ, by 2 at most</td>", d._repr_html_())
+
+    def test_names_types_and_shapes(self):
+        a = {"mine": floats(1), "t": floats(1, 2), "s": floats(1, 2), "z": floats(1)}
+        b = {"yours": ("BF16", [2], b"1234"), "t": ("I32", [2], b"12345678"), "s": ("F32", [2, 1], struct.pack("<2f", 1, 2)), "z": floats(1)}
+        d = self.files(a, b)
+        self.assertEqual([(r.kind, r.name, r.a, r.b) for r in d],
+                         [("only_a", "mine", "float32 [1]", ""), ("only_b", "yours", "", "bfloat16 [2]"), ("shape", "s", "float32 [2]", "float32 [2, 1]"),
+                          ("dtype", "t", "float32 [2]", "int32 [2]")])
+        self.assertEqual((d.only_a, d.only_b, d.equal, d.tensors), (["mine"], ["yours"], False, 1))
+        self.assertIn("1 only in the first; 1 only in the second; 1 of another shape; 1 of another dtype, values not compared", str(d))
+
+    def test_every_tensor_has_a_row_and_a_count(self):
+        names = [f"t{i:03}" for i in range(120)]  # more than a report has findings
+        d = self.files({n: floats(i) for i, n in enumerate(names)}, {n: floats(i + 1) for i, n in enumerate(names)})
+        self.assertEqual([(r.name, r.items, r.largest) for r in d], [(n, 1, 1.0) for n in names])
+        self.assertEqual(d.findings, [])
+
+    def test_texts_of_files_are_escaped(self):
+        d = self.files({"<b>": floats(1)}, {"w": floats(1)})
+        self.assertIn("&lt;b&gt;", d._repr_html_())
+        self.assertNotIn("<b>", d._repr_html_())
+
+    def test_one_model_in_all_forms(self):
+        one, two, hf = self.folder / "one", self.folder / "two", self.folder / "hf"
+        mckpt.convert(TINY_MODEL, one, to="fsdp", tp=2, ep=2, progress=False)
+        mckpt.convert(one, two, to="reshard", tp=1, etp=1, dp=3, progress=False)
+        mckpt.export(two, hf, progress=False)
+        for a, b, tensors in ((one, two, 41), (hf, TINY_MODEL, 45), (one, TINY_MODEL, 41), (TINY_MODEL, one, 45), (two, hf, 41)):
+            d = mckpt.diff(a, b, progress=False)
+            self.assertEqual((d.equal, d.rows, d.tensors), (True, [], tensors), str(d))
+        self.assertIn("import of the model", mckpt.diff(one, hf, progress=False).compared)
+
+    def test_one_item_across_formats(self):
+        mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, progress=False)
+        changed = shutil.copytree(TINY_MODEL, self.folder / "changed")
+        with mckpt.open(changed) as ckpt:
+            (chunk,) = ckpt["model.norm.weight"].chunks()
+        with open(changed / chunk.file, "r+b") as f:
+            f.seek(chunk.offset + 2 * 3)
+            f.write(struct.pack("<H", 0x4000))  # 2.0
+        for a, b, name in ((self.folder / "ckpt", changed, "model.module.decoder.final_layernorm.weight"), (changed, self.folder / "ckpt", "model.norm.weight"),
+                           (changed, TINY_MODEL, "model.norm.weight")):
+            d = mckpt.diff(a, b, progress=False)
+            self.assertFalse(d.equal)
+            (row,) = d
+            self.assertEqual((row.kind, row.name, row.at, row.items), ("values", name, "[3]", 1), str(d))
+            self.assertIn("2", (row.a, row.b))
+
+    def test_a_type_that_a_conversion_changes_is_a_row(self):
+        mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", dtype_rule={"*router*": "fp32"}, progress=False)
+        self.assertTrue(mckpt.verify(self.folder / "ckpt", TINY_MODEL, progress=False).equal)
+        d = mckpt.diff(self.folder / "ckpt", TINY_MODEL, progress=False)
+        self.assertEqual({(r.kind, r.a, r.b) for r in d}, {("cast", "float32", "bfloat16")}, str(d))
+        self.assertEqual((len(d), d.equal), (2, False))
+
+    def test_other_things_than_tensors(self):
+        mckpt.convert(TINY_MODEL, self.folder / "a", to="fsdp", progress=False)
+        mckpt.convert(TINY_MODEL, self.folder / "b", to="fsdp", progress=False)
+        config = next((self.folder / "b").rglob("config.json"))
+        config.write_text(config.read_text() + " ")
+        kinds = {r.kind: r for r in mckpt.diff(self.folder / "b", self.folder / "a", progress=False)}
+        self.assertIn("file", kinds)
+        self.assertIn("config.json", kinds["file"].name)
+
+    def test_what_cannot_be_compared_is_an_error(self):
+        with self.assertRaises(mckpt.Error) as raised:
+            mckpt.diff(TINY_MODEL, self.folder / "nothing", progress=False)
+        self.assertEqual(raised.exception.status, 3)
+        broken = self.folder / "broken.safetensors"
+        broken.write_bytes(b"not a safetensors file at all")
+        self.assertRaises(mckpt.Error, mckpt.diff, broken, TINY_MODEL, progress=False)
+        self.assertRaisesRegex(mckpt.Error, "did you mean", mckpt.diff, TINY_MODEL, TINY_MODEL, asset="x", progress=False)
+
+    def test_a_checkpoint_of_an_unknown_model(self):
+        plain = os.path.join(DATA, "dcp/torch_dist_mini")
+        d = self.diff(plain, plain)
+        self.assertTrue(d.equal, str(d))
+
+
+run()
