@@ -76,7 +76,10 @@ def options_of(command, mode):
     """The options that a command has, as its help lists them; None if there is no such command."""
     key = (command, mode)
     if key not in helps:
-        done = subprocess.run([MCKPT, *filter(None, key), "--help"], text=True, capture_output=True, timeout=60)
+        for flag in ("--help-all", "--help"):  # all options, where --help shows the most used
+            done = subprocess.run([MCKPT, *filter(None, key), flag], text=True, capture_output=True, timeout=60)
+            if done.returncode == 0:
+                break
         helps[key] = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", done.stdout)) if done.returncode == 0 else None
     return helps[key]
 
