@@ -91,7 +91,7 @@ with tempfile.TemporaryDirectory() as work:
     other = damaged("other", flip)
     expect_act("another value", [0, 1], ["::error title=MC1010::", "NOT equal"], path=other, against=TINY_MODEL)
     expect_act("a grid that does not fit", [0, 4], ["MC2007"], path=TINY_MODEL, round_trip="--tp 3")
-    expect_act("an input is data", [0, 2], path=TINY_MODEL, round_trip="$(touch harm) ; touch harm")
+    expect_act("an input is data", [0, 2], path=TINY_MODEL, round_trip="--tp 2 $(touch harm)")
     expect(not os.path.exists(os.path.join(work, "harm")), "the text of an input was carried out")
 
     # Names of files that nobody read, one of which would begin a command of GitHub.
