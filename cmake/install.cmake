@@ -4,6 +4,7 @@
 #   lib/libmckpt.so                 the library, with include/mckpt/*.h
 #   lib/python/mckpt/               the Python package, which finds lib/libmckpt.so
 #   lib/cmake/mckpt/                find_package(mckpt) gives the target mckpt::mckpt
+#   share/                          completions of bash, zsh and fish, and man pages
 #   lib/mckpt/                      modules and mckpt-hdf5, which program and library load or start on demand
 #
 # The tree may be moved as a whole: its files find each other by their places.
@@ -15,6 +16,9 @@ install(DIRECTORY lib/api/mckpt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MA
 install(DIRECTORY tools/python/mckpt DESTINATION ${CMAKE_INSTALL_LIBDIR}/python
   FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(NOT CMAKE_CROSSCOMPILING)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+endif()
 
 foreach(module mpi torch cuda nccl)
   if(TARGET mckpt_${module})

@@ -4,14 +4,17 @@
 #   mckpt/*.py            the package
 #   mckpt/lib/            libmckpt.so, and what program and library load or start on demand
 #   <scripts>/mckpt       the program; lib/runtime/system/module_folders.cc finds mckpt/lib from there
+#   <data>/share          completions of shells and man pages, which an environment has beside its bin
 #
 # `cmake --install build --component wheel --prefix FOLDER` makes the tree that `pip install --target FOLDER` makes.
 if(DEFINED SKBUILD_SCRIPTS_DIR)
   set(wheel_scripts ${SKBUILD_SCRIPTS_DIR})
   set(wheel_package ${SKBUILD_PLATLIB_DIR}/mckpt)
+  set(wheel_share ${SKBUILD_DATA_DIR}/share)
 else()
   set(wheel_scripts bin)
   set(wheel_package mckpt)
+  set(wheel_share share)
 endif()
 
 install(TARGETS mckpt RUNTIME DESTINATION ${wheel_scripts} COMPONENT wheel EXCLUDE_FROM_ALL)
@@ -28,6 +31,9 @@ if(TARGET mckpt-hdf5)
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/python/mckpt/ DESTINATION ${wheel_package} COMPONENT wheel EXCLUDE_FROM_ALL
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+if(NOT CMAKE_CROSSCOMPILING)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${wheel_share} COMPONENT wheel EXCLUDE_FROM_ALL)
+endif()
 
 # Licences of the libraries that a wheel has inside; scripts/wheel-libraries collects them.
 set(MCKPT_WHEEL_LICENSES "" CACHE PATH "folder of licences that the wheel has beside that of mckpt")

@@ -55,29 +55,10 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
   }
 }
 
-}  // namespace
-
-Exit help_command(CommandLine& line) {
-  std::optional<std::string> command, mode;
-  line.positional("COMMAND", command, "a command; without COMMAND, all commands are listed");
-  line.positional("MODE", mode, "a mode of the command, if the command has modes");
-  line.example("mckpt help pattern");
-  line.example("mckpt help convert reshard");
-  line.parse();
-  if (!command) return print(main_help());
-  if (!mode) return run_command(*command, {"--help"});
-  if (!find_command(*command).has_modes)
-    throw Error(Code::kUsage, cat("unexpected argument '", escaped(*mode), "'"))
-        .note(cat("the command ", escaped(*command), " has no modes"));
-  return run_command(*command, {*mode, "--help"});
-}
-
-namespace {
-
 // Options that may stand before the command.
 constexpr std::string_view kLeadingOptions[] = {
-    "--json",  "--jsonl",        "-q", "--quiet", "-v", "-vv",      "--verbose", "--progress", "--color",
-    "--ascii", "--follow-links", "-h", "--help",  "-V", "--version"};
+    "--json",  "--jsonl",        "-q", "--quiet", "-v",         "-vv", "--verbose", "--progress", "--color",
+    "--ascii", "--follow-links", "-h", "--help",  "--help-all", "-V",  "--version"};
 
 // Without a command behind them nobody else looks at these options.
 void refuse_unknown_options(std::span<const std::string> leading) {
@@ -98,7 +79,7 @@ Exit run(std::vector<std::string> args) {
   // Global flags may stand before the command; they move behind it, to the command's own parser.
   std::size_t at = 0;
   while (at < args.size() && args[at].starts_with("-")) {
-    if (args[at] == "-h" || args[at] == "--help") return print(main_help());
+    if (asks_for_help(std::span(args).subspan(at, 1))) return print(main_help());
     if (args[at] == "-V" || args[at] == "--version") return print(cat("mckpt ", MCKPT_VERSION, "\n"));
     at += args[at] == "--color" || args[at] == "--progress" ? 2 : 1;
   }

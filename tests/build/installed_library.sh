@@ -11,8 +11,10 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 cmake --install "$build" --prefix "$t/first" >"$t/log" || { cat "$t/log"; fail "cmake --install"; }
 mv "$t/first" "$t/moved"
 prefix=$t/moved
-for file in bin/mckpt lib/libmckpt.so include/mckpt/mckpt.h include/mckpt/c.h lib/cmake/mckpt/mckptConfig.cmake; do
-  [ -e "$prefix/$file" ] || fail "$file is not installed"
+for file in bin/mckpt lib/libmckpt.so include/mckpt/mckpt.h include/mckpt/c.h lib/cmake/mckpt/mckptConfig.cmake \
+  share/bash-completion/completions/mckpt share/zsh/site-functions/_mckpt share/fish/vendor_completions.d/mckpt.fish \
+  share/man/man1/mckpt.1 share/man/man1/mckpt-convert-reshard.1; do
+  [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
 
 # The Python package finds the library of its folder.

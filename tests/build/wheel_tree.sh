@@ -24,6 +24,10 @@ works() {  # folder of packages, program
   [ ! -e "$build/mckpt-hdf5" ] || "$2" ls "$MCKPT_SOURCE/test_data/hdf5/sample.h5" >"$t/out" || fail "no HDF5 from $2"
 }
 
+for file in bash-completion/completions/mckpt zsh/site-functions/_mckpt fish/vendor_completions.d/mckpt.fish man/man1/mckpt-verify.1; do
+  [ -s "$t/target/share/$file" ] || fail "share/$file is not in the wheel"
+done
+
 # pip install --target
 works "$t/target" "$t/target/bin/mckpt"
 

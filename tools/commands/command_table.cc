@@ -8,7 +8,8 @@
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/options/help_page.h"
+#include "tools/help/help_text.h"
+#include "tools/options/command_line.h"
 
 namespace mckpt::impl {
 namespace {
@@ -34,17 +35,10 @@ constexpr Command kCommands[] = {
     {"Help", "explain", "[CODE]", "explain an error code", explain_command},
     {"Help", "formats", "", "list the file formats and data types that mckpt knows", formats_command},
     {"Help", "mappings", "[list|show|check|draw]", "show the tables of the model families", mappings_command},
+    {"Help", "completions", "SHELL", "print the script by which bash, zsh or fish completes",
+     completions_command},
+    {"Help", "man", "[COMMAND [MODE]]", "print the man page of mckpt, or of one command", man_command},
     {"Help", "help", "[COMMAND [MODE]]", "print this page, or that of one command", help_command},
-};
-
-const HelpPage::Option kGlobalOptions[] = {
-    {"Global", "--json, --jsonl", "print the answer as JSON: one object, or one object a line"},
-    {"Global", "-q, -v", "less or more output on stderr"},
-    {"Global", "--progress HOW", "how progress is shown: auto, bar, plain, json or none"},
-    {"Global", "--color WHEN, --ascii", "when colour is used: auto, always or never; draw with ASCII only"},
-    {"Global", "--follow-links", "follow links that lead out of a checkpoint's folder"},
-    {"Global", "-h, --help", "print this page, or that of the command"},
-    {"Global", "-V, --version", "print the version"},
 };
 
 // Words that people try first, and the command that does it. Modes of convert are answered with the mode.
@@ -71,19 +65,53 @@ std::string command_for(std::string_view word) {
 
 }  // namespace
 
-std::string main_help() {
+HelpPage page_of(std::string_view command, std::string_view mode) {
+  const Command& found = find_command(command);
+  if (!mode.empty() && !found.has_modes)
+    throw Error(Code::kUsage, cat("unexpected argument '", escaped(mode), "'"))
+        .note(cat("the command ", found.name, " has no modes"));
+  std::vector<std::string> args;
+  if (!mode.empty()) args.emplace_back(mode);
   HelpPage page;
-  page.summary = "convert, inspect and prove LLM checkpoints";
+  CommandLine line(std::string(found.name), std::string(found.summary), args);
+  line.take_page(page);
+  try {
+    found.run(line);
+  } catch (const HelpShown&) {
+  }
+  return page;
+}
+
+std::vector<HelpPage> all_pages() {
+  std::vector<HelpPage> pages;
+  for (const Command& c : kCommands) {
+    pages.push_back(page_of(c.name, ""));
+    if (!c.has_modes) continue;
+    for (const std::string& mode : convert_modes()) pages.push_back(page_of(c.name, mode));
+  }
+  return pages;
+}
+
+std::span<const Command> all_commands() { return kCommands; }
+
+std::string_view exit_statuses() {
+  return "0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or unsupported; 4 "
+         "refused "
+         "before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by SIGHUP)";
+}
+
+std::string main_help() {
+  std::vector<HelpRow> rows;
   for (const Command& c : kCommands)
-    page.options.push_back({std::string(c.group), cat(c.name, c.arguments.empty() ? "" : " ", c.arguments),
-                            std::string(c.summary)});
-  page.options.insert(page.options.end(), std::begin(kGlobalOptions), std::end(kGlobalOptions));
-  std::string_view exits =
-      "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or "
-      "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by "
-      "SIGHUP)";
-  return cat(help_text(page, "", "Usage: mckpt [OPTIONS] COMMAND [ARGS]", help_width()), "\n",
-             wrapped(exits, help_width(), 0, 0), "\n");
+    rows.push_back({std::string(c.group), cat(c.name, c.arguments.empty() ? "" : " ", c.arguments),
+                    std::string(c.summary)});
+  // Every command has the global options; that of `formats` has no others.
+  for (const HelpPage::Row& row : page_of("formats", "").rows)
+    if (row.global()) rows.push_back({row.heading, row.left(), row.help});
+  rows.push_back({kGlobalHeading, "-V, --version", "print the version"});
+  std::size_t width = help_width();
+  return cat(title_text("mckpt", kProgramSummary, "Usage: mckpt [OPTIONS] COMMAND [ARGS]", width),
+             rows_text(rows, width), "\n", wrapped(cat("Exit status: ", exit_statuses()), width, 0, 0), "\n");
 }
 
 bool is_command(std::string_view name) {

@@ -1,10 +1,14 @@
-// The commands of the program, in one table: main() runs them and the help page lists them.
+// The commands of the program, in one table: main() runs them and the help page lists them. What each command takes is
+// declared by the command itself; page_of() asks it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error_code.h"
+#include "tools/help/help_page.h"
 
 namespace mckpt::impl {
 
@@ -21,8 +25,15 @@ struct Command {
 bool is_command(std::string_view name);
 // Throws kUnknownCommand.
 const Command& find_command(std::string_view name);
-std::string main_help();
+std::span<const Command> all_commands();
 
-Exit help_command(CommandLine& line);  // main.cc has it, since it runs the others
+// What a command takes and says of itself, or one of its modes. Throws kUnknownCommand, or kUsage for no mode.
+HelpPage page_of(std::string_view command, std::string_view mode);
+// Of all commands and modes, in the order of the help.
+std::vector<HelpPage> all_pages();
+
+constexpr std::string_view kProgramSummary = "convert, inspect and prove LLM checkpoints";
+std::string_view exit_statuses();
+std::string main_help();
 
 }  // namespace mckpt::impl

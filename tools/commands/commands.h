@@ -16,14 +16,17 @@ namespace mckpt::impl {
 class CommandLine;
 
 Exit cat_command(CommandLine& line);
+Exit completions_command(CommandLine& line);
 Exit convert_command(CommandLine& line);
 Exit env_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
 Exit export_command(CommandLine& line);
 Exit formats_command(CommandLine& line);
+Exit help_command(CommandLine& line);
 Exit layout_command(CommandLine& line);
 Exit inspect_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
+Exit man_command(CommandLine& line);
 Exit mappings_command(CommandLine& line);
 Exit pattern_command(CommandLine& line);
 Exit roundtrip_command(CommandLine& line);

@@ -90,8 +90,7 @@ bool is_mode(std::string_view name) {
 
 // An unknown mode, or none: lists the modes and names the nearest one.
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Mode& m : kModes) names.push_back(m.name);
+  const std::vector<std::string> names = convert_modes();
   std::error_code failed;
   bool path = !name.empty() && std::filesystem::exists(std::string(name), failed);
   Error e(Code::kUsage,
@@ -106,6 +105,12 @@ bool is_mode(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::string> convert_modes() {
+  std::vector<std::string> names;
+  for (const Mode& m : kModes) names.emplace_back(m.name);
+  return names;
+}
 
 std::string convert_mode_meant(std::string_view word) {
   std::string name(word);
@@ -135,7 +140,7 @@ Exit convert_command(CommandLine& line) {
   for (const Mode& m : kModes) line.described(std::string(m.name), std::string(m.summary));
   line.description("`mckpt convert MODE --help` shows the options of a mode.");
   std::string mode, source, target;
-  line.positional("MODE", mode, "the conversion to run (listed above)");
+  line.positional("MODE", mode, "the conversion to run (listed above)").words(convert_modes());
   line.positional("SRC", source, "a checkpoint");
   line.positional("DST", target, "the file or folder to write");
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");

@@ -60,8 +60,10 @@ Exit convert_pt_to_safetensors(CommandLine& line) {
   FileFlags flags;
   flags.declare(line, "a .pt file, or a folder of them", "a safetensors file");
   line.flag("--tensors-only", flags.tensors_only,
-            "write only tensors; skip args, iteration number and other objects");
+            "write only tensors; skip args, iteration number and other objects")
+      .common();
   line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
+  line.example("mckpt convert pt-to-safetensors model.pt model.safetensors --overwrite");
   line.example(
       "mckpt convert pt-to-safetensors checkpoint.pt model.safetensors --include 'model.*' --tensors-only");
   flags.parse(line);
@@ -74,6 +76,7 @@ Exit convert_safetensors_to_pt(CommandLine& line) {
   flags.declare(line, "a safetensors file, or a folder of them", "a .pt file");
   line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");
   line.example("mckpt convert safetensors-to-pt hf_folder model.pt --dry-run");
+  line.example("mckpt convert safetensors-to-pt hf_folder model.pt --exclude '*lm_head*'");
   flags.parse(line);
   return run_conversion([&] { return plan_safetensors_to_pt(flags.planning()); }, "convert", flags.options,
                         line.flags(), false);

@@ -58,6 +58,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4 --dry-run --json");
+  line.example("mpirun -n 8 mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --dp 4");
   line.parse();
   options.check();
 }

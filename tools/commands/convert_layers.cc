@@ -40,7 +40,7 @@ const LayerWayText& text_of(LayerWay way) {
        "decoder.layers.0.mlp.* in torch_dist, as decoder.layers.0.layers.1.mlp.* in fsdp_dtensor. The result "
        "is the checkpoint of the same model without brackets, *-M, in which every layer has its own number: "
        "decoder.layers.1.mlp.*.",
-       {"mckpt convert ungroup ckpt ckpt_flat",
+       {"mckpt convert ungroup ckpt ckpt_flat", "mckpt convert ungroup ckpt ckpt_flat --weights-only",
         "mckpt convert ungroup ckpt/iter_0001000 out --pattern 'M[M*-]|[M*-]' --dry-run"}},
       {"the pattern that the result has, with groups",
        "The inverse of `convert ungroup`: the layers of SRC become the groups of --pattern. --keys says how "
@@ -48,18 +48,20 @@ const LayerWayText& text_of(LayerWay way) {
        "torch_dist stores groups; member is decoder.layers.0.layers.1.mlp.*, as fsdp_dtensor stores them. "
        "SRC may already have groups, under names of the other kind.",
        {"mckpt convert group ckpt_flat ckpt --pattern '[*-]M[*-]'",
+        "mckpt convert group ckpt_flat ckpt --pattern '[*-]M[*-]' --dry-run",
         "mckpt convert group ckpt out --pattern '[*-][*-]' --keys logical"}},
       {"the pattern of SRC; by default the pattern in the args of SRC",
        "Layer i of a GPT model is a pair of layers of the hybrid model: its i-th * and its i-th - or E. The "
        "pattern must have as many * as - or E, and no other layers than M. torch_dist stacks the layers of a "
        "GPT model in one tensor; --layers indexed keeps them apart, as models with unlike layers store them.",
-       {"mckpt convert hybrid-to-gpt ckpt gpt",
+       {"mckpt convert hybrid-to-gpt ckpt gpt", "mckpt convert hybrid-to-gpt ckpt gpt --layers indexed",
         "mckpt convert hybrid-to-gpt ckpt gpt --pattern 'M*-M*-' --without-mixers"}},
       {"the pattern that the result has: one * and one - or E for each layer of SRC",
        "A layer of a GPT model becomes two layers of the hybrid model, attention and MLP: layer i becomes "
        "the i-th * and the i-th - or E of --pattern. With groups, '[*-][*-]', the result is the checkpoint "
        "of a grouped model.",
        {"mckpt convert gpt-to-hybrid gpt ckpt --pattern '*-*-*-'",
+        "mckpt convert gpt-to-hybrid gpt ckpt --pattern '*-*-*-' --norms fused",
         "mckpt convert gpt-to-hybrid gpt ckpt --pattern 'M*-M*-' --without-mixers"}},
   };
   return kTexts[static_cast<int>(way)];
@@ -83,28 +85,33 @@ void LayerFlags::parse(CommandLine& line) {
       line, "a torch_dist or fsdp_dtensor checkpoint: the folder of a training run, or one iteration of it",
       "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
-  line.option("--pattern|--hybrid-pattern PATTERN", planning.pattern, text.pattern_help);
+  line.option("--pattern|--hybrid-pattern PATTERN", planning.pattern, text.pattern_help).common();
   if (planning.way == LayerWay::kGroup || planning.way == LayerWay::kToHybrid)
     line.option("--keys NAMES", keys,
                 "how groups are named: auto (as the format of SRC stores them), logical or member")
-        .choices({"auto", "logical", "member"});
+        .choices({"auto", "logical", "member"})
+        .common();
   if (planning.way == LayerWay::kToGpt)
     line.option(
             "--layers FORM", layers,
             "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them")
-        .choices({"auto", "stacked", "indexed"});
+        .choices({"auto", "stacked", "indexed"})
+        .common();
   if (planning.way == LayerWay::kToGpt)
     line.flag("--without-mixers", planning.how.without_mixers,
-              "drop the M layers, which a GPT model does not have");
+              "drop the M layers, which a GPT model does not have")
+        .common();
   if (planning.way == LayerWay::kToHybrid)
     line.flag("--without-mixers", planning.how.without_mixers,
-              "write a result without the M layers, which the training run has to initialise");
+              "write a result without the M layers, which the training run has to initialise")
+        .common();
   if (planning.way == LayerWay::kToGpt || planning.way == LayerWay::kToHybrid)
     line.option("--norms PLACE", norms,
                 "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart "
                 "(in the layer) or keep")
-        .choices({"keep", "fused", "apart"});
-  line.flag("--weights-only", planning.how.weights_only, "do not copy the states of the optimizer");
+        .choices({"keep", "fused", "apart"})
+        .common();
+  line.flag("--weights-only", planning.how.weights_only, "do not copy the states of the optimizer").common();
   accept.declare(line);
   line.description(text.description);
   line.description(

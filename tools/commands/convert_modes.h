@@ -7,7 +7,9 @@
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error_code.h"
 
@@ -15,6 +17,8 @@ namespace mckpt::impl {
 
 class CommandLine;
 
+// The names of all modes, in the order of the help.
+std::vector<std::string> convert_modes();
 // The mode that a word names, in its own spelling or in that of another program: "hf2fsdp" and "hf_to_fsdp" are
 // hf-to-fsdp. "" if it names none.
 std::string convert_mode_meant(std::string_view word);

@@ -54,9 +54,10 @@ void ReshardModeFlags::parse(CommandLine& line) {
   values.declare_vocab(line);
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
-      "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "
-      "--keep-names). For --engine v2 the names are those of its state dict, weights are widened to fp32, "
-      "and "
+      "grid or strategy, under the names of fsdp_dtensor, or under their own with --any-model and "
+      "--keep-names.");
+  line.description(
+      "For --engine v2 the names are those of its state dict, weights are widened to fp32, and "
       "what it has no place for (args, iteration, schedules) is left out.");
   line.description(
       "The packing of parameters into buffers follows the model's config.json (--assets), or what mckpt "
@@ -69,7 +70,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
       "otherwise rows of zeros are added, in the states too, or padding is dropped, and a note says so.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
-  line.example("mckpt convert reshard ckpt/iter_0001000 out --assets Qwen3-30B-A3B --ep 8 --weights-only");
+  line.example("mckpt convert reshard ckpt out --assets Qwen3-30B-A3B --ep 8 --weights-only");
   line.example("mckpt convert reshard torch_dist_ckpt out --assets Qwen3-30B-A3B --tp 2 --dp 4");
   line.example("mckpt convert reshard fsdp2_ckpt out --any-model --dp 8");
   line.parse();

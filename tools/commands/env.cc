@@ -106,6 +106,7 @@ std::string compiler() {
 
 Exit env_command(CommandLine& line) {
   line.example("mckpt env");
+  line.example("mckpt env --json");
   line.example("mpirun -n 2 mckpt env");
   line.parse();
   Comm& ranks = this_job().comm();

@@ -18,8 +18,8 @@
 
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
+#include "tools/help/help_text.h"
 #include "tools/options/command_line.h"
-#include "tools/options/help_page.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
@@ -74,8 +74,13 @@ void write_code(JsonWriter& json, const CodeInfo& info) {
 
 Exit explain_command(CommandLine& line) {
   std::optional<std::string> code;
-  line.positional("CODE", code, "an error code such as MC0102; without CODE, all codes are listed");
+  std::vector<std::string> names;
+  for (const CodeInfo& info : all_codes()) names.push_back(code_name(info.code));
+  line.positional("CODE", code, "an error code such as MC0102; without CODE, all codes are listed")
+      .words(std::move(names));
   line.example("mckpt explain MC0102");
+  line.example("mckpt explain");
+  line.example("mckpt explain MC1315 --json");
   line.parse();
   Output out(line.flags());
   AnswerJson json(out);

@@ -39,11 +39,14 @@ void ExportFlags::parse(CommandLine& line) {
   options.declare_resume(line);
   checkpoint.declare(line);
   line.option(
-      "--dtype TYPE", dtype,
-      "data type of the tensors: auto (as in the original model), keep (as stored), bf16, fp16 or fp32");
+          "--dtype TYPE", dtype,
+          "data type of the tensors: auto (as in the original model), keep (as stored), bf16, fp16 or fp32")
+      .words({"auto", "keep", "bf16", "fp16", "fp32"})
+      .common();
   rules.declare_rules(line);
   options.declare_casts(line);
-  line.bytes("--max-shard-size", max_shard_bytes, "most bytes of tensors in one file; by default 5GB");
+  line.bytes("--max-shard-size", max_shard_bytes, "most bytes of tensors in one file; by default 5GB")
+      .common();
   line.description(
       "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "
       "data types, and config, tokenizer and code byte for byte. Names, packing and these files are taken "
@@ -51,8 +54,10 @@ void ExportFlags::parse(CommandLine& line) {
   line.description(
       "The checkpoint may be of any grid, fsdp_dtensor or torch_dist. Under mpirun the ranks share the "
       "work.");
-  line.example("mckpt export ckpt out_hf");
-  line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
+  const std::string& name = line.command();
+  line.example(cat("mckpt ", name, " ckpt out_hf"));
+  line.example(cat("mckpt ", name, " ckpt/iter_0001000 out_hf --max-shard-size 10GB"));
+  line.example(cat("mckpt ", name, " ckpt out_hf --assets Qwen3-30B-A3B --dtype bf16"));
   line.parse();
   options.check();
 }

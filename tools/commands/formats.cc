@@ -92,6 +92,8 @@ void write_text(Output& out) {
 
 Exit formats_command(CommandLine& line) {
   line.example("mckpt formats");
+  line.example("mckpt formats --json");
+  line.example("mckpt formats | grep torch");
   line.parse();
   Output out(line.flags());
   out.json() ? write_json(out) : write_text(out);

@@ -87,13 +87,17 @@ void refuse_glob_as_path(const Options& options) {
 Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
-  line.flag("--tree", options.tree, "print every tensor on a line of its own, also where tensors are alike");
-  line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules");
+  line.flag("--tree", options.tree, "print every tensor on a line of its own, also where tensors are alike")
+      .common();
+  line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules")
+      .common();
   line.flag("--groups", options.groups,
             "print the parameter groups of the optimizer: which parameters have which settings, and which "
-            "have none");
+            "have none")
+      .common();
   line.optional_value("--map GLOB", options.map,
-                      "show which ranks hold which part of each tensor (that matches GLOB)");
+                      "show which ranks hold which part of each tensor (that matches GLOB)")
+      .common();
   line.description(
       "Reports format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
       "and no code of the checkpoint is run. Exit status 1: a problem was found.");

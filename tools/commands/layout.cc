@@ -82,11 +82,14 @@ Exit layout_command(CommandLine& line) {
   line.description(
       "Shows how Megatron-FSDP packs the parameters of a model into flat buffers: a line for each buffer, "
       "and "
-      "totals. They are those of one tensor- and expert-parallel cell, which --rank chooses. With GLOB or "
-      "--group, in detail: why parameters share a buffer, and what every rank has of each. With shapes, one "
-      "buffer of parameters of these shapes. No data is read: a folder with only config.json "
-      "will do, also that of a quantised model. Exit status 1: a shard would cut a row in two, on which "
-      "Megatron-FSDP v1 fails.");
+      "totals. With GLOB or --group, in detail: why parameters share a buffer, and what every rank has of "
+      "each. "
+      "With shapes, one buffer of parameters of these shapes.");
+  line.description(
+      "Buffers are those of one tensor- and expert-parallel cell, which --rank chooses. No data is read: a "
+      "folder with only config.json will do, also that of a quantised model. Exit status 1: a shard would "
+      "cut a "
+      "row in two, on which Megatron-FSDP v1 fails.");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 '*.router.weight'");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 --group 1");

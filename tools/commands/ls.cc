@@ -58,8 +58,9 @@ Exit ls_command(CommandLine& line) {
   bool digest = false;
   int threads = default_threads();
   chosen.declare(line);
-  line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
-  line.threads(threads, "threads that read; by default one for each processor");
+  line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)")
+      .common();
+  line.threads(threads, "threads that read; by default one for each processor").common();
   LsAs as;
   as.declare(line);
   line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");

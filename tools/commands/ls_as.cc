@@ -71,7 +71,8 @@ void LsAs::declare(CommandLine& line) {
   line.option(
           "--as WHOM", as_,
           "list what one rank would have of a Hugging Face model: megatron (at run time) or fsdp (as saved)")
-      .choices({"megatron", "fsdp"});
+      .choices({"megatron", "fsdp"})
+      .common();
   line.only_with("--as");
   line.option("--rank", rank_, "the rank whose tensors are listed; tp varies fastest, then cp, dp, pp");
   model_.declare(line);

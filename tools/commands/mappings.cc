@@ -71,10 +71,13 @@ Exit mappings_command(CommandLine& line) {
   std::string what = "list", subject;
   HfModelFlags how;
   bool svg = false;
+  std::vector<std::string> families;
+  for (const Family* family : all_families()) families.emplace_back(family->name);
   line.positional("WHAT", what, "list, show, check or draw").choices({"list", "show", "check", "draw"});
   line.positional("SUBJECT", subject,
-                  "the family to show, the folder of the model to check, or the rule to draw");
-  line.flag("--svg", svg, "draw one picture as SVG");
+                  "the family to show, the folder of the model to check, or the rule to draw")
+      .words(std::move(families));
+  line.flag("--svg", svg, "draw one picture as SVG").common();
   how.declare(line);
   line.description(
       "Lists the model families, shows the table of one family, pairs every tensor of a model with a "

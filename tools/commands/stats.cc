@@ -78,18 +78,19 @@ Exit stats_command(CommandLine& line) {
   int threads = default_threads();
   i64 bins = 16;
   chosen.declare(line);
-  line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
-  line.threads(threads, "threads that read; by default one for each processor");
+  line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none").common();
+  line.threads(threads, "threads that read; by default one for each processor").common();
   line.description(
       "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the "
-      "finite "
-      "values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or "
+      "finite values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first "
+      "NaN or "
       "infinity. Reads all data.");
   line.description(
       "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all "
       "parameters "
       "that are listed, without states of optimizers: the global norm of the model.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
+  line.example("mckpt stats Qwen3-0.6B ckpt --bins 0");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");
   line.parse();
   if (bins < 0 || bins > 4096)

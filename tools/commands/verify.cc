@@ -70,7 +70,8 @@ void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
   line.option("--against SRC", source,
               "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects "
-              "are compared by value, and objects that are not compared are named");
+              "are compared by value, and objects that are not compared are named")
+      .common();
   line.only_with("--against");
   checkpoint.declare(line);
   line.option(
@@ -131,19 +132,20 @@ Exit verify_command(CommandLine& line) {
   std::vector<std::string> paths;
   int threads = default_threads();
   line.positional("PATH", paths, "checkpoints: files or folders").required();
-  line.threads(threads, "threads that read; by default one for each processor");
+  line.threads(threads, "threads that read; by default one for each processor").common();
   line.description(
-      "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
-      "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, the tensors of a "
-      "Hugging "
-      "Face model against its config.json, and other checkpoints and JSON files in the folder. In a folder "
-      "that "
-      "mckpt wrote, also compares every file with its digest in mckpt_manifest.json. Everything else in the "
-      "folder is named as not read.");
+      "Checks that a checkpoint is whole and sound by itself. With --against, compares it with SRC instead, "
+      "tensor by tensor and object by object; run both to know both. Reads all data and changes nothing. "
+      "Exit "
+      "status: 0 sound, or equal; 1 problems were found.");
   line.description(
-      "With --against, PATH is compared with SRC instead, tensor by tensor and object by object; run both to "
-      "know both.");
-  line.description("Reads all data and changes nothing. Exit status: 0 sound, 1 problems were found.");
+      "By itself: files and sizes, headers, the index, that chunks cover every tensor exactly once, each "
+      "chunk's own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, the tensors of "
+      "a "
+      "Hugging Face model against its config.json, and other checkpoints and JSON files in the folder. In a "
+      "folder that mckpt wrote, every file is also compared with its digest in mckpt_manifest.json. "
+      "Everything "
+      "else in the folder is named as not read.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify ckpt model.safetensors --json");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");

@@ -11,11 +11,21 @@
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {
+namespace {
+
+std::vector<std::string> names_of(std::span<const Code> codes) {
+  std::vector<std::string> names;
+  for (Code code : codes) names.push_back(code_name(code));
+  return names;
+}
+
+}  // namespace
 
 void AcceptFlag::declare(CommandLine& line) {
   line.option("--accept CODE", names_,
               "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing "
-              "layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves");
+              "layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves")
+      .words(names_of(acceptable_damage()));
 }
 
 std::vector<Code> AcceptFlag::codes() const {
@@ -32,9 +42,10 @@ std::vector<Code> AcceptFlag::codes() const {
 }
 
 void CheckpointFlags::declare(CommandLine& line) {
-  line.option(
-      "--assets HF_DIR", assets_,
-      "folder of the original model, or of its config.json: gives names, packing, data types and tokenizer");
+  line.option("--assets HF_DIR", assets_,
+              "folder of the original model, or of its config.json: gives names, packing, data types and "
+              "tokenizer")
+      .common();
   line.option("--source-tp N", source_tp_,
               "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself");
   line.option(

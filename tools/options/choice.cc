@@ -24,7 +24,8 @@ void ChosenPaths::declare(CommandLine& line) {
           "whole name matches, as in 'model.layers.0.*'")
       .required();
   line.flag("--regex", choice.regex,
-            "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b");
+            "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b")
+      .common();
 }
 
 void ChosenPaths::settle() {

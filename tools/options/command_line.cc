@@ -5,7 +5,7 @@
 //   [*-]M            \x01[*-]M            CLI11 would take the brackets for a list; the mark is removed again
 //   --map=GLOB       --map                CLI11 has no option with an optional value: the value is taken out
 //
-// The help page is made from our own list of options (help_page.h), because CLI11's pages have another form.
+// Help is made of our own table (tools/help/help_page.h), because CLI11's pages have another form.
 // Names that are not options get the nearest known spelling.
 #include "tools/options/command_line.h"
 
@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
-#include "tools/options/help_page.h"
+#include "tools/help/help_text.h"
 #include "tools/options/parse_number.h"
 #include "tools/process/module_path.h"
 
@@ -26,6 +26,8 @@ namespace {
 // CLI11 takes "[a,b]" and "{}" for lists and drops the brackets; text after this byte is left as it is.
 constexpr char kShield = '\x01';
 constexpr std::string_view kShielded = "[{\x01";
+
+constexpr const char* kHelpAll = "--help-all";
 
 std::string unshielded(const std::string& arg) { return arg.starts_with(kShield) ? arg.substr(1) : arg; }
 
@@ -57,80 +59,77 @@ CLI::callback_t into(Value& value) {
 
 bool asks_for_help(std::span<const std::string> args) {
   auto end = std::find(args.begin(), args.end(), "--");
-  return std::any_of(args.begin(), end, [](const std::string& a) { return a == "-h" || a == "--help"; });
+  return std::any_of(args.begin(), end,
+                     [](const std::string& a) { return a == "-h" || a == "--help" || a == kHelpAll; });
 }
 
 // What needs CLI11. Declarations add to the CLI::App and to the help page at once, so the two cannot differ.
 struct CommandLine::Impl {
-  struct Positional {
-    std::string name;
-    CLI::Option* option;
-  };
-
   CLI::App app;
   std::string heading = "Options", unknown_option_note;
   HelpPage page;
+  HelpPage* taken = nullptr;  // see take_page()
   std::vector<std::string> spellings;
-  std::vector<Positional> positionals;
   std::string companion;  // the option that those declared now need; see only_with()
-  std::vector<std::pair<CLI::Option*, std::string>> dependents;
+  std::vector<std::pair<CLI::Option*, const HelpPage::Row*>> dependents;
   std::vector<const CLI::Option*> own;  // all that the command declared; parse() adds those of every command
 
-  CLI::Option* noted(CLI::Option* option) {
-    if (!companion.empty()) dependents.emplace_back(option, companion);
-    return option;
+  Option noted(CLI::Option* option, HelpPage::Row& row) {
+    if (!row.needs.empty()) dependents.emplace_back(option, &row);
+    return Option(option, row);
   }
   void check_dependents() const {
-    for (const auto& [option, needed] : dependents)
-      if (option->count() > 0 && app.get_option(needed)->count() == 0)
-        throw Error(Code::kUsage, cat(option->get_name(), " has a meaning only with ", needed));
+    for (const auto& [option, row] : dependents)
+      if (option->count() > 0 && app.get_option(row->needs)->count() == 0)
+        throw Error(Code::kUsage, cat(option->get_name(), " has a meaning only with ", row->needs));
   }
-  // "-n,--dry-run|--plan VALUE" -> CLI11's list of names. Adds the option to the help page.
-  std::string declare(const std::string& names, std::string_view value, const std::string& text) {
+  // "-n,--dry-run|--plan VALUE" -> a row of the page. `value`: the name of the value if there is none after a blank.
+  HelpPage::Row& declare(const std::string& names, std::string_view value, const std::string& text) {
+    HelpPage::Row& row = page.rows.emplace_back();
+    row.heading = heading, row.help = text, row.needs = companion;
     std::size_t blank = names.find(' ');
-    std::string all = names.substr(0, blank), shown = all.substr(0, all.find('|'));
-    std::replace(all.begin(), all.end(), '|', ',');
-    for (std::string_view rest = all; !rest.empty();) {
-      std::string_view name = rest.substr(0, rest.find(','));
-      spellings.emplace_back(name);
-      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    row.value = blank == names.npos ? value : names.substr(blank + 1);
+    std::string_view all = std::string_view(names).substr(0, blank);
+    for (bool shown = true; !all.empty();) {
+      std::size_t end = std::min(all.find_first_of(",|"), all.size());
+      (shown ? row.names : row.others).emplace_back(all.substr(0, end));
+      spellings.emplace_back(all.substr(0, end));
+      shown &= end < all.size() && all[end] == ',';
+      all.remove_prefix(std::min(end + 1, all.size()));
     }
-    std::string left = shown.starts_with("--") ? "    " : "";
-    for (char c : shown) left += c == ',' ? std::string(", ") : std::string(1, c);
-    page.options.push_back({heading, cat(left, blank == names.npos ? value : names.substr(blank)), text});
-    return all;
+    return row;
   }
-  CLI::Option* flag(const std::string& names, bool& value, const std::string& text) {
-    return noted(app.add_flag(declare(names, "", text), value, text)->disable_flag_override());
+  // "-n,--dry-run,--plan", for CLI11.
+  static std::string all_names(const HelpPage::Row& row) {
+    std::string out;
+    for (const auto* names : {&row.names, &row.others})
+      for (const std::string& name : *names) out += cat(out.empty() ? "" : ",", name);
+    return out;
+  }
+  Option flag(const std::string& names, bool& value, const std::string& text) {
+    HelpPage::Row& row = declare(names, "", text);
+    return noted(app.add_flag(all_names(row), value, text)->disable_flag_override(), row);
   }
   // Calls `take` with the one value and with the option's name for messages.
   template <typename Fn>
-  CLI::Option* valued(const std::string& names, const char* value, const std::string& text, Fn&& take) {
-    std::string shown = names.substr(0, names.find_first_of("| "));
-    std::string label = shown.substr(shown.rfind(',') == std::string::npos ? 0 : shown.rfind(',') + 1);
-    auto take_one = [take, label](const std::vector<std::string>& v) {
+  Option valued(const std::string& names, const char* value, const std::string& text, Fn&& take) {
+    HelpPage::Row& row = declare(names, value, text);
+    auto take_one = [take, label = row.names.back()](const std::vector<std::string>& v) {
       if (v.size() != 1) throw Error(Code::kUsage, cat(label, " is given more than once")).found(listed(v));
       take(unshielded(v[0]), label);
       return true;
     };
-    return repeatable(declare(names, value, text), take_one);
+    return repeatable(row, take_one);
   }
   // pre: `take` is called with every value that was given, at least one, and returns true.
-  CLI::Option* repeatable(const std::string& all_names, CLI::callback_t take) {
-    return noted(
-        app.add_option(all_names, std::move(take))->take_all()->expected(1)->allow_extra_args(false));
+  Option repeatable(HelpPage::Row& row, CLI::callback_t take) {
+    CLI::Option* option = app.add_option(all_names(row), std::move(take));
+    return noted(option->take_all()->expected(1)->allow_extra_args(false), row);
   }
   Option positional(const std::string& name, const std::string& text, CLI::callback_t take) {
-    page.options.push_back({"Arguments", name, text});
-    positionals.push_back({name, app.add_option(name, std::move(take))});
-    return Option(positionals.back().option);
-  }
-
-  std::string usage(std::string_view command) const {
-    std::string out = cat("Usage: mckpt ", command, " [OPTIONS]");
-    for (const Positional& p : positionals)
-      out += p.option->get_required() ? cat(" ", p.name) : cat(" [", p.name, "]");
-    return out;
+    HelpPage::Row& row = page.rows.emplace_back();
+    row.heading = "Arguments", row.help = text, row.value = name;
+    return Option(app.add_option(name, std::move(take)), row);
   }
 
   // An argument that no declaration takes: an option gets the nearest spelling, another argument is one too
@@ -169,6 +168,7 @@ CommandLine::CommandLine(std::string command, std::string summary, std::vector<s
       args_(std::move(args)),
       opening_{.stamps = std::make_shared<SourceStamps>(), .helper_folders = module_path()},
       impl_(std::make_unique<Impl>()) {
+  impl_->page.command = command_;
   impl_->page.summary = std::move(summary);
   impl_->app.set_help_flag();
   impl_->app.set_help_all_flag();
@@ -177,12 +177,13 @@ CommandLine::CommandLine(std::string command, std::string summary, std::vector<s
 
 CommandLine::~CommandLine() = default;
 
-CommandLine::Option CommandLine::Option::required() {
+DeclaredOption DeclaredOption::required() {
   option_->required();
+  row_.required = true;
   return *this;
 }
 
-CommandLine::Option CommandLine::Option::choices(std::vector<std::string> values) {
+DeclaredOption DeclaredOption::choices(std::vector<std::string> values) {
   option_->check(CLI::Validator(
       [values](const std::string& given) -> std::string {
         std::string v = unshielded(given);
@@ -194,11 +195,22 @@ CommandLine::Option CommandLine::Option::choices(std::vector<std::string> values
         return text;
       },
       ""));
+  return words(std::move(values));
+}
+
+DeclaredOption DeclaredOption::words(std::vector<std::string> values) {
+  row_.words = std::move(values);
+  return *this;
+}
+
+DeclaredOption DeclaredOption::common() {
+  row_.common = row_.needs.empty();
   return *this;
 }
 
 void CommandLine::enter(std::size_t at, std::string summary) {
   command_ += cat(" ", args_[at]);
+  impl_->page.command = command_;
   impl_->page.summary = std::move(summary);
   args_.erase(args_.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -208,50 +220,51 @@ void CommandLine::heading(std::string title) { impl_->heading = std::move(title)
 void CommandLine::only_with(std::string name) { impl_->companion = std::move(name); }
 
 CommandLine::Option CommandLine::flag(const std::string& names, bool& value, const std::string& help) {
-  return Option(impl_->flag(names, value, help));
+  return impl_->flag(names, value, help);
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::string& value,
                                         const std::string& help) {
-  return Option(
-      impl_->valued(names, " TEXT", help, [&value](const std::string& v, const std::string&) { value = v; }));
+  return impl_->valued(names, "TEXT", help,
+                       [&value](const std::string& v, const std::string&) { value = v; });
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::optional<std::string>& value,
                                         const std::string& help) {
-  return Option(
-      impl_->valued(names, " TEXT", help, [&value](const std::string& v, const std::string&) { value = v; }));
+  return impl_->valued(names, "TEXT", help,
+                       [&value](const std::string& v, const std::string&) { value = v; });
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::vector<std::string>& values,
                                         const std::string& help) {
-  return Option(impl_->repeatable(impl_->declare(names, " TEXT", help), into(values)));
+  HelpPage::Row& row = impl_->declare(names, "TEXT", help);
+  row.several = true;
+  return impl_->repeatable(row, into(values));
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, i64& value, const std::string& help) {
-  return Option(impl_->valued(
-      names, " N", help, [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); }));
+  return impl_->valued(names, "N", help,
+                       [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); });
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::optional<i64>& value,
                                         const std::string& help) {
-  return Option(impl_->valued(
-      names, " N", help, [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); }));
+  return impl_->valued(names, "N", help,
+                       [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); });
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return Option(impl_->valued(names, " X", help, [&value](const std::string& v, const std::string& n) {
-    value = parse_double(v, n);
-  }));
+  return impl_->valued(names, "X", help,
+                       [&value](const std::string& v, const std::string& n) { value = parse_double(v, n); });
 }
 
 CommandLine::Option CommandLine::optional_value(const std::string& names, std::optional<std::string>& value,
                                                 const std::string& help) {
   // Only the form --name=VALUE takes a value, so that a path after a bare --name stays a path. CLI11 does not
   // have such options: it sees the bare flag, and the form with a value is taken out of the arguments here.
-  std::size_t blank = names.find(' ');
-  std::string bare = names.substr(0, blank), word = blank == names.npos ? "TEXT" : names.substr(blank + 1);
-  std::string prefix = cat(bare.substr(bare.rfind("--")), "=");
+  HelpPage::Row& row = impl_->declare(names, "TEXT", help);
+  row.optional_value = true;
+  std::string prefix = cat(row.names.back(), "=");
   auto options_end = std::find(args_.begin(), args_.end(), "--");
   auto kept = std::remove_if(args_.begin(), options_end, [&](const std::string& arg) {
     if (!arg.starts_with(prefix)) return false;
@@ -259,27 +272,23 @@ CommandLine::Option CommandLine::optional_value(const std::string& names, std::o
     return true;
   });
   args_.erase(kept, options_end);
-  return Option(impl_->app.add_flag_function(
-      impl_->declare(bare, cat("[=", word, "]"), help),
-      [&value](std::int64_t) {
-        if (!value) value = "";
-      },
-      help));
+  auto take = [&value](std::int64_t) {
+    if (!value) value = "";
+  };
+  return Option(impl_->app.add_flag_function(Impl::all_names(row), take, help), row);
 }
 
 CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, const std::string& help) {
-  return Option(impl_->valued(names, " SIZE", help, [&value](const std::string& v, const std::string& n) {
-    value = parse_bytes(v, n);
-  }));
+  return impl_->valued(names, "SIZE", help,
+                       [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); });
 }
 
 CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
-  return Option(
-      impl_->valued("-j,--threads", " N", help, [&value](const std::string& v, const std::string& n) {
-        i64 given = parse_i64(v, n);
-        check_threads(given);
-        value = static_cast<int>(given);
-      }));
+  return impl_->valued("-j,--threads", "N", help, [&value](const std::string& v, const std::string& n) {
+    i64 given = parse_i64(v, n);
+    check_threads(given);
+    value = static_cast<int>(given);
+  });
 }
 
 CommandLine::Option CommandLine::positional(const std::string& name, std::string& value,
@@ -294,11 +303,9 @@ CommandLine::Option CommandLine::positional(const std::string& name, std::option
 
 CommandLine::Option CommandLine::positional(const std::string& name, std::vector<std::string>& values,
                                             const std::string& help) {
-  // The dots are part of its name on the help page only.
   Option option = impl_->positional(name, help, into(values));
-  impl_->positionals.back().option->expected(-1)->take_all();
-  impl_->positionals.back().name += "...";
-  impl_->page.options.back().left += "...";
+  impl_->app.get_option(name)->expected(-1)->take_all();
+  impl_->page.rows.back().several = true;
   return option;
 }
 
@@ -322,32 +329,40 @@ std::vector<std::string> CommandLine::given_except(std::span<const char* const> 
   return out;
 }
 
-std::string CommandLine::help(std::size_t width) const {
-  return help_text(impl_->page, command_, impl_->usage(command_), width);
-}
+void CommandLine::take_page(HelpPage& to) { impl_->taken = &to; }
 
-void CommandLine::parse() {
-  impl_->heading = "Global";
+// The options of every command, below those of its own.
+void CommandLine::declare_globals() {
+  impl_->heading = kGlobalHeading;
   impl_->companion.clear();
-  const CLI::App& app = impl_->app;
-  impl_->own = app.get_options();
-  bool help = false;
-  flag("--json", flags_.json, "print the answer as one JSON object");
+  flag("--json", flags_.json, "print the answer as one JSON object").common();
   flag("--jsonl", flags_.jsonl, "print long lists as one JSON object a line");
   flag("-q,--quiet", flags_.quiet, "print no notes on stderr");
-  impl_->app.add_flag(impl_->declare("-v,--verbose", "", "print more detail; -vv prints all"), flags_.verbose,
-                      "");
+  HelpPage::Row& verbose = impl_->declare("-v,--verbose", "", "print more detail; -vv prints all");
+  verbose.several = true;
+  impl_->app.add_flag(Impl::all_names(verbose), flags_.verbose, "");
   option("--progress HOW", flags_.progress, "how progress is shown: auto, bar, plain, json or none")
       .choices({"auto", "bar", "plain", "json", "none"});
-  std::string color = "auto";
-  option("--color WHEN", color, "when colour is used: auto, always or never")
+  option("--color WHEN", color_, "when colour is used: auto, always or never")
       .choices({"auto", "always", "never"});
   flag("--ascii", flags_.ascii, "draw with ASCII characters only");
   flag("--follow-links", flags_.follow_links, "follow links that lead out of a checkpoint's folder");
-  flag("-h,--help", help, "print this page");
+  flag("-h,--help", help_, "print the options that most people need");
+  flag(kHelpAll, help_, "print all options of a command");
+}
+
+void CommandLine::parse() {
+  impl_->own = std::as_const(impl_->app).get_options();
+  declare_globals();
+  if (impl_->taken) {
+    *impl_->taken = std::move(impl_->page);
+    throw HelpShown{};
+  }
   if (asks_for_help(args_)) {
+    auto end = std::find(args_.begin(), args_.end(), "--");
+    bool whole = std::find(args_.begin(), end, kHelpAll) != end;
     Output out(flags_);
-    out.write(this->help(help_width()));
+    out.write(whole ? whole_help(impl_->page, help_width()) : short_help(impl_->page, help_width()));
     out.flush();
     throw HelpShown{};
   }
@@ -360,7 +375,7 @@ void CommandLine::parse() {
   std::reverse(reversed.begin(), reversed.end());
   impl_->parse(std::move(reversed));
   impl_->check_dependents();
-  flags_.color = color == "always" ? When::kAlways : color == "never" ? When::kNever : When::kAuto;
+  flags_.color = color_ == "always" ? When::kAlways : color_ == "never" ? When::kNever : When::kAuto;
   opening_.follow_links = flags_.follow_links;
 }
 

@@ -3,6 +3,7 @@
 //
 //   std::string path;
 //   line.positional("PATH", path, "a checkpoint").required();
+//   line.option("--device NAME", device, "the device that holds the model").choices({"cpu", "cuda"}).common();
 //   line.example("mckpt inspect ckpt --tree");
 //   line.parse();
 #pragma once
@@ -16,15 +17,12 @@
 
 #include "core/base/int.h"
 #include "io/file/open_options.h"
+#include "tools/options/declared_option.h"
 #include "tools/render/output.h"
-
-namespace CLI {
-class Option;
-}
 
 namespace mckpt::impl {
 
-// Thrown by parse() when the answer was the help page itself.
+// Thrown by parse() when the answer was the help page itself, or when the page was taken.
 struct HelpShown {};
 
 // Declarations first, then one call of parse(), which fills the variables; they must live until then. Not
@@ -37,20 +35,12 @@ class CommandLine {
 
   // Declarations. `names` is like "-n,--dry-run"; spellings after a '|' are accepted but not shown in the help,
   // as in "--tp|--tensor-model-parallel-size"; a word after a blank is the help's name of the value, as in
-  // "--color WHEN". The help lists options under the heading() that was declared last before them.
+  // "--color WHEN", and says what the value is (takes_of). The help lists options under the heading() that was
+  // declared last before them.
   void heading(std::string title);
   // Options declared after this call are refused where the option `name` is not given.
   void only_with(std::string name);
-  // An option that was declared, to add a demand to it.
-  class Option {
-   public:
-    explicit Option(CLI::Option* option) : option_(option) {}
-    Option required();
-    Option choices(std::vector<std::string> values);
-
-   private:
-    CLI::Option* option_;
-  };
+  using Option = DeclaredOption;
   Option flag(const std::string& names, bool& value, const std::string& help);
   Option option(const std::string& names, std::string& value, const std::string& help);
   Option option(const std::string& names, std::optional<std::string>& value, const std::string& help);
@@ -75,11 +65,11 @@ class CommandLine {
   void example(std::string command);  // shown at the end of the help, in order
   // An additional note of the error about an unknown option.
   void on_unknown_option(std::string note);
+  // parse() moves the page there, whatever the arguments are, and throws HelpShown. pre: `to` lives until then
+  void take_page(HelpPage& to);
 
   // Fills the variables. Throws Error(kUsage), or HelpShown after printing the help.
   void parse();
-  // The help page. Lines are at most `width` columns long, examples and single long words excepted.
-  std::string help(std::size_t width) const;
 
   // Whether the option was given. pre: parse() was called, and the option was declared
   bool given(const std::string& name) const;
@@ -96,15 +86,19 @@ class CommandLine {
   void enter(std::size_t at, std::string summary);
 
  private:
+  void declare_globals();
+
   struct Impl;
   std::string command_;
   std::vector<std::string> args_;
   GlobalFlags flags_;
+  std::string color_ = "auto";  // --color
+  bool help_ = false;           // answered before the line is parsed
   OpenOptions opening_;
   std::unique_ptr<Impl> impl_;
 };
 
-// True if "-h" or "--help" is given before a lone "--".
+// True if "-h", "--help" or "--help-all" is given before a lone "--".
 bool asks_for_help(std::span<const std::string> args);
 
 }  // namespace mckpt::impl

@@ -34,24 +34,25 @@ ConvertOptions::ConvertOptions() : threads(default_threads()) {}
 void ConvertOptions::declare(CommandLine& line, const std::string& source_is, const std::string& target_is) {
   line.positional("SRC", source, source_is).required();
   line.positional("DST", target, target_is).required();
-  line.flag("-n,--dry-run", dry_run, "show what would be done; write nothing");
-  line.flag("--overwrite", overwrite, "replace DST when the new result is complete");
+  line.flag("-n,--dry-run", dry_run, "show what would be done; write nothing").common();
+  line.flag("--overwrite", overwrite, "replace DST when the new result is complete").common();
   line.option(
       "--report FILE", report,
       "also write the account as JSON into FILE, tensor by tensor: what each is made of, and what changed");
   line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
-  line.threads(threads, "number of threads; by default one for each processor");
+  line.threads(threads, "number of threads; by default one for each processor").common();
   line.bytes("--max-memory", memory_bytes,
              "memory for the buffers of all threads together; by default 256MiB");
 }
 
 void ConvertOptions::declare_choice(CommandLine& line) {
-  line.option("--include GLOB", include, "convert only tensors whose whole name matches (repeatable)");
-  line.option("--exclude GLOB", exclude, "leave out tensors whose whole name matches (repeatable)");
+  line.option("--include GLOB", include, "convert only tensors whose whole name matches (repeatable)")
+      .common();
+  line.option("--exclude GLOB", exclude, "leave out tensors whose whole name matches (repeatable)").common();
 }
 
 void ConvertOptions::declare_resume(CommandLine& line) {
-  line.flag("--resume", resume, "continue an interrupted run of the same command");
+  line.flag("--resume", resume, "continue an interrupted run of the same command").common();
   ranks.declare(line);
 }
 

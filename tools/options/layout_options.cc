@@ -15,14 +15,16 @@ constexpr const char* kOfShapes[] = {"--world",  "--hsdp",     "--hsdp-outer",
 }  // namespace
 
 void LayoutFlags::declare(CommandLine& line) {
-  line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture");
+  line.option("--group", group, "show this group of the model in detail: all its parameters, and a picture")
+      .common();
   line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
-  line.option("--rank", rank, "the rank whose groups are shown; default 0");
-  line.option(
-      "--dtype TYPE", dtype,
-      "data type of the stored weights, for sizes in bytes; by default bf16 for shapes, and for a model "
-      "the type that each parameter has at run time (under v2 fp32)");
-  line.option("--world", world, "ranks that share the buffer of the shapes; default 1");
+  line.option("--rank", rank, "the rank whose groups are shown; default 0").common();
+  line.option("--dtype TYPE", dtype,
+              "data type of the stored weights, such as bf16, fp16 or fp32, for sizes in bytes; by default "
+              "bf16 for shapes, and for a model "
+              "the type that each parameter has at run time (under v2 fp32)")
+      .words({"bf16", "fp16", "fp32"});
+  line.option("--world", world, "ranks that share the buffer of the shapes; default 1").common();
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);

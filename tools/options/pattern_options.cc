@@ -15,18 +15,20 @@ void declare(CommandLine& line, PatternOptions& o) {
   line.on_unknown_option("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
   line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
   line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")
-      .choices({"flat", "grouped"});
-  line.flag("--segment", o.segment, "read PATTERN as one pipeline segment, without | and /");
+      .choices({"flat", "grouped"})
+      .common();
+  line.flag("--segment", o.segment, "read PATTERN as one pipeline segment, without | and /").common();
   line.heading("One pipeline stage");
-  line.option("--pp-size|--pipeline-model-parallel-size", o.pp_size, "pipeline size; default 1");
-  line.option("--pp-rank", o.pp_rank, "pipeline rank; default 0");
-  line.option("--vp-stage", o.stage.vp_stage, "virtual pipeline stage of the rank");
+  line.option("--pp-size|--pipeline-model-parallel-size", o.pp_size, "pipeline size; default 1").common();
+  line.option("--pp-rank", o.pp_rank, "pipeline rank; default 0").common();
+  line.option("--vp-stage", o.stage.vp_stage, "virtual pipeline stage of the rank").common();
   line.option("--first-stage-layers|--decoder-first-pipeline-num-layers", o.stage.first_stage_layers,
               "layers of the first stage; only without |");
   line.option("--last-stage-layers|--decoder-last-pipeline-num-layers", o.stage.last_stage_layers,
               "layers of the last stage; only without |");
   line.heading("Instead of PATTERN");
-  line.option("--from-ratios N,A,M", o.ratios, "the pattern of N layers, ratio A attention, ratio M MLP");
+  line.option("--from-ratios N,A,M", o.ratios, "the pattern of N layers, ratio A attention, ratio M MLP")
+      .common();
   line.example("mckpt pattern '[*-]M|[*E]-/*M'");
   line.example("mckpt pattern 'M-M-|M-M*-' --pp-size 2 --pp-rank 1");
   line.example("mckpt pattern --dialect flat -- '-*-*'");

@@ -11,7 +11,7 @@
 namespace mckpt::impl {
 
 void ReshardFlags::declare(CommandLine& line) {
-  line.flag("--weights-only", weights_only_, "do not copy the states of the optimizer");
+  line.flag("--weights-only", weights_only_, "do not copy the states of the optimizer").common();
   line.option("--rank-states DIR", rank_states_,
               "read the optimizer states from files ..._rank_R.pt, in which each rank of SRC's training run "
               "saved its own pieces");
@@ -20,7 +20,8 @@ void ReshardFlags::declare(CommandLine& line) {
   line.option("--source-hsdp N", source_hsdp_,
               "number of HSDP instances that wrote SRC, if SRC does not say so itself");
   line.flag("--any-model", any_model_,
-            "accept a model without a table: all parameters are in one buffer, of one tensor-parallel rank");
+            "accept a model without a table: all parameters are in one buffer, of one tensor-parallel rank")
+      .common();
   line.flag("--keep-names", keep_names_,
             "with --any-model: keep every tensor's own name, also where the names follow a convention that "
             "would be translated to that of fsdp_dtensor");

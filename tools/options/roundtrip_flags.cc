@@ -33,19 +33,24 @@ namespace mckpt::impl {
 
 void RoundtripFlags::parse(CommandLine& line) {
   line.positional("HF_DIR", source, "the folder of a Hugging Face model, with safetensors files").required();
-  line.option("--device", device, "the device that holds the model: cpu or cuda").choices({"cpu", "cuda"});
+  line.option("--device", device, "the device that holds the model: cpu or cuda")
+      .choices({"cpu", "cuda"})
+      .common();
   line.option("--main-dtype", main_dtype,
               "data type of the main weights: fp32, or none for a model without main weights")
       .choices({"fp32", "none"});
   line.option("--output DIR", output,
-              "export into DIR and keep it; by default, on one host, a temporary folder is used and removed");
+              "export into DIR and keep it; by default, on one host, a temporary folder is used and removed")
+      .common();
   line.option("--checkpoint DIR", checkpoint,
-              "also save the sharded model in DIR/release, and load it from there before the export");
+              "also save the sharded model in DIR/release, and load it from there before the export")
+      .common();
   pattern_flag.declare(line);
   line.flag("--no-sync", no_sync, "do not wait until the files of --output and --checkpoint are on the disk");
   line.threads(threads, "threads of each rank; by default the ranks share the processors");
   line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
-      .choices({"load", "unshard", "check"});
+      .choices({"load", "unshard", "check"})
+      .common();
   line.option("--repeat N", repeat,
               "repeat loading and unsharding, and saving with --checkpoint, N times and report each");
   ranks.declare(line);

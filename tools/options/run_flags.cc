@@ -58,14 +58,15 @@ DType parameter_type(std::string_view name, std::string_view option) {
 
 void GridFlags::declare(CommandLine& line, const std::string& dp) {
   line.heading("Grid");
-  line.option("--tp|--tensor-model-parallel-size", sizes_.tp, "tensor-parallel size");
+  line.option("--tp|--tensor-model-parallel-size", sizes_.tp, "tensor-parallel size").common();
   line.option("--cp|--context-parallel-size", sizes_.cp, "context-parallel size");
-  line.option("--ep|--expert-model-parallel-size", sizes_.ep, "expert-parallel size");
+  line.option("--ep|--expert-model-parallel-size", sizes_.ep, "expert-parallel size").common();
   line.option("--etp|--expert-tensor-parallel-size", sizes_.etp,
               "expert-tensor-parallel size, 1 by default (not tp)");
   line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
   line.option("--dp|--data-parallel-size", dp_,
-              cat("data-parallel size, without cp and including hsdp; by default ", dp));
+              cat("data-parallel size, without cp and including hsdp; by default ", dp))
+      .common();
   line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "number of HSDP instances");
   line.option("--hsdp-outer HOW", outer_, "how HSDP instances are related: replicate or shard")
       .choices({"replicate", "shard"});
@@ -113,11 +114,14 @@ void FsdpFlags::declare(CommandLine& line) {
               "v1 (default) or v2 of Megatron-FSDP; v2 saves whole parameters in fp32 under model.<param>")
       .choices({"v1", "v2"});
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
-              "what is sharded: no_shard, optim, optim_grads or optim_grads_params");
+              "what is sharded: no_shard, optim, optim_grads or optim_grads_params")
+      .words({"no_shard", "optim", "optim_grads", "optim_grads_params"})
+      .common();
   line.option(
-      "--fsdp-unit CLASS", units_,
-      "module classes that are FSDP units: TransformerLayer, MambaLayer (these two by default), "
-      "HybridStack (the groups of a pattern, or the whole stack of a pattern without groups), or none");
+          "--fsdp-unit CLASS", units_,
+          "module classes that are FSDP units: TransformerLayer, MambaLayer (these two by default), "
+          "HybridStack (the groups of a pattern, or the whole stack of a pattern without groups), or none")
+      .words({"TransformerLayer", "MambaLayer", "HybridStack", "none"});
   line.option("--fsdp-units-for WHICH", units_for_,
               "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)")
       .choices({"full", "sharded"});
@@ -156,10 +160,11 @@ FrozenNames FsdpFlags::frozen() const { return FrozenNames(words(frozen_)); }
 
 void SpellingFlags::declare(CommandLine& line) {
   line.option(
-      "--spelling WORDS", words_,
-      "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for "
-      "mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and "
-      "the like)");
+          "--spelling WORDS", words_,
+          "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for "
+          "mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and "
+          "the like)")
+      .words({"submodule-conv", "unfused-norms"});
 }
 
 Spelling SpellingFlags::spelling() const { return spelling_of(words(words_)); }
@@ -169,22 +174,26 @@ void ValueFlags::declare(CommandLine& line) {
   declare_vocab(line);
   declare_params(line);
   line.option(
-      "--dtype TYPE", dtype_,
-      "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type");
+          "--dtype TYPE", dtype_,
+          "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type")
+      .words({"keep", "bf16", "fp16", "fp32"})
+      .common();
   declare_rules(line);
 }
 
 void ValueFlags::declare_vocab(CommandLine& line) {
-  line.option(
-      "--vocab-size ROWS", vocab_,
-      "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused "
-      "there) or a number; Megatron-LM itself always pads to a multiple of tp times "
-      "make_vocab_size_divisible_by, 128 by default");
+  line.option("--vocab-size ROWS", vocab_,
+              "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep "
+              "(refused "
+              "there) or a number; Megatron-LM itself always pads to a multiple of tp times "
+              "make_vocab_size_divisible_by, 128 by default")
+      .words({"auto", "keep"});
 }
 
 void ValueFlags::declare_params(CommandLine& line) {
   line.option("--params-dtype TYPE", params_dtype_,
-              "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32");
+              "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32")
+      .words({"auto", "none", "bf16", "fp16", "fp32"});
 }
 
 void ValueFlags::declare_rules(CommandLine& line) {

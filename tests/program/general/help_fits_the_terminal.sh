@@ -3,13 +3,15 @@
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 fits() { # COLUMNS ARGUMENTS...
-  local columns=$1
+  local columns=$1 page
   shift
-  expect 0 env COLUMNS="$columns" "$mckpt" "$@" --help
-  sed '/^Examples$/,$d' out >page
-  [ "$(wc -l <page)" -ge 10 ] || fail "$* --help is short"
-  awk -v most="$columns" 'length > most { print; bad = 1 } END { exit bad }' page >long ||
-    fail "$* --help at $columns columns has long lines: $(cat long)"
+  for page in --help --help-all; do
+    expect 0 env COLUMNS="$columns" "$mckpt" "$@" $page
+    sed '/^Examples$/,/^$/d' out >page
+    [ "$(wc -l <page)" -ge 5 ] || fail "$* $page is short"
+    awk -v most="$columns" 'length > most { print; bad = 1 } END { exit bad }' page >long ||
+      fail "$* $page at $columns columns has long lines: $(cat long)"
+  done
 }
 
 "$mckpt" convert --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/convert \1/p' >pages
@@ -21,7 +23,7 @@ for columns in 60 120; do
 done
 
 # Wider terminals have fewer lines, up to a width that is comfortable to read.
-lines() { COLUMNS=$1 "$mckpt" verify --help | wc -l; }
+lines() { COLUMNS=$1 "$mckpt" verify --help-all | wc -l; }
 [ "$(lines 60)" -gt "$(lines 80)" ] && [ "$(lines 80)" -gt "$(lines 100)" ] || fail "the width makes no difference"
 [ "$(lines 100)" = "$(lines 200)" ] || fail "lines are longer than 100 columns"
 [ "$(lines nonsense)" = "$(lines 80)" ] || fail "80 columns are not the default"

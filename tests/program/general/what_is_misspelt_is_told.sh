@@ -67,6 +67,6 @@ done
 
 # Values have names, and the default name is given to none.
 for command in inspect ls cat verify layout "convert hf-to-fsdp" "convert reshard" export; do
-  expect 0 "$mckpt" $command --help
+  expect 0 "$mckpt" $command --help-all
   lacks out "TEXT"
 done

@@ -7,7 +7,7 @@ expect 0 "$mckpt" layout "$model" --dp 4
 lacks out "one cell"
 expect 0 "$mckpt" layout "$model" --tp 2 --ep 2 --dp 4 --rank 1
 has out "one cell    tp 1 of 2, ep 1 of 2; these are its totals and not those of the whole model"
-expect 0 "$mckpt" layout --help
+expect 0 "$mckpt" layout --help-all
 has out "(under v2 fp32)"
 lacks out "of a model that at run"
 # What Megatron-LM itself pads the vocabulary to is said where rows can be chosen.

@@ -43,5 +43,5 @@ refused '[[:digit:' 'not valid'
 # a long name and a pattern of many ways through it end soon
 expect 1 timeout 20 "$mckpt" ls "$model" '((\w*)*)*!' --regex
 
-expect 0 "$mckpt" ls --help
+expect 0 "$mckpt" ls --help-all
 has out 'POSIX extended'

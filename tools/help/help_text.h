@@ -1,4 +1,4 @@
-// The text of a help page: usage, description, options in two columns, examples.
+// A help page as text. --help prints the short page, which fits a screen; --help-all prints the whole one.
 //
 //   mckpt ls - list tensors
 //
@@ -14,32 +14,28 @@
 //     mckpt ls model.safetensors
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace mckpt::impl {
 
-// The parts of a page, in the order in which they are printed. Options under one heading are printed
-// together, headings in the order of their first option.
-struct HelpPage {
-  struct Paragraph {
-    std::string name, text;  // without a name: running text; with one: a line of a list
-  };
-  struct Option {
-    std::string heading, left, help;
-  };
+struct HelpPage;
 
-  std::string summary;
-  std::vector<Paragraph> description;
-  std::vector<Option> options;
-  std::vector<std::string> examples;
+// Lines are at most `width` columns long, except examples, which can be copied as they are, and single words that are
+// longer. The short page has the first paragraph, the common options and three examples.
+std::string short_help(const HelpPage& page, std::size_t width);
+std::string whole_help(const HelpPage& page, std::size_t width);
+
+// A line of a table with two columns. Rows under one heading are printed together, headings in the order of their
+// first row.
+struct HelpRow {
+  std::string heading, left, text;
 };
-
-// The page of `command`, or that of mckpt itself where the name is empty. Lines are at most `width` columns long,
-// except examples, which can be copied as they are, and single words that are longer.
-std::string help_text(const HelpPage& page, std::string_view command, std::string_view usage,
-                      std::size_t width);
+std::string title_text(std::string_view program, std::string_view summary, std::string_view usage,
+                       std::size_t width);
+std::string rows_text(const std::vector<HelpRow>& rows, std::size_t width);
 
 // The text in lines of at most `width` columns, broken at blanks. The first line continues a line that already
 // has `column` columns; the following lines are indented by `indent`. There is no line end after the last one.

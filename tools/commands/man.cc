@@ -1,0 +1,85 @@
+// mckpt man [COMMAND [MODE]]: the man page of mckpt, or of one command, in roff.
+//
+//   mckpt man verify | man -l -
+//
+// With --output DIR, all pages as files of a folder: mckpt.1, mckpt-verify.1, mckpt-convert-reshard.1, ...
+#include "tools/help/man_page.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "tools/commands/command_table.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/convert_modes.h"
+#include "tools/options/command_line.h"
+#include "tools/render/answer_json.h"
+
+#ifndef MCKPT_VERSION
+#error "the build sets MCKPT_VERSION"
+#endif
+
+namespace mckpt::impl {
+namespace {
+
+ManualText manual() { return {MCKPT_VERSION, kProgramSummary, exit_statuses()}; }
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Error(Code::kWriteFailed, "cannot write a man page").file(path.string());
+}
+
+void write_all(const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw Error(Code::kWriteFailed, cat("cannot make a folder: ", failed.message())).file(folder);
+  std::vector<HelpPage> pages = all_pages();
+  std::filesystem::path in = folder;
+  write_file(in / "mckpt.1", man_page_of_program(pages, manual()));
+  for (const HelpPage& page : pages) write_file(in / cat(man_name(page), ".1"), man_page(page, manual()));
+}
+
+}  // namespace
+
+Exit man_command(CommandLine& line) {
+  std::vector<std::string> names;
+  for (const Command& c : all_commands()) names.emplace_back(c.name);
+  std::optional<std::string> command, mode, folder;
+  line.positional("COMMAND", command, "a command; without COMMAND, the page is that of mckpt")
+      .words(std::move(names));
+  line.positional("MODE", mode, "a mode of the command, if the command has modes").words(convert_modes());
+  line.option("--output DIR", folder, "write all pages into DIR, as mckpt.1, mckpt-verify.1 and so on")
+      .common();
+  line.description("Prints a man page in roff. An installed mckpt has its pages where man finds them.");
+  line.example("mckpt man verify | man -l -");
+  line.example("mckpt man convert reshard | man -l -");
+  line.example("mckpt man --output ~/.local/share/man/man1");
+  line.parse();
+  if (folder && command) throw Error(Code::kUsage, "--output writes all pages, and a COMMAND is given too");
+  Output out(line.flags());
+  std::string name = "mckpt", text;
+  if (folder) {
+    write_all(*folder);
+  } else if (command) {
+    HelpPage page = page_of(*command, mode.value_or(""));
+    name = man_name(page), text = man_page(page, manual());
+  } else {
+    text = man_page_of_program(all_pages(), manual());
+  }
+  if (out.json()) {
+    AnswerJson json(out);
+    json.begin_answer("man", true);
+    folder ? json.field("output", *folder) : json.null_field("output");
+    folder ? json.null_field("name") : json.field("name", name);
+    folder ? json.null_field("text") : json.field("text", text);
+    json.end_answer();
+  } else {
+    out.write(folder ? cat(*folder, "\n") : text);
+  }
+  out.flush();
+  return Exit::kOk;
+}
+
+}  // namespace mckpt::impl

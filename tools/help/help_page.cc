@@ -1,0 +1,65 @@
+// What follows from the rows of a page: how a row is shown, the line of usage, and what kind of value a name stands for.
+#include "tools/help/help_page.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/base/text.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Names of values that are more than words.
+constexpr std::pair<std::string_view, Takes> kValues[] = {
+    {"", Takes::kNothing},       {"PATH", Takes::kPath},   {"SRC", Takes::kPath},
+    {"DST", Takes::kPath},       {"FILE", Takes::kPath},   {"MODEL|SHAPE", Takes::kPath},
+    {"SUBJECT", Takes::kPath},   {"DIR", Takes::kFolder},  {"HF_DIR", Takes::kFolder},
+    {"N", Takes::kNumber},       {"X", Takes::kNumber},    {"SIZE", Takes::kNumber},
+    {"SECONDS", Takes::kNumber}, {"ROWS", Takes::kNumber},
+};
+
+template <typename Wanted>
+std::vector<const HelpPage::Row*> chosen(const std::deque<HelpPage::Row>& rows, Wanted wanted) {
+  std::vector<const HelpPage::Row*> out;
+  for (const HelpPage::Row& row : rows)
+    if (wanted(row)) out.push_back(&row);
+  return out;
+}
+
+}  // namespace
+
+Takes takes_of(std::string_view value_name) {
+  auto row = std::ranges::find(kValues, value_name, &std::pair<std::string_view, Takes>::first);
+  return row == std::end(kValues) ? Takes::kWord : row->second;
+}
+
+std::string_view takes_name(Takes takes) {
+  constexpr std::string_view kNames[] = {"nothing", "word", "number", "path", "folder"};
+  return kNames[static_cast<int>(takes)];
+}
+
+std::string HelpPage::Row::left() const {
+  if (is_argument()) return cat(value, several ? "..." : "");
+  // Long names begin in one column.
+  std::string out = names[0].starts_with("--") ? "    " : "";
+  for (const std::string& name : names) out += cat(&name == &names[0] ? "" : ", ", name);
+  if (optional_value) return cat(out, "[=", value, "]");
+  return value.empty() ? out : cat(out, " ", value);
+}
+
+std::vector<const HelpPage::Row*> HelpPage::arguments() const {
+  return chosen(rows, [](const Row& row) { return row.is_argument(); });
+}
+
+std::vector<const HelpPage::Row*> HelpPage::options() const {
+  return chosen(rows, [](const Row& row) { return !row.is_argument(); });
+}
+
+std::string HelpPage::usage() const {
+  std::string out = cat("mckpt ", command, " [OPTIONS]");
+  for (const Row* argument : arguments())
+    out += argument->required ? cat(" ", argument->left()) : cat(" [", argument->left(), "]");
+  return out;
+}
+
+}  // namespace mckpt::impl
