@@ -6,7 +6,7 @@
 #include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
-#include "convert/compare/differences/tensor_differences.h"
+#include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"

@@ -1,0 +1,82 @@
+"""What README.md says in place of verl's model_merger is true: rank files that torch's ranks saved, with optimizer and schedule beside them,
+become a Hugging Face model that equals the original bit for bit. The command is that of README.md."""
+from mckpt_tests.checks import need
+
+need("torch", "safetensors")
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from safetensors.torch import load_file
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.setting import MCKPT, SOURCE, TINY_MODEL
+
+RANKS = 3  # divides neither 32 rows nor 16 nor 8, so that the last rank has less, or nothing
+
+
+def weights():
+    files = sorted(name for name in os.listdir(TINY_MODEL) if name.endswith(".safetensors"))
+    return {name: tensor for file in files for name, tensor in load_file(os.path.join(TINY_MODEL, file)).items()}
+
+
+def save_rank(rank, folder):
+    """As FSDP2 workers do: each rank saves its own pieces with torch.save."""
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=RANKS)
+    mesh = init_device_mesh("cpu", (RANKS,))
+    model = {name: distribute_tensor(tensor, mesh, [Shard(0)]) for name, tensor in weights().items()}
+    states = {i: {"exp_avg": tensor, "step": torch.tensor(1.0)} for i, tensor in enumerate(model.values())}
+    parts = {
+        "model": model,
+        "optim": {"state": states, "param_groups": [{"lr": 1e-3, "params": list(states)}]},
+        "extra_state": {"lr_scheduler": {"last_epoch": 3}, "rng": torch.get_rng_state()},
+    }
+    for part, state in parts.items():
+        torch.save(state, f"{folder}/actor/{part}_world_size_{RANKS}_rank_{rank}.pt")
+    dist.destroy_process_group()
+
+
+def command():
+    """The cell of README.md that begins with the name of the other tool."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as f:
+        row = re.search(r"^\| `verl\.model_merger`.*$", f.read(), re.M)[0]
+    return re.search(r"`(mckpt convert [^`]*)`", row)[1]
+
+
+def run(line, folder):
+    env = {**os.environ, "PATH": os.path.dirname(MCKPT) + ":" + os.environ["PATH"]}
+    return subprocess.run(["bash", "-c", line], cwd=folder, env=env, text=True, capture_output=True, timeout=120)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(f"{folder}/actor/huggingface")
+        mp.spawn(save_rank, (folder,), RANKS)
+        shutil.copy(os.path.join(TINY_MODEL, "config.json"), f"{folder}/actor/huggingface")
+        with open(f"{folder}/actor/fsdp_config.json", "w", encoding="utf-8") as f:
+            json.dump({"FSDP_version": 2, "world_size": RANKS}, f)
+
+        os.mkdir(f"{folder}/out")
+        made = run(command(), folder)
+        expect(made.returncode == 0, f"{command()}: {made.stderr}")
+        shutil.copytree(f"{folder}/actor/huggingface", f"{folder}/out", dirs_exist_ok=True)
+        for check in ("mckpt verify out", f"mckpt verify out --against {TINY_MODEL}", "mckpt convert hf-to-fsdp out again --dp 2"):
+            done = run(check, folder)
+            expect(done.returncode == 0, f"{check}: {done.stdout}{done.stderr}")
+        joined, original = load_file(f"{folder}/out/model.safetensors"), weights()
+        expect(set(joined) == set(original), "other tensors than the model's")
+        for name, tensor in original.items():
+            expect(name in joined and joined[name].dtype == tensor.dtype and torch.equal(joined[name], tensor), f"{name} differs")
+    finish(50)
+
+
+if __name__ == "__main__":
+    main()
