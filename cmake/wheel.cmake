@@ -3,6 +3,7 @@
 #
 #   mckpt/*.py            the package
 #   mckpt/lib/            libmckpt.so, and what program and library load or start on demand
+#   mckpt/src/            sources of modules that are built where they run
 #   <scripts>/mckpt       the program; lib/runtime/system/module_folders.cc finds mckpt/lib from there
 #   <data>/share          completions of shells and man pages, which an environment has beside its bin
 #
@@ -34,6 +35,14 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/python/mckpt/ DESTINATION ${wheel_pa
 if(NOT CMAKE_CROSSCOMPILING)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${wheel_share} COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()
+
+# The sources of the modules that no wheel can have inside, which `python -m mckpt.modules` builds.
+foreach(file runtime/comm/comm_table.h runtime/comm/mpi_module.cc runtime/modules/module_abi.h runtime/modules/module_guard.h
+    runtime/modules/tensor_table.h live/device/torch_module.cc live/device/torch_tensors.cc live/device/torch_tensors.h
+    live/cuda/nccl_module.cc live/cuda/nccl_table.h)
+  cmake_path(GET file PARENT_PATH folder)
+  install(FILES ${CMAKE_SOURCE_DIR}/lib/${file} DESTINATION ${wheel_package}/src/${folder} COMPONENT wheel EXCLUDE_FROM_ALL)
+endforeach()
 
 # Licences of the libraries that a wheel has inside; scripts/wheel-libraries collects them.
 set(MCKPT_WHEEL_LICENSES "" CACHE PATH "folder of licences that the wheel has beside that of mckpt")

@@ -2,6 +2,7 @@
 #include "mckpt/checkpoint.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "api/boundary.h"
 #include "api/words.h"
@@ -30,9 +31,25 @@ struct Checkpoint::State {
   std::unique_ptr<impl::CheckpointModel> model;  // of open_as_fsdp()
   const impl::Store& store;
   impl::NameMap<std::string_view, i64> numbers{};  // of the tensors, by name
+  // What reads tensors, kept from one read to the next: opening a file takes longer than reading a small tensor.
+  impl::StoreFiles files{store, impl::StoreFiles::For::kLong};
+  std::mutex mutex{};                                         // of `readers`
+  std::vector<std::unique_ptr<impl::SliceReader>> readers{};  // that no thread uses
 
   void index() {
     for (i64 t = 0; t < store.tensor_count(); t++) numbers.emplace(store.name(t), t);
+  }
+  void read(i64 tensor, std::span<const impl::SliceRange> ranges, std::span<std::byte> to) {
+    std::unique_ptr<impl::SliceReader> reader;
+    {
+      std::lock_guard lock(mutex);
+      if (!readers.empty()) reader = std::move(readers.back()), readers.pop_back();
+    }
+    if (!reader) reader = std::make_unique<impl::SliceReader>(store, files);
+    reader->read(tensor, ranges, {reinterpret_cast<impl::u8*>(to.data()), to.size()});
+    reader->forget();
+    std::lock_guard lock(mutex);
+    readers.push_back(std::move(reader));  // after an error it is given up
   }
   // Throws kNoSuchTensor with the nearest name.
   i64 number(std::string_view name) const {
@@ -71,11 +88,6 @@ Tensor described(const impl::Store& store, const Part& part) {
     if (!r.single) t.shape.push_back(r.end - r.begin);
   t.bytes = impl::SliceReader::bytes(store, part.tensor, part.ranges);
   return t;
-}
-
-void fill(const impl::Store& store, const Part& part, std::span<std::byte> to) {
-  impl::SliceReader(store).read(part.tensor, part.ranges,
-                                {reinterpret_cast<impl::u8*>(to.data()), to.size()});
 }
 
 std::string path_in(const impl::Store& store, impl::i32 file) {
@@ -186,7 +198,7 @@ std::vector<std::byte> Checkpoint::read(std::string_view name, std::string_view 
   return impl::guarded([&] {
     Part part = part_of(state_->store, state_->number(name), slice);
     std::vector<std::byte> bytes(static_cast<std::size_t>(described(state_->store, part).bytes));
-    fill(state_->store, part, bytes);
+    state_->read(part.tensor, part.ranges, bytes);
     return bytes;
   });
 }
@@ -200,7 +212,7 @@ void Checkpoint::read_into(std::string_view name, std::string_view slice, std::s
           .tensor(name)
           .expected(impl::cat(bytes, " bytes"))
           .found(impl::cat(to.size(), " bytes"));
-    fill(state_->store, part, to);
+    state_->read(part.tensor, part.ranges, to);
   });
 }
 

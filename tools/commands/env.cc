@@ -67,7 +67,7 @@ ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
 // Loads the module into this process, as a command that needs it would.
 ModuleReport look_at_module(const ModuleKind& kind) {
   return look_at({.name = kind.name, .purpose = kind.purpose, .path = find_module(kind.name, module_path())},
-                 kind.get,
+                 how_to_get(kind.name, module_path()),
                  [&](const std::string&) { return describe_module(load_module(kind.name, module_path())); });
 }
 

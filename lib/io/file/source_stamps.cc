@@ -117,6 +117,11 @@ void SourceStamps::check_unchanged() const {
   throw_changed(path, stamps_.at(path), stamp_at(path));
 }
 
+void check_stamp(const std::string& path, const FileStamp& before) {
+  std::optional<FileStamp> now = stamp_at(path);
+  if (now != before) throw_changed(path, before, now);
+}
+
 Error source_changed(const std::string& path) {
   return Error(Code::kReadFailed, "the file was changed while it was read")
       .file(path)

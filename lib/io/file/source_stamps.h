@@ -57,6 +57,9 @@ class SourceStamps {
   std::unordered_map<std::string, FileStamp> stamps_;
 };
 
+// Throws kReadFailed if the path leads to a file with another stamp, or to none.
+void check_stamp(const std::string& path, const FileStamp& before);
+
 // The stamp of an open file; `path` is for messages. Throws kReadFailed.
 FileStamp stamp_of_open(int fd, const std::string& path);
 

@@ -3,13 +3,15 @@
 #include "io/store/store_files.h"
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/file/source_stamps.h"
 #include "io/store/store.h"
 
 #include <algorithm>
 
 namespace mckpt::impl {
 
-StoreFiles::StoreFiles(const Store& store) : store_(store), files_(store.files().size()) {
+StoreFiles::StoreFiles(const Store& store, For use)
+    : store_(store), look_again_(use == For::kLong), files_(store.files().size()) {
   bool is_folder = false;
   for (const StoreFile& f : store.files()) is_folder |= !f.path.empty();
   if (is_folder) folder_ = std::make_unique<const Folder>(store.root(), store.opening());
@@ -20,10 +22,11 @@ StoreFiles::~StoreFiles() = default;
 std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
   std::lock_guard lock(mutex_);
   std::shared_ptr<const InputFile>& slot = files_[file];
+  if (slot && look_again_ && store_.opening().stamps) check_stamp(slot->path(), slot->stamp());
   if (slot) return slot;
   const StoreFile& known = store_.files()[file];
-  auto opened = std::make_shared<const InputFile>(known.path.empty() ? InputFile(store_.root(), store_.opening())
-                                                                     : folder_->open_file(known.path));
+  auto opened = std::make_shared<const InputFile>(
+      known.path.empty() ? InputFile(store_.root(), store_.opening()) : folder_->open_file(known.path));
   if (opened->size() != known.bytes)
     throw Error(Code::kReadFailed, "the file was changed since it was looked at")
         .file(opened->path())

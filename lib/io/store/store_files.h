@@ -25,18 +25,23 @@ class Store;
 // Shared by all threads of a command's work.
 class StoreFiles {
  public:
+  // For work that begins and ends: a file is looked at when it is opened. Or for as long as a program likes: each
+  // open() looks whether the file is still the one that was opened first.
+  enum class For { kOneJob, kLong };
+
   // The store must outlive it.
-  explicit StoreFiles(const Store& store);
+  explicit StoreFiles(const Store& store, For use = For::kOneJob);
   ~StoreFiles();
 
   // The file stays open as long as the caller holds it. Throws what InputFile throws, and kReadFailed if the
-  // file does not have the size that the store found.
+  // file does not have the size that the store found, or was changed.
   std::shared_ptr<const InputFile> open(i32 file) const;
 
  private:
   static constexpr std::size_t kMostOpen = 128;
 
   const Store& store_;
+  const bool look_again_;
   std::unique_ptr<const Folder> folder_;  // none when the store is one file
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const InputFile>> files_;

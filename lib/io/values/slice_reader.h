@@ -18,10 +18,10 @@ namespace mckpt::impl {
 
 class Store;
 
-// Belongs to one thread. The store outlives it.
+// Belongs to one thread. The store and its files outlive it.
 class SliceReader {
  public:
-  explicit SliceReader(const Store& store) : store_(store), files_(store), reader_(store, files_) {}
+  SliceReader(const Store& store, const StoreFiles& files) : store_(store), reader_(store, files) {}
 
   // The bytes of the contiguous little-endian form of the slice. pre: one range for each dimension. Throws
   // kUsage for a part of a tensor whose elements do not fill whole bytes, kSizeOverflow.
@@ -29,10 +29,10 @@ class SliceReader {
 
   // Fills `to`. pre: it has bytes() bytes. Throws what TensorReader::read() throws.
   void read(i64 tensor, std::span<const SliceRange> ranges, std::span<u8> to);
+  void forget() { reader_.forget(); }  // as TensorReader::forget()
 
  private:
   const Store& store_;
-  StoreFiles files_;
   TensorReader reader_;
 };
 

@@ -84,6 +84,11 @@ TensorReader::TensorReader(const Store& store, const StoreFiles& files, i64 stri
     : store_(store), files_(files), strided_bytes_(strided_bytes) {}
 TensorReader::~TensorReader() = default;
 
+void TensorReader::forget() {
+  tensor_ = -1;
+  pieces_.clear();
+}
+
 i64 TensorReader::tensor_bytes(const Store& store, i64 tensor) {
   return dtype_bytes(store.dtype(tensor), checked_items(store.dims(tensor)));
 }

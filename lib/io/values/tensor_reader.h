@@ -43,6 +43,9 @@ class TensorReader {
   // tensor.
   void read(i64 tensor, i64 begin, i64 end, const Take& take);
 
+  // Forgets the tensor that is open: the next read looks at its files again.
+  void forget();
+
   // The one stretch of a file in which the tensor is stored exactly as it is read; nothing if there is no
   // such stretch. Throws what read() throws.
   struct Stretch {

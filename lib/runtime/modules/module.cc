@@ -21,20 +21,14 @@ namespace {
 // All modules of mckpt, with the way to get each.
 constexpr ModuleKind kKinds[] = {
     {"mpi", "runs over several ranks (Open MPI)",
-     "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON"},
+     "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON", "runtime/comm/mpi_module.cc"},
     {"torch", "the live sharded model (libtorch on the CPU)",
-     "scripts/bootstrap `torch`, and build with MCKPT_TORCH=ON"},
+     "scripts/bootstrap `torch`, and build with MCKPT_TORCH=ON", "live/device/torch_module.cc"},
     {"cuda", "GPUs (NVIDIA's driver)", "build with MCKPT_CUDA=ON; needs NVIDIA's driver where it runs"},
     {"nccl", "the GPUs of several ranks together (NCCL, as it comes with libtorch)",
-     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_NCCL=ON"},
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_NCCL=ON",
+     "live/cuda/nccl_module.cc"},
 };
-
-// The help of a missing module.
-std::string_view how_to_get(std::string_view name) {
-  for (const ModuleKind& kind : kKinds)
-    if (kind.name == name) return kind.get;
-  return "mckpt env lists the modules";
-}
 
 // "libmckpt_mpi.so".
 std::string file_name(std::string_view name) { return cat("libmckpt_", name, ".so"); }
@@ -73,6 +67,18 @@ void check_table(const MckptModule* table, std::string_view name) {
 }  // namespace
 
 std::span<const ModuleKind> module_kinds() { return kKinds; }
+
+std::string how_to_get(std::string_view name, std::span<const std::string> folders) {
+  for (const ModuleKind& kind : kKinds) {
+    if (kind.name != name) continue;
+    for (const std::string& folder : module_folders(folders))
+      if (!kind.source.empty() && access(cat(folder, "../src/", kind.source).c_str(), R_OK) == 0)
+        return cat("python -m mckpt.modules ", name, " builds it for the ", name == "mpi" ? "MPI" : "torch",
+                   " of this machine");
+    return std::string(kind.get);
+  }
+  return "mckpt env lists the modules";
+}
 
 // The first folder that has the file.
 std::string find_module(std::string_view name, std::span<const std::string> folders) {
@@ -117,8 +123,7 @@ const void* module_functions(std::string_view name, std::size_t wanted_bytes) {
   std::uint32_t bytes = 0;
   if (module.table->functions) std::memcpy(&bytes, module.table->functions, sizeof bytes);
   if (bytes < wanted_bytes)
-    throw Error(Code::kModuleMismatch,
-                cat("the table of functions of the ", name, " module is too small"))
+    throw Error(Code::kModuleMismatch, cat("the table of functions of the ", name, " module is too small"))
         .file(module.path)
         .expected(cat(wanted_bytes, " bytes"))
         .found(cat(bytes, " bytes"));

@@ -21,12 +21,17 @@ namespace mckpt::impl {
 
 // A module that mckpt can use, for lists and messages.
 struct ModuleKind {
-  std::string_view name;     // "mpi": the file is libmckpt_mpi.so
-  std::string_view purpose;  // "parallel runs over ranks"
-  std::string_view get;      // how to get it
+  std::string_view name;      // "mpi": the file is libmckpt_mpi.so
+  std::string_view purpose;   // "parallel runs over ranks"
+  std::string_view get;       // how to get it in a source tree
+  std::string_view source{};  // of a module that a wheel has as a source
 };
 
 std::span<const ModuleKind> module_kinds();
+
+// How to get a module here. Beside a wheel's modules are the sources of those that it cannot have inside, because each
+// MPI and each libtorch needs another binary; one command builds them.
+std::string how_to_get(std::string_view name, std::span<const std::string> folders = {});
 
 // A loaded module: the path of its file, and its table, which is valid until the process ends.
 struct Module {

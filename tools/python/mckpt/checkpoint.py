@@ -6,7 +6,7 @@ import ast
 import ctypes
 import os
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from types import TracebackType
 from typing import Any
 
@@ -75,6 +75,14 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def _tensor(self, number: int) -> Tensor:
         return Tensor(self, self._names[number], self._dtypes[number], self._shapes[number], self._bytes[number])
+
+    # Those of Mapping would look every name up again.
+
+    def items(self) -> ItemsView[str, Tensor]:
+        return {name: self._tensor(number) for number, name in enumerate(self._names)}.items()
+
+    def values(self) -> ValuesView[Tensor]:
+        return dict(self.items()).values()
 
     def __contains__(self, name: object) -> bool:
         return name in self._numbers

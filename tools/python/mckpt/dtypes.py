@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 # Types with items of other sizes than a byte, in bits.
@@ -83,6 +84,7 @@ def raw_dtype(dtype: str) -> str | None:
     return {8: "u1", 16: "<u2", 32: "<u4", 64: "<u8"}.get(item_bits(dtype))
 
 
+@functools.lru_cache(maxsize=None)
 def torch_dtype(dtype: str) -> Any:
     """The torch.dtype. Raises TypeError for a type that torch does not have, or of which it cannot make tensors."""
     import torch  # type: ignore[import-not-found, unused-ignore]

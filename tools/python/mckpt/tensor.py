@@ -35,7 +35,7 @@ _Taken = Union[int, range]
 class Tensor:
     """A tensor, or a part of one."""
 
-    __slots__ = ("_checkpoint", "_taken", "_whole", "dtype", "name", "nbytes", "shape")
+    __slots__ = ("_checkpoint", "_some", "_whole", "dtype", "name", "nbytes", "shape")
 
     name: str
     dtype: str  #: as torch spells it
@@ -53,11 +53,18 @@ class Tensor:
     ) -> None:
         self._checkpoint = checkpoint
         self._whole = whole
-        self._taken: tuple[_Taken, ...] = tuple(range(size) for size in whole) if taken is None else taken
+        self._some = taken  # None: all of it, which is not worked out for every tensor of a checkpoint
         self.name = name
         self.dtype = dtype
-        self.shape = tuple(len(part) for part in self._taken if isinstance(part, range))
-        self.nbytes = nbytes if self._is_whole() else self.size * dtypes.item_bits(dtype) // 8
+        self.shape = whole
+        self.nbytes = nbytes
+        if taken is not None:
+            self.shape = tuple(len(part) for part in taken if isinstance(part, range))
+            self.nbytes = nbytes if self._is_whole() else self.size * dtypes.item_bits(dtype) // 8
+
+    @property
+    def _taken(self) -> tuple[_Taken, ...]:
+        return tuple(range(size) for size in self._whole) if self._some is None else self._some
 
     @property
     def ndim(self) -> int:
@@ -109,7 +116,9 @@ class Tensor:
         return (self[i] for i in range(self.shape[0]))
 
     def _is_whole(self) -> bool:
-        return all(isinstance(part, range) and len(part) == size for part, size in zip(self._taken, self._whole))
+        if self._some is None:
+            return True
+        return all(isinstance(part, range) and len(part) == size for part, size in zip(self._some, self._whole))
 
     def _whole_bytes(self) -> int:
         return -(-prod(self._whole) * dtypes.item_bits(self.dtype) // 8)
