@@ -29,6 +29,7 @@ namespace {
 Exit print(std::string_view text) {
   if (this_job().rank() != 0) return Exit::kOk;
   Output out(GlobalFlags{});
+  out.keep_lines();
   out.write(text);
   out.flush();
   return Exit::kOk;

@@ -162,7 +162,7 @@ void write_holders(Output& out, const Store& store, std::span<const i64> tensors
   TextTable table({{"tensor", Align::kLeft},
                    {"shape", Align::kLeft},
                    {column_titles(columns), Align::kLeft},
-                   {"coverage", Align::kLeft}});
+                   {"coverage", Align::kLeft, true}});
   i64 faulty = 0;
   for (i64 t : tensors) {
     Row row = make_row(store, columns, t);

@@ -57,7 +57,7 @@ void write_json(AnswerJson& json, const Examples& examples) {
 // The list of all pictures: name, rule, and what it shows.
 void list(Output& out, const Examples& examples) {
   using enum Align;
-  TextTable table({{"picture", kLeft}, {"rule", kLeft}, {"shows", kLeft}});
+  TextTable table({{"picture", kLeft}, {"rule", kLeft}, {"shows", kLeft, true}});
   for (const RuleExample* e : examples)
     table.row({std::string(e->name), std::string(e->rule), std::string(e->caption)});
   table.write(out);

@@ -151,7 +151,7 @@ void write_families(Output& out) {
     return;
   }
   using enum Align;
-  TextTable table({{"family", kLeft}, {"model_type", kLeft}, {"architecture", kLeft}, {"", kLeft}});
+  TextTable table({{"family", kLeft}, {"model_type", kLeft}, {"architecture", kLeft}, {"", kLeft, true}});
   for (const Family* f : all_families())
     table.row({std::string(f->name), joined(f->model_types), std::string(f->architecture),
                std::string(f->summary)});

@@ -41,7 +41,8 @@ constexpr Command kCommands[] = {
     {"Help", "help", "[COMMAND [MODE]]", "print this page, or that of one command", help_command},
 };
 
-// Words that people try first, and the command that does it. Modes of convert are answered with the mode.
+// Words that people try first, spelt with hyphens, and the command that does it. Modes of convert are answered with
+// the mode.
 struct Instead {
   std::string_view word, command;
 };
@@ -53,13 +54,28 @@ constexpr Instead kInstead[] = {
     {"diff", "verify PATH --against SRC"},
     {"compare", "verify PATH --against SRC"},
     {"import", "convert hf-to-fsdp SRC DST"},
+    {"convert-hf", "convert hf-to-fsdp SRC DST"},
+    {"shard", "convert hf-to-fsdp SRC DST"},
+    {"merge", "export SRC HF_DIR"},
+    {"merge-weights", "export SRC HF_DIR"},
+    {"consolidate", "export SRC HF_DIR"},
+    {"unshard", "export SRC HF_DIR"},
+    {"zero-to-fp32", "export SRC HF_DIR --dtype fp32"},
+    {"validate", "verify PATH"},
+    {"tree", "inspect PATH --tree"},
+    {"completion", "completions SHELL"},
+    {"version", "--version"},
     {"print", "cat PATH NAME"},
 };
 
 // "" if no command is known to do what the word says.
 std::string command_for(std::string_view word) {
   if (std::string mode = convert_mode_meant(word); !mode.empty()) return cat("convert ", mode);
-  auto row = std::ranges::find(kInstead, word, &Instead::word);
+  std::string spelt(word);
+  std::ranges::replace(spelt, '_', '-');
+  // Names of scripts: convert.py, zero_to_fp32.py.
+  if (spelt.ends_with(".py")) spelt.resize(spelt.size() - 3);
+  auto row = std::ranges::find(kInstead, std::string_view(spelt), &Instead::word);
   return row != std::end(kInstead) ? std::string(row->command) : "";
 }
 

@@ -31,6 +31,7 @@ Exit completions_command(CommandLine& line) {
   for (const Shell& shell : completed_shells())
     if (shell.name == name) script = shell.script(all_pages());
   Output out(line.flags());
+  out.keep_lines();
   if (out.json()) {
     AnswerJson json(out);
     json.begin_answer("completions", true).field("shell", name).field("script", script);

@@ -116,7 +116,12 @@ std::string convert_mode_meant(std::string_view word) {
   std::string name(word);
   for (char& c : name)
     c = c == '_' || c == ' ' ? '-' : 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (name.starts_with("convert-")) name.erase(0, std::string_view("convert-").size());
   if (is_mode(name)) return name;
+  // One end alone: the other is the format of training runs.
+  if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "hf") return "fsdp-to-hf";
+  if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "fsdp") return "hf-to-fsdp";
+  if (name.starts_with("from-") && end_named(std::string_view(name).substr(5)) == "hf") return "hf-to-fsdp";
   for (std::string_view between : {"-to-", "-2-", "2"}) {
     std::size_t at = name.find(between);
     if (at == name.npos) continue;

@@ -76,7 +76,7 @@ void write_json(Output& out) {
 // Two tables: formats, then data types with their names in torch and in safetensors.
 void write_text(Output& out) {
   using enum Align;
-  TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft}});
+  TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft, true}});
   auto yes_or_no = [](bool v) { return std::string(v ? "yes" : "no"); };
   for (const FileFormat& f : kFileFormats)
     formats.row({std::string(f.name), yes_or_no(f.reads), yes_or_no(f.writes), std::string(f.recognised_by)});

@@ -29,6 +29,7 @@ Exit help_command(CommandLine& line) {
   line.example("mckpt help --json");
   line.parse();
   Output out(line.flags());
+  out.keep_lines();
   std::vector<HelpPage> pages;
   if (out.json() && !command) pages = all_pages();
   if (command) pages.push_back(page_of(*command, mode.value_or("")));

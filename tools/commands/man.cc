@@ -59,6 +59,7 @@ Exit man_command(CommandLine& line) {
   line.parse();
   if (folder && command) throw Error(Code::kUsage, "--output writes all pages, and a COMMAND is given too");
   Output out(line.flags());
+  out.keep_lines();
   std::string name = "mckpt", text;
   if (folder) {
     write_all(*folder);

@@ -94,6 +94,7 @@ Exit mappings_command(CommandLine& line) {
   if (what == "list" && !subject.empty())
     throw Error(Code::kUsage, cat("unexpected argument '", escaped(subject), "'"));
   Output out(line.flags());
+  if (svg) out.keep_lines();
   if (what == "list") write_families(out);
   if (what == "show") write_family(out, family_named(subject));
   if (what == "draw") draw_rules(out, line.flags(), subject, svg);

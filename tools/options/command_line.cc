@@ -362,6 +362,7 @@ void CommandLine::parse() {
     auto end = std::find(args_.begin(), args_.end(), "--");
     bool whole = std::find(args_.begin(), end, kHelpAll) != end;
     Output out(flags_);
+    out.keep_lines();
     out.write(whole ? whole_help(impl_->page, help_width()) : short_help(impl_->page, help_width()));
     out.flush();
     throw HelpShown{};

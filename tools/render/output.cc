@@ -10,7 +10,7 @@
 //   help: fetch the file again
 //         more: mckpt explain MC1101
 //
-// Writing to stderr never fails: a command whose stderr is closed still does its work.
+// Lines that are longer than the terminal are broken (fold_text.h). Writing to stderr never fails: a command whose stderr is closed still does its work.
 #include "tools/render/output.h"
 
 #include <sys/ioctl.h>
@@ -25,12 +25,14 @@
 #include "core/base/error.h"
 #include "runtime/job/job.h"
 #include "tools/process/job.h"
+#include "tools/render/fold_text.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr int kNoTerminal = 1 << 20;  // columns of a pipe or file
 
 bool stdout_used = false;
 
@@ -66,6 +68,11 @@ bool utf8_locale() {
 }
 
 void to_stderr(std::string_view text) {
+  std::string folded;
+  if (std::optional<int> width = stderr_width()) {
+    folded = folded_text(text, static_cast<std::size_t>(*width));
+    text = folded;
+  }
   // Nothing can be done about a stderr that does not take the text.
   [[maybe_unused]] auto n = std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -76,7 +83,7 @@ Output::Output(const GlobalFlags& flags)
     : color_(want_color(flags.color, STDOUT_FILENO) && !flags.json && !flags.jsonl),
       unicode_(!flags.ascii && utf8_locale()),
       json_(flags.json || flags.jsonl),
-      width_(terminal_width(STDOUT_FILENO).value_or(1 << 20)) {}
+      width_(terminal_width(STDOUT_FILENO).value_or(kNoTerminal)) {}
 
 void Output::write(std::string_view text) {
   buffer_ += text;
@@ -84,6 +91,7 @@ void Output::write(std::string_view text) {
 }
 
 void Output::flush() {
+  if (!json_ && width_ < kNoTerminal) buffer_ = folded_text(buffer_, static_cast<std::size_t>(width_));
   std::size_t done = 0;
   while (done < buffer_.size()) {
     ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
@@ -100,6 +108,8 @@ void Output::flush() {
 }
 
 bool Output::has_written() { return stdout_used; }
+
+void Output::keep_lines() { width_ = kNoTerminal; }
 
 std::string Output::styled(Style style, std::string_view text) const { return paint(color_, style, text); }
 

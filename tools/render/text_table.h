@@ -24,6 +24,7 @@ class TextTable {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
+    bool text = false;  // sentences, which may be broken where the table is too wide for the terminal
   };
 
   explicit TextTable(std::vector<Column> columns);
@@ -43,7 +44,8 @@ class TextTable {
   void end_row();
   // A line of its own between rows.
   void heading(std::string_view text);
-  // Titles first, where there are any. Columns in which every cell is empty are left out.
+  // Titles first, where there are any. Columns in which every cell is empty are left out. A table that is wider than
+  // the terminal is folded: nothing is cut.
   void write(Output& out) const;
 
  private:
@@ -58,8 +60,14 @@ class TextTable {
 
   void close_cell(std::size_t begin);
   std::string_view text(const Cell& c) const { return std::string_view(text_).substr(c.begin, c.bytes); }
-  void append_aligned(std::string& out, std::span<const Cell> cells,
-                      std::span<const std::size_t> widths) const;
+  struct Form;
+  Form form_for(std::size_t width) const;
+  std::vector<std::size_t> column_widths() const;
+  std::span<const Cell> cells_of(std::size_t line) const;
+  void append_row(std::string& out, std::span<const Cell> row, const Form& form, std::size_t width) const;
+  // The cells of the columns from `begin` to `end`.
+  void append_aligned(std::string& out, std::span<const Cell> row, std::span<const std::size_t> widths,
+                      std::size_t begin, std::size_t end) const;
 
   std::vector<Column> columns_;
   std::string text_;  // of all cells: one after the other they take a table of 100,000 lines no time

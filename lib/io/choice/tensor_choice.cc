@@ -22,7 +22,8 @@ constexpr std::size_t kMostCompared =
                              const std::string& root, bool glob) {
   Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
   e.file(root).found(counted(std::ssize(names), "tensor"));
-  if (std::string open = cat("*", pattern, "*"); glob) {
+  std::string open = cat(pattern.starts_with('*') ? "" : "*", pattern, pattern.ends_with('*') ? "" : "*");
+  if (glob) {
     i64 inside = std::ranges::count_if(names, [&](std::string_view name) { return glob_match(open, name); });
     if (inside > 0)
       throw e.help(cat("a glob has to match the whole name: '", escaped(open), "' matches ",

@@ -21,6 +21,16 @@ for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:hf-to-f
   expect 2 "$mckpt" "${spelt%:*}" a b
   has err "did you mean \`mckpt convert $mode\`?"
 done
+# So are names of other tools, and one end alone.
+for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC HF_DIR" "merge-weights:export SRC HF_DIR" \
+  "merge_weights:export SRC HF_DIR" "consolidate:export SRC HF_DIR" "zero_to_fp32:export SRC HF_DIR --dtype fp32" \
+  "zero_to_fp32.py:export SRC HF_DIR --dtype fp32" "convert_hf_to_fsdp:convert hf-to-fsdp" "convert_to_hf:convert fsdp-to-hf" \
+  "to-hf:convert fsdp-to-hf" "from_hf:convert hf-to-fsdp" "validate:verify PATH" "completion:completions SHELL"; do
+  expect 2 "$mckpt" "${word%%:*}" a b
+  has err "did you mean \`mckpt ${word#*:}\`?"
+done
+expect 2 "$mckpt" convert to-megatron a b
+has err 'did you mean `mckpt convert hf-to-fsdp`?'
 expect 2 "$mckpt" convert resard a b
 has err 'did you mean `mckpt convert reshard`?'
 expect 2 "$mckpt" convert '2' a b
