@@ -42,7 +42,7 @@ Account to_public(const impl::Conversion& c) {
           .copied = a.copied,
           .fused = a.fused,
           .split = a.split,
-          .tied = a.copies + a.repeated + c.shared_tensors,
+          .tied = a.copies + a.tied + c.shared_tensors,
           .padded = a.padded,
           .unpadded = a.unpadded,
           .changed = a.changed,

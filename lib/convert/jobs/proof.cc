@@ -60,13 +60,13 @@ class Partner {
 struct SourceState {
   Shared<i64> read = 0;  // items of regions that are read whole
   Shared<bool> unpadded = false;
-  Partner target;  // tensors of the result that are repeats do not count
+  Partner target;  // tied tensors of the result do not count
 };
 
 struct TargetState {
   Shared<i64> written = 0;
   Partner source;
-  Shared<bool> padded = false, changed = false, repeats = false;
+  Shared<bool> padded = false, changed = false, tied = false;
 };
 
 // A region by its place: two tasks that read or write one region have the same place.
@@ -90,7 +90,7 @@ class Proof {
         sources_(static_cast<std::size_t>(input.source.count)),
         targets_(static_cast<std::size_t>(input.target.count)),
         workers_(static_cast<std::size_t>(input.threads)) {
-    for (i64 t : input.repeats) targets_[t].repeats = true;
+    for (i64 t : input.tied) targets_[t].tied = true;
   }
 
   Account run() {
@@ -143,7 +143,7 @@ class Proof {
       }
       if (m.move.slot != region) region = m.move.slot, source = job_.source_tensor(plan.source(region));
       if (state && source >= 0) state->source.add(source);
-      if (state && state->repeats) continue;
+      if (state && state->tied) continue;
       if (state && source >= 0) sources_[source].target.add(target);
       worker.runs.push_back(m.move.source());
     }
@@ -289,7 +289,7 @@ class Proof {
   Made made(i64 t) const {
     const TargetState& s = targets_[t];
     if (s.source.none() && in_.target.items(t) > 0) return Made::kInvented;
-    if (s.repeats) return Made::kRepeated;
+    if (s.tied) return Made::kTied;
     if (s.source.many()) return Made::kFused;
     bool shared = s.source.one() >= 0 && sources_[s.source.one()].target.many();
     return shared ? Made::kSplit : Made::kCopied;
@@ -304,7 +304,7 @@ class Proof {
       a.padded += s.padded, a.changed += s.changed;
       Made kind = made(t);
       bool invented = kind == Made::kInvented;
-      i64* counts[] = {nullptr, &a.copied, &a.fused, &a.split, &a.repeated, &a.invented};  // by Made
+      i64* counts[] = {nullptr, &a.copied, &a.fused, &a.split, &a.tied, &a.invented};  // by Made
       ++*counts[static_cast<int>(kind)];
       if (s.written != items)
         wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,

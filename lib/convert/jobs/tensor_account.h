@@ -24,8 +24,8 @@ struct TensorUse {
   i64 byte = 0;
 };
 
-// What a tensor of the result is, as Account counts it.
-enum class Made : u8 { kAbsent, kCopied, kFused, kSplit, kRepeated, kInvented };
+// What a tensor of the result is, as Account counts it. Tied: it has the items of another tensor of the result.
+enum class Made : u8 { kAbsent, kCopied, kFused, kSplit, kTied, kInvented };
 
 // A source that is used twice for one tensor with different casts is listed twice.
 struct TensorAccount {

@@ -35,11 +35,12 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells)
   index_names();
 }
 
-KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has, const Has& joined)
+KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has,
+                   const Has& one_cell)
     : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
   std::vector<std::string> missing;
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++)
-    if (!add_stored(p, has, joined)) missing.push_back(escaped(parameters_[p].global_name));
+    if (!add_stored(p, has, one_cell)) missing.push_back(escaped(parameters_[p].global_name));
   index_names();
   if (missing.empty()) return;
   throw Error(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
@@ -56,10 +57,10 @@ i32 KeyTable::find(const std::string& name) const {
   return at == by_name_.end() ? -1 : at->second;
 }
 
-void KeyTable::add_whole(i32 parameter, bool joined) {
+void KeyTable::add_whole(i32 parameter, bool one_cell) {
   const ModelParameter& p = parameters_[parameter];
   bool fused = rule_named(p.row->rule).parts != KeySplit::kNone && p.holding->partition_dim == 0;
-  bool by_cell = fused && !joined && cells_of(p) != 1;
+  bool by_cell = fused && !one_cell && cells_of(p) != 1;
   if (by_cell) check_cells(parameter);
   keys_.push_back({p.global_name, parameter, 0, p.shape(), by_cell});
 }
@@ -93,7 +94,7 @@ void KeyTable::add_parts(i32 parameter, KeySplit split) {
   }
 }
 
-bool KeyTable::add_stored(i32 parameter, const Has& has, const Has& joined) {
+bool KeyTable::add_stored(i32 parameter, const Has& has, const Has& one_cell) {
   const ModelParameter& p = parameters_[parameter];
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts}) {
     if (split == KeySplit::kNone) continue;
@@ -103,7 +104,7 @@ bool KeyTable::add_stored(i32 parameter, const Has& has, const Has& joined) {
     return true;
   }
   if (!has(p.global_name)) return false;
-  add_whole(parameter, joined && joined(p.global_name));
+  add_whole(parameter, one_cell && one_cell(p.global_name));
   return true;
 }
 

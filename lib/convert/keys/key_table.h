@@ -57,10 +57,10 @@ class KeyTable {
   // kUnknownPartition.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells);
   // The keys of an existing checkpoint, whose fused parameters may be in pieces or whole. `has` returns
-  // whether the checkpoint has a key of that name, `joined` whether that key has its items as one cell would
-  // store them, whatever `cells` says (none: no key has). Throws kUnaccounted with the names of parameters
+  // whether the checkpoint has a key of that name, `one_cell` whether that key has its items as one cell would
+  // store them, whatever `cells` says (empty: no key has). Throws kUnaccounted with the names of parameters
   // without a key, kUnknownPartition if the number of cells is needed and not known.
-  KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has, const Has& joined = {});
+  KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has, const Has& one_cell = {});
   ~KeyTable();
 
   const ModelMap& map() const { return map_; }
@@ -78,10 +78,10 @@ class KeyTable {
                             std::span<const i64> sizes) const;
 
  private:
-  void add_whole(i32 parameter, bool joined = false);
+  void add_whole(i32 parameter, bool one_cell = false);
   void check_cells(i32 parameter) const;
   void add_parts(i32 parameter, KeySplit split);
-  bool add_stored(i32 parameter, const Has& has, const Has& joined);
+  bool add_stored(i32 parameter, const Has& has, const Has& one_cell);
   void index_names();
   i64 cells_of(const ModelParameter& p) const;
   const Holding& holding(i32 parameter, Part part) const;

@@ -28,7 +28,7 @@ ProofInput export_proof(const KeyTable& keys, const HfLayout& hf) {
   auto name = [&hf](i64 t) { return std::string(hf.sources[static_cast<i32>(t)].name); };
   ProofInput input{side_of(keys), {hf.sources.size(), name, items}};
   for (const UnreadTensor& u : keys.map().unread())
-    if (u.of >= 0) input.repeats.push_back(u.tensor);
+    if (u.of >= 0) input.tied.push_back(u.tensor);
   input.rule = [&keys](i64, i64 source) -> std::string_view {
     return source < 0 ? "" : keys.parameter(keys[static_cast<i32>(source)]).row->rule;
   };

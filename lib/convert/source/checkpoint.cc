@@ -138,7 +138,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
     translate(options, cells);
     find_spelling();
     if (options.usual_names) respell();
-    if (options.whole && !model_->plain) join_parts(options.weights_only());
+    if (options.whole && !model_->plain) make_whole(options.weights_only());
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
@@ -169,10 +169,10 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   store_ = std::move(pieces);
 }
 
-// Fused parameters become whole, so names change.
-void CheckpointModel::join_parts(bool weights_only) {
+// Names change: the parts of a fused parameter have a key each.
+void CheckpointModel::make_whole(bool weights_only) {
   WholeParameters whole = whole_parameters(std::move(store_), map(), setup_, weights_only);
-  joined_ = std::move(whole.joined);
+  made_whole_ = std::move(whole.made_whole);
   pieces_ = whole.store.get();
   store_ = std::move(whole.store);
   list_tensors();
@@ -205,7 +205,7 @@ void CheckpointModel::lay_out(KeyTable::Cells cells) {
   setup_.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
   keys_ = std::make_unique<KeyTable>(
       map(), setup_, cells, [&](const std::string& name) { return tensors_.contains(name); },
-      [&](const std::string& name) { return joined_.contains(name); });
+      [&](const std::string& name) { return made_whole_.contains(name); });
 }
 
 CheckpointModel::CheckpointModel(CheckpointModel&&) noexcept = default;

@@ -71,7 +71,7 @@ class CheckpointModel {
 
  private:
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
-  void join_parts(bool weights_only);
+  void make_whole(bool weights_only);
   void list_tensors();
   void find_spelling();
   void respell();
@@ -80,7 +80,7 @@ class CheckpointModel {
   std::unique_ptr<Store> store_;
   const Store* disk_ = nullptr;         // the innermost store
   const PieceStore* pieces_ = nullptr;  // store_, if it is one
-  NameSet<std::string> joined_;         // parameters that a view made of their parts
+  NameSet<std::string> made_whole_;     // parameters that a view made of their parts
   std::vector<Finding> oddities_;
   RunFacts run_;
   std::unique_ptr<HfModel> model_;

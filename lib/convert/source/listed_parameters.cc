@@ -46,8 +46,7 @@ void refuse_parts(const Store& store) {
     char half = 0;
     if (key) unsplit(*key, half);
     if (half == 0) continue;
-    throw Error(Code::kUnknownAssets,
-                "only the model's table says how the parts of fused parameters are joined")
+    throw Error(Code::kUnknownAssets, "only the model's table says how fused parameters are made whole")
         .file(store.root())
         .tensor(store.name(t))
         .expected("whole parameters, as Megatron-FSDP v2 stores them")

@@ -26,8 +26,8 @@ struct CheckpointOptions {
   // Layers keep their names: a checkpoint whose layers have other names than those of the model is taken as
   // one of a model that no table knows.
   bool keep_layers = false;
-  bool renamed = false;      // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
-  bool whole = false;        // with `renamed`: fused parameters are joined, groups of the optimizer are kept
+  bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
+  bool whole = false;    // with `renamed`: fused parameters are made whole, groups of the optimizer are kept
   bool usual_names = false;  // parameters with other names get their usual ones
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
   // say it.

@@ -41,8 +41,8 @@ class ReshardSource {
   ReshardSource(const std::string& path, const ReshardSourceOptions& options);
   ~ReshardSource();
 
-  // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` sets the
-  // forms (whole or in parts) that the parameters have in the result. Throws what RankStates throws;
+  // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` sets
+  // whether parameters are whole or in parts in the result. Throws what RankStates throws;
   // kUnknownAssets for a model without tables.
   void join_rank_states(const Adjust& adjust);
   // Throws kUnknownPartition for a model without tables, unless one tensor-parallel rank wrote it or nothing

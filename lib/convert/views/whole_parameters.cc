@@ -1,5 +1,5 @@
 // Two passes: the first one finds the parts of every fused parameter and of each of its states, the second adds
-// all tensors in their order, a joined one in the place of its first part.
+// all tensors in their order, a whole one in the place of its first part.
 #include "convert/views/whole_parameters.h"
 
 #include <algorithm>
@@ -28,21 +28,21 @@ struct PartName {
   i64 first_row, rows;
 };
 
-// The tensors of one joined tensor, by part; -1: not found.
-struct Joined {
+// The parts of one whole tensor; -1: not found.
+struct Whole {
   const ModelParameter* parameter = nullptr;
   std::vector<i64> tensors;
   bool complete() const { return std::ranges::find(tensors, -1) == tensors.end(); }
 };
 
-// A joined tensor is identified by its parameter and, if it is a state, the field and whether it is one value
+// A whole tensor is identified by its parameter and, if it is a state, the field and whether it is one value
 // for the whole part.
-using JoinedId = std::tuple<const ModelParameter*, std::string, bool>;
+using WholeId = std::tuple<const ModelParameter*, std::string, bool>;
 
-// The joining of one store; run() is called once.
-class Joining {
+// Makes the parameters of one store whole; run() is called once.
+class MakingWhole {
  public:
-  Joining(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup)
+  MakingWhole(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup)
       : out_(std::make_unique<PieceStore>(std::move(store))),
         source_(out_->source()),
         parameters_(map.parameters(Grid{}, Cell{}, setup)) {
@@ -57,7 +57,7 @@ class Joining {
     for (i64 t = 0; t < source_.tensor_count(); t++) add(t);
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) out_->add_object(source_.objects()[o].name, o);
     for (const PieceStore::Made& made : out_->made_by_source()) out_->make_object(made.name, made.pickle);
-    return {std::move(out_), std::move(joined_names_)};
+    return {std::move(out_), std::move(made_whole_)};
   }
 
  private:
@@ -65,7 +65,7 @@ class Joining {
     const PartName* part = nullptr;  // null: the tensor is no part of anything
     std::string field;
     bool value = false;  // without dimensions
-    JoinedId id() const { return {part->parameter, field, value}; }
+    WholeId id() const { return {part->parameter, field, value}; }
   };
 
   void add_parts(const ModelParameter& p, KeySplit split, const ModelConfig& model) {
@@ -100,18 +100,18 @@ class Joining {
   void find(i64 t) {
     Place place = place_of(t);
     if (!place.part) return;
-    Joined& joined = joined_[place.id()];
-    joined.tensors.resize(place.part->count, -1);
-    joined.tensors[place.part->part] = t;
+    Whole& whole = wholes_[place.id()];
+    whole.tensors.resize(place.part->count, -1);
+    whole.tensors[place.part->part] = t;
   }
 
   // Only the value of the first part is taken, and the view hides the others, so they are compared here.
   void refuse_unlike_values() const {
     std::vector<std::pair<i64, i64>> pairs;
-    for (const auto& [id, joined] : joined_)
-      if (std::get<bool>(id) && joined.complete())
-        for (std::size_t i = 1; i < joined.tensors.size(); i++)
-          pairs.emplace_back(joined.tensors[0], joined.tensors[i]);
+    for (const auto& [id, whole] : wholes_)
+      if (std::get<bool>(id) && whole.complete())
+        for (std::size_t i = 1; i < whole.tensors.size(); i++)
+          pairs.emplace_back(whole.tensors[0], whole.tensors[i]);
     std::vector<bool> same = have_same_bytes(source_, pairs, default_threads());
     auto unlike = std::ranges::find(same, false);
     if (unlike == same.end()) return;
@@ -128,9 +128,9 @@ class Joining {
     std::span<const i64> own = source_.dims(t);
     std::vector<i64> dims(own.begin(), own.end());
     Place place = place_of(t);
-    if (!place.part || !joined_[place.id()].complete())
+    if (!place.part || !wholes_[place.id()].complete())
       return out_->add(std::string(source_.name(t)), std::move(dims), {{t}});
-    const std::vector<i64>& tensors = joined_[place.id()].tensors;
+    const std::vector<i64>& tensors = wholes_[place.id()].tensors;
     if (t != *std::ranges::min_element(tensors)) return;
     const ModelParameter& p = *place.part->parameter;
     std::vector<StorePiece> pieces;
@@ -143,7 +143,7 @@ class Joining {
     }
     if (!dims.empty()) dims[0] = to_row;
     bool state = !place.field.empty();
-    if (!state) joined_names_.insert(p.global_name);
+    if (!state) made_whole_.insert(p.global_name);
     out_->add(state ? cat(kStateFront, p.global_name, ".", place.field) : cat(kModelFront, p.global_name),
               std::move(dims), std::move(pieces));
   }
@@ -152,15 +152,15 @@ class Joining {
   const Store& source_;
   std::vector<ModelParameter> parameters_;
   NameMap<std::string, PartName> parts_;
-  std::map<JoinedId, Joined> joined_;
-  NameSet<std::string> joined_names_;
+  std::map<WholeId, Whole> wholes_;
+  NameSet<std::string> made_whole_;
 };
 
 }  // namespace
 
 WholeParameters whole_parameters(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
                                  bool weights_only) {
-  return Joining(std::move(store), map, setup).run(weights_only);
+  return MakingWhole(std::move(store), map, setup).run(weights_only);
 }
 
 }  // namespace mckpt::impl

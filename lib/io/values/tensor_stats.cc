@@ -185,7 +185,8 @@ void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
     s.finite += c.count;
     if (v == 0) s.zeros += c.count;
     sum += v * static_cast<double>(c.count);
-    s.power += static_cast<long double>(v) * static_cast<long double>(v) * static_cast<long double>(c.count);
+    s.sum_of_squares +=
+        static_cast<long double>(v) * static_cast<long double>(v) * static_cast<long double>(c.count);
   }
   if (s.finite == 0) return;
   s.mean = sum / static_cast<double>(s.finite);
@@ -210,9 +211,9 @@ void StatsRun::finish_sums(std::size_t place, Open& open) {
   if (all.count == 0) return;
   s.min = all.min;
   s.max = all.max;
-  s.power = all.power;
+  s.sum_of_squares = all.sum_of_squares;
   s.mean = static_cast<double>(all.mean());
-  s.deviation = static_cast<double>(std::sqrt(all.squares / static_cast<long double>(all.count)));
+  s.deviation = static_cast<double>(std::sqrt(all.squared_deviations / static_cast<long double>(all.count)));
   if (bins_ > 0) open.bins.emplace(s.min, s.max, bins_);
 }
 
@@ -227,12 +228,12 @@ void StatsRun::bin_unit(int worker, const Unit& unit) {
 
 }  // namespace
 
-double l2_norm(const TensorStats& stats) { return static_cast<double>(std::sqrt(stats.power)); }
+double l2_norm(const TensorStats& stats) { return static_cast<double>(std::sqrt(stats.sum_of_squares)); }
 
 double l2_norm(std::span<const TensorStats* const> tensors) {
-  long double power = 0;
-  for (const TensorStats* t : tensors) power += t->power;
-  return static_cast<double>(std::sqrt(power));
+  long double all = 0;
+  for (const TensorStats* t : tensors) all += t->sum_of_squares;
+  return static_cast<double>(std::sqrt(all));
 }
 
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,

@@ -26,7 +26,7 @@ struct TensorStats {
   // Of the finite numbers; not set when there are none. A long double can be any 64-bit integer.
   long double min = 0, max = 0;
   double mean = 0, deviation = 0;  // the standard deviation of all of them (divided by n)
-  long double power = 0;           // the sum of their squares: the square of the L2 norm
+  long double sum_of_squares = 0;  // the square of the L2 norm
   // Counts in bins of equal width from min to max, the last one closed. Empty if no bins were asked for, or
   // if no number is finite.
   std::vector<i64> histogram;

@@ -49,14 +49,14 @@ ValueSums sum_one_by_one(const u8* bytes, i64 n) {
     s.count++;
     s.zeros += number == T{0};
     s.sum += v;
-    s.power += v * v;
+    s.sum_of_squares += v * v;
   }
   if (s.count == 0) return s;
   const long double mean = s.mean();
   for (i64 i = 0; i < n; i++)
     if (const T number = load<T>(bytes, i); finite(number)) {
       const long double d = static_cast<long double>(number) - mean;
-      s.squares += d * d;
+      s.squared_deviations += d * d;
     }
   return s;
 }
@@ -67,11 +67,12 @@ bool fits_a_double(double squares) { return squares > 1e-280 && squares < 1e300;
 
 // The sum of the squares of finite numbers, one by one.
 template <typename T>
-double power_of(const u8* bytes, i64 begin, i64 end) {
-  double power = 0;
+double squares_of(const u8* bytes, i64 begin, i64 end) {
+  double sum_of_squares = 0;
   for (i64 i = begin; i < end; i++)
-    if (const T v = load<T>(bytes, i); finite(v)) power += static_cast<double>(v) * static_cast<double>(v);
-  return power;
+    if (const T v = load<T>(bytes, i); finite(v))
+      sum_of_squares += static_cast<double>(v) * static_cast<double>(v);
+  return sum_of_squares;
 }
 
 // Deviations are taken from a pivot, a number of the stretch, so that a large mean costs no digits. Numbers
@@ -86,7 +87,7 @@ template <typename T>
   const T pivot = load<T>(bytes, first);
   const double origin = static_cast<double>(pivot);
   T low[kLanes], high[kLanes], clean[kBlock];
-  double sum[kLanes] = {}, squares[kLanes] = {}, power[kLanes] = {};
+  double sum[kLanes] = {}, squared_deviations[kLanes] = {}, sum_of_squares[kLanes] = {};
   i64 bad = 0, zeros = 0;
   for (int l = 0; l < kLanes; l++) low[l] = high[l] = pivot;
   for (i64 at = 0; at < n; at += kBlock) {
@@ -107,13 +108,13 @@ template <typename T>
       for (int l = 0; l < kLanes; l++) {
         double v = static_cast<double>(clean[i + l]), d = v - origin;
         sum[l] += d;
-        squares[l] += d * d;
+        squared_deviations[l] += d * d;
         block[l] += v * v;
       }
     // A pivot that fills a place adds no deviation, but its square.
     const bool filled = block_bad > 0 || here < kBlock;
-    for (int l = 0; l < kLanes; l++) power[l] += filled ? 0 : block[l];
-    if (filled) power[0] += power_of<T>(bytes, at, at + here);
+    for (int l = 0; l < kLanes; l++) sum_of_squares[l] += filled ? 0 : block[l];
+    if (filled) sum_of_squares[0] += squares_of<T>(bytes, at, at + here);
     bad += block_bad;
     zeros += block_zeros;
   }
@@ -121,19 +122,20 @@ template <typename T>
     low[0] = std::min(low[0], low[l]);
     high[0] = std::max(high[0], high[l]);
     sum[0] += sum[l];
-    squares[0] += squares[l];
-    power[0] += power[l];
+    squared_deviations[0] += squared_deviations[l];
+    sum_of_squares[0] += sum_of_squares[l];
   }
-  if (low[0] < high[0] && !fits_a_double(squares[0])) return sum_one_by_one<T>(bytes, n);
-  if (power[0] != 0 ? !fits_a_double(power[0]) : zeros < n - bad) return sum_one_by_one<T>(bytes, n);
+  if (low[0] < high[0] && !fits_a_double(squared_deviations[0])) return sum_one_by_one<T>(bytes, n);
+  if (sum_of_squares[0] != 0 ? !fits_a_double(sum_of_squares[0]) : zeros < n - bad)
+    return sum_one_by_one<T>(bytes, n);
   const double m = static_cast<double>(n - bad);
   return {n - bad,
           zeros,
           static_cast<long double>(low[0]),
           static_cast<long double>(high[0]),
           static_cast<long double>(origin) * m + sum[0],
-          std::max(0.0, squares[0] - sum[0] * sum[0] / m),
-          power[0]};
+          std::max(0.0, squared_deviations[0] - sum[0] * sum[0] / m),
+          sum_of_squares[0]};
 }
 
 MCKPT_CLONES ValueSums stretch_f32(const u8* b, i64 n) { return sum_stretch<float>(b, n); }
@@ -184,7 +186,7 @@ void bin_stretch(Bins& bins, std::span<const u8> bytes) {
 
 }  // namespace
 
-// squares = squares_a + squares_b + (mean_b - mean_a)^2 * n_a * n_b / (n_a + n_b)
+// deviations = deviations_a + deviations_b + (mean_b - mean_a)^2 * n_a * n_b / (n_a + n_b)
 void ValueSums::merge(const ValueSums& later) {
   if (later.count == 0) return;
   if (count == 0) {
@@ -193,9 +195,9 @@ void ValueSums::merge(const ValueSums& later) {
   }
   const long double a = static_cast<long double>(count), b = static_cast<long double>(later.count);
   const long double apart = later.mean() - mean();
-  squares += later.squares + apart * apart * a * b / (a + b);
+  squared_deviations += later.squared_deviations + apart * apart * a * b / (a + b);
   sum += later.sum;
-  power += later.power;
+  sum_of_squares += later.sum_of_squares;
   count += later.count;
   zeros += later.zeros;
   min = std::min(min, later.min);

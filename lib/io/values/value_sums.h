@@ -3,7 +3,7 @@
 // type of at most 16 bits occurs).
 //
 // Stretches are summed apart and merged; a result depends on the numbers and their order alone, not on
-// threads. Example: the numbers 1 2 3 | 4 5 6 as two stretches: {count 3, sum 6, squares 2} and {3, 15, 2}
+// threads. Example: the numbers 1 2 3 | 4 5 6 as two stretches: {count 3, sum 6, squared deviations 2} and {3, 15, 2}
 // merge to {6, 21, 17.5}: 2 + 2 + (5 - 2)^2 * 3 * 3 / 6.
 #pragma once
 
@@ -14,14 +14,15 @@
 
 namespace mckpt::impl {
 
-// Count, extremes, sum, squares and squared deviations of finite numbers, and how many of them are zero. On x86-64 a
+// Count, extremes, sum, squared deviations and squares of finite numbers, and how many of them are zero. On x86-64 a
 // long double has room for the squares of all doubles, and digits for every integer of 64 bits.
 struct ValueSums {
   i64 count = 0, zeros = 0;
   long double min = 0, max = 0;
-  long double sum = 0, squares = 0;  // squares: the sum of (x - mean)^2
+  long double sum = 0;
+  long double squared_deviations = 0;  // the sum of (x - mean)^2
   // The sum of x^2. Its terms have one sign, so that any order of summing them gives 13 digits or more.
-  long double power = 0;
+  long double sum_of_squares = 0;
 
   long double mean() const { return sum / static_cast<long double>(count); }  // pre: count > 0
   void merge(const ValueSums& later);  // adds the numbers of a later stretch

@@ -40,7 +40,7 @@ void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
 }
 
 // Tensors that repeat another one, on either side.
-i64 tied(const Conversion& c) { return c.account.copies + c.account.repeated + c.shared_tensors; }
+i64 tied(const Conversion& c) { return c.account.copies + c.account.tied + c.shared_tensors; }
 
 // "3 finite values became infinite in 2 tensors: a (2), b (1)"
 std::string overflow_text(const RunResult& result) {

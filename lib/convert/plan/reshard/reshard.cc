@@ -75,7 +75,7 @@ class Resharding {
 
   void match_states();
   void carry_tensors(DcpLayout& layout) const;
-  void keep_forms(std::vector<ModelParameter>& parameters) const;
+  void store_as_source(std::vector<ModelParameter>& parameters) const;
   std::vector<i32> source_of(const DcpLayout& layout) const;
   FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   std::string_view rule_of(const FusedTables& fused, i64 tensor) const;
@@ -130,7 +130,7 @@ Resharding::Resharding(const ReshardOptions& options)
   target_keys_ =
       std::make_unique<KeyTable>(model().map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
                                  [&](const std::string& name) { return model().keys().find(name) >= 0; });
-  source_.join_rank_states([&](std::vector<ModelParameter>& p) { keep_forms(p); });
+  source_.join_rank_states([&](std::vector<ModelParameter>& p) { store_as_source(p); });
   for (i32 t = 0; t < source().tensor_count(); t++)
     if (!source_.drops_tensor(t)) tensor_of_.emplace(bare_name(source().name(t)), t);
 }
@@ -185,8 +185,8 @@ void Resharding::match_states() {
       .help("`weights_only` leaves the states out, `rank_states` reads them from files of the ranks");
 }
 
-// The fused parameters stay in the form, parts or whole, in which the source has them.
-void Resharding::keep_forms(std::vector<ModelParameter>& parameters) const {
+// Fused parameters are stored as the source has them: whole, or in parts.
+void Resharding::store_as_source(std::vector<ModelParameter>& parameters) const {
   if (listed_) listed_->apply(parameters);
   options_.frozen.apply(parameters);
   options_.modules.apply(parameters);
@@ -327,7 +327,7 @@ Conversion plan_known(const ReshardOptions& options) {
   std::optional<StateDictObjects> groups;
   if (r.v2()) groups.emplace(r.from(), r.target_keys(), r.states());
   auto& plan = c.parts.make<FsdpPlan>(
-      r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.keep_forms(p); }, r.states(),
+      r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.store_as_source(p); }, r.states(),
       groups ? groups->shared() : SharedObjects{});
   r.carry_tensors(plan.layout);
   std::string root = r.model().store().root();

@@ -176,8 +176,8 @@ TEST(Proof, SeesThatPiecesDoNotMakeATensor) {
 
 TEST(Proof, LetsATensorRepeatAnotherWhereThatIsSaid) {
   Case c({{{0, 0, 0, 0, 8}}, {{0, 1, 0, 0, 8}}});
-  c.input.source = side("abc", {8}), c.input.repeats = {1};
-  EXPECT_EQ(c.account().repeated, 1);
+  c.input.source = side("abc", {8}), c.input.tied = {1};
+  EXPECT_EQ(c.account().tied, 1);
 }
 
 TEST(Proof, WantsPaddingOfTheSourceToBeNamed) {

@@ -1,4 +1,4 @@
-// Parameters joined of their parts, from a table of tensors that is written by hand: what is one value for each part is
+// Parameters made whole from their parts, from a table of tensors that is written by hand: what is one value for each part is
 // compared, and not only taken from the first.
 #include "convert/views/whole_parameters.h"
 
@@ -51,8 +51,8 @@ class WholeParametersOf : public testing::Test {
     return out;
   }
 
-  // The names of the joined view.
-  std::vector<std::string> joined(const std::vector<Halves>& states, bool weights_only = false) {
+  // The names of the view.
+  std::vector<std::string> names_of(const std::vector<Halves>& states, bool weights_only = false) {
     WholeParameters whole = whole_parameters(store(states), *model_.map, RunSetup{}, weights_only);
     std::vector<std::string> out;
     for (i64 t = 0; t < whole.store->tensor_count(); t++)
@@ -66,20 +66,20 @@ class WholeParametersOf : public testing::Test {
 };
 
 TEST_F(WholeParametersOf, TakesAValueThatAllPartsHave) {
-  EXPECT_EQ(joined({{"step", 17, 17}, {"scale", -2, -2}}),
+  EXPECT_EQ(names_of({{"step", 17, 17}, {"scale", -2, -2}}),
             (std::vector<std::string>{kPart + ".step[]", kPart + ".scale[]"}));
 }
 
 TEST_F(WholeParametersOf, RefusesValuesThatDiffer) {
-  std::string told = thrown_by([&] { joined({{"scale", 4, 4}, {"step", 17, 18}}); });
+  std::string told = thrown_by([&] { names_of({{"scale", 4, 4}, {"step", 17, 18}}); });
   EXPECT_NE(told.find("MC2005"), told.npos) << told;
   EXPECT_NE(told.find("the parts of one parameter have different values of a state"), told.npos) << told;
   EXPECT_NE(told.find(kPart + "_v.step"), told.npos) << told;
-  EXPECT_EQ(joined({{"scale", 4, 4}, {"step", 17, 18}}, true).size(), 2u);
+  EXPECT_EQ(names_of({{"scale", 4, 4}, {"step", 17, 18}}, true).size(), 2u);
 }
 
 TEST_F(WholeParametersOf, LeavesAValueBesideRowsAsItIs) {
-  EXPECT_EQ(joined({{"step", 17, 18, {14, 12}}}),
+  EXPECT_EQ(names_of({{"step", 17, 18, {14, 12}}}),
             (std::vector<std::string>{kPart + "_w.step[]", kPart + "_v.step[14, 12]"}));
 }
 

@@ -54,7 +54,7 @@ TensorStats naive(DType dtype, const std::string& bytes, int bins) {
     s.finite++;
     s.zeros += v == 0;
     sum += v;
-    s.power += static_cast<long double>(v) * static_cast<long double>(v);
+    s.sum_of_squares += static_cast<long double>(v) * static_cast<long double>(v);
   }
   if (s.finite == 0) return s;
   long double mean = sum / static_cast<long double>(s.finite);
