@@ -7,7 +7,6 @@
 #include <iterator>
 #include <mutex>
 
-#include "convert/compare/compare.h"
 #include "convert/compare/differences/compare_sink.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
@@ -40,12 +39,12 @@ Finding difference_finding(const Store& tested, const CompareSink::Difference& d
 
 }  // namespace
 
-Comparison::Comparison(const Store& tested, const Store& source, const CompareOptions& options,
+Comparison::Comparison(const Store& tested, const Store& source, int threads, bool count_all,
                        Observer& observer)
     : tested_(tested),
       sides_(tested, source),
-      threads_(options.threads),
-      count_all_(options.count_all),
+      threads_(threads),
+      count_all_(count_all),
       observer_(observer) {}
 
 void Comparison::leave_out(Finding finding, UnlikeTensor unlike) {

@@ -34,7 +34,6 @@ class CopySink;
 class Observer;
 class Store;
 class StoreChunks;
-struct CompareOptions;
 
 // The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
 // that writes what converting the source puts there.
@@ -55,7 +54,8 @@ class Comparison {
  public:
   // The stores as they were opened, without a view over them, because the openers' findings about single
   // records are reported. All arguments outlive this object.
-  Comparison(const Store& tested, const Store& source, const CompareOptions& options, Observer& observer);
+  // `count_all`: the differing items of every tensor are counted, not only of those that findings name.
+  Comparison(const Store& tested, const Store& source, int threads, bool count_all, Observer& observer);
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
