@@ -33,7 +33,7 @@ std::string brief(std::string_view help) {
   return std::string(help.substr(0, end));
 }
 
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";

@@ -31,7 +31,7 @@ std::vector<CompletedCommand> completed_commands(std::span<const HelpPage> pages
 // The first clause of a help text, for lists beside the words themselves.
 std::string brief(std::string_view help);
 // 'text', for any shell.
-std::string quoted(std::string_view text);
+std::string shell_quoted(std::string_view text);
 std::string joined(std::span<const std::string> words, std::string_view between = " ");
 
 }  // namespace mckpt::impl

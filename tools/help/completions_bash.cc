@@ -78,7 +78,7 @@ std::string assignments(const HelpPage::Row& row) {
   std::string out;
   if (row.takes() == Takes::kPath || row.takes() == Takes::kFolder)
     out += cat("kind=", takes_name(row.takes()));
-  if (!row.words.empty()) out += cat(out.empty() ? "" : " ", "known=", quoted(joined(row.words)));
+  if (!row.words.empty()) out += cat(out.empty() ? "" : " ", "known=", shell_quoted(joined(row.words)));
   return out.empty() ? ":" : out;
 }
 
@@ -87,7 +87,7 @@ std::string function(std::string_view name, std::string_view subject, std::strin
 }
 
 std::string list_function(std::string_view name, const std::vector<std::string>& words) {
-  return cat("__mckpt_", name, "() { echo ", quoted(joined(words)), "; }\n");
+  return cat("__mckpt_", name, "() { echo ", shell_quoted(joined(words)), "; }\n");
 }
 
 std::string options_table(std::span<const HelpPage> pages) {
@@ -96,13 +96,13 @@ std::string options_table(std::span<const HelpPage> pages) {
     std::vector<std::string> names;
     for (const HelpPage::Row* row : page.options())
       names.insert(names.end(), row->names.begin(), row->names.end());
-    cases += cat("  ", quoted(page.command), ") echo ", quoted(joined(names)), " ;;\n");
+    cases += cat("  ", shell_quoted(page.command), ") echo ", shell_quoted(joined(names)), " ;;\n");
     // What may stand before a command.
     if (&page != &pages.back()) continue;
     names.clear();
     for (const HelpPage::Row* row : page.options())
       if (row->global()) names.insert(names.end(), row->names.begin(), row->names.end());
-    cases += cat("  '') echo ", quoted(joined(names)), " -V --version ;;\n");
+    cases += cat("  '') echo ", shell_quoted(joined(names)), " -V --version ;;\n");
   }
   return function("options", "$1", cases);
 }
@@ -120,10 +120,10 @@ std::string values_table(std::span<const HelpPage> pages) {
   for (const auto& [name, by_values] : by_name)
     for (const auto& [values, commands] : by_values) {
       if (by_values.size() == 1) {
-        patterns[values].push_back(cat("*", quoted(cat(" ", name))));
+        patterns[values].push_back(cat("*", shell_quoted(cat(" ", name))));
         continue;
       }
-      for (const std::string& command : commands) patterns[values].push_back(quoted(cat(command, " ", name)));
+      for (const std::string& command : commands) patterns[values].push_back(shell_quoted(cat(command, " ", name)));
     }
   std::string cases;
   for (const auto& [values, list] : patterns) cases += cat("  ", joined(list, " | "), ") ", values, " ;;\n");
@@ -135,8 +135,8 @@ std::string arguments_table(std::span<const HelpPage> pages) {
   for (const HelpPage& page : pages) {
     std::vector<const HelpPage::Row*> arguments = page.arguments();
     for (std::size_t i = 0; i < arguments.size(); i++) {
-      std::string number = arguments[i]->several ? cat(quoted(cat(page.command, " ")), "*")
-                                                 : quoted(cat(page.command, " ", i));
+      std::string number = arguments[i]->several ? cat(shell_quoted(cat(page.command, " ")), "*")
+                                                 : shell_quoted(cat(page.command, " ", i));
       if (std::string what = assignments(*arguments[i]); what != ":")
         cases += cat("  ", number, ") ", what, " ;;\n");
     }
@@ -154,7 +154,7 @@ std::string bash_completions(std::span<const HelpPage> pages) {
     std::vector<std::string> names;
     for (const HelpPage* mode : c.modes) names.push_back(mode->command.substr(c.page->command.size() + 1));
     if (!names.empty())
-      modes += cat("  ", quoted(c.page->command), ") echo ", quoted(joined(names)), " ;;\n");
+      modes += cat("  ", shell_quoted(c.page->command), ") echo ", shell_quoted(joined(names)), " ;;\n");
   }
   return cat(kBegin, list_function("commands", commands), function("modes", "$1", modes),
              options_table(pages), values_table(pages), arguments_table(pages), kEnd);

@@ -42,7 +42,7 @@ complete -c mckpt -f
 // How a value is completed: -x takes no files, -F takes them.
 std::string value_words(const HelpPage::Row& row) {
   if (row.value.empty() || row.optional_value) return "";
-  std::string known = row.words.empty() ? "" : cat(" -a ", quoted(joined(row.words)));
+  std::string known = row.words.empty() ? "" : cat(" -a ", shell_quoted(joined(row.words)));
   if (row.takes() == Takes::kPath) return cat(" -r -F", known);
   if (row.takes() == Takes::kFolder) return " -x -a '(__fish_complete_directories)'";
   return cat(" -x", known);
@@ -52,21 +52,21 @@ std::string option_line(std::string_view condition, const HelpPage::Row& row) {
   std::string out = cat("complete -c mckpt", condition);
   for (const std::string& name : row.names)
     out += name.starts_with("--") ? cat(" -l ", name.substr(2)) : cat(" -s ", name.substr(1));
-  return cat(out, value_words(row), " -d ", quoted(brief(row.help)), "\n");
+  return cat(out, value_words(row), " -d ", shell_quoted(brief(row.help)), "\n");
 }
 
-std::string condition(std::string_view command) { return cat(" -n ", quoted(cat("__mckpt_at ", command))); }
+std::string condition(std::string_view command) { return cat(" -n ", shell_quoted(cat("__mckpt_at ", command))); }
 
 // A command or mode as a word that can follow. `skipped`: what its name begins with.
 std::string name_line(std::string_view where, const HelpPage& page, std::size_t skipped) {
-  return cat("complete -c mckpt", where, " -a ", page.command.substr(skipped), " -d ", quoted(page.summary),
+  return cat("complete -c mckpt", where, " -a ", page.command.substr(skipped), " -d ", shell_quoted(page.summary),
              "\n");
 }
 
 std::string page_lines(const HelpPage& page) {
   std::string out, where = condition(page.command);
   for (const HelpPage::Row* row : page.arguments()) {
-    if (!row->words.empty()) out += cat("complete -c mckpt", where, " -a ", quoted(joined(row->words)), "\n");
+    if (!row->words.empty()) out += cat("complete -c mckpt", where, " -a ", shell_quoted(joined(row->words)), "\n");
     bool files = row->takes() == Takes::kPath || row->takes() == Takes::kFolder;
     if (files && out.find(" -F\n") == out.npos) out += cat("complete -c mckpt", where, " -F\n");
   }

@@ -43,7 +43,7 @@ std::string option_specs(const HelpPage::Row& row) {
   for (const std::string& name : row.names) {
     bool is_long = name.starts_with("--");
     std::string_view joint = row.value.empty() ? "" : row.optional_value ? "=-" : is_long ? "=" : "+";
-    out += cat(" \\\n    ", quoted(cat(front, name, joint, "[", escaped_spec(brief(row.help)), "]", value)));
+    out += cat(" \\\n    ", shell_quoted(cat(front, name, joint, "[", escaped_spec(brief(row.help)), "]", value)));
   }
   return out;
 }
@@ -53,7 +53,7 @@ std::string argument_specs(const HelpPage& page) {
   int number = 0;
   for (const HelpPage::Row* row : page.arguments())
     out += cat(" \\\n    ",
-               quoted(cat(row->several ? std::string("*") : cat(++number),
+               shell_quoted(cat(row->several ? std::string("*") : cat(++number),
                           row->required ? ":" : "::", escaped_spec(row->value), ":", action(*row))));
   return out;
 }
@@ -79,7 +79,7 @@ std::string choosing_function(std::string_view name, const HelpPage& options, st
     if (row->global()) specs += option_specs(*row);
   for (const HelpPage* page : pages) {
     std::string word = page->command.substr(skipped);
-    list += cat("    ", quoted(cat(word, ":", escaped_spec(page->summary))), "\n");
+    list += cat("    ", shell_quoted(cat(word, ":", escaped_spec(page->summary))), "\n");
     cases += cat("    ", word, ") ", function_name(page->command), " ;;\n");
   }
   return cat(name,
