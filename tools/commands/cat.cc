@@ -24,6 +24,7 @@
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/progress.h"
 
 namespace mckpt::impl {
 namespace {
@@ -68,8 +69,10 @@ Target find_target(const Store& store, const std::string& text) {
 }
 
 // Numbers with offsets and shape of the slice, so that a program can place the values in the tensor.
-void write_json(Output& out, const Store& store, const Target& target) {
+void write_json(Output& out, const GlobalFlags& flags, const Store& store, const Target& target) {
   ValueRows values(store, target.tensor, target.ranges, false);
+  Progress progress(flags, "cat", values.bytes());
+  values.watch([&](i64 bytes) { progress.add(bytes); });
   AnswerJson json(out);
   json.begin_answer("cat", is_sound(store)).field("name", store.name(target.tensor));
   json.field("dtype", dtype_name(store.dtype(target.tensor)));
@@ -91,6 +94,8 @@ void write_text(Output& out, const GlobalFlags& flags, const Store& store, const
                   target.sliced ? cat(" of ", dims_to_string(store.dims(target.tensor))) : ""));
   bool many = Shape(shape).items() > kManyValues;
   ValueRows values(store, target.tensor, target.ranges, !target.sliced && many);
+  Progress progress(flags, "cat", values.bytes());
+  values.watch([&](i64 bytes) { progress.add(bytes); });
   write_values(out, values);
   check_unchanged(store.opening());
 }
@@ -113,7 +118,7 @@ Exit cat_command(CommandLine& line) {
   std::unique_ptr<Store> store = open_store(path, line.opening());
   Target target = find_target(*store, name);
   Output out(line.flags());
-  out.json() ? write_json(out, *store, target) : write_text(out, line.flags(), *store, target);
+  out.json() ? write_json(out, line.flags(), *store, target) : write_text(out, line.flags(), *store, target);
   out.flush();
   return report_findings(line.flags(), *store);
 }

@@ -10,12 +10,14 @@
 #include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"
+#include "io/values/tensor_reader.h"
 #include "tools/answers/tensor_list.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/ls_as.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/findings.h"
+#include "tools/render/progress.h"
 
 namespace mckpt::impl {
 namespace {
@@ -73,10 +75,16 @@ Exit ls_command(CommandLine& line) {
   if (as.chosen()) return as.run(line.flags(), chosen.only("--as"), chosen.choice, digest, threads);
 
   std::vector<Listed> lists;
+  i64 total = 0;
   for (const std::string& path : chosen.paths) {
     Listed& l = lists.emplace_back(Listed{path, open_store(path, line.opening()), {}, {}});
     l.tensors = chosen.choose(*l.store);
-    if (digest) l.digests = tensor_digests(*l.store, l.tensors, threads);
+    for (i64 t : digest ? l.tensors : std::vector<i64>()) total += TensorReader::tensor_bytes(*l.store, t);
+  }
+  if (digest) {
+    Progress progress(line.flags(), "digest", total);
+    for (Listed& l : lists)
+      l.digests = tensor_digests(*l.store, l.tensors, threads, [&](i64 bytes) { progress.add(bytes); });
   }
   check_unchanged(line.opening());
   Output out(line.flags());

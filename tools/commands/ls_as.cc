@@ -28,6 +28,7 @@
 #include "tools/render/answer_json.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
+#include "tools/render/progress.h"
 
 namespace mckpt::impl {
 namespace {
@@ -54,12 +55,17 @@ void choose(const TensorChoice& choice, std::vector<HeldTensor>& held) {
   held = std::move(kept);
 }
 
-std::vector<std::string> digests_of(const HfModel& model, std::span<const HeldTensor> held, int threads) {
+std::vector<std::string> digests_of(const GlobalFlags& flags, const HfModel& model,
+                                    std::span<const HeldTensor> held, int threads) {
   if (!model.has_data())
     throw Error(Code::kNotFound, "there are no weights to digest")
         .file(model.path)
         .help("leave out --digest");
-  std::vector<std::string> digests = held_digests(*model.store, held, threads);
+  i64 total = 0;
+  for (const HeldTensor& h : held) total += h.local_bytes();
+  Progress progress(flags, "digest", total);
+  std::vector<std::string> digests =
+      held_digests(*model.store, held, threads, [&](i64 bytes) { progress.add(bytes); });
   check_unchanged(model.opening);
   return digests;
 }
@@ -138,7 +144,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   if (digest) {
     for (const std::string& pair : unlike_copies(model, threads))
       warn(flags, cat(pair, ", but should be a copy of it; the copy is not read"));
-    digests = digests_of(model, held, threads);
+    digests = digests_of(flags, model, held, threads);
   }
   Output out(flags);
   if (out.json())

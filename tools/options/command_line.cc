@@ -19,6 +19,7 @@
 #include "tools/help/help_text.h"
 #include "tools/options/parse_number.h"
 #include "tools/process/module_path.h"
+#include "tools/render/progress.h"
 
 namespace mckpt::impl {
 namespace {
@@ -72,6 +73,7 @@ struct CommandLine::Impl {
   std::vector<std::string> spellings;
   std::string companion;  // the option that those declared now need; see only_with()
   std::vector<std::pair<CLI::Option*, const HelpPage::Row*>> dependents;
+  std::optional<Progress> waiting;      // from the end of parse() on
   std::vector<const CLI::Option*> own;  // all that the command declared; parse() adds those of every command
 
   Option noted(CLI::Option* option, HelpPage::Row& row) {
@@ -378,6 +380,7 @@ void CommandLine::parse() {
   impl_->check_dependents();
   flags_.color = color_ == "always" ? When::kAlways : color_ == "never" ? When::kNever : When::kAuto;
   opening_.follow_links = flags_.follow_links;
+  impl_->waiting.emplace(flags_, command_, Progress::Waiting{});
 }
 
 }  // namespace mckpt::impl

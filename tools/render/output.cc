@@ -26,6 +26,7 @@
 #include "runtime/job/job.h"
 #include "tools/process/job.h"
 #include "tools/render/fold_text.h"
+#include "tools/render/progress.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt::impl {
@@ -73,6 +74,7 @@ void to_stderr(std::string_view text) {
     folded = folded_text(text, static_cast<std::size_t>(*width));
     text = folded;
   }
+  clear_progress();
   // Nothing can be done about a stderr that does not take the text.
   [[maybe_unused]] auto n = std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -83,6 +85,7 @@ Output::Output(const GlobalFlags& flags)
     : color_(want_color(flags.color, STDOUT_FILENO) && !flags.json && !flags.jsonl),
       unicode_(!flags.ascii && utf8_locale()),
       json_(flags.json || flags.jsonl),
+      terminal_(is_terminal(STDOUT_FILENO)),
       width_(terminal_width(STDOUT_FILENO).value_or(kNoTerminal)) {}
 
 void Output::write(std::string_view text) {
@@ -93,6 +96,7 @@ void Output::write(std::string_view text) {
 void Output::flush() {
   if (!json_ && width_ < kNoTerminal) buffer_ = folded_text(buffer_, static_cast<std::size_t>(width_));
   std::size_t done = 0;
+  if (!buffer_.empty()) clear_progress();
   while (done < buffer_.size()) {
     ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
     if (n >= 0) {
@@ -104,6 +108,7 @@ void Output::flush() {
       throw Error(Code::kWriteFailed, cat("cannot write to stdout: ", std::strerror(errno)));
     }
   }
+  if (terminal_ && !buffer_.empty()) leave_line_open(buffer_.back() != '\n');
   buffer_.clear();
 }
 

@@ -58,7 +58,7 @@ class Output {
 
  private:
   std::string buffer_;
-  bool color_, unicode_, json_;
+  bool color_, unicode_, json_, terminal_;
   int width_;
 };
 

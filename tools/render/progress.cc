@@ -2,8 +2,8 @@
 //
 //   convert  3.20 GiB of 8.00 GiB  40 %  1.10 GiB/s  ETA 0:04  memory 310 MiB
 //
-// The first line comes after 200 ms on a terminal and after 10 s in a log, so short work shows nothing. If no
-// thread can be started, the work goes on without progress.
+// The first line comes after 200 ms on a terminal and after 10 s in a log, so short work shows nothing. Work that counts
+// no bytes shows on a terminal how long it has taken. If no thread can be started, the work goes on without progress.
 #include "tools/render/progress.h"
 
 #include <cstdio>
@@ -18,7 +18,27 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::chrono::milliseconds kFirst{200}, kBarStep{100}, kPlainStep{10'000}, kJsonStep{1'000};
+constexpr std::chrono::milliseconds kFirst{200}, kWaitingFirst{400}, kBarStep{100}, kPlainStep{10'000},
+    kJsonStep{1'000};
+
+// The line of the terminal that progress is drawn on. Texts are written by other threads.
+struct TerminalLine {
+  std::mutex mutex;
+  bool drawn = false, open = false;
+  int bars = 0;  // lines of progress that show bytes, or would
+  std::string phase;
+
+  void clear() {
+    if (drawn) std::fputs("\r\x1b[K", stderr);
+    if (drawn) std::fflush(stderr);
+    drawn = false;
+  }
+};
+
+TerminalLine& terminal_line() {
+  static TerminalLine line;
+  return line;
+}
 
 // Minutes and seconds: "75:03".
 std::string clock_text(double seconds) {
@@ -43,14 +63,44 @@ i64 status_bytes(std::string_view name) {
   return kib * 1024;
 }
 
+void clear_progress() {
+  std::lock_guard lock(terminal_line().mutex);
+  terminal_line().clear();
+}
+
+void leave_line_open(bool open) {
+  std::lock_guard lock(terminal_line().mutex);
+  terminal_line().open = open;
+}
+
+void say_phase(std::string phase) {
+  std::lock_guard lock(terminal_line().mutex);
+  terminal_line().phase = std::move(phase);
+}
+
 Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
-    : how_(How::kNone), color_(stderr_color(flags)), what_(std::move(what)), total_bytes_(total_bytes) {
+    : Progress(flags, std::move(what), total_bytes, false) {}
+
+Progress::Progress(const GlobalFlags& flags, std::string command, Waiting)
+    : Progress(flags, std::move(command), 0, true) {}
+
+Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes, bool waiting)
+    : how_(How::kNone),
+      color_(stderr_color(flags)),
+      waiting_(waiting),
+      what_(std::move(what)),
+      total_bytes_(total_bytes) {
   bool terminal = stderr_width().has_value();
   if (flags.progress == "bar" || (flags.progress == "auto" && terminal)) how_ = How::kBar;
   if (flags.progress == "plain" || (flags.progress == "auto" && !terminal)) how_ = How::kPlain;
   if (flags.progress == "json") how_ = How::kJson;
   if (flags.quiet || this_job().rank() != 0) how_ = How::kNone;
+  if (waiting_ && how_ != How::kBar) how_ = How::kNone;
   if (how_ == How::kNone) return;
+  if (!waiting_) {
+    std::lock_guard lock(terminal_line().mutex);
+    terminal_line().bars++;
+  }
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
@@ -59,6 +109,10 @@ Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
 }
 
 Progress::~Progress() {
+  if (how_ != How::kNone && !waiting_) {
+    std::lock_guard lock(terminal_line().mutex);
+    terminal_line().bars--;
+  }
   if (!thread_.joinable()) return;
   {
     std::lock_guard lock(mutex_);
@@ -66,30 +120,44 @@ Progress::~Progress() {
   }
   wake_.notify_all();
   thread_.join();
-  if (how_ == How::kBar && shown_) std::fputs("\r\x1b[K", stderr);
+  if (how_ == How::kBar) clear_progress();
 }
 
 void Progress::run() {
   std::unique_lock lock(mutex_);
   // A bar and JSON show soon that something happens; a log needs no line for what takes a moment.
   Clock::duration step = how_ == How::kPlain ? Clock::duration(kPlainStep) : Clock::duration(kFirst);
+  if (waiting_) step = kWaitingFirst;
   while (!wake_.wait_for(lock, step, [&] { return stop_; })) {
     double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
     if (how_ == How::kBar) {
-      // A line that wraps could not be cleared.
-      std::string text = line(seconds).substr(0, static_cast<std::size_t>(stderr_width().value_or(1000)) - 1);
-      std::string_view rest = std::string_view(text).substr(std::min(what_.size(), text.size()));
-      std::fputs(cat("\r\x1b[K", paint(color_, Style::kBold, what_), rest).c_str(), stderr);
-      std::fflush(stderr);
+      draw(seconds);
     } else {
       complain(how_ == How::kJson ? json_line(seconds) : line(seconds));
     }
-    shown_ = true;
     step = how_ == How::kBar ? kBarStep : how_ == How::kPlain ? kPlainStep : kJsonStep;
   }
 }
 
+void Progress::draw(double seconds) {
+  TerminalLine& screen = terminal_line();
+  std::lock_guard lock(screen.mutex);
+  if (screen.open || (waiting_ && screen.bars > 0)) return;
+  // A line that wraps could not be cleared.
+  std::string text = line(seconds).substr(0, static_cast<std::size_t>(stderr_width().value_or(1000)) - 1);
+  std::string_view rest = std::string_view(text).substr(std::min(what_.size(), text.size()));
+  std::fputs(cat("\r\x1b[K", paint(color_, Style::kBold, what_), rest).c_str(), stderr);
+  std::fflush(stderr);
+  screen.drawn = true;
+}
+
+// pre: the line of the terminal is locked, if this waits
 std::string Progress::line(double seconds) const {
+  if (waiting_) {
+    const std::string& phase = terminal_line().phase;
+    return cat(what_, phase.empty() ? "" : cat(": ", phase), "  ", clock_text(seconds), "  memory ",
+               human_bytes(status_bytes("RssAnon")));
+  }
   i64 done = done_bytes_;
   double rate = static_cast<double>(done) / seconds;
   std::string out = cat(what_, "  ", human_bytes(done));

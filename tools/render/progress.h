@@ -23,11 +23,21 @@ struct GlobalFlags;
 // the system does not provide the field.
 i64 status_bytes(std::string_view name);
 
+// Removes the line of progress from the terminal, for a text that is written there next.
+void clear_progress();
+// What was written to the terminal last did not end its line: no progress is drawn there until one does.
+void leave_line_open(bool open);
+// What the command does now, in one word, for a line that shows no bytes: "sync". "": nothing special.
+void say_phase(std::string phase);
+
 // Shows progress from the constructor to the destructor. Only rank 0 of a job shows any, and none under -q.
 class Progress {
  public:
   // `what` is one word: "verify". `total_bytes` 0: not known.
   Progress(const GlobalFlags& flags, std::string what, i64 total_bytes);
+  // Shows on a terminal how long the command has been at work, while no other progress is shown.
+  struct Waiting {};
+  Progress(const GlobalFlags& flags, std::string command, Waiting);
   ~Progress();  // clears the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -41,17 +51,18 @@ class Progress {
   enum class How { kNone, kBar, kPlain, kJson };
   using Clock = std::chrono::steady_clock;
 
+  Progress(const GlobalFlags& flags, std::string what, i64 total_bytes, bool waiting);
   void run();
+  void draw(double seconds);
   std::string line(double seconds) const;
   std::string json_line(double seconds) const;
 
   How how_;
-  bool color_;
+  bool color_, waiting_;
   std::string what_;
   i64 total_bytes_;
   Clock::time_point begin_ = Clock::now();
   std::atomic<i64> done_bytes_ = 0;
-  bool shown_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;

@@ -1,4 +1,4 @@
-// A phase of unknown length, such as the last steps of publishing, has no line of progress.
+// A phase of unknown length, such as the last steps of publishing, shows its name and time alone.
 #include "tools/run/observer.h"
 
 #include "tools/process/interrupt.h"
@@ -11,6 +11,7 @@ void RunObserver::begin(const std::string& phase, i64 bytes) {
   if (bytes > 0) return show(phase, bytes);
   end();
   phase_.emplace(activity_, (name_ = phase).c_str());
+  say_phase(phase);
 }
 
 void RunObserver::show(const std::string& phase, i64 bytes) {
@@ -25,6 +26,7 @@ void RunObserver::done(i64 bytes) {
 }
 
 void RunObserver::end() {
+  say_phase("");
   phase_.reset();
   progress_.reset();
 }

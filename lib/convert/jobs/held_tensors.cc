@@ -68,7 +68,8 @@ std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& paramet
   return out;
 }
 
-std::vector<std::string> held_digests(const Store& store, std::span<const HeldTensor> held, int threads) {
+std::vector<std::string> held_digests(const Store& store, std::span<const HeldTensor> held, int threads,
+                                      const std::function<void(i64 bytes)>& progress) {
   StoreFiles files(store);
   std::vector<std::unique_ptr<HoldingReader>> readers;
   for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<HoldingReader>(store, files));
@@ -76,8 +77,10 @@ std::vector<std::string> held_digests(const Store& store, std::span<const HeldTe
   parallel_for(std::ssize(held), threads, [&](int worker, i64 i) {
     const HeldTensor& h = held[i];
     Sha256 sha;
-    readers[worker]->read(*h.parameter, h.items, h.dtype,
-                          [&](std::span<const u8> bytes) { sha.update(bytes); });
+    readers[worker]->read(*h.parameter, h.items, h.dtype, [&](std::span<const u8> bytes) {
+      sha.update(bytes);
+      progress(std::ssize(bytes));
+    });
     digests[i] = sha.hex_digest();
   });
   return digests;

@@ -9,6 +9,7 @@
 // checkpoint.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& paramet
 
 // The SHA-256 of the bytes of each tensor, in the type in which it is held. pre: the tensors of the store are
 // those of the model's source table, in that order. Reads the store's files with `threads` threads.
-std::vector<std::string> held_digests(const Store& store, std::span<const HeldTensor> held, int threads);
+std::vector<std::string> held_digests(
+    const Store& store, std::span<const HeldTensor> held, int threads,
+    const std::function<void(i64 bytes)>& progress = [](i64) {});
 
 }  // namespace mckpt::impl

@@ -15,14 +15,18 @@
 
 namespace mckpt::impl {
 
-std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads) {
+std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads,
+                                        const std::function<void(i64 bytes)>& progress) {
   StoreFiles files(store);
   std::vector<std::unique_ptr<TensorReader>> readers;
   for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<TensorReader>(store, files));
   std::vector<std::string> digests(tensors.size());
   parallel_for(static_cast<i64>(tensors.size()), threads, [&](int worker, i64 i) {
     Sha256 sha;
-    readers[worker]->read(tensors[i], [&](std::span<const u8> bytes, i64) { sha.update(bytes); });
+    readers[worker]->read(tensors[i], [&](std::span<const u8> bytes, i64) {
+      sha.update(bytes);
+      progress(std::ssize(bytes));
+    });
     digests[i] = sha.hex_digest();
   });
   return digests;

@@ -5,6 +5,7 @@
 //   model.safetensors: w [4, 4]    ckpt/: w = rows 0..1 in one file, rows 2..3 in another    equal digests
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,11 @@ class ByteSource;
 class Store;
 
 // Hexadecimal digests of the tensors, in the order of `tensors`. Reads all their bytes; each thread needs one
-// TensorReader's memory. Throws what TensorReader::read() throws.
-std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads);
+// TensorReader's memory. `progress` is called by every
+// thread with the bytes that it has read. Throws what TensorReader::read() throws.
+std::vector<std::string> tensor_digests(
+    const Store& store, std::span<const i64> tensors, int threads,
+    const std::function<void(i64 bytes)>& progress = [](i64) {});
 
 // The hexadecimal SHA-256 of all bytes of a file. Throws kReadFailed.
 std::string sha256_of(const ByteSource& file);

@@ -44,10 +44,19 @@ void ValueRows::load(const std::vector<i64>& prefix) {
   if (dtype_info(store_.dtype(tensor_)).bits % 8 != 0) {  // such elements can only be read from the first on
     reader_.read(tensor_, take);
     row_begin_ = -begin;
+    loaded_(std::ssize(row_));
     return;
   }
   row_begin_ = last.begin;
   reader_.read(tensor_, begin + last.begin, begin + last.end, take);
+  loaded_(std::ssize(row_));
+}
+
+i64 ValueRows::bytes() const {
+  SliceRange last = ranges_.empty() ? SliceRange{0, 1, true} : ranges_.back();
+  i64 rows = 1;
+  for (std::size_t d = 0; d + 1 < indexes_.size(); d++) rows *= std::ssize(indexes_[d]);
+  return rows * dtype_bytes(store_.dtype(tensor_), last.end - last.begin);
 }
 
 }  // namespace mckpt::impl

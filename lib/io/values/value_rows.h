@@ -7,6 +7,7 @@
 //   rows.load({4}), rows.text(7, 0);                row 4, column 7 of a matrix
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class ValueRows {
 
   // Reads the row of the last dimension whose other indexes are `prefix`. Throws what TensorReader throws.
   void load(const std::vector<i64>& prefix);
+  // The bytes of all rows that are shown; load() calls `loaded` with those of its row.
+  i64 bytes() const;
+  void watch(std::function<void(i64 bytes)> loaded) { loaded_ = std::move(loaded); }
 
   // The element at an index of the last dimension, in parts: a complex number has two. pre: load() was
   // called.
@@ -51,6 +55,7 @@ class ValueRows {
   ElementForm form_;
   std::vector<u8> row_;
   i64 row_begin_ = 0;
+  std::function<void(i64 bytes)> loaded_ = [](i64) {};
 };
 
 }  // namespace mckpt::impl
