@@ -31,6 +31,26 @@ done
 # pip install --target
 works "$t/target" "$t/target/bin/mckpt"
 
+# A module that no wheel has inside is built from the sources in the package, for the MPI that is here.
+modules() {
+  cd "$t" && export PYTHONPATH=$t/target PYTHONDONTWRITEBYTECODE=1
+  rm -f "$t/target/mckpt/lib/libmckpt_mpi.so"
+  "$t/target/bin/mckpt" env >"$t/out" || fail "mckpt env without modules"
+  grep -q "to get it  python -m mckpt.modules mpi" "$t/out" || { cat "$t/out"; fail "env does not say how to get the mpi module"; }
+  status=0
+  MPICXX=$t/none "$python" -m mckpt.modules mpi 2>"$t/err" || status=$?
+  [ $status = 3 ] && grep -q "^mpi: there is no $t/none: .*libopenmpi-dev" "$t/err" || { cat "$t/err"; fail "no compiler, no error"; }
+  CXX=false "$python" -m mckpt.modules torch 2>"$t/err" || true
+  grep -Eq "^torch: (.* has no torch|the compiler failed)" "$t/err" || { cat "$t/err"; fail "torch: no error"; }
+  [ -n "$(command -v mpicxx)" ] || return 0
+  "$python" -m mckpt.modules mpi >"$t/out" || fail "the mpi module cannot be built"
+  grep -qx "mpi: $t/target/mckpt/lib/libmckpt_mpi.so" "$t/out" || fail "$(cat "$t/out")"
+  [ -z "$(ls -A "$t/target/mckpt/lib" | grep '^\.')" ] || fail "something is left behind"
+  "$t/target/bin/mckpt" env | grep -A 2 '^mpi ' | grep -q '  version ' || fail "the mpi module that was built does not load"
+}
+# The modules of a build with sanitizers are of another kind.
+[ -n "${MCKPT_SANITIZE:-}" ] || (modules)
+
 # An environment, whose list of installed files says where the program is; lib64 on some systems.
 for lib in lib lib64; do
   packages=$t/$lib-venv/$lib/python3.99/site-packages

@@ -113,6 +113,44 @@ class Conversions(unittest.TestCase):
         self.assertTrue(to.getvalue().endswith("\r\x1b[K"))
         self.assertNotIn("\n", to.getvalue())
 
+    def test_a_notebook_has_a_bar_and_tables(self):
+        import sys
+        import types
+        from unittest import mock
+
+        shown = []
+
+        class Handle:
+            def update(self, made):
+                shown.append(made)
+
+        def display(made, display_id):
+            self.assertIs(display_id, True)
+            shown.append(made)
+            return Handle()
+
+        ipython = types.ModuleType("IPython")
+        ipython.display = types.ModuleType("IPython.display")
+        ipython.display.display, ipython.display.HTML = display, str
+        ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+        with mock.patch.dict(sys.modules, {"IPython": ipython, "IPython.display": ipython.display}):
+            c = mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp")
+            done = c.run()
+            self.assertTrue(any("<progress" in text for text in shown), shown)
+            self.assertEqual(shown[-1], "")
+            count = len(shown)
+            mckpt.verify(done.output, progress=False)
+            self.assertEqual(len(shown), count)
+            ipython.get_ipython = lambda: None  # IPython is imported, but this is no notebook
+            mckpt.verify(done.output)
+            self.assertEqual(len(shown), count)
+        self.assertIn("<td>copied</td>", c._repr_html_())
+        self.assertIn("<td>tensors_in</td><td>45</td>", c.account._repr_html_())
+        self.assertIn("<td>output</td>", done._repr_html_())
+        with mckpt.open(TINY_MODEL) as ckpt:
+            self.assertIn("<td>lm_head.weight</td><td>bfloat16</td><td>[32, 16]</td><td>1,024</td>", ckpt._repr_html_())
+            self.assertIn("<td>nan</td><td>0</td>", ckpt["lm_head.weight"].statistics()._repr_html_())
+
     def test_a_view_of_a_sharded_checkpoint(self):
         mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, progress=False)
         with mckpt.open_as_fsdp(self.folder / "ckpt") as view, mckpt.open(self.folder / "ckpt") as ckpt:

@@ -10,6 +10,7 @@ from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from types import TracebackType
 from typing import Any
 
+from . import _html
 from ._call import Handle, call, name_bytes, read_json, settings, taken_text
 from ._library import Table
 from .tensor import Tensor
@@ -99,6 +100,10 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def __repr__(self) -> str:
         return f"<mckpt.Checkpoint {self.path}: {self.format}, {len(self)} tensors{'' if self._handle else ', closed'}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(t.name, t.dtype, list(t.shape), f"{t.nbytes:,}") for t in self.values()]
+        return _html.table(repr(self), rows, ("tensor", "dtype", "shape", "bytes"))
 
     def names(self, glob: str = "") -> list[str]:
         """The names of all tensors, or of those that the glob matches as a whole; layers.2 before layers.10."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from . import _html
 from ._call import Handle, call, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
 from .values import Account, Finding, Note, OutputFile, RunReport, run_report
@@ -79,6 +80,14 @@ class Conversion:
         facts = self._facts()
         state = "done" if facts["run"] else "proved" if facts["account"] else "planned"
         return f"<mckpt.Conversion to {facts['path']}: {facts['bytes']:,} bytes, {state}>"
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        rows = [("made of", name) for name in facts["sources"]]
+        rows += [(f["name"], f"{f['bytes']:,} bytes") for f in facts["outputs"]]
+        rows += [(name, f"{count:,}") for name, count in (facts["account"] or {}).items()]
+        rows += [("warning" if note["warning"] else "note", note["text"]) for note in facts["notes"]]
+        return _html.table(repr(self), rows)
 
     @property
     def path(self) -> str:

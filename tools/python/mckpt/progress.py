@@ -10,6 +10,8 @@ work has been stopped.
 from __future__ import annotations
 
 import ctypes
+import html
+import importlib
 import json
 import sys
 import threading
@@ -31,7 +33,7 @@ class Progress(NamedTuple):
     bytes: int  #: about how many bytes will be done; 0: not known
 
 
-# None: a bar on stderr, if that is a terminal. A function is called some ten times a second, and at the end.
+# None: a bar, in a notebook, or on stderr if that is a terminal. A function is called some ten times a second, and at the end.
 Show = Union[Callable[[Progress], Any], bool, None]
 
 
@@ -55,6 +57,44 @@ class Bar:
         self._to.flush()
 
 
+class NotebookBar:
+    """A bar below the cell of a notebook, which is gone at the end. Nothing but the notebook's own IPython is needed."""
+
+    def __init__(self, display: Any) -> None:
+        self._display = display  # IPython.display
+        self._handle: Any = None
+        self._shown = ""
+
+    def __call__(self, progress: Progress) -> None:
+        phase = html.escape(progress.phase)
+        if progress.bytes > 0:
+            share = min(progress.done / progress.bytes, 1.0)
+            text = f'{phase} <progress value="{share:.3f}"></progress> {share:.0%} of {progress.bytes / 1e6:,.0f} MB'
+        else:
+            text = f"{phase} <progress></progress>"
+        self._show(text)
+
+    def end(self) -> None:
+        if self._handle is not None:
+            self._show("")
+
+    def _show(self, text: str) -> None:
+        if text == self._shown:
+            return
+        self._shown = text
+        if self._handle is None:
+            self._handle = self._display.display(self._display.HTML(text), display_id=True)
+        else:
+            self._handle.update(self._display.HTML(text))
+
+
+def _notebook() -> Any:
+    """IPython.display, if this process is the kernel of a notebook. Nothing is imported that is not there already."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return importlib.import_module("IPython.display") if hasattr(shell, "kernel") else None
+
+
 class _Watch:
     """A mckpt_watch."""
 
@@ -73,8 +113,12 @@ class _Watch:
 
 
 def _shown(show: Show) -> Callable[[Progress], Any] | None:
-    if show is None:
-        show = sys.stderr is not None and sys.stderr.isatty()
+    if show is None or show is True:
+        notebook = _notebook()
+        if notebook is not None:
+            return NotebookBar(notebook)
+        if show is None:
+            show = sys.stderr is not None and sys.stderr.isatty()
     if show is True:
         return Bar(sys.stderr)
     return show or None
@@ -117,7 +161,7 @@ def watched(work: Callable[[Any], Any], show: Show) -> Any:
             reason.add_note(str(failures[0]))
         raise
     finally:
-        if isinstance(shown, Bar):
+        if isinstance(shown, (Bar, NotebookBar)):
             shown.end()
     thread.join()
     if failures:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
+
+from . import _html
+
+
+class _Shown:
+    """Values that a notebook shows as a table of their fields."""
+
+    def _repr_html_(self) -> str:
+        rows = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        shown = [(name, f"{v:,}" if isinstance(v, int) else v) for name, v in rows if v not in ("", ())]
+        return _html.table(type(self).__name__, shown)
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class Statistics(_Shown):
     """Of the numbers of a tensor; min, max, mean and deviation are of the finite ones."""
 
     numbers: int
@@ -78,7 +90,7 @@ class OutputFile:
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(_Shown):
     """What a conversion makes of the tensors."""
 
     tensors_in: int
@@ -96,7 +108,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class RunReport:
+class RunReport(_Shown):
     """The numbers of a finished conversion."""
 
     output: str  #: the folder or file that was made
