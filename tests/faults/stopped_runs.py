@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from mckpt_tests.checks import expect, finish
+from mckpt_tests.checks import expect, finish, in_parallel
 from mckpt_tests.folders import data_offset, difference, scratch, snapshot
 from mckpt_tests.models import make_model
 from mckpt_tests.program import run_mckpt
@@ -240,8 +240,9 @@ def dying_ranks(job):
     """One rank tells one cause, whatever becomes of which rank."""
     fates = [(rank, n, what) for rank, n in ((1, 1), (2, 4), (0, 3)) for what in ("KILL", "DEAD")]
     fates += [(0, 3, "STOP"), (2, 4, "HANG")] if job.name == "convert" else []
-    for rank, n, what in fates:
-        runs = fresh("runs", "older")
+
+    def meet(rank, n, what):
+        runs = fresh(f"runs_{rank}_{n}_{what}", "older")
         before = snapshot(runs)
         label = f"{job.name}: rank {rank} of 3, {what} at pwrite {n}"
         # The limits are for those that stand still; the others are not to be taken for such on a busy machine.
@@ -254,6 +255,9 @@ def dying_ranks(job):
         expect(not job.check_after(label, runs, before), f"{label}: published")
         check_help(label, runs, result)
         job.check_resumed(label, runs, ranks=2 if what == "DEAD" else 1)
+        shutil.rmtree(runs)
+
+    in_parallel(meet, sorted(fates, key=lambda fate: fate[2] not in ("STOP", "HANG")))  # those that wait begin first
 
 
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, ffn=640, vocab=4096, shard_bytes=3_000_000)

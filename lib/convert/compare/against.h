@@ -59,9 +59,9 @@ struct Intended {
   // The type that a tensor of the source gets.
   std::function<DType(i64 tensor)> type{};
 };
-// Two stores whose tensors have the same names, whatever pieces they are stored in, without a look at the types that
-// were asked for: who knows the model does that. `fused`: tensors that are
-// stored rank after rank by different numbers of ranks; null: there are none.
+// Two stores whose tensors have the same names, in any pieces. The types that were asked for are checked by the caller,
+// who may know which tensors are weights. `fused`: tensors that are stored rank after rank by different numbers of
+// ranks; null: there are none.
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended = {});
 

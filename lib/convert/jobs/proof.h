@@ -7,7 +7,7 @@
 // leaves out and those that repeat another. A fault in a table, a rule or an index is found here, before the
 // first byte is written.
 //
-// The same walk over the moves makes the account: what was done with each tensor.
+// The account is counted on the way: what was done with each tensor.
 //
 //   source  q, k, v, o, tied          result  qkv, o         in 5, out 2: 1 fused, 1 copied; 1 copy left out ("tied")
 //

@@ -1,5 +1,5 @@
-// Main weights of Megatron-FSDP v2 are fp32, whatever its options say, and what it saves of a parameter, trained
-// or frozen, is the main weight.
+// Megatron-FSDP v2 saves the main weight of each parameter, trained or frozen, and main weights are fp32 under every
+// option.
 #include "convert/keys/fsdp_run.h"
 
 #include "convert/keys/value_options.h"

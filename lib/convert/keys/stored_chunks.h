@@ -46,7 +46,7 @@ class ChunkList {
 
   virtual ~ChunkList() = default;
   virtual i64 size() const = 0;
-  virtual i32 key(i64 chunk) const = 0;  // a key of a key table, or whatever the maker of the list numbers
+  virtual i32 key(i64 chunk) const = 0;  // of a key table, or a number that the maker of the list chose
   virtual Box box(i64 chunk) const = 0;  // in the tensor of the key
   virtual std::span<const i64> dims(i64 chunk) const = 0;  // of that tensor
   virtual DType dtype(i64 chunk) const = 0;

@@ -49,7 +49,7 @@ class Fields {
   void add_size(std::string_view name, i64 value) {
     if (value > 0) add(name, value);
   }
-  // The same for a number with a fraction.
+  // A number with a fraction; 0: the config does not say it, and it is left out.
   void add_known(std::string_view name, double value) {
     if (value != 0) add(name, value);
   }

@@ -37,7 +37,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A folder with a config alone is enough for other commands, but has nothing to convert: kNotFound.
+// Throws kNotFound for a folder with a config alone, which other commands take.
 HfModel open_with_weights(const HfToFsdpOptions& options) {
   HfModel model = open_hf_model(options.source, options.model);
   if (model.has_data()) return model;

@@ -26,12 +26,17 @@ void ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
   blocks_.push_back({file, offset, offset + std::ssize(bytes), sum});
 }
 
-void ReadSums::check(const Store& store, const std::function<void()>& going_on) {
+// Both lists by place, and each record once.
+void ReadSums::sort() {
   std::ranges::sort(blocks_, {}, [](const Block& b) { return std::tuple(b.file, b.begin, b.end); });
   auto place = [](const Checksum& c) { return std::tuple(c.file, c.offset); };
   std::ranges::sort(records_, {}, place);
   auto same_place = [&](const Checksum& x, const Checksum& y) { return place(x) == place(y); };
   records_.erase(std::unique(records_.begin(), records_.end(), same_place), records_.end());
+}
+
+void ReadSums::check(const Store& store, const std::function<void()>& going_on) {
+  sort();
   ManifestSums listed(store);
   auto tell = [&](i64) { going_on(); };
 
@@ -58,7 +63,10 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
     bool other = wanted && wanted->bytes == record.bytes && wanted->crc32 != sum;
     if (sum != record.crc32 || other) bad.push_back(&record);
   }
-  if (bad.empty()) return;
+  if (!bad.empty()) refuse(store, bad);
+}
+
+void ReadSums::refuse(const Store& store, const std::vector<const Checksum*>& bad) {
   Error e(Code::kBadChecksum,
           "the bytes that were read are not those that were written: the checksum does not match");
   e.file(file_path(store, bad[0]->file)).offset(bad[0]->offset);

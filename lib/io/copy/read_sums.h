@@ -40,6 +40,10 @@ class ReadSums {
     i64 begin, end;
     u32 crc32;
   };
+
+  void sort();
+  [[noreturn]] static void refuse(const Store& store, const std::vector<const Checksum*>& bad);
+
   std::mutex mutex_;
   std::vector<Checksum> records_;
   std::vector<Block> blocks_;

@@ -15,8 +15,8 @@ enum class DType : u8;
 struct Hdf5Dataset;
 struct Hdf5Type;
 
-// The data type whose bits these are. HDF5 describes floats by their fields (sign, exponent, mantissa), so
-// that bfloat16 and the 8-bit floats are recognised like any other. The order of bytes is no part of it.
+// The data type that HDF5 describes. It describes a float by its fields (sign, exponent, mantissa), so bfloat16 and the
+// 8-bit floats are recognised like any other. The order of bytes is not looked at.
 // Throws kUnsupportedHdf5.
 DType hdf5_dtype(const Hdf5Type& type);
 

@@ -1,4 +1,4 @@
-// Lists the files below a folder and tells parts of a result from the user's own files. With a manifest: a
+// Lists the files below a folder and separates parts of a result from the user's own files. With a manifest: a
 // file is part of the result if it is listed. Without one, or with a damaged one: if its name is in the lists
 // below and it is in the folder itself or in hf_assets/. A name that is missing from the lists costs the user
 // a step by hand; a name too many could cost a file.

@@ -27,7 +27,7 @@ int write_mark(const std::string& folder, std::string_view name, std::string_vie
 // Removes all marks, .plan last. Returns 0 or an errno.
 int remove_marks(const std::string& folder);
 
-// A text that tells a folder from every other folder that had, or will have, its name: its inode, and the
+// A text that no other folder has that had, or will have, the same name: the folder's inode, and the
 // time of its birth if the file system stores that ("1234 1763884800 5000"). "" if the path is not a folder.
 std::string folder_identity(const std::string& path);
 

@@ -74,7 +74,7 @@ class Pickle {
   Pickle(const Pickle&) = delete;
   Pickle& operator=(const Pickle&) = delete;
 
-  // The same for bytes that nobody else keeps.
+  // Reads the pickle at the front of `bytes` and keeps them.
   static std::shared_ptr<const Pickle> own(std::vector<u8> bytes, const PickleRules& rules = {});
 
   PickleValue root() const { return root_; }

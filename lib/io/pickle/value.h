@@ -96,7 +96,7 @@ class PickleValue {
   // The number that a visitor returned for this object.
   std::optional<u64> row() const;
 
-  // The same value: equal texts at two places of the pickle are different.
+  // Whether both are the same value of the pickle. Equal texts at two places of it are two values.
   friend bool operator==(PickleValue a, PickleValue b) { return a.bits_ == b.bits_; }
   // What identifies a value in the arena, to recognise it on another path; null for plain values.
   const PickleNode* node() const { return kind() >= Kind::kWideInt ? pointer<PickleNode>() : nullptr; }

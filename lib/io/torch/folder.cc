@@ -67,7 +67,7 @@ class RankGroup {
 
   const TorchTable& table(const Holder& h) const { return store_.table(h.file); }
 
-  // The tensor of all pieces; whatever does not fit together is a finding, and then nothing was guessed.
+  // Adds the tensor that the pieces make up. If they do not fit together, adds a finding instead: nothing is guessed.
   void join_pieces(const Name& n) {
     const TorchSharding& sharding = *n.sharding(store_);
     std::string wrong;

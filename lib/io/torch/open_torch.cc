@@ -7,8 +7,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Adds the piece that the file has of a DTensor. Returns whether its place is known: an even cut tells it
-// by the rank, an uneven one does not.
+// Adds the piece of a DTensor that the file has. Returns whether its place is known: it follows from the rank if the
+// cut is even, and from nothing in the file if it is uneven.
 bool add_piece(TorchStore& store, i32 file, i64 row, const TorchSharding& sharding) {
   const TorchTable& table = store.table(file);
   std::optional<std::vector<i64>> offsets = even_offsets(sharding, sharding.mesh->rank, table.dims(row));

@@ -2,7 +2,7 @@
 //
 // Offsets come from sizes: along each cut, in the order of the mesh, a piece begins where the one before it
 // ends. 10 rows over 4 ranks that store 3, 3, 3 and 1 rows are at 0, 3, 6 and 9; stored as 4, 4, 2 and 0
-// they are at 0, 4, 8 and 10. Both occur, and no field of the file tells which.
+// they are at 0, 4, 8 and 10. Both occur, and no field of the file says which it is.
 #include "io/torch/sharding.h"
 
 #include <algorithm>

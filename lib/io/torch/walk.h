@@ -1,6 +1,6 @@
 // The walk over a torch file's pickle: which containers lead to tensors, and under which names. Private to
 // io/torch. It passes the pickle twice: first it counts the tensors below each container, then it names
-// them; a container without tensors is one object, whatever is in it.
+// them; a container without tensors becomes one object.
 //
 //   {"model": {"a.w": T}, "epoch": 3, "args": Namespace(...)}
 //        1 tensor below        0            0

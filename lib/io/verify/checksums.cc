@@ -47,9 +47,9 @@ Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
   return {.code = Code::kBadChecksum,
           .tensor = record.tensor < 0 ? "" : std::string(store.name(record.tensor)),
           .file = std::string(file_label(store, record.file)),
-          .message =
-              cat("the CRC-32 of ", record.name.empty() ? "the record" : cat("record ", escaped(record.name)),
-                  " does not match (checksum): stored ", crc32_text(record.crc32), ", data ", crc32_text(crc)),
+          .message = cat(
+              "the CRC-32 of ", record.name.empty() ? "the record" : cat("record ", escaped(record.name)),
+              " does not match (checksum): stored ", crc32_text(record.crc32), ", data ", crc32_text(crc)),
           .help = "copy the file again from its source",
           .offset = record.offset};
 }

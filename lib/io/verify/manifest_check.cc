@@ -71,10 +71,11 @@ u32 sum_of_frames(const InputFile& file, const ManifestFile& listed) {
 std::optional<Finding> frame_fault(const Folder& folder, const ManifestFile& listed) {
   if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return std::nullopt;
   if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return std::nullopt;
-  return Finding{.code = Code::kBadManifest,
-                 .file = listed.name,
-                 .message = "the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)",
-                 .help = kHelp};
+  return Finding{
+      .code = Code::kBadManifest,
+      .file = listed.name,
+      .message = "the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)",
+      .help = kHelp};
 }
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include "io/values/tensor_reader.h"
 #include "io/verify/checksums.h"
 #include "io/verify/expert_twins.h"
+#include "io/verify/first_failures.h"
 
 namespace mckpt::impl {
 namespace {
@@ -94,28 +95,6 @@ Which check_of_code(Code code) {
   }
 }
 
-// For each tensor, the failure of its first unit that cannot be read. A later unit may fail before it: so
-// only units behind a failed one are skipped, and the same failure is reported for any number of threads.
-class FirstFailures {
- public:
-  bool has_one_before(i64 tensor, i64 unit) {
-    std::lock_guard lock(mutex_);
-    auto it = first_.find(tensor);
-    return it != first_.end() && it->second.first < unit;
-  }
-  void add(i64 tensor, i64 unit, Finding finding) {
-    std::lock_guard lock(mutex_);
-    auto [it, added] = first_.try_emplace(tensor, unit, finding);
-    if (!added && unit < it->second.first) it->second = {unit, std::move(finding)};
-  }
-  // The failures in the order of the tensors. pre: no thread adds any more.
-  std::map<i64, std::pair<i64, Finding>>& all() { return first_; }
-
- private:
-  std::mutex mutex_;
-  std::map<i64, std::pair<i64, Finding>> first_;
-};
-
 // One call of verify_store(): each check_...() fills in its line of the report.
 class Verifier {
  public:
@@ -165,6 +144,15 @@ class Verifier {
   void check_crc();
   void check_values();
   void check_parts();
+
+  // Items of one tensor, which one thread reads.
+  struct Unit {
+    i64 tensor, begin, end;
+  };
+  using Readers = std::vector<std::unique_ptr<TensorReader>>;  // by thread
+  std::vector<Unit> units(const ExpertTwins& twins) const;
+  std::vector<NonFinite> scan(std::span<const Unit> units, ExpertTwins& twins, Readers& readers);
+  void report_values(std::span<const Unit> units, std::span<const NonFinite> found);
   void add_non_finite(i64 tensor, const NonFinite& found);
 
   const Store& store_;
@@ -271,26 +259,25 @@ void Verifier::check_crc() {
   for (Finding& f : result.findings) add(kCrc, std::move(f));
 }
 
-// Reads all readable tensors, looks for NaN and infinities, and sums experts.
-void Verifier::check_values() {
-  ExpertTwins twins(store_);
-  struct Unit {
-    i64 tensor, begin, end;
-  };
+// The stretches of all readable tensors that threads share. Experts are summed from end to end; other tensors are
+// cut, so that threads share a large one.
+std::vector<Verifier::Unit> Verifier::units(const ExpertTwins& twins) const {
   std::vector<Unit> units;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     if (unreadable_.contains(t)) continue;
     i64 items = store_.shape(t).items();
-    // Experts are summed from end to end; other tensors are cut, so that threads share a large one.
     i64 step = twins.experts_in(t) > 0 || dtype_info(store_.dtype(t)).bits < 8 ? items : kUnitItems;
     for (i64 begin = 0; begin < items; begin += step)
       units.push_back({t, begin, std::min(items, begin + step)});
   }
+  return units;
+}
+
+// Reads all units with all threads. Tensors that cannot be read become findings, and are unreadable from then on.
+std::vector<NonFinite> Verifier::scan(std::span<const Unit> units, ExpertTwins& twins, Readers& readers) {
   std::vector<NonFinite> found(units.size());
   FirstFailures failures;
-  std::vector<std::unique_ptr<TensorReader>> readers;
-  for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
-  parallel_for(static_cast<i64>(units.size()), threads_, [&](int worker, i64 u) {
+  parallel_for(std::ssize(units), threads_, [&](int worker, i64 u) {
     const Unit& unit = units[u];
     if (failures.has_one_before(unit.tensor, u)) return;
     DType dtype = store_.dtype(unit.tensor);
@@ -313,6 +300,11 @@ void Verifier::check_values() {
     unreadable_.insert(tensor);
     add(kItems, std::move(failure.second));
   }
+  return found;
+}
+
+// Adds up what was found in the units of each tensor.
+void Verifier::report_values(std::span<const Unit> units, std::span<const NonFinite> found) {
   for (i64 t : unreadable_) at(kValues).unseen += store_.shape(t).items();
   if (at(kValues).unseen > 0) at(kValues).status = Check::Status::kWarn;
   for (std::size_t u = 0; u < units.size();) {
@@ -323,6 +315,15 @@ void Verifier::check_values() {
     at(kValues).count += store_.shape(tensor).items();
     if (all.count() > 0) add_non_finite(tensor, all);
   }
+}
+
+// Looks for NaN and infinities, and for experts with equal bytes, in one read of all data.
+void Verifier::check_values() {
+  ExpertTwins twins(store_);
+  Readers readers;
+  for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
+  const std::vector<Unit> all = units(twins);
+  report_values(all, scan(all, twins, readers));
   at(kExperts).count = twins.compared();
   for (Finding& f : twins.findings(*readers[0])) add(kExperts, std::move(f));
 }

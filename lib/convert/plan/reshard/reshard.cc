@@ -316,12 +316,25 @@ std::string identity_of(const ReshardOptions& options, std::string_view source, 
   return text.add(kSourceFiles, source).add(kBesideFiles, beside).add(kResult, metadata).text();
 }
 
-Conversion plan_known(const ReshardOptions& options) {
-  Conversion c;
-  auto& r = c.parts.make<Resharding>(options);
+void add_oddities(Conversion& c, const Resharding& r) {
   c.oddities.push_back({r.model().store().root(), r.model().oddities()});
   if (const RankStates* states = r.from().rank_states())
     c.oddities.push_back({states->root(), states->findings()});
+}
+
+void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
+  c.notes.append(r.notes);
+  if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
+      r.v2() && parts > whole)
+    c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
+                     ", fused parameters and their states whole"));
+  c.notes.append(of_objects);
+}
+
+Conversion plan_known(const ReshardOptions& options) {
+  Conversion c;
+  auto& r = c.parts.make<Resharding>(options);
+  add_oddities(c, r);
   r.match_states();
   options.frozen.refuse_unmatched(r.target_keys().parameters());
   std::optional<StateDictObjects> groups;
@@ -333,12 +346,7 @@ Conversion plan_known(const ReshardOptions& options) {
   std::string root = r.model().store().root();
   ReshardedObjects objects = groups ? groups->placed(r.run().grid)
                                     : reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
-  c.notes.append(r.notes);
-  if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
-      r.v2() && parts > whole)
-    c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
-                     ", fused parameters and their states whole"));
-  c.notes.append(objects.notes);
+  add_notes(c, r, objects.notes);
 
   auto& source = c.parts.make<std::vector<i32>>(r.source_of(plan.layout));
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);

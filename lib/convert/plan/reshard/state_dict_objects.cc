@@ -34,6 +34,19 @@ struct StateDictObjects::Options {
   };
   std::vector<Field> fields;
   std::optional<float> step;
+
+  // Equal for parameters of one group: all options but the step.
+  std::string text() const {
+    std::string out;
+    for (const Field& f : fields) out += cat(f.name, " ", f.pickle.size(), " ", f.pickle);
+    return out;
+  }
+};
+
+// Parameters with equal options.
+struct StateDictObjects::Group {
+  const Options* options;
+  std::vector<std::string> parameters;
 };
 
 namespace {
@@ -74,7 +87,8 @@ void StateDictObjects::keep_list() {
   for (const auto& [place, o] : in_order) items_.push_back({source_.named(o->name), o});
 }
 
-void StateDictObjects::make_list(const KeyTable& keys, const Companions& states) {
+// The options of every parameter of which the source has any, by its key.
+NameMap<std::string, StateDictObjects::Options> StateDictObjects::options_by_key() const {
   NameMap<std::string, Options> options;
   auto add = [&](std::string_view name, const Object* stored, std::string pickle) {
     DcpKey key = split_key(DcpDialect::kFsdpDtensor, name);
@@ -90,41 +104,43 @@ void StateDictObjects::make_list(const KeyTable& keys, const Companions& states)
     if (o.name.starts_with(kGroupMetaSection)) add(o.name, &o, object_pickle(store, o));
   if (const PieceStore* pieces = source_.model().translated())
     for (const PieceStore::Made& made : pieces->made()) add(made.name, nullptr, made.pickle);
+  return options;
+}
 
-  struct Group {
-    const Options* options;
-    std::vector<std::string> parameters;
-  };
+void StateDictObjects::make_list(const KeyTable& keys, const Companions& states) {
+  NameMap<std::string, Options> options = options_by_key();
   std::vector<Group> groups;
-  std::map<std::string, std::size_t> number;
+  std::map<std::string, std::size_t> number;  // of the group with these options
   for (i32 k = 0; k < keys.size(); k++) {
     auto own = options.find(keys[k].name);
     if (own == options.end()) continue;
-    std::string id;
-    for (const Options::Field& f : own->second.fields) id += cat(f.name, " ", f.pickle.size(), " ", f.pickle);
-    auto [at, fresh] = number.try_emplace(std::move(id), groups.size());
+    auto [at, fresh] = number.try_emplace(own->second.text(), groups.size());
     if (fresh) groups.push_back({&own->second, {}});
     groups[at->second].parameters.push_back(keys[k].name);
     bool has_step = false;
     for (const Companion& c : states[k]) has_step |= c.value && c.name.text.ends_with(".step");
     if (!states[k].empty() && !has_step) add_step(keys[k].name, own->second);
   }
-  if (i64 steps = std::ranges::count_if(items_, [](const Item& i) { return i.value.has_value(); }); steps > 0)
-    notes_.note(
-        cat("steps   ", counted(steps, "tensor"),
-            " beside the ones counted below: the options of the parameters have the step, v2 has it as a "
-            "state"));
-  i64 known = 0;
-  for (const Group& group : groups) known += std::ssize(group.parameters);
-  if (i64 others = std::ssize(options) - known; others > 0)
-    notes_.warn(cat("the options of ", counted(others, "name"),
-                    others == 1 ? " that is no parameter" : " that are no parameters",
-                    " of the model are left out"));
+  note_list(groups, std::ssize(options));
   for (i64 g = 0; g < std::ssize(groups); g++) {
     for (const Options::Field& f : groups[g].options->fields)
       items_.push_back({state_dict_group(g, f.name), f.stored, f.stored ? "" : f.pickle});
     items_.push_back({state_dict_group(g, "params"), nullptr, pickle_texts(groups[g].parameters)});
   }
+}
+
+// `names`: of which the source has options.
+void StateDictObjects::note_list(std::span<const Group> groups, i64 names) {
+  if (i64 steps = std::ranges::count_if(items_, [](const Item& i) { return i.value.has_value(); }); steps > 0)
+    notes_.note(
+        cat("steps   ", counted(steps, "tensor"),
+            " beside the ones counted below: the options of the parameters have the step, v2 has it as a "
+            "state"));
+  for (const Group& group : groups) names -= std::ssize(group.parameters);
+  if (names > 0)
+    notes_.warn(cat("the options of ", counted(names, "name"),
+                    names == 1 ? " that is no parameter" : " that are no parameters",
+                    " of the model are left out"));
 }
 
 void StateDictObjects::add_step(const std::string& parameter, const Options& options) {

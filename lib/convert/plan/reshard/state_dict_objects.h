@@ -16,6 +16,7 @@
 #include "convert/keys/fsdp_plan.h"
 #include "convert/plan/reshard/objects.h"
 #include "core/base/int.h"
+#include "core/base/name_hash.h"
 #include "core/base/notes.h"
 #include "io/dcp/write/layout.h"
 
@@ -46,9 +47,12 @@ class StateDictObjects {
     std::optional<float> value{};  // of a tensor
   };
   struct Options;  // of one parameter
+  struct Group;
 
   void keep_list();
   void make_list(const KeyTable& keys, const Companions& states);
+  NameMap<std::string, Options> options_by_key() const;
+  void note_list(std::span<const Group> groups, i64 names);
   void add_step(const std::string& parameter, const Options& options);
   void note_left_out();
 

@@ -251,7 +251,7 @@ u64 DcpRows::build_record() {
 
 // The number of a data file by its path. Throws kBadPath for one that leads out of the folder.
 i32 DcpRows::file_number(PickleValue path) {
-  // The same text of the pickle names its file again and again.
+  // Most records share the text of their file's name, so recent texts are remembered by their place in the pickle.
   SeenPath& seen = seen_[reinterpret_cast<std::uintptr_t>(path.node()) / alignof(PickleNode) % seen_.size()];
   if (seen.path == path) return seen.file;
   std::string_view text = path.text();

@@ -31,10 +31,10 @@ using DcpPaths = NameMap<std::string, DcpName>;
 // nor integers.
 std::optional<DcpPaths> dcp_paths(const Store& store);
 
-// The same in the order of planner_data, which is that of the dict that the last rank saved.
+// The names with their paths in the order of planner_data, which is that of the dict that the last rank saved.
 std::optional<std::vector<DcpName>> dcp_names(const Store& store);
 
-// The paths in the bytes of a .metadata; throws the same.
+// The paths in the bytes of a .metadata. Throws what dcp_paths() throws.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
 
 // The names of all items in the order of planner_data: those of the last rank in the order in which it saved
