@@ -11,7 +11,7 @@ namespace {
 
 const std::string kModel = MCKPT_TEST_DATA "/models/tiny_qwen3_moe";
 
-const LoadedTensor& named(const Loaded& loaded, const std::string& name) {
+LoadedTensor named(const Loaded& loaded, const std::string& name) {
   for (const LoadedTensor& t : loaded.tensors())
     if (t.name == name) return t;
   throw std::runtime_error("no tensor " + name);
@@ -50,7 +50,7 @@ TEST(Load, ARankHasItsPart) {
   std::vector<std::byte> whole = ckpt.read("model.embed_tokens.weight");
   for (std::int64_t rank : {0, 1}) {
     Loaded part = load_rank(kModel, {.how = {.device = "cpu"}, .grid = {.tp = 2}, .rank = rank});
-    const LoadedTensor& t = named(part, "embedding.word_embeddings.weight");
+    LoadedTensor t = named(part, "embedding.word_embeddings.weight");
     EXPECT_EQ(t.shape, (std::vector<std::int64_t>{16, 16}));
     EXPECT_EQ(std::memcmp(t.data, whole.data() + rank * t.bytes, static_cast<std::size_t>(t.bytes)), 0);
   }

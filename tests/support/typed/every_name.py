@@ -52,6 +52,14 @@ def convert(model: str, folder: Path) -> mckpt.Report:
     return report
 
 
+def into_memory(model: str) -> int:
+    loaded: mckpt.Loaded = mckpt.load(model, device="cpu", progress=False)
+    norm: mckpt.LoadedTensor = loaded["model.norm.weight"]
+    rank: mckpt.Loaded = mckpt.load(model, "cpu", "fp32", rank=1, tp=2, threads=1, progress=False)
+    assert norm.data and norm.nbytes == 2 * norm.shape[0] and rank.device == "cpu"
+    return loaded.nbytes
+
+
 def compare(folder: Path) -> bool:
     difference: mckpt.Diff = mckpt.diff(folder / "ckpt", folder / "other", progress=False)
     rows: list[mckpt.DiffRow] = [row for row in difference if row.largest is None or row.largest > 0]
@@ -62,7 +70,7 @@ def main(model: str, folder: Path) -> None:
     program: Path = mckpt.program() if (folder / "bin").exists() else folder
     version: str = mckpt.version() + mckpt.__version__
     assert program.exists() and version
-    assert read(model) > 0 and all(size > 0 for size in sizes(model))
+    assert read(model) > 0 and into_memory(model) > 0 and all(size > 0 for size in sizes(model))
     assert convert(model, folder).equal and compare(folder)
     print("every name works")
 
