@@ -1,5 +1,5 @@
 """mypy --strict finds nothing in the package, for every version of Python that it is for, with torch and numpy and without; nor in
-programs that use every public name (tests/python/typed). It does find a wrong use."""
+programs that use every public name (tests/support/typed). It does find a wrong use."""
 from mckpt_tests.checks import need
 
 need("mypy")
@@ -15,7 +15,7 @@ from mckpt_tests.setting import TINY_MODEL
 
 import mckpt
 
-TYPED = os.path.join(SOURCE, "tests", "python", "typed")
+TYPED = os.path.join(SOURCE, "tests", "support", "typed")
 USES = os.path.join(TYPED, "every_name.py")
 
 
