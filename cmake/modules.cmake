@@ -80,7 +80,10 @@ function(mckpt_module name)
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_link_libraries(mckpt_${name} PRIVATE mckpt_flags mckpt_module_abi ${ARG_LINK})
   # Only the entry is seen from outside, only what is used is loaded, and a symbol that nobody defines is found now.
-  target_link_options(mckpt_${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-z,defs)
+  # The linker of zig does not know --exclude-libs; its files have no libraries with names that could be seen.
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX "-Wl,--exclude-libs,ALL" MCKPT_HAS_EXCLUDE_LIBS)
+  target_link_options(mckpt_${name} PRIVATE $<$<BOOL:${MCKPT_HAS_EXCLUDE_LIBS}>:-Wl,--exclude-libs,ALL> -Wl,--as-needed -Wl,-z,defs)
   add_dependencies(program mckpt_${name})
 endfunction()
 
