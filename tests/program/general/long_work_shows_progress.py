@@ -9,8 +9,12 @@ import sys
 import tempfile
 
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import FAULTY_IO
+from mckpt_tests.setting import FAULTY_IO, SANITIZED
 from mckpt_tests.terminal import on_terminal
+
+if SANITIZED:
+    print("skipped: faulty_io cannot be loaded before the runtime of the sanitizers")
+    sys.exit(77)
 
 MEGABYTE = 1 << 20
 SLOWLY = {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": "pread:4:SLOW"}  # four megabytes a second
