@@ -140,6 +140,7 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     if (!what.hybrid_pattern.empty())
       groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
     impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model));
+    impl::refuse_unlike_copies(model, device.threads());
     impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,
                                                     .rank = what.rank,
                                                     .values = values,

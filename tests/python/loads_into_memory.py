@@ -5,7 +5,9 @@ from mckpt_tests.checks import need
 need("torch")
 import gc
 import glob
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,6 +82,27 @@ class Loads(unittest.TestCase):
         stages = [list(self.load(TINY_MODEL, rank=r, pp=2)) for r in (0, 1)]
         self.assertIn("embedding.word_embeddings.weight", stages[0])
         self.assertIn("output_layer.weight", stages[1])
+
+    def test_a_rank_of_a_model_with_an_unlike_copy_is_refused(self):
+        """The config says that lm_head is the embedding; it has values of its own, which no parameter would get."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = os.path.join(folder, "model")
+            shutil.copytree(TINY_MODEL, model)
+            path = os.path.join(model, "config.json")
+            with open(path) as f:
+                config = json.load(f)
+            with open(path, "w") as f:
+                json.dump(config | {"tie_word_embeddings": True}, f)
+            with self.assertRaisesRegex(mckpt.Error, "values of its own"):
+                self.load(model, rank=0)
+
+    def test_a_cut_file_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cut = os.path.join(folder, "cut.safetensors")
+            with open(glob.glob(os.path.join(TINY_MODEL, "*.safetensors"))[0], "rb") as whole, open(cut, "wb") as f:
+                f.write(whole.read()[:-100])
+            with self.assertRaisesRegex(mckpt.Error, "cut.safetensors"):
+                self.load(cut)
 
     def test_memory_lives_as_long_as_somebody_needs_it(self):
         loaded = self.load(TINY_MODEL)

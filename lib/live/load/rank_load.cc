@@ -95,7 +95,6 @@ TensorLoad plan_rank(const HfModel& model, const RankToLoad& of) {
 
   auto parts = std::make_shared<RankParts>(map, setup, of.grid);
   TensorLoad load;
-  load.as_stored = false;
   BlockPlaces places(load);
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
     const ModelParameter& p = parameters[i];

@@ -37,7 +37,6 @@ TensorLoad plan_tensors(const Store& store, std::span<const i64> tensors, std::o
     DType stored = store.dtype(t), to = loaded_type(stored, dtype);
     i64 bytes = to == stored ? TensorReader::tensor_bytes(store, t) : dtype_bytes(to, store.shape(t).items());
     const TensorLoad::Tensor& placed = places.add(std::string(store.name(t)), to, store.shape(t), bytes);
-    load.as_stored &= to == stored;
     if (placed.block >= 0) wanted.push_back({t, placed.block, placed.offset, to});
   }
   load.job = std::make_unique<TensorCopy>(store, std::move(wanted));

@@ -45,7 +45,6 @@ struct TensorLoad {
   std::vector<Tensor> tensors;
   std::vector<i64> block_bytes;
   i64 bytes = 0;                        // of all tensors
-  bool as_stored = true;                // no value is cast, no item moved apart: bytes are copied as they are
   std::unique_ptr<CopyJob> job;         // writes block b as its file b
   std::shared_ptr<const void> owned{};  // what the job refers to
 };

@@ -41,8 +41,10 @@ TEST(TensorLoad, ABlockIsFreedWithItsLastTensor) {
   std::vector<i64> all = file_order(*store);
   auto device = std::make_shared<HostDevice>();
   TensorLoad plan = plan_tensors(*store, all, std::nullopt);
-  EXPECT_TRUE(plan.as_stored);
-  EXPECT_FALSE(plan_tensors(*store, all, DType::kF32).as_stored);
+  EXPECT_EQ(plan.tensors.front().dtype, DType::kBF16);
+  TensorLoad cast = plan_tensors(*store, all, DType::kF32);
+  EXPECT_EQ(cast.tensors.front().dtype, DType::kF32);
+  EXPECT_EQ(cast.bytes, 2 * plan.bytes);
   const i64 bytes = plan.block_bytes.front();
   std::shared_ptr<u8> kept;
   {
