@@ -42,8 +42,10 @@ std::string_view build_state(std::string_view name) {
 // Fills in a module without a file: whether this build should have it, and how to get it.
 void report_absent(ModuleReport& report, std::string_view get) {
   std::string_view state = build_state(report.name);
-  report.problem = state == "built" ? "built, but not found beside the program" : cat("not built: ", state);
   report.help = get;
+  report.problem = state == "built"                ? "built, but not found beside the program"
+                   : get.starts_with("python -m ") ? "not built for this machine yet"
+                                                   : cat("not built: ", state);
 }
 
 // `facts` loads the module, or starts the program, and returns what it says about itself.

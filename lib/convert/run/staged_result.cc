@@ -30,7 +30,7 @@ StagedFolder::Options folder_staging(const Conversion& conversion, const RunOpti
 }
 
 StagedFile::Options file_staging(const RunOptions& options) {
-  return {.durable = options.durable, .replace = options.overwrite};
+  return {.durable = options.durable, .replace = options.overwrite, .make_folders = true};
 }
 
 StagedResult::StagedResult(const Conversion& conversion, const RunOptions& options)

@@ -59,6 +59,9 @@ StagedFile::StagedFile(std::string path, Options options)
     : path_(std::move(path)), folder_(parent_folder(path_)), name_(name_of(path_)), options_(options) {
   staging_ = cat(folder_, "/.", name_, kStagingSuffix);
   check_clobber(path_, options_.replace);
+  if (options_.make_folders)
+    if (int error = make_folders(folder_, options_.durable); error != 0)
+      fail("cannot create the parent folder", error);
   open_staging();
 }
 

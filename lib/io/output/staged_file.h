@@ -22,8 +22,9 @@ class OutputFiles;
 class StagedFile {
  public:
   struct Options {
-    bool durable = true;   // false: no fsync; for scratch
-    bool replace = false;  // an existing file may be replaced
+    bool durable = true;        // false: no fsync; for scratch
+    bool replace = false;       // an existing file may be replaced
+    bool make_folders = false;  // those above the file that do not exist yet
     // How long to wait for another program that writes the same file.
     std::chrono::milliseconds wait{0};
   };

@@ -9,7 +9,6 @@ has err "pt-to-safetensors does not read this format"
 only
 
 expect 3 "${convert[@]}" no-such-file x.pt
-expect 5 "${convert[@]}" model.safetensors no-such-folder/x.pt
 expect 2 "$mckpt" convert
 has err "a mode is missing"
 expect 2 "$mckpt" convert safetensor-to-pt model.safetensors x.pt
