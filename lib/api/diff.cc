@@ -110,13 +110,9 @@ Diff to_public(const impl::Compared& compared) {
   Diff out{.compared = report.compared_as};
   Rows(report).make(out);
   out.equal = compared.equal && out.rows.empty();
-  for (const impl::Check& c : report.checks) {
-    out.checks.push_back(impl::to_public(c));
+  for (const impl::Check& c : report.checks)
     if (c.name == "against") out.tensors = c.count;
-  }
-  for (const impl::NotRead& n : report.unread) out.unread.push_back(impl::to_public(n));
-  for (const impl::Oddities& o : compared.oddities)
-    for (const impl::Finding& f : o.findings) out.findings.push_back(impl::to_public(f));
+  impl::add_public(report, compared.oddities, out, out.findings);
   return out;
 }
 

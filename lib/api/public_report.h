@@ -1,9 +1,15 @@
-// Lines of the engine's reports as those of the interface.
+// Lines of the engine's reports as those of the interface, and what every report has of them: Report and Diff have the
+// fields `checks` and `unread`, and a list of findings.
+//
+//   {"coverage", Check::Status::kPass, 45, "tensors"}  ->  {.name = "coverage", .status = "pass", .count = 45, ...}
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "api/words.h"
 #include "core/base/text.h"
+#include "io/store/soundness.h"
 #include "io/verify/verify.h"
 #include "mckpt/verify.h"
 
@@ -15,6 +21,16 @@ inline mckpt::Check to_public(const Check& c) {
 
 inline std::string to_public(const NotRead& n) {
   return n.reason.empty() ? n.path : cat(n.path, " (", n.reason, ")");
+}
+
+// The checks that were made and what was not read; and behind the findings in `to` the oddities of both sides.
+template <typename PublicReport>
+void add_public(const VerifyReport& from, const std::vector<Oddities>& oddities, PublicReport& report,
+                std::vector<mckpt::Finding>& to) {
+  for (const Check& c : from.checks) report.checks.push_back(to_public(c));
+  for (const NotRead& n : from.unread) report.unread.push_back(to_public(n));
+  for (const Oddities& o : oddities)
+    for (const Finding& f : o.findings) to.push_back(to_public(f));
 }
 
 }  // namespace mckpt::impl

@@ -13,13 +13,10 @@ namespace {
 Report to_public(const impl::Verified& verified) {
   const impl::VerifyReport& from = verified.report;
   Report report{.sound = from.sound(), .equal = verified.equal};
-  for (const impl::Check& c : from.checks) report.checks.push_back(impl::to_public(c));
   for (const impl::Finding& f : from.findings) report.findings.push_back(impl::to_public(f));
   for (const impl::Difference& d : from.differences)
     report.differences.push_back({d.tensor, d.file, d.at, d.expected, d.found, d.items, d.largest});
-  for (const impl::NotRead& n : from.unread) report.unread.push_back(impl::to_public(n));
-  for (const impl::Oddities& o : verified.oddities)
-    for (const impl::Finding& f : o.findings) report.oddities.push_back(impl::to_public(f));
+  impl::add_public(from, verified.oddities, report, report.oddities);
   return report;
 }
 

@@ -148,7 +148,7 @@ def stopped_rank(run, source):
 
 
 def of_ranks(file, rank, n):
-    """Rank 0 looks for all: what changes under another rank's hands is told as well."""
+    """Rank 0 looks for all: a change of a file that another rank reads is reported as well."""
     source, target = path("source"), path("target")
     for old in (source, target):
         shutil.rmtree(old, ignore_errors=True)

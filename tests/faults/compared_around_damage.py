@@ -1,4 +1,4 @@
-"""`verify --against` where records cannot be read, or are not what was written: each is told with its side, file and tensor, as plain
+"""`verify --against` where records cannot be read, or are not what was written: each is named with its side, file and tensor, as plain
 `verify` tells it, all others are compared, and the counts say what was not.
 """
 
@@ -188,7 +188,7 @@ expect(
     f"a .pt file that does not open: {answer.text}",
 )
 
-# A read that the system refuses, wherever: an error where nothing can be told without it, else a finding.
+# A read that the system refuses, wherever: an error where nothing can be said without it, else a finding.
 ways = []
 for n in range(1, 90, 2):
     result = run_mckpt(

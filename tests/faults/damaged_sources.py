@@ -66,7 +66,7 @@ def refused(what, name, *args, **how):
 
 
 def chunks_of(checkpoint):
-    """Every chunk of the model: the tensor's name, its file, where its bytes lie."""
+    """Every chunk of the model: the tensor's name, its file, the place of its bytes."""
     listed = json.loads(run_mckpt("ls", checkpoint, "--json").stdout)
     file = lambda chunk: os.path.join(checkpoint, "release", chunk["file"])
     return [

@@ -101,7 +101,7 @@ def published(folder):
 
 
 def look_to_the_end(what, job, mark, folder, since, limit, named, before=None):
-    """`since`: tells when the rank was lost, or None. `named`: what the one cause has to name. `before`: what was published then."""
+    """`since`: gives the time at which the rank was lost, or None. `named`: what the one cause has to name. `before`: what was published then."""
     while rank_processes(mark) and time.time() < (since() or time.time()) + limit + 55:
         if before is None and since() is not None:
             before = published(folder)

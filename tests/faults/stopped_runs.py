@@ -1,4 +1,4 @@
-"""A run that is killed, stopped, or meets an error of the system, at any of its calls: nothing stands under the final name
+"""A run that is killed, stopped, or meets an error of the system, at any of its calls: nothing has the final name
 that is not whole, what was there before is untouched, and the same command with --resume gives what a run that was left
 alone gives, byte for byte, and names it in the tracker. The error names --resume where there is something to go on with,
 and nowhere else, and says that the result is published where it is.
@@ -237,7 +237,7 @@ def damage_meanwhile(job):
 
 
 def dying_ranks(job):
-    """One rank tells one cause, whatever becomes of which rank."""
+    """One rank reports one cause, whichever rank is lost and how."""
     fates = [(rank, n, what) for rank, n in ((1, 1), (2, 4), (0, 3)) for what in ("KILL", "DEAD")]
     fates += [(0, 3, "STOP"), (2, 4, "HANG")] if job.name == "convert" else []
 

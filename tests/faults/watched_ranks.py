@@ -31,7 +31,7 @@ def fail(what, by_clock=False):
 
 
 def are_by_clock(causes):
-    """Nobody was in time to tell, or somebody was taken for one who stands still."""
+    """No rank was in time to report, or a rank was taken for one that makes no progress."""
     return len(causes) < 2 and all(re.search("does not answer|hangs in|waited for other ranks|cannot reach|hears nothing", cause) for _, cause in causes)
 
 
@@ -49,7 +49,7 @@ def run(ranks, *fates, silence_s=20, phase_s=0, hosts=1):
 
 
 def check(name, result, by, pattern, statuses):
-    """One rank told one cause, and the job ended so."""
+    """One rank reported one cause, and the job ended with it."""
     ok = len(result.told) == 1 and result.told[0][0] in by and re.search(pattern, result.told[0][1]) and result.returncode in statuses
     if not ok:
         fail(f"{name}: exit status {result.returncode}, told {result.told}\n{result.stdout}{result.stderr}", are_by_clock(result.told))

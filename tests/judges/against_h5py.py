@@ -68,7 +68,7 @@ def random_shape(rng):
 
 
 def layout(rng, shape, size, properties):
-    """Chooses where the data lie; returns the largest shape."""
+    """Chooses the places of the data; returns the largest shape."""
     kind = rng.choice(("contiguous", "contiguous", "early", "compact", "chunked", "chunked", "chunked", "chunked"))
     if kind == "early":
         properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)

@@ -1,5 +1,5 @@
-"""`verify --against` of checkpoints that differ in what they hold besides tensors: every value that differs is told with its place, and what
-cannot be compared is told too, so that "equal" is never said of tensors alone without a word.
+"""`verify --against` of checkpoints that differ in what they hold besides tensors: every value that differs is named with its place, and what
+cannot be compared is named too, so that "equal" is never said of tensors alone without a word.
 """
 
 import os
@@ -124,7 +124,7 @@ subprocess.run(
 check("a state dict", native, native, [])
 expect_equal("made objects", ["checkpoint_version" in check("another format", out, native, [])["objects"]["note"]], [True])
 
-# What has none is told, in text and JSON.
+# That a side has none is said, in text and JSON.
 model, run = os.path.join(DATA, "models", "tiny_qwen3_moe"), tempfile.mkdtemp(dir=scratch.name) + "/run"
 subprocess.run([MCKPT, "convert", "hf-to-fsdp", model, run, "--no-sync", "-q"], check=True, stdout=subprocess.DEVNULL)
 told = answer(run, model)

@@ -21,7 +21,7 @@ from mckpt_tests.ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E
 
 
 PREFIX = "model.module."
-PARTS = ["_w", "_v", ".query", ".key", ".value", ".z", ".beta", ".alpha"]  # in the order in which they lie when fused
+PARTS = ["_w", "_v", ".query", ".key", ".value", ".z", ".beta", ".alpha"]  # in the order of the fused tensor
 PART = re.compile(r"(.*weight\d*)(_[wv]|\.(?:query|key|value|z|beta|alpha))")
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_others_")
@@ -99,10 +99,10 @@ for model, prefix, changes in CASES:
     for change in changes:
         state = change(state)
     check_export(model, save(state, prefix, args=arguments))
-    # Without arguments it has to be told how many ranks the rows are dealt to.
+    # Without arguments, options have to say over how many ranks the rows are divided.
     check_export(model, save(state, prefix), "--source-tp", "1", "--source-etp", "1")
 
-# Mamba's fused tensors lie rank after rank: who wrote them must be known.
+# Mamba's fused tensors are stored rank after rank: who wrote them must be known.
 state, arguments = parameters("nemotron_h", "--tp", "2", "--vocab-size", "auto")
 check_export("nemotron_h", save(state, "module.", args=arguments))
 unknown = save(state, "module.")

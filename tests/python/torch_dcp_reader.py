@@ -36,11 +36,6 @@ def bits(tensor):
     return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
 
 
-def is_ours(tensor):
-    """Types that can be made and filled by torch alone."""
-    return isinstance(tensor, torch.Tensor) and not tensor.is_quantized
-
-
 def load(state, source, **how):
     dcp.load(state, storage_reader=mckpt.torch_dcp.StorageReader(source, **how), no_dist=True)
     return state

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a program without needs beside the test data writes is what lies there.
+# Programs of the test data that need no library write the files that are there.
 set -euo pipefail
 [ -n "${MCKPT_PYTHON:-}" ] || { echo "skipped: there is no python3"; exit 77; }
 t=$(mktemp -d)

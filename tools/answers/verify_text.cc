@@ -47,7 +47,7 @@ constexpr Subject kSubjects[] = {
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},
     {"manifest", "fit the manifest", "files against the manifest"},
-    {"assets", "are as they were copied", "copied files"},
+    {"assets", "are well-formed JSON", "config and other JSON"},
     {"beside", "other files in the folder", "other files in the folder"},
     {"objects", "as in the source", "objects against the source"},
     {"against", "as in the source", "values against the source"},
@@ -56,8 +56,12 @@ constexpr Subject kSubjects[] = {
     {"overflow", "", "values a cast cannot hold"},
 };
 
-std::string_view subject_of(const Check& check) {
+// The check of assets in a comparison, where they are compared with those of the source.
+constexpr Subject kComparedAssets = {"assets", "are as they were copied", "copied files"};
+
+std::string_view subject_of(const Check& check, bool compared) {
   const Subject* s = std::ranges::find(kSubjects, check.name, &Subject::check);
+  if (compared && check.name == kComparedAssets.check) s = &kComparedAssets;
   if (s == std::end(kSubjects)) return "";
   return check.status == Check::Status::kPass ? s->passed : s->looked_at;
 }
@@ -178,17 +182,17 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
 
 // "pass  coverage 45 tensors  each item in one chunk": how much was looked at, for what, and what could not be
 // seen. A check that cannot apply to this format has no line.
-void write_check(Output& out, const Check& check) {
+void write_check(Output& out, const Check& check, bool compared) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string_view unit = check.unit;
   if (check.count == 1) unit.remove_suffix(1);
   std::string line = pad(check.name, 9);
-  if (check.count == 0) {
+  if (check.count == 0 && check.unseen == 0) {
     line += check.note.empty() ? "nothing to check" : check.note;
   } else {
     std::string looked = cat(with_commas(check.count), " ", unit);
     if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
-    std::string_view subject = subject_of(check);
+    std::string_view subject = subject_of(check, compared);
     if (!subject.empty())
       looked =
           cat(pad(looked, kAmountWidth), check.unseen > 0 ? "; " : " ", out.styled(Style::kDim, subject));
@@ -239,7 +243,7 @@ void write_verified_text(Output& out, const std::string& path, const Verified& v
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;
   for (std::size_t c = 0; c < report.checks.size(); c++) {
-    write_check(out, report.checks[c]);
+    write_check(out, report.checks[c], equal.has_value());
     write_check_findings(out, report, c, all);
   }
   write_unread(out, report.unread, equal.has_value(), all);

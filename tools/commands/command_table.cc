@@ -49,6 +49,8 @@ struct Instead {
 constexpr Instead kInstead[] = {
     {"info", "inspect PATH"},
     {"show", "inspect PATH"},
+    {"dump", "inspect PATH"},
+    {"summary", "inspect PATH"},
     {"list", "ls PATH"},
     {"check", "verify PATH"},
     {"diff", "verify PATH --against SRC"},
@@ -68,7 +70,8 @@ constexpr Instead kInstead[] = {
     {"print", "cat PATH NAME"},
 };
 
-// "" if no command is known to do what the word says.
+}  // namespace
+
 std::string command_for(std::string_view word) {
   if (std::string mode = convert_mode_meant(word); !mode.empty()) return cat("convert ", mode);
   std::string spelt(word);
@@ -78,8 +81,6 @@ std::string command_for(std::string_view word) {
   auto row = std::ranges::find(kInstead, std::string_view(spelt), &Instead::word);
   return row != std::end(kInstead) ? std::string(row->command) : "";
 }
-
-}  // namespace
 
 HelpPage page_of(std::string_view command, std::string_view mode) {
   const Command& found = find_command(command);

@@ -18,6 +18,7 @@
 
 #include "core/base/error.h"
 #include "runtime/job/job.h"
+#include "tools/commands/command_table.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/process/job.h"
@@ -101,6 +102,9 @@ bool is_mode(std::string_view name) {
   std::string meant = convert_mode_meant(name);
   if (meant.empty()) meant = nearest(name, names);
   if (!meant.empty()) throw e.help(cat("did you mean `mckpt convert ", meant, "`?"));
+  if (is_command(name)) throw e.help(cat("did you mean `mckpt ", name, "`?"));
+  if (std::string command = command_for(name); !command.empty())
+    throw e.help(cat("did you mean `mckpt ", command, "`?"));
   throw e.help("mckpt convert --help");
 }
 

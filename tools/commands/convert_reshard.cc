@@ -59,6 +59,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
   line.description(
       "For --engine v2 the names are those of its state dict, weights are widened to fp32, and "
       "what it has no place for (args, iteration, schedules) is left out.");
+  line.description("Sizes of the grid that are not given are 1, whatever grid SRC has.");
   line.description(
       "The packing of parameters into buffers follows the model's config.json (--assets), or what mckpt "
       "stored in the checkpoint. Files beside the data, such as run_config.yaml, are copied; checksums of "

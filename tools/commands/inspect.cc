@@ -71,15 +71,20 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   }
 }
 
-// "--map GLOB" with a blank gives --map no value, and the GLOB becomes a path.
+// A glob of tensors is the value of --map, with an equals sign, or belongs to another command.
 void refuse_glob_as_path(const Options& options) {
   std::error_code failed;
-  for (const std::string& path : options.paths)
-    if (options.map && options.map->empty() && path.find_first_of("*?[") != path.npos &&
-        !std::filesystem::exists(path, failed))
+  for (const std::string& path : options.paths) {
+    if (path.find_first_of("*?[") == path.npos || std::filesystem::exists(path, failed)) continue;
+    if (options.map && options.map->empty())
       throw Error(Code::kUsage, "--map takes its GLOB after an equals sign")
           .found(escaped(path))
           .help(cat("--map='", escaped(path), "'"));
+    throw Error(Code::kNotFound, "there is no such file or folder")
+        .file(path)
+        .help(cat("tensors are chosen by `mckpt ls PATH '", escaped(path), "'`, or here by --map='",
+                  escaped(path), "'"));
+  }
 }
 
 }  // namespace

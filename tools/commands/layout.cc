@@ -30,10 +30,13 @@
 namespace mckpt::impl {
 namespace {
 
-// Throws Error(kUsage) for a word that is no shape; there is no model of that name either.
+// Throws Error(kUsage) for a word that is no shape; if it is the first word, there is no model of that name either.
 [[noreturn]] void refuse_word(std::string_view text) {
-  throw Error(Code::kUsage, "the shape is not valid")
-      .expected("sizes joined by x, as in 4096x128, or 10, or scalar; or the folder of a model")
+  Error e(Code::kUsage, "the shape is not valid");
+  if (bool digits = text.find_first_not_of("0123456789x") == text.npos; !digits)
+    e.note(names_model(std::string(text)) ? "a model is the first argument, and has no shapes beside it"
+                                          : "no file or folder has that name, so it is read as a shape");
+  throw e.expected("sizes joined by x, as in 4096x128, or 10, or scalar; or the folder of a model")
       .found(cat("'", escaped(text), "'"));
 }
 

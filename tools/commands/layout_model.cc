@@ -19,6 +19,7 @@
 #include "hf/model_options.h"
 #include "io/choice/tensor_choice.h"
 #include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/facts.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
@@ -56,12 +57,22 @@ struct Opened {
   const ModelMap& map() const { return model ? *model->map : checkpoint->map(); }
 };
 
+// A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group` renamed the
+// layers: a run of the hybrid model, whose layers are units of their own, packs them otherwise.
+void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& flags) {
+  if (checkpoint.translated() && dcp_dialect(checkpoint.on_disk()) == DcpDialect::kFsdpDtensor)
+    note(flags,
+         "the layers have the names of another form than those of the model in config.json: shown is how a "
+         "run of that model packs them");
+}
+
 Opened open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
   Opened out;
   std::error_code ec;
   if (!fs::is_regular_file(fs::path(path) / "config.json", ec)) {
     out.checkpoint.emplace(
         tell_opened(line.flags(), [&] { return open_checkpoint(path, flags.source.options()); }));
+    note_other_layers(*out.checkpoint, line.flags());
     return out;
   }
   for (const char* name : kOfCheckpoints)

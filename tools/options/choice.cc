@@ -15,6 +15,14 @@ bool is_there(const std::string& path) {
   return ::lstat(path.c_str(), &st) == 0;
 }
 
+// A word between the first path and the GLOB that is no path either: perhaps a second GLOB.
+[[noreturn]] void refuse_second_glob(const std::string& word) {
+  throw Error(Code::kNotFound, "there is no such file or folder")
+      .file(word)
+      .note("only the last argument can be a GLOB")
+      .help("--regex 'A|B' chooses what A or B matches");
+}
+
 }  // namespace
 
 void ChosenPaths::declare(CommandLine& line) {
@@ -33,6 +41,8 @@ void ChosenPaths::settle() {
     choice.pattern = std::move(paths.back());
     paths.pop_back();
   }
+  for (const std::string& path : paths)
+    if (!choice.pattern.empty() && &path != &paths[0] && !is_there(path)) refuse_second_glob(path);
 }
 
 const std::string& ChosenPaths::only(std::string_view why) const {

@@ -79,7 +79,8 @@ void ConvertOptions::check() const {
 void ConvertOptions::check_report() const {
   namespace fs = std::filesystem;
   if (!report) return;
-  if (report->empty()) throw Error(Code::kUsage, "--report needs the name of a file");
+  if (report->empty() || *report == "-")
+    throw Error(Code::kUsage, "--report needs the name of a file; stdout has the answer alone");
   std::error_code ec;
   if (fs::equivalent(*report, source, ec) || same_place(*report, target))
     throw Error(Code::kUsage, "--report must name a file that is neither SRC nor DST")

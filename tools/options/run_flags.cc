@@ -50,10 +50,17 @@ void add_rule(std::string_view rule, DtypeRules& to) {
 }  // namespace
 
 DType parameter_type(std::string_view name, std::string_view option) {
-  DType type = parse_dtype(name, option);
-  if (type != DType::kBF16 && type != DType::kF16 && type != DType::kF32)
-    throw Error(Code::kUsage, cat(option, " takes bf16, fp16 or fp32")).found(escaped(name));
-  return type;
+  constexpr DType kTypes[] = {DType::kBF16, DType::kF16, DType::kF32};
+  std::optional<DType> type;
+  try {
+    type = dtype_from_name(name);
+  } catch (const Error&) {  // it would list the types that files may have
+  }
+  if (!type || std::ranges::count(kTypes, *type) == 0)
+    throw Error(Code::kUsage, cat(option, ": not a data type that weights can be given"))
+        .expected("bf16, fp16 or fp32")
+        .found(cat("'", escaped(name), "'"));
+  return *type;
 }
 
 void GridFlags::declare(CommandLine& line, const std::string& dp) {

@@ -118,8 +118,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   FsdpFolder::Beside beside{{}, plan_assets(options.source, table, options.model.files)};
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
   c.identity = identity_of(options, model, metadata, beside);
-  c.details.note(cat("        ", counted(run.grid.world(), "rank"), " (", to_string(run.grid), "), ",
-                     counted(layout.chunk_count(), "chunk"), ", ", human_bytes(c.bytes)));
+  note_run(c, run.grid, layout);
   return c;
 }
 

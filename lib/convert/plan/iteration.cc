@@ -4,6 +4,7 @@
 
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
 #include "io/dcp/write/layout.h"
 #include "io/file/sha256.h"
 #include "io/output/output_files.h"
@@ -30,6 +31,11 @@ std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, cons
                                 " from it: ", kTrackerName, " names the iteration that was written last"));
   add_beside(conversion, std::move(beside));
   return sha.hex_digest();
+}
+
+void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout) {
+  conversion.details.note(cat("        ", counted(grid.world(), "rank"), " (", to_string(grid), "), ",
+                              counted(layout.chunk_count(), "chunk"), ", ", human_bytes(conversion.bytes)));
 }
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@ namespace mckpt::impl {
 
 class DcpLayout;
 struct Conversion;
+struct Grid;
 
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker in the conversion; without `iteration` the folder is "release". Returns the digest of the .metadata
@@ -17,5 +18,9 @@ struct Conversion;
 // conversion.
 std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
+
+// Adds "4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2), 53 chunks, 72.5 KiB" to the details of the conversion: whose run
+// the result is. pre: plan_iteration() was called.
+void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout);
 
 }  // namespace mckpt::impl

@@ -23,15 +23,19 @@ constexpr std::size_t kMostCompared =
   Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
   e.file(root).found(counted(std::ssize(names), "tensor"));
   std::string open = cat(pattern.starts_with('*') ? "" : "*", pattern, pattern.ends_with('*') ? "" : "*");
-  if (glob) {
-    i64 inside = std::ranges::count_if(names, [&](std::string_view name) { return glob_match(open, name); });
-    if (inside > 0)
-      throw e.help(cat("a glob has to match the whole name: '", escaped(open), "' matches ",
-                       counted(inside, "tensor")));
-  }
+  auto matches = [&](const std::string& as_glob) {
+    return std::ranges::count_if(names, [&](std::string_view name) { return glob_match(as_glob, name); });
+  };
+  if (i64 inside = glob ? matches(open) : 0; inside > 0)
+    throw e.help(
+        cat("a glob has to match the whole name: '", escaped(open), "' matches ", counted(inside, "tensor")));
+  bool like_a_glob = !glob && pattern.find_first_of("*?") != pattern.npos;
+  if (i64 meant = like_a_glob ? matches(pattern) : 0; meant > 0)
+    e.note(cat("as a glob it would match ", counted(meant, "tensor"), ", but it is not read as a glob"));
   std::vector<std::string> around;  // names of which the pattern is the first or the last parts
   for (std::string_view name : names)
-    if (name.ends_with(cat(".", pattern)) || name.starts_with(cat(pattern, "."))) around.push_back(escaped(name));
+    if (name.ends_with(cat(".", pattern)) || name.starts_with(cat(pattern, ".")))
+      around.push_back(escaped(name));
   if (!around.empty()) {
     e.note(cat("names that begin or end so: ", listed(around)));
   } else if (std::string_view near = nearest(pattern, names.first(std::min(names.size(), kMostCompared)));

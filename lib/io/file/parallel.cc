@@ -18,7 +18,7 @@ namespace mckpt::impl {
 void check_threads(i64 threads) {
   constexpr i64 kMost = 1024;
   if (threads < 1 || threads > kMost)
-    throw Error(Code::kUsage, "`threads` is not a thread count")
+    throw Error(Code::kUsage, "`threads`: not a possible number of threads")
         .expected(cat("1 to ", kMost))
         .found(threads);
 }

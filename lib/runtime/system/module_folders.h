@@ -1,7 +1,7 @@
 // The folders with files that are loaded or started on demand: modules (libmckpt_mpi.so) and helper programs
 // (mckpt-hdf5).
 //
-//   caller's folders       /opt/site/mckpt/                 those that the program was told
+//   caller's folders       /opt/site/mckpt/                 those that the caller named
 //   folder of the library  /usr/lib/                        of libmckpt.so; of the program that contains the library
 //   lib/mckpt beside it    /usr/lib/mckpt/, /usr/bin/../lib/mckpt/
 //   package of a wheel     venv/bin/../lib/python3.12/site-packages/mckpt/lib/, if it exists

@@ -22,7 +22,7 @@ has err MC0106
 has err "$norm: 2 values"
 has err "--allow-overflow"
 [ ! -e half/release ] || fail "an infinite weight was published"
-# Going on with it tells the same, although the rest is done.
+# Resuming it reports the same, although the rest is done.
 expect 4 "$mckpt" convert hf-to-fsdp model half --dp 2 --dtype fp16 --no-sync -q --resume
 has err "$norm: 2 values"
 expect 0 "$mckpt" convert hf-to-fsdp model half --dp 2 --dtype fp16 --no-sync -q --resume --allow-overflow --json

@@ -45,7 +45,7 @@ class Account(unittest.TestCase):
         return report
 
     def check_sums(self, report, source, target):
-        """source, target: name -> items of what lies on disk."""
+        """source, target: name -> items of what is on disk."""
         rows = {r["name"]: r for r in report["tensors"]}
         self.assertEqual(len(rows), len(report["tensors"]))
         self.assertEqual({n: r["items"] for n, r in rows.items()}, target)

@@ -168,7 +168,7 @@ def wrong_checkpoints(model):
 
 
 def unknown_writers():
-    """Mamba's fused tensors lie rank after rank: who wrote them must be known."""
+    """Mamba's fused tensors are stored rank after rank: who wrote them must be known."""
     model, checkpoint = golden.path("nemotron_h"), path("mamba")
     done(*convert(model, checkpoint, "--tp", "2", "--vocab-size", "auto"))
     done("export", checkpoint, path("mamba_told"))

@@ -14,7 +14,7 @@ for ckpt in run padded; do
   has err "the last 2 rows"
   [ ! -e made ] || fail "something was written"
 done
-# Padding is told.
+# Padding is named.
 expect 0 "$mckpt" export padded made --no-sync
 has err "the last 16 of 48 rows"
 expect 0 "$mckpt" export run whole --no-sync

@@ -76,7 +76,7 @@ def round_trip(model, grid, dtype, shard):
 
 
 def check_that_verify_sees(model):
-    """One byte wrong in a checkpoint, and in a model: told with the tensor's name."""
+    """One byte wrong in a checkpoint, and in a model: reported with the tensor's name."""
     source = models.path(model)
     with tempfile.TemporaryDirectory(prefix="mckpt_round_") as folder:
         checkpoint, back = os.path.join(folder, "checkpoint"), os.path.join(folder, "back")

@@ -1,4 +1,4 @@
-"""Norms that Megatron stores less one: what bf16 loses by that is counted and told, and nothing else is lost."""
+"""Norms that Megatron stores less one: what bf16 loses by that is counted and reported, and nothing else is lost."""
 
 import json
 import os

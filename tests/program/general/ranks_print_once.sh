@@ -11,7 +11,7 @@ for line in formats --help --version "env --help" "explain MC0001"; do
   expect 0 $ranks "$mckpt" $line
   cmp -s alone out || fail "three ranks print something else than one: $line"
 done
-# A mistake on the command line is told by rank 0 alone. Around it, mpirun prints notes of its own: one or two, as its ranks happen to end.
+# A mistake on the command line is reported by rank 0 alone. Around it, mpirun prints notes of its own: one or two, as its ranks happen to end.
 for line in formts "convert hf-to-fsdp a b --nope" "convert hf-to-fsdp a b --tp x" "export nothing" "roundtrip a --device gpu"; do
   expect 2 $ranks "$mckpt" $line
   [ "$(grep -c 'error\[' err)" = 1 ] || fail "a usage error is printed $(grep -c 'error\[' err) times: $line"

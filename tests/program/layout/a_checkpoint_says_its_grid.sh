@@ -30,3 +30,11 @@ has err 'dp=2 chosen, the smallest that works'
 lacks err 'args'
 expect 0 "$mckpt" layout "$model" --ep 2 --json
 has out '"dp": "default"'
+
+# A checkpoint with the layers of a hybrid model is shown as the model of its config.json, and says so.
+expect 0 "$mckpt" convert hf-to-fsdp "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" gpt
+expect 0 "$mckpt" layout gpt
+lacks err "another form"
+expect 0 "$mckpt" convert gpt-to-hybrid gpt hybrid --pattern '*E*E'
+expect 0 "$mckpt" layout hybrid
+has err "names of another form than those of the model in config.json"

@@ -81,7 +81,7 @@ def from_grid_to_grid(model, first, second):
         if words_of_args(first) == words_of_args(second) and differ:
             fail(f"{model} {first} -> {second}: {differ}")
         mckpt("verify", ab, "--against", b)
-        mckpt("verify", b, "--against", a)  # item by item, also where fused tensors lie rank after rank
+        mckpt("verify", b, "--against", a)  # item by item, also where fused tensors are stored rank after rank
 
 
 def contents(folder):

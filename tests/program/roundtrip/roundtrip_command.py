@@ -1,4 +1,4 @@
-"""`mckpt roundtrip` over ranks: what it tells, what it writes, and what it refuses. What it saves is what `convert` writes."""
+"""`mckpt roundtrip` over ranks: what it prints, what it writes, and what it refuses. What it saves is what `convert` writes."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def check_folders(folder):
     ends(mckpt("roundtrip", source, *grid, "--vocab-size", "auto", "--output", exported, ranks=8), 4, "an output that is there", "MC3003")
 
 
-def check_instances(folder):
+def check_instances():
     source = models.path("nemotron_h")
     run = ends(
         mckpt("roundtrip", source, "--dp", 4, "--hsdp", 2, ranks=4), 0, "2 x 2", "hsdp=2", "equal: every bit came back", "parameter groups"
@@ -174,7 +174,7 @@ def check_refusals():
 with tempfile.TemporaryDirectory(prefix="mckpt_live_") as scratch:
     os.chdir(scratch)
     check_folders(scratch)
-    check_instances(scratch)
+    check_instances()
     check_dp()
     check_slices()
     check_differences()

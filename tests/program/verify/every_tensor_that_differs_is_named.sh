@@ -21,3 +21,9 @@ for source in run model; do
 done
 expect 1 "$mckpt" verify run --against back --json
 [ "$(grep -o '"items": *1' "$t/out" | wc -l)" -ge 20 ] || fail "not every tensor is listed"
+
+# Tensors of another type are not compared: "nothing to check" is not said of them.
+expect 0 "$mckpt" export run wide --dtype fp32 --no-sync -q
+expect 1 "$mckpt" verify wide --against model
+has out "FAIL  against  0 tensors, 45 could not be compared; values against the source"
+lacks out "nothing to check"

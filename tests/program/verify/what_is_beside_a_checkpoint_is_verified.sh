@@ -49,3 +49,13 @@ cp "$data/pt/one_tensor.pt" run/iter_0000020/scheduler.pt
 expect 0 "$mckpt" verify run --against dcp
 has out "not compared: iter_0000020/scheduler.pt"
 has out "run: equal, but 1 file was not compared"
+
+# Where each rank wrote a table of its own, in place of .metadata, all of them were read.
+cp -r "$data/dcp/per_rank" per_rank
+expect 0 "$mckpt" verify per_rank
+has out "per_rank: sound"
+lacks out "not read"
+# Beside a .metadata nothing reads them.
+cp per_rank/__0.metadata dcp/
+expect 0 "$mckpt" verify dcp
+has out "not read: __0.metadata"

@@ -1,4 +1,4 @@
-// Loading through the interfaces of C++ and C. The host's memory stands for a GPU's.
+// Loading through the interfaces of C++ and C. The host's memory takes the place of a GPU's.
 #include <gtest/gtest.h>
 
 #include <cstring>

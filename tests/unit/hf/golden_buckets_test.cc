@@ -1,5 +1,5 @@
 // The flat buffers of real Megatron-FSDP runs: which parameters share one, its size, the shard's, the grid on
-// which it is packed, and where every parameter lies.
+// which it is packed, and the place of every parameter.
 #include <gtest/gtest.h>
 
 #include <map>

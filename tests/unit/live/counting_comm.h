@@ -1,4 +1,4 @@
-// A Comm that counts what tells ranks about each other.
+// A Comm that counts the messages by which ranks learn of each other.
 #pragma once
 
 #include "runtime/comm/comm.h"

@@ -80,7 +80,7 @@ inline ModelMap map_of_store(const HfConfig& config, const Store& store) {
   return ModelMap(config.model, *config.family, std::move(table));
 }
 
-// Where the tensors of a folder lie in its own files: exporting there must change nothing.
+// The places of the tensors of a folder in its own files: exporting there must change nothing.
 inline TensorPlaces places_in(const Store& store, const ModelMap& map) {
   TensorPlaces places;
   for (i32 t = 0; t < store.tensor_count(); t++) {

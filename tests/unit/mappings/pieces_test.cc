@@ -54,7 +54,7 @@ constexpr Split kSplits[] = {
     {"mamba_conv", KeySplit::kMambaConv},  {"mla_down", KeySplit::kMlaDown},
 };
 
-// What lies under each key: slot and item, of all cells in turn.
+// What each key stores: slot and item, of all cells in turn.
 std::vector<std::vector<std::pair<i32, i64>>> contents(const RuleCase& c, KeySplit split) {
   std::vector<std::vector<std::pair<i32, i64>>> keys;
   bool replicated = hold_case(c, 0).partition_dim < 0;

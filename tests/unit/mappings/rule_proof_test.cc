@@ -230,7 +230,7 @@ Holding swap_sections(const RuleCase& c, i64 part, i64 expert) {
   return swap_rows(std::move(h), starts[a], starts[b], std::min(sizes[a], sizes[b]) / c.parts);
 }
 
-// The rows of the cell's key heads as they lie in the file.
+// The rows of the cell's key heads as the file has them.
 Holding as_in_the_file(const RuleCase& c, i64 part, i64 expert) {
   Holding h = hold_case(c, part, expert);
   std::vector<ItemRun> runs;

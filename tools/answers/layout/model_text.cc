@@ -182,7 +182,9 @@ void write_group(Output& out, const ModelLayout& l, i64 g, const std::set<i64>* 
                ", padding ", with_commas(f.padding), "; ", counted(b.shards, "shard"), " of ",
                with_commas(b.shard_items), "; csf ", with_commas(b.chunk_items), "\n"));
   write_buffer_table(out, packed, shown);
-  if (!shown) write_buffer_picture(out, packed);
+  if (shown) return;
+  out.write("\n");
+  write_buffer_picture(out, packed);
 }
 
 void write_cuts(Output& out, const ModelLayout& l) {
@@ -200,24 +202,29 @@ void write_cuts(Output& out, const ModelLayout& l) {
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", cut_advice()));
 }
 
-// The buckets of the chosen parameters. Of groups that are alike, and of which the same parameters are chosen,
-// the first is shown.
+// The buckets of the chosen parameters, with an empty line between them. Of groups that are alike, and of which the
+// same parameters are chosen, the first is shown.
 void write_chosen(Output& out, const ModelLayout& l) {
   std::map<i64, std::set<i64>> by_group;  // members
   std::vector<std::pair<i64, i64>> seats(l.parameters.size(), {-1, -1});
   for (i64 g = 0; g < std::ssize(l.packing.groups); g++)
     for (i64 m = 0; m < std::ssize(l.packing.groups[g].bucket.members); m++)
       seats[l.packing.groups[g].bucket.members[m]] = {g, m};
+  bool first_line = true;
+  auto gap = [&] {
+    if (!std::exchange(first_line, false)) out.write("\n");
+  };
   for (i64 p : *l.chosen) {
     const ModelParameter& chosen = l.parameters[p];
-    if (chosen.tied_to >= 0)
-      out.line(cat(escaped(chosen.global_name), " is a second name of ",
-                   escaped(l.parameters[chosen.tied_to].global_name), "\n"));
-    else if (seats[p].first < 0)
-      out.line(
-          cat(escaped(chosen.global_name), " is a persistent buffer: in no group, whole on every rank\n"));
-    else
+    if (chosen.tied_to < 0 && seats[p].first >= 0) {
       by_group[seats[p].first].insert(seats[p].second);
+      continue;
+    }
+    gap();
+    out.line(cat(escaped(chosen.global_name),
+                 chosen.tied_to >= 0
+                     ? cat(" is a second name of ", escaped(l.parameters[chosen.tied_to].global_name))
+                     : " is a persistent buffer: in no group, whole on every rank"));
   }
   std::map<i64, std::vector<i64>> alike;
   for (const auto& [g, members] : by_group) {
@@ -226,10 +233,11 @@ void write_chosen(Output& out, const ModelLayout& l) {
     alike[first != by_group.end() && first->second == members ? like : g].push_back(g);
   }
   for (const auto& [g, groups] : alike) {
+    gap();
     write_group(out, l, g, &by_group[g]);
     if (groups.size() > 1)
-      out.line(cat(groups.size() == 2 ? "group " : "groups ", ranges({groups.begin() + 1, groups.end()}),
-                   ": as group ", g, "\n"));
+      out.line(cat("\n", groups.size() == 2 ? "group " : "groups ",
+                   ranges({groups.begin() + 1, groups.end()}), ": as group ", g));
   }
 }
 

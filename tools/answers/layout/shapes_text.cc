@@ -119,7 +119,6 @@ void write_buffer_table(Output& out, const PackedShapes& l, const std::set<i64>*
                range_text(l, p), l.places.empty() ? "" : l.places[p]});
   }
   table.write(out);
-  out.write("\n");
 }
 
 // With HSDP, the shards of the ranks are listed below the picture, because rank r does not hold shard r.
@@ -137,6 +136,7 @@ void write_buffer_picture(Output& out, const PackedShapes& l) {
 void write_layout_text(Output& out, const PackedShapes& packed) {
   write_summary(out, packed);
   write_buffer_table(out, packed);
+  out.write("\n");
   write_buffer_picture(out, packed);
   write_verdict(out, packed);
 }

@@ -366,6 +366,7 @@ Conversion plan_known(const ReshardOptions& options) {
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, r.from().identity(), metadata, beside.identity());
+  note_run(c, options.grid, plan.layout);
   return c;
 }
 

@@ -196,7 +196,7 @@ void Linker::add_tensor(std::string_view name, i64 row) {
   out_.records.end_row();
 }
 
-// ---- Where the bytes lie
+// ---- The places of the bytes
 
 // Reads storage_data: each entry goes to the chunk or object that its key names.
 void Linker::add_records(PickleValue dict) {

@@ -38,6 +38,14 @@ bool is_checkpoint_file(std::string_view name) {
          std::ranges::any_of(kCheckpointSuffixes, [&](std::string_view s) { return name.ends_with(s); });
 }
 
+// "__12.metadata".
+bool is_rank_table(std::string_view name) {
+  constexpr std::string_view kBegin = "__", kEnd = ".metadata";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
+  name.remove_prefix(kBegin.size()), name.remove_suffix(kEnd.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+}
+
 // `path` relative to `root`; "" for the root itself, and for a path that is not in it.
 std::string relative(std::string_view path, std::string_view root) {
   if (!path.starts_with(root)) return "";
@@ -58,8 +66,10 @@ class BesideList {
     if (one_file) own_.insert(chosen_);
     for (const StoreFile& f : store->files())
       if (!one_file) add_own(joined(chosen_, f.path));
-    for (const auto& [name, value] : store->facts())
+    for (const auto& [name, value] : store->facts()) {
       if (name == "index") own_.insert(joined(chosen_, value));
+      has_rank_tables_ |= name == "metadata";
+    }
     for (const std::string& name : own_folders_) visited_.insert(real_path_of(joined(folder_.path(), name)));
   }
 
@@ -129,6 +139,7 @@ class BesideList {
 
   void file(const std::string& path, const std::string& name) {
     if (own_.contains(path) || name == kTrackerName) return;
+    if (has_rank_tables_ && path == joined(chosen_, name) && is_rank_table(name)) return;
     try {
       if (!folder_.file_bytes(path)) return add(path, Beside::Kind::kOther, "a broken link");
     } catch (const Error& e) {
@@ -144,6 +155,7 @@ class BesideList {
   NameSet<std::string> own_, own_folders_;  // the files that the store reads, and the folders they are in
   std::set<std::string> visited_;           // real paths of folders
   std::vector<Beside> list_;
+  bool has_rank_tables_ = false;  // the store read "__0.metadata", "__1.metadata" ... in place of .metadata
   bool full_ = false;
 };
 

@@ -41,8 +41,9 @@ constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckp
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// "org/name": two plain words.
+// "org/name": two plain words; or the address of a page.
 bool is_hub_name(std::string_view path) {
+  if (path.find("://") != path.npos) return true;
   return std::ranges::count(path, '/') == 1 && !path.starts_with('/') && !path.starts_with('.') &&
          !path.ends_with('/') && path.find_first_of("*?[ ") == path.npos;
 }

@@ -20,11 +20,11 @@ ln -s run link
 refused convert reshard link run
 expect 0 "$mckpt" convert safetensors-to-pt hf model.pt --no-sync
 refused convert pt-to-safetensors model.pt model.pt
-# Results are replaced, also those that lie beside or below the source.
+# Results are replaced, also those beside or below the source.
 expect 0 "$mckpt" convert hf-to-fsdp hf run --overwrite --no-sync
 expect 0 "$mckpt" export run run/hf --no-sync
 expect 0 "$mckpt" export run run/hf --overwrite --no-sync
-# A folder of the other side is told as what it is.
+# The error says what the folder of the other side is.
 expect 3 "$mckpt" export hf out_hf
 has err "hf-to-fsdp"
 expect 3 "$mckpt" convert hf-to-fsdp run out_run

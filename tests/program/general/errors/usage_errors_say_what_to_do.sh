@@ -19,11 +19,25 @@ said "--json takes no value" layout 10 --json=5
 said "SHAPE is required" layout
 said "the shape is not valid" layout 10x
 said "follows --" pattern '-*-*'
-said "not a thread count" verify x -j 0
-said "not a thread count" stats x --threads 1025
+said "not a possible number of threads" verify x -j 0
+said "not a possible number of threads" stats x --threads 1025
 said "unexpected argument 'layout'" help pattern layout
 said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999
 has err "error[MC0201]"
 has err "at most 262,144 ranks"
 expect 0 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 262144 --rank 262143
+
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+expect 2 "$mckpt" convert hf-to-fsdp "$model" ckpt --dtype fp8
+has err "--dtype: not a data type that weights can be given"
+has err "bf16, fp16 or fp32"
+lacks err "mckpt formats"
+said "--report needs the name of a file" export "$model" hf --report -
+[ ! -e ./- ] || fail "a file named - was written"
+said "no file or folder has that name, so it is read as a shape" layout no-such-model
+said "a model is the first argument" layout 10x4 "$model"
+expect 2 "$mckpt" convert merge a b
+has err "did you mean \`mckpt export SRC HF_DIR\`?"
+expect 2 "$mckpt" convert verify a
+has err "did you mean \`mckpt verify\`?"

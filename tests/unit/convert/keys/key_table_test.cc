@@ -129,7 +129,7 @@ TEST(KeyTable, FindsStoredKeysWhetherInPartsOrWhole) {
   });
   EXPECT_EQ(error.substr(0, 6), "MC2005") << error;
 
-  // Whole gated parameters lie cell by cell, so the number of cells must be known.
+  // Whole gated parameters are stored cell by cell, so the number of cells must be known.
   auto whole = [&](const std::string& name) { return !name.ends_with("_w") && !name.ends_with("_v"); };
   EXPECT_EQ(thrown_by([&] { KeyTable(map, setup, {0, 0}, whole); }).substr(0, 6), "MC2013");
   KeyTable fused(map, setup, {2, 1}, whole);

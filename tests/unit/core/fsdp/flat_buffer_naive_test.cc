@@ -103,7 +103,7 @@ struct Naive {
   return ::testing::AssertionFailure() << text;
 }
 
-// Every item of the bucket belongs to one parameter at most, and of each parameter, every item lies on the
+// Every item of the bucket belongs to one parameter at most, and of each parameter, every item is on the
 // shard that its place in the bucket says, and on no other.
 bool tiles_item_by_item(const FlatBuffer& b, bool sharded) {
   std::vector<int> owners(static_cast<std::size_t>(b.bucket_items));
@@ -146,7 +146,7 @@ TEST(FlatBufferNaive, AgreesOnEverySmallListOfShapes) {
       Naive n;
       n.shapes = list_number(number, length);
       for (i64 ranks : {1, 2, 3, 5}) {
-        // The two strategies that v1 tells apart, and v2, which pads like the second.
+        // The two strategies that v1 distinguishes, and v2, which pads like the second.
         for (int kind = 0; kind < 3; kind++) {
           Strategy strategy = kind == 0 ? Strategy::kNoShard : Strategy::kOptim;
           n.engine = kind == 2 ? Engine::kV2 : Engine::kV1;

@@ -145,7 +145,7 @@ TEST(FlatBuffer, V1CanCutARowAndSaysWhere) {
   EXPECT_TRUE(row_aligned(v2({{2, 6}, {4, 5}}, 2)));
 }
 
-// A cut that lies between rows by chance does not excuse the next one.
+// A cut that is between rows by chance does not excuse the next one.
 TEST(FlatBuffer, LooksAtMoreThanTheFirstCut) {
   FlatBuffer b;
   b.parameters = {{12, 4, 0}};

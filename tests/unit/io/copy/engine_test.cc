@@ -230,8 +230,8 @@ TEST(CopyEngine, WritesEveryByteWhateverTheThreadsAndTheBatch) {
 TEST(CopyEngine, ConvertsOnTheWay) {
   std::mt19937 random(22);
   for (const ItemCast& c : {ItemCast{DType::kBF16, DType::kBF16, DType::kF32, 0, 0},
-                              ItemCast{DType::kF32, DType::kBF16, DType::kF32, 0, 0},
-                              ItemCast{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}}) {
+                            ItemCast{DType::kF32, DType::kBF16, DType::kF32, 0, 0},
+                            ItemCast{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}}) {
     Scenario s(random, 8, 30, dtype_info(c.from).bits / 8, c);
     CopyOptions options;
     options.batch_bytes = 500;
@@ -241,7 +241,7 @@ TEST(CopyEngine, ConvertsOnTheWay) {
   }
 }
 
-// So that a run that goes on with this one tells it as well.
+// So that a run that resumes this one reports it as well.
 TEST(CopyEngine, WhatACastMadeInfiniteIsToldAndNotLoggedAsDone) {
   TestJob job;
   job.framed = false;

@@ -31,7 +31,7 @@ Tensor one(std::string name, DType dtype, std::vector<i64> dims, ChunkData data)
   return {std::move(name), dtype, dims, {piece(dtype, zeros, dims, std::move(data))}};
 }
 
-// Tensors that lie in a file in every way there is.
+// Tensors with every order of their bytes in a file.
 TableStore every_way(const TempFolder& folder) {
   std::mt19937 random(7);
   std::string bytes(kFileBytes, '\0');

@@ -92,7 +92,7 @@ TEST(Dcp, TellsTheSameDamageForAnyNumberOfThreads) {
   std::string path = folder.at("damaged");
   std::filesystem::copy(kData + "uneven_4/iter_0000010", path);
   for (const auto& entry : std::filesystem::directory_iterator(path))
-    if (entry.path().extension() == ".distcp") {  // objects of which some are told and the others counted
+    if (entry.path().extension() == ".distcp") {  // objects of which some are named and the others counted
       std::string zeros(std::filesystem::file_size(entry.path()), '\0');
       std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
       folder.put("damaged/" + entry.path().filename().string(), zeros);

@@ -59,7 +59,8 @@ TEST(Pickle, ReadsTextsOfEveryOpcode) {
   const Case kCases[] = {
       {"STRING", "S'a\\n\\x41\\'\\101'\n.", "'a\\x0aA'A'"},
       {"UNICODE", "Va\\u00e9\xe9\n.", "'a\xc3\xa9\xc3\xa9'"},
-      {"UNICODE long", "Vdecoder.layers.0.\\u00e9\\u006d\xe9lp.weight\n.", "'decoder.layers.0.\xc3\xa9m\xc3\xa9lp.weight'"},
+      {"UNICODE long", "Vdecoder.layers.0.\\u00e9\\u006d\xe9lp.weight\n.",
+       "'decoder.layers.0.\xc3\xa9m\xc3\xa9lp.weight'"},
       {"BINSTRING", "T\x03\0\0\0abc."s, "'abc'"},
       {"SHORT_BINSTRING", "U\x03"s + "abc.", "'abc'"},
       {"BINUNICODE", "X\x03\0\0\0abc."s, "'abc'"},
@@ -404,7 +405,7 @@ TEST(Pickle, HandsStatesToAVisitorBeforeTheyAreDicts) {
   EXPECT_NE(read(row + "bh\1\x86.", rules).find("is read after its value was taken out"), std::string::npos);
 }
 
-// What is odd about a record, or may still be referred to, is made as it is where an empty frame stands
+// What is odd about a record, or may still be referred to, is made as it is where an empty frame is
 // between the opcodes that begin it.
 TEST(Pickle, MakesOddRecordsBeforeTheyAreTaken) {
   const std::string begin = "cm\nRow\n)\x81\x94}\x94(", key = "X\1\0\0\0a"s, frame = "\x95\0\0\0\0\0\0\0\0"s;

@@ -122,7 +122,7 @@ TEST(TorchTensor, IsRefusedWhenItsValuesAreNotThoseStored) {
             "MC1224 w: a tensor has metadata that mckpt does not know: unsupported: found 'backend'");
   EXPECT_EQ(found(pickled(1)), "MC1210 w: the metadata of a tensor is not a dict: found an integer");
 
-  // In _rebuild_tensor_v3 it stands behind the dtype.
+  // In _rebuild_tensor_v3 it is behind the dtype.
   auto typed = [](const std::string& metadata) {
     return pickled_class("torch._utils", "_rebuild_tensor_v3") + "(" +
            pickled_storage({.storage_class = "UntypedStorage", .numel = 24}) + pickled(0) +

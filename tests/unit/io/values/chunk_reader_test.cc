@@ -17,7 +17,7 @@ TEST(ChunkReader, LoadsAStridedChunkBoxByBox) {
   std::vector<u8> bytes;
   std::shared_ptr<const ByteSource> file = counting_file(bytes, 210);
   const std::vector<i64> sizes = {5, 6, 7};
-  // [6, 7, 5] permuted: item (i, j, k) lies at j*35 + k*5 + i.
+  // [6, 7, 5] permuted: item (i, j, k) is at j*35 + k*5 + i.
   ChunkData data{.offset = 0, .dtype = DType::kU8, .strides = {1, 35, 5}};
   for (i64 budget : {1, 6, 7, 20, 42, 100, 1000}) {
     ChunkReader reader(file, data, sizes, budget);

@@ -236,7 +236,7 @@ TEST_F(Verify, TellsTheFirstOfWhatCannotBeReadForAnyNumberOfThreads) {
   LateFirst late(folder.path());
   folder.put("f", "1234");
   late.add_file("f", 4);
-  // Each chunk is read on its own, and lies outside of the file in a place of its own.
+  // Each chunk is read on its own, and is outside of the file at a place of its own.
   i64 half = 16 << 20;
   for (i64 t = 0; t < 4; t++)
     late.tensors.push_back(

@@ -17,7 +17,7 @@ namespace {
 
 class DeviceConvertTest : public OnDevice {};
 
-// Every pair of types over every pattern of 16 bits, and for the wide types what lies around the borders of
+// Every pair of types over every pattern of 16 bits, and for the wide types values around the borders of
 // the narrow ones.
 std::vector<u8> patterns(DType type) {
   std::vector<u8> out;

@@ -101,7 +101,7 @@ constexpr i64 kMiB = 1 << 20;
 const ItemCast kWiden{DType::kBF16, DType::kBF16, DType::kF32, 0, 0};
 const ItemCast kNarrow{DType::kF32, DType::kBF16, DType::kBF16, 1, 0};
 
-// Every kind of split there is, of tensors that lie across the borders of blocks.
+// Every kind of split there is, of tensors that reach over the borders of blocks.
 void add_tasks(MadeJob& job) {
   static_assert(BlockId::kBytes == 4 * kMiB);
   i64 rank = world().rank(), ranks = world().size();
@@ -120,7 +120,7 @@ void add_tasks(MadeJob& job) {
            {.kind = MoveKind::kZero, .to = 300'000, .length = 10, .inner = {0, 30, 20}},
            {.kind = MoveKind::kZero, .to = 300'010, .length = 20, .inner = {0, 30, 20}}},
           300'600);
-  // Two far ends of a tensor: what lies between is not read.
+  // Two far ends of a tensor: what is between them is not read.
   job.add(2, 0, 80 * kMiB, no_cast(DType::kU8),
           {{.from = 3, .length = 5}, {.from = 80 * kMiB - 5, .to = 5, .length = 5}}, 10);
 }

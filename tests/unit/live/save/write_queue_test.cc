@@ -1,7 +1,7 @@
-// Writing by several threads: all of a window is written when waiting for it returns, and a failure is told
+// Writing by several threads: all of a window is written when waiting for it returns, and a failure is reported
 // to whoever waits.
-#include "io/output/copy_sink.h"
 #include "live/save/write_queue.h"
+#include "io/output/copy_sink.h"
 
 #include <gtest/gtest.h>
 

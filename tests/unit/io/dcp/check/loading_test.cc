@@ -22,7 +22,7 @@ std::string metadata_of(bool has_paths = true) {
   return out;
 }
 
-// Puts `to`, which is as long, in place of `from` where it stands for the nth time.
+// Puts `to`, which is as long, in place of the nth `from`.
 std::string changed(std::string text, std::string_view from, std::string_view to, int nth) {
   EXPECT_EQ(from.size(), to.size());
   std::size_t at = text.find(from);

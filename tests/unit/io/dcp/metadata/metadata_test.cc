@@ -145,8 +145,8 @@ void write_object(PickleWriter& w, std::string_view module, std::string_view nam
   w.op(Op::kBuild);
 }
 
-// A pickler that knows nothing of torch: every text is spelled out where it stands, no field is where torch
-// writes it, and of a field that stands twice the last one counts, as in Python.
+// A pickler that knows nothing of torch: every text is spelled out at each place, no field is where torch
+// writes it, and of a field that occurs twice the last one counts, as in Python.
 TEST(DcpMetadata, TakesFieldsInAnyOrderAndNamesThatAreSpelledOutAgain) {
   constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
   PickleWriter w;
