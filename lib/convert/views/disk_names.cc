@@ -64,11 +64,13 @@ std::string filled(std::string_view before, std::string_view pattern, i64 expert
   return cat(before, pattern.substr(0, at), expert, pattern.substr(at + 3));
 }
 
-// Adds the tensors of one stack; false if the row is for other names.
+// Adds the tensors of one stack; false if the row is for other names. `moe`: of the model, zeros if it is not known.
 bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, std::string_view name,
-               const StackRow& row, i64 experts) {
+               const StackRow& row, const MoeConfig& moe) {
   if (!name.ends_with(row.stack)) return false;
-  check_stack(store, tensor, experts);
+  bool down = row.stack.ends_with("down_proj");
+  check_stack(store, tensor, moe.experts, down ? 0 : moe.ffn * (row.second.empty() ? 1 : 2),
+              down ? moe.ffn : 0);
   std::string_view before = name.substr(0, name.size() - row.stack.size());
   i64 rows = store.dims(tensor)[1];
   bool two = !row.second.empty();
@@ -101,15 +103,19 @@ bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, s
 
 }  // namespace
 
-void check_stack(const Store& store, i64 tensor, i64 experts) {
+void check_stack(const Store& store, i64 tensor, i64 experts, i64 rows, i64 columns) {
   constexpr i64 kMostExperts = 1 << 16;
   std::span<const i64> dims = store.dims(tensor);
-  bool fits = dims.size() == 3 && dims[0] <= kMostExperts && (experts == 0 || dims[0] == experts);
+  const i64 wanted[] = {experts, rows, columns};
+  bool fits = dims.size() == 3 && dims[0] <= kMostExperts;
+  for (std::size_t d = 0; fits && d < 3; d++) fits = wanted[d] == 0 || dims[d] == wanted[d];
   if (fits) return;
+  auto shown = [](i64 size, const char* otherwise) { return size > 0 ? cat(size) : std::string(otherwise); };
   throw Error(Code::kSourceShape, "this is not a stack of the model's experts")
       .file(store.root())
       .tensor(store.name(tensor))
-      .expected(experts > 0 ? cat("[", experts, ", rows, columns]") : std::string("[experts, rows, columns]"))
+      .expected(cat("[", shown(experts, "experts"), ", ", shown(rows, "rows"), ", ",
+                    shown(columns, "columns"), "]"))
       .found(to_string(store.shape(tensor)));
 }
 
@@ -118,7 +124,7 @@ DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
   std::string_view model_type = options.model_type;
   if (options.config) model_type = options.config->model.model_type;
   const DiskRow* row = row_of(model_type);
-  i64 experts = options.config ? options.config->model.moe.experts : 0;
+  const MoeConfig moe = options.config ? options.config->model.moe : MoeConfig{};
   DiskTensors out;
   for (const NamedTensor& n : model) {
     std::string name = n.name;
@@ -130,7 +136,7 @@ DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
     if (is_stack(name) && !options.stacks) {
       if (!row) refuse_stack(store, n.tensor, model_type);
       for (const StackRow& s : row->stacks)
-        split = split || add_stack(out.tensors, store, n.tensor, name, s, experts);
+        split = split || add_stack(out.tensors, store, n.tensor, name, s, moe);
     }
     out.renamed |= split;
     std::span<const i64> dims = store.dims(n.tensor);

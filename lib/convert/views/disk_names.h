@@ -37,8 +37,8 @@ struct DiskTensors {
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
 
-// The rows [first_row, first_row + rows) of each expert of a stack [experts, rows of all, columns], as a tensor
-// each; `name` gives its name. `experts`: how many the model has, 0 if that is not known.
+// Adds the rows [first_row, first_row + rows) of each expert of a stack [experts, rows of all, columns], as a tensor
+// each; `name` gives its name.
 struct ExpertRows {
   i64 tensor = 0, first_row = 0, rows = 0;
 };
@@ -48,7 +48,7 @@ void add_experts(std::vector<PiecedTensor>& out, const Store& store, const Exper
   for (i64 e = 0; e < dims[0]; e++)
     out.push_back({name(e), {of.rows, dims[2]}, {{of.tensor, {e}, of.first_row, of.rows}}});
 }
-// Throws kSourceShape unless the tensor is such a stack, of so many experts (0: any number).
-void check_stack(const Store& store, i64 tensor, i64 experts);
+// Throws kSourceShape unless the tensor is such a stack, of so many experts, rows and columns; 0: any number.
+void check_stack(const Store& store, i64 tensor, i64 experts, i64 rows, i64 columns);
 
 }  // namespace mckpt::impl

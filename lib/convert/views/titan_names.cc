@@ -191,6 +191,7 @@ class Translation {
   void add_qkv(i64 tensor, const Row& row, std::string_view front);
   const TowerConfig& tower(i64 tensor) const;
   void check_rows(i64 tensor, i64 heads) const;
+  void check_experts(i64 tensor, const Row& row) const;
 
   const Store& store_;
   std::span<const NamedTensor> names_;
@@ -233,12 +234,30 @@ void Translation::add(i64 t, const Row& row, std::string_view front) {
     case Move::kQkv:
       return add_qkv(t, row, front);
     case Move::kExperts:
-      check_stack(store_, t, config_ ? config_->model.moe.experts : 0);
+      check_experts(t, row);
       return add_experts(out_.tensors, store_, {t, 0, dims[1]},
                          [&](i64 e) { return filled(name, "{E}", cat(e)); });
     case Move::kNone:
       out_.beside.push_back(t);
   }
+}
+
+// Experts were once [experts, in, out], under names that do not say so: the columns of the embedding show it, unless
+// experts are as wide as the model.
+void Translation::check_experts(i64 t, const Row& row) const {
+  const MoeConfig moe = config_ ? config_->model.moe : MoeConfig{};
+  auto embedding = std::ranges::find(names_, "tok_embeddings.weight", &NamedTensor::name);
+  std::span<const i64> of_embedding = store_.dims(embedding->tensor);
+  i64 hidden = of_embedding.size() == 2 ? of_embedding[1] : 0;
+  bool down = row.disk.ends_with("down_proj.weight");
+  check_stack(store_, t, moe.experts, down ? hidden : moe.ffn, down ? moe.ffn : hidden);
+  std::span<const i64> dims = store_.dims(t);
+  if (row.titan.find('_', row.titan.rfind('.')) != row.titan.npos || dims[1] != dims[2]) return;
+  throw Error(Code::kAmbiguousLayout, "torchtitan changed the order of these dimensions, and they are equal")
+      .file(store_.root())
+      .tensor(store_.name(t))
+      .expected("a name that says it, such as moe.experts.w1_EFD")
+      .found(to_string(store_.shape(t)));
 }
 
 // The numbers of heads, which no shape shows.

@@ -29,7 +29,7 @@ bool is_of_titan(std::span<const NamedTensor> model);
 
 // pre: is_of_titan(). `config` may be null where nothing depends on it. Throws kUnknownModel if torchtitan's names
 // of this model are not known, kUnknownAssets if the number of heads is needed and not known, kUnaccounted for
-// names that are not in the table, kSourceShape.
+// names that are not in the table, kSourceShape, and kAmbiguousLayout for experts that may be transposed.
 TitanTensors titan_tensors(const Store& store, std::span<const NamedTensor> model, const HfConfig* config);
 
 }  // namespace mckpt::impl

@@ -69,7 +69,7 @@ constexpr Golden kGolden[] = {
     {"accelerate_fsdp1_sharded", "model.", "transformers", 0},
     {"accelerate_fsdp2_full", "", "transformers", 1},
     {"accelerate_fsdp2_sharded", "model.", "transformers, as in memory", 0},
-    {"fsdp2_app", "app.model.", "transformers", 63},
+    {"fsdp2_app", "app.model.", "transformers", 21},
     {"fsdp2_bare", "", "transformers", 1},
     {"fsdp2_tp", "model.", "transformers", 0},
     {"torchtitan_deepseek_v3", "", "torchtitan deepseek_v3", 8},

@@ -126,6 +126,20 @@ TEST_F(TitanNames, AreKnownInAllVersions) {
             "model.layers.0.mlp.gate.e_score_correction_bias -freqs_cis -layers.0.moe.tokens_per_expert");
 }
 
+// [experts, in, out] is not read, and not taken for the other one where the names leave it open.
+TEST_F(TitanNames, ExpertsThatMayBeTransposedAreRefused) {
+  HfConfig moe = config_of("qwen3_moe", 2, 2, 4);
+  auto code = [&](const char* name, std::vector<i64> dims) {
+    return thrown_by([&] { own({{cat("layers.0.", name), dims}}, &moe); }).substr(0, 6);
+  };
+  EXPECT_EQ(code("moe.experts.w1", {2, 5, kColumns}), "nothin");
+  EXPECT_EQ(code("moe.experts.w2", {2, kColumns, 5}), "nothin");
+  EXPECT_EQ(code("moe.experts.w1", {2, kColumns, 5}), "MC2011");
+  EXPECT_EQ(code("moe.experts.w2", {2, 5, kColumns}), "MC2011");
+  EXPECT_EQ(code("moe.experts.w1", {2, kColumns, kColumns}), "MC2008");
+  EXPECT_EQ(code("moe.experts.w1_EFD", {2, kColumns, kColumns}), "nothin");
+}
+
 // Layers that predict more than one token are behind those of the decoder, of which the config has three.
 TEST_F(TitanNames, LayersOfMtpAreBehindTheOthers) {
   HfConfig deep = config_of("deepseek_v3", 2, 2, 4, 3);
