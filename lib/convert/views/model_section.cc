@@ -1,0 +1,269 @@
+// Decides in this order, because each step needs the one before it:
+//
+//   1 the file     "pytorch_model.bin:" in front of the names of a folder of separate files
+//   2 the section  "app.model." and the like, of which no other reading exists
+//   3 beside       what begins as the states of optimizers, schedulers and loaders do
+//   4 wrappers     _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module, anywhere
+//   5 the front    "module.", "_forward_module." and "model.", as long as all names have one of them
+#include "convert/views/model_section.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/base/text.h"
+#include "io/file/parallel.h"
+#include "io/store/store.h"
+#include "io/values/same_bytes.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Sections that only a dict around a model's state dict has.
+constexpr std::string_view kSections[] = {"app.model.",      "state.model.",    "policy.model.",
+                                          "policy.weights.", "policy/weights/", "model_state_dict.",
+                                          "state_dict."};
+// The first part of names that are of no model. A number may follow: "optimizer_0".
+constexpr std::string_view kBeside[] = {
+    "optimizer",    "optimizers",  "optim",       "optimizer_states",    "lr_scheduler", "lr_schedulers",
+    "scheduler",    "schedulers",  "train_state", "opt_param_scheduler", "dataloader",   "data_loader",
+    "rng",          "rng_state",   "rng_states",  "random_states",       "extra_state",  "extra_states",
+    "param_groups", "grad_scaler", "loss_scaler", "trainer_state",
+};
+// Whole names of counters.
+constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", "iteration",
+                                          "epoch", "epochs_run", "seed",        "consumed_samples"};
+// The last part of what a file of an optimizer alone has behind "state.".
+constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
+                                         "step"};
+constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
+// In front of everything that a model has, if it is there at all.
+constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
+// What is behind "model." where that is a section. The first part of names of a whole model.
+constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
+                                               "module.", "score.",   "_forward_module."};
+// Buffers that are computed from the config, by the last part of their names. No model of transformers stores them.
+constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
+constexpr std::string_view kOfAdapters[] = {
+    "lora_A",     "lora_B",          "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",
+    "base_layer", "modules_to_save",
+};
+constexpr std::string_view kFlat[] = {"_flat_param", "flat_param"};
+
+template <std::size_t N>
+bool has(const std::string_view (&table)[N], std::string_view text) {
+  return std::ranges::find(table, text) != std::end(table);
+}
+
+// Calls `visit` for each part of a name: "a.b.c" has three.
+template <typename Visit>
+void each_part(std::string_view name, Visit&& visit) {
+  while (true) {
+    std::size_t dot = name.find('.');
+    visit(name.substr(0, dot));
+    if (dot == name.npos) return;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+template <std::size_t N>
+bool any_part(const std::string_view (&table)[N], std::string_view name) {
+  bool found = false;
+  each_part(name, [&](std::string_view part) { found |= has(table, part); });
+  return found;
+}
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+std::string_view first_part(std::string_view name) { return name.substr(0, name.find_first_of(".:/")); }
+
+// "optimizer_0" -> "optimizer".
+std::string_view without_number(std::string_view part) {
+  std::size_t digits = part.find_last_not_of("0123456789");
+  bool numbered = digits != part.npos && digits + 1 < part.size() && part[digits] == '_';
+  return numbered ? part.substr(0, digits) : part;
+}
+
+bool is_beside(std::string_view name) {
+  std::string_view first = first_part(name);
+  if (has(kBeside, without_number(first)) || has(kCounters, name)) return true;
+  return first == "state" && has(kMoments, last_part(name));
+}
+
+// One pass over the names of a store.
+class Sections {
+ public:
+  explicit Sections(const Store& store) : store_(store) {}
+
+  SectionedNames run() {
+    take_file();
+    take_section();
+    if (names_.empty()) refuse_no_model();
+    for (NamedTensor& n : names_) unwrap(n.name);
+    while (take_front()) {
+    }
+    refuse_other_kinds();
+    drop_computed();
+    join_equal();
+    out_.model = std::move(names_);
+    return std::move(out_);
+  }
+
+ private:
+  void take_file();
+  void take_section();
+  bool take_front();
+  bool all_begin_with(std::string_view front) const;
+  void take(std::string_view front);
+  static void unwrap(std::string& name);
+  [[noreturn]] void refuse_no_model() const;
+  void refuse_other_kinds() const;
+  void drop_computed();
+  void join_equal();
+  Error refusal(Code code, const char* what, const NamedTensor& n) const {
+    return Error(code, what).file(store_.root()).tensor(store_.name(n.tensor));
+  }
+
+  const Store& store_;
+  std::vector<NamedTensor> names_;
+  SectionedNames out_;
+};
+
+// Lists all names; those of one file lose the file's name, which the others then do not have.
+void Sections::take_file() {
+  std::string_view file;
+  for (i64 t = 0; t < store_.tensor_count(); t++) {
+    std::string_view name = store_.name(t);
+    if (is_beside(name)) {
+      out_.beside.push_back(t);
+      continue;
+    }
+    NamedTensor n{t, std::string(name)};
+    std::string_view front = name.substr(0, name.find(':') + 1);
+    if (front.starts_with("rank_"))
+      throw refusal(Code::kBadShards, "the ranks have this tensor with different values", n)
+          .help("only what all ranks have alike, or pieces with their places, can be joined");
+    if (names_.empty()) file = front;
+    if (front != file)
+      throw refusal(Code::kUnaccounted, "the tensors of the model are in files of their own", n)
+          .expected(cat("all in ", escaped(file.empty() ? "one file" : file.substr(0, file.size() - 1))))
+          .found(escaped(front.empty() ? name : front.substr(0, front.size() - 1)))
+          .help("name one of the files");
+    names_.push_back(std::move(n));
+  }
+  if (!file.empty()) take(std::string(file));
+}
+
+// A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is
+// beside anyway.
+void Sections::take_section() {
+  for (std::string_view section : kSections) {
+    std::string_view head = section.substr(0, section.find_first_of("./") + 1);
+    auto begins = [](std::string_view text) {
+      return [text](const NamedTensor& n) { return n.name.starts_with(text) && !is_beside(n.name); };
+    };
+    if (std::ranges::none_of(names_, begins(section))) continue;
+    auto other = [&](const NamedTensor& n) { return !n.name.starts_with(head) && !is_beside(n.name); };
+    if (std::ranges::any_of(names_, other)) continue;
+    std::erase_if(names_, [&](const NamedTensor& n) {
+      bool model = begins(section)(n);
+      if (!model) out_.beside.push_back(n.tensor);
+      return !model;
+    });
+    take(section);
+    break;
+  }
+  std::erase_if(names_, [&](const NamedTensor& n) {
+    if (is_beside(n.name)) out_.beside.push_back(n.tensor);
+    return is_beside(n.name);
+  });
+  std::ranges::sort(out_.beside);
+}
+
+bool Sections::all_begin_with(std::string_view front) const {
+  return std::ranges::all_of(names_, [&](const NamedTensor& n) {
+    return n.name.size() > front.size() && n.name.starts_with(front);
+  });
+}
+
+void Sections::take(std::string_view front) {
+  for (NamedTensor& n : names_) n.name.erase(0, front.size());
+  out_.section += front;
+}
+
+bool Sections::take_front() {
+  for (std::string_view front : kFronts)
+    if (all_begin_with(front)) return take(front), true;
+  constexpr std::string_view kModel = "model.";
+  if (!all_begin_with(kModel)) return false;
+  bool of_whole = std::ranges::any_of(names_, [&](const NamedTensor& n) {
+    std::string_view behind = std::string_view(n.name).substr(kModel.size());
+    return std::ranges::any_of(kOfWholeModels, [&](std::string_view w) { return behind.starts_with(w); });
+  });
+  if (of_whole) take(kModel);
+  return of_whole;
+}
+
+void Sections::unwrap(std::string& name) {
+  std::string out;
+  each_part(name, [&](std::string_view part) {
+    if (!has(kWrappers, part)) out += cat(out.empty() ? "" : ".", part);
+  });
+  if (!out.empty()) name = std::move(out);
+}
+
+void Sections::refuse_no_model() const {
+  Error e(Code::kUnknownFormat, "the checkpoint has no tensors of a model");
+  e.file(store_.root()).found(cat(counted(store_.tensor_count(), "tensor"), " of other things"));
+  if (store_.tensor_count() > 0) e.note(cat("such as ", escaped(store_.name(0))));
+  throw e.help("name the folder or file with the model, which is often beside that of the optimizer");
+}
+
+void Sections::refuse_other_kinds() const {
+  for (const NamedTensor& n : names_) {
+    if (n.name.starts_with("base_model.model.") || any_part(kOfAdapters, n.name))
+      throw refusal(Code::kUnsupportedTensor,
+                    "the model is wrapped by PEFT: this is a tensor of an adapter's model", n)
+          .help("merge the adapter in the training program (merge_and_unload), and save again");
+    if (any_part(kFlat, n.name))
+      throw refusal(Code::kUnsupportedTensor, "this is a flat parameter of FSDP1, which keeps no shapes", n)
+          .help("save with state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT");
+  }
+}
+
+void Sections::drop_computed() {
+  std::erase_if(names_, [&](const NamedTensor& n) {
+    bool computed = has(kComputed, last_part(n.name));
+    if (computed) out_.beside.push_back(n.tensor);
+    return computed;
+  });
+  if (names_.empty()) refuse_no_model();
+}
+
+// Keeps the first of equal tensors of one name.
+void Sections::join_equal() {
+  NameMap<std::string_view, i64> first;
+  std::vector<std::pair<i64, i64>> pairs;
+  for (const NamedTensor& n : names_)
+    if (auto [at, is_new] = first.emplace(n.name, n.tensor); !is_new)
+      pairs.emplace_back(at->second, n.tensor);
+  if (pairs.empty()) return;
+  std::vector<bool> same = have_same_bytes(store_, pairs, default_threads());
+  for (i64 i = 0; i < std::ssize(pairs); i++)
+    if (!same[i])
+      throw refusal(Code::kUnaccounted,
+                    "two tensors have one name without the wrappers of their modules, and differ",
+                    {pairs[i].second, ""})
+          .note(cat("the other one is ", escaped(store_.name(pairs[i].first))))
+          .help("remove one of them from the state dict, and save again");
+  for (auto [kept, copy] : pairs) out_.beside.push_back(copy);
+  std::ranges::sort(out_.beside);
+  std::erase_if(names_,
+                [&](const NamedTensor& n) { return std::ranges::binary_search(out_.beside, n.tensor); });
+}
+
+}  // namespace
+
+SectionedNames sectioned_names(const Store& store) { return Sections(store).run(); }
+
+}  // namespace mckpt::impl

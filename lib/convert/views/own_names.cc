@@ -1,0 +1,109 @@
+// Names first, then one view of all tensors. Data are read only to compare tensors that may be copies.
+#include "convert/views/own_names.h"
+
+#include <algorithm>
+
+#include "convert/views/disk_names.h"
+#include "convert/views/model_section.h"
+#include "convert/views/piece_store.h"
+#include "convert/views/titan_names.h"
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "hf/config_json.h"
+#include "io/file/parallel.h"
+#include "io/values/same_bytes.h"
+
+namespace mckpt::impl {
+namespace {
+
+// What the names of an embedding end with, in models of transformers.
+constexpr std::string_view kEmbeddings[] = {".embed_tokens.weight", ".embeddings.weight", ".wte.weight"};
+constexpr std::string_view kOutput = "lm_head.weight";
+
+struct Translated {
+  std::vector<PiecedTensor> tensors;
+  std::string convention;
+};
+
+// Programs with tables of their own are not guessed at.
+void refuse_foreign(const Store& store, std::span<const NamedTensor> names) {
+  constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
+      {".sa_norm.scale", "torchtune's own"},
+      {".linear_qkv.", "Megatron's"},
+      {".linear_fc1.", "Megatron's"},
+  };
+  for (const NamedTensor& n : names)
+    for (auto [part, whose] : kForeign)
+      if (n.name.find(part) != n.name.npos)
+        throw Error(Code::kUnknownFormat,
+                    "the tensors do not have the names of a model of transformers or torchtitan")
+            .file(store.root())
+            .tensor(store.name(n.tensor))
+            .expected("names such as model.layers.0.mlp.up_proj.weight")
+            .found(cat(whose, " names"));
+}
+
+Translated translated(const Store& store, SectionedNames& names, const OwnNamesOptions& options) {
+  refuse_foreign(store, names.model);
+  if (is_of_titan(names.model)) {
+    TitanTensors titan = titan_tensors(store, names.model, options.config);
+    names.beside.insert(names.beside.end(), titan.beside.begin(), titan.beside.end());
+    return {std::move(titan.tensors), cat("torchtitan ", titan.model)};
+  }
+  DiskTensors disk = disk_tensors(store, names.model, options);
+  return {std::move(disk.tensors), disk.renamed ? "transformers, as in memory" : "transformers"};
+}
+
+void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensors) {
+  NameMap<std::string_view, i64> first;
+  for (const PiecedTensor& t : tensors) {
+    auto [at, is_new] = first.emplace(t.name, t.pieces[0].tensor);
+    if (is_new) continue;
+    throw Error(Code::kUnaccounted, "two tensors of the checkpoint are one in the model's folder")
+        .file(store.root())
+        .tensor(t.name)
+        .note(
+            cat("from ", escaped(store.name(at->second)), " and ", escaped(store.name(t.pieces[0].tensor))));
+  }
+}
+
+// Leaves out the output layer of a model whose output layer is the embedding.
+void drop_tied(const Store& store, std::vector<PiecedTensor>& tensors, std::vector<i64>& beside) {
+  auto output = std::ranges::find(tensors, kOutput, &PiecedTensor::name);
+  auto embedding = tensors.end();
+  for (std::string_view end : kEmbeddings)
+    if (embedding == tensors.end())
+      embedding = std::ranges::find_if(tensors, [&](const PiecedTensor& t) {
+        return t.name.ends_with(end) && t.name.find(".layers.") == t.name.npos;
+      });
+  if (output == tensors.end() || embedding == tensors.end()) return;
+  std::pair<i64, i64> pair(output->pieces[0].tensor, embedding->pieces[0].tensor);
+  if (!have_same_bytes(store, std::span(&pair, 1), default_threads())[0])
+    throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
+        .file(store.root())
+        .tensor(store.name(pair.first))
+        .help("check tie_word_embeddings in config.json");
+  beside.push_back(pair.first);
+  tensors.erase(output);
+}
+
+}  // namespace
+
+OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
+  SectionedNames names = sectioned_names(*store);
+  Translated model = translated(*store, names, options);
+  refuse_equal_names(*store, model.tensors);
+  if (options.config && options.config->model.tied) drop_tied(*store, model.tensors, names.beside);
+
+  OwnNames out;
+  out.section = std::move(names.section);
+  out.convention = std::move(model.convention);
+  std::ranges::sort(names.beside);
+  for (i64 t : names.beside) out.beside.emplace_back(store->name(t));
+  auto view = std::make_unique<PieceStore>(std::move(store));
+  for (PiecedTensor& t : model.tensors) view->add(std::move(t.name), std::move(t.dims), std::move(t.pieces));
+  out.store = std::move(view);
+  return out;
+}
+
+}  // namespace mckpt::impl

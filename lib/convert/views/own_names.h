@@ -1,0 +1,43 @@
+// A checkpoint of a training program under the names that the model has in its Hugging Face folder. Whatever saved
+// it, the result has the tensors of the model alone, each as the folder has it:
+//
+//   app.model.model.layers.0._orig_mod.mlp.up_proj.weight     model.layers.0.mlp.up_proj.weight
+//   app.model.model.layers.1.mlp.experts.gate_up_proj   -->   model.layers.1.mlp.experts.0.gate_proj.weight, ...
+//   layers.0.attention.wo.weight             (torchtitan)     model.layers.0.self_attn.o_proj.weight
+//   optimizer.state.lm_head.weight.exp_avg                    beside
+//
+// Programs whose names are known: torch's FSDP, accelerate, Trainer, torchtune and NeMo-RL with models of transformers;
+// torchtitan (docs/formats/own_names.md).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+
+struct HfConfig;
+
+struct OwnNamesOptions {
+  const HfConfig* config = nullptr;  // of the model, if it is known (lib/hf/config_json.h)
+  std::string model_type{};          // of a config that no table reads
+  bool stacks =
+      false;  // the model's folder has the experts of a layer as one tensor, as the training program has
+};
+
+struct OwnNames {
+  std::unique_ptr<Store>
+      store;  // only the tensors of the model, under the names that its Hugging Face folder has
+  std::vector<std::string> beside;  // names of the source's other tensors: optimizer states, counters
+  std::string section;              // what was in front of every model tensor: "app.model."; "" for none
+  std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
+};
+
+// Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied output layer
+// is left out if it has the bytes of the embedding. Throws what sectioned_names(), disk_tensors() and
+// titan_tensors() throw; kUnaccounted if two tensors become one, or a tied output layer has values of its own.
+OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,140 @@
+// Names of checkpoints as training programs write them, and the names that their models have.
+#include "convert/views/model_section.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/text.h"
+#include "tests/support/made_store.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace model_section_test {
+
+using Names = std::vector<std::string>;
+
+// "app.model. | model.norm.weight lm_head.weight | 2": the section, the names of the model, and the numbers of the
+// tensors beside it.
+std::string sectioned(const Names& names) {
+  TempFolder folder;
+  std::vector<MadeTensor> tensors;
+  for (const std::string& name : names) tensors.push_back({name, {2}});
+  return thrown_by([&] {
+           SectionedNames s = sectioned_names(*made_store(folder, tensors));
+           std::string out = cat(s.section, " |");
+           for (const NamedTensor& n : s.model) out += cat(" ", n.name);
+           out += " |";
+           for (i64 t : s.beside) out += cat(" ", t);
+           throw Error(Code::kInternal, out);
+         })
+      .substr(7);
+}
+
+TEST(SectionedNames, FindsWhatIsInFrontOfTheModel) {
+  const struct {
+    const char* what;
+    Names names;
+    std::string expected;
+  } kCases[] = {
+      {"FSDP2, the model alone",
+       {"model.norm.weight", "lm_head.weight"},
+       " | model.norm.weight lm_head.weight |"},
+      {"a model without a head of its own", {"model.norm.weight"}, " | model.norm.weight |"},
+      {"accelerate",
+       {"model.model.norm.weight", "model.lm_head.weight"},
+       "model. | model.norm.weight lm_head.weight |"},
+      {"accelerate, a tied model of which the head is not saved",
+       {"model.model.norm.weight"},
+       "model. | model.norm.weight |"},
+      {"a headless model in a section: nothing shows it", {"model.layers.0.w"}, " | model.layers.0.w |"},
+      {"one tensor without it: no section",
+       {"model.model.w", "score.weight"},
+       " | model.model.w score.weight |"},
+      {"with its optimizer",
+       {"model.lm_head.weight", "optimizer.state.lm_head.weight.exp_avg", "lr_scheduler.last",
+        "optimizer_1.x"},
+       "model. | lm_head.weight | 1 2 3"},
+      {"the tutorial of torch",
+       {"app.model.model.norm.weight", "app.model.lm_head.weight", "app.optim.state.lm_head.weight.step"},
+       "app.model. | model.norm.weight lm_head.weight | 2"},
+      {"the section may hold any names", {"app.model.h.0.w"}, "app.model. | h.0.w |"},
+      {"a model of two parts, one of them named app", {"app.model.w", "head.w"}, " | app.model.w head.w |"},
+      {"Lightning Fabric",
+       {"state.model._forward_module.lm_head.weight"},
+       "state.model._forward_module. | lm_head.weight |"},
+      {"torchtitan before 2025",
+       {"model.tok_embeddings.weight", "model.norm.weight"},
+       "model. | tok_embeddings.weight norm.weight |"},
+      {"torchtitan",
+       {"norm.weight", "train_state.step", "dataloader.x", "tok_embeddings.weight"},
+       " | norm.weight tok_embeddings.weight | 1 2"},
+      {"files of one folder",
+       {"model.bin:lm_head.weight", "optimizer.bin:state.lm_head.weight.exp_avg"},
+       "model.bin: | lm_head.weight | 1"},
+      {"groups of rank files",
+       {"lm_head.weight", "optim:state.lm_head.weight.exp_avg", "extra_state:rank_0:rng.cpu"},
+       " | lm_head.weight | 1 2"},
+      {"counters and computed buffers",
+       {"step", "lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"},
+       " | lm_head.weight | 0 2"},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(sectioned(c.names), c.expected) << c.what;
+}
+
+TEST(SectionedNames, RemovesWrappersOfModules) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"_orig_mod.lm_head.weight", " | lm_head.weight |"},
+      {"module.lm_head.weight", "module. | lm_head.weight |"},
+      {"_orig_mod.module.lm_head.weight", "module. | lm_head.weight |"},
+      {"module._orig_mod.lm_head.weight", "module. | lm_head.weight |"},
+      {"module.module.lm_head.weight", "module.module. | lm_head.weight |"},
+      {"model.module.model.norm.weight", "model.module. | model.norm.weight |"},
+      {"model.layers.0._orig_mod._checkpoint_wrapped_module.mlp.w", " | model.layers.0.mlp.w |"},
+      {"_fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.mlp.w", " | model.layers.0.mlp.w |"},
+      // Only whole parts of names are wrappers, and `module` only in front of everything.
+      {"model.my_orig_mod.w", " | model.my_orig_mod.w |"},
+      {"encoder.module.w", " | encoder.module.w |"},
+  };
+  for (const auto& [name, expected] : kCases) EXPECT_EQ(sectioned({name}), expected);
+  EXPECT_EQ(sectioned({"module.w", "head.w"}), " | module.w head.w |");
+}
+
+TEST(SectionedNames, TakesOneOfTwoEqualTensorsThatBecomeOneName) {
+  TempFolder folder;
+  std::vector<MadeTensor> tensors = {{"model.layers.0.w", {3, 2}, 5},
+                                     {"model.layers.0._orig_mod.w", {3, 2}, 5, {1}}};
+  SectionedNames s = sectioned_names(*made_store(folder, tensors));
+  ASSERT_EQ(s.model.size(), 1u);
+  EXPECT_EQ(s.model[0].tensor, 0);
+  EXPECT_EQ(s.beside, std::vector<i64>{1});
+
+  tensors[1].first = 6;
+  std::string told = thrown_by([&] { sectioned_names(*made_store(folder, tensors)); });
+  EXPECT_EQ(told.substr(0, 6), "MC2005") << told;
+  EXPECT_NE(told.find("model.layers.0._orig_mod.w"), told.npos) << told;
+}
+
+TEST(SectionedNames, RefusesWhatIsNoModelOfItsOwn) {
+  const std::tuple<const char*, std::string, std::string> kCases[] = {
+      {"MC1224", "base_model.model.model.layers.0.mlp.up_proj.weight", "PEFT"},
+      {"MC1224", "model.layers.0.mlp.up_proj.lora_A.default.weight", "PEFT"},
+      {"MC1224", "model.layers.0.mlp.up_proj.base_layer.weight", "PEFT"},
+      {"MC1224", "_fsdp_wrapped_module._flat_param", "flat parameter"},
+      {"MC1113", "rank_0:lm_head.weight", "different values"},
+      {"MC1112", "optimizer.state.lm_head.weight.exp_avg", "no tensors of a model"},
+      {"MC1112", "state.model.norm.weight.exp_avg", "no tensors of a model"},
+  };
+  for (const auto& [code, name, text] : kCases) {
+    TempFolder folder;
+    std::string told = thrown_by([&] { sectioned_names(*made_store(folder, {{name, {2}}})); });
+    EXPECT_EQ(told.substr(0, 6), code) << told;
+    EXPECT_NE(told.find(text), told.npos) << told;
+  }
+  TempFolder folder;
+  std::string told = thrown_by([&] {
+    sectioned_names(*made_store(folder, {{"a.pt:w", {2}}, {"b.pt:v", {2}}}));
+  });
+  EXPECT_EQ(told.substr(0, 6), "MC2005") << told;
+}
+
+}  // namespace model_section_test
+}  // namespace mckpt::impl
