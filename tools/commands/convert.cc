@@ -144,6 +144,7 @@ std::string convert_mode_meant(std::string_view word) {
     std::string_view to = std::string_view(name).substr(at + between.size());
     if (std::string mode = cat(end_named(from), "-to-", end_named(to)); is_mode(mode)) return mode;
     if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
+    if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }
   return "";
 }
@@ -167,7 +168,6 @@ Exit convert_command(CommandLine& line) {
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
   line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");
-  line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --dp 8");
   line.parse();
   throw_unknown_mode("");
 }

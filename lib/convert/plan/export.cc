@@ -83,13 +83,19 @@ std::string identity_of(const ExportOptions& options, const CheckpointModel& mod
   return text.add(kBesideFiles, assets.identity()).add(kResult, headers).text();
 }
 
+// A Hugging Face folder is what an export makes: as a source it is a mistake, and open_checkpoint() says so.
+bool is_hf_weights(Format format) {
+  return format == Format::kSafetensors || format == Format::kSafetensorsFolder;
+}
+
 }  // namespace
 
 Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)
     throw Error(Code::kUsage, "`max_shard_size` must be at least one byte").found(options.max_shard_bytes);
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
-  if (has_own_names(*source)) return plan_export_own(std::move(source), options);
+  if (!is_hf_weights(source->format()) && has_own_names(*source))
+    return plan_export_own(std::move(source), options);
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});

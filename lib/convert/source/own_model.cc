@@ -251,7 +251,7 @@ void note_left_out(Notes& notes, const OwnModel& model) {
     notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
                    " beside the model: ", listed(model.beside, 3)));
   if (model.objects > 0)
-    notes.note(cat("left    ", counted(model.objects, "object"), " that are not tensors"));
+    notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
 }
 
 }  // namespace mckpt::impl
