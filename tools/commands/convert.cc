@@ -54,7 +54,7 @@ constexpr Mode kModes[] = {
      convert_safetensors_to_pt},
     {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
      convert_to_safetensors},
-    {"to-dcp", "make a torch DCP folder with names kept, of any number of ranks", convert_to_dcp, true},
+    {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 
 // The position of the mode among the arguments: the first word that is not an option. --color and --progress

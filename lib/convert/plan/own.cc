@@ -163,7 +163,9 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
                       .threads = options.threads};
   Written w =
       add_tensors(c, std::move(source), how, options.types, options.max_shard_bytes, options.memory_bytes);
-  c.sources = {w.model.store->root(), w.model.folder.path};
+  c.sources = {w.model.store->root()};
+  // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
+  if (!w.model.folder.of_a_run) c.sources.push_back(w.model.folder.path);
   c.path = options.target;
   c.files = w.tensors.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;

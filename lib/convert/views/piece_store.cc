@@ -7,6 +7,7 @@
 
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "io/values/strided.h"
 
 namespace mckpt::impl {
 
@@ -89,9 +90,10 @@ Chunk PieceStore::chunk(i64 t, i64 index) const {
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   const Part& p = of(t).chunks[index];
   ChunkData out = source_->resolve(p.tensor, p.chunk);
-  // A piece is a stretch of a chunk's items only if the items are stored row by row.
-  check_plain(*source_, p.tensor, source_->chunk(p.tensor, p.chunk), out);
-  out.strides.clear();
+  Chunk whole = source_->chunk(p.tensor, p.chunk);
+  // A part of a chunk is a stretch of the chunk's items only if they are stored row by row.
+  if (!std::ranges::equal(p.sizes, whole.sizes)) check_plain(*source_, p.tensor, whole, out);
+  if (!out.strides.empty() && is_row_major(whole.sizes, out.strides)) out.strides.clear();
   out.offset += dtype_bytes(out.dtype, p.first_item);
   if (out.checksum) out.checksum->tensor = t;
   return out;
