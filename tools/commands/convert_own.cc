@@ -4,7 +4,7 @@
 //   $ mckpt convert to-safetensors checkpoint-500/pytorch_model_fsdp_0 model.safetensors
 //   $ mckpt convert to-dcp Qwen3-0.6B qwen_dcp --section app.model.
 #include "convert/plan/own.h"
-#include "convert/plan/to_dcp.h"
+#include "convert/plan/reshard/to_dcp.h"
 
 #include <sys/stat.h>
 

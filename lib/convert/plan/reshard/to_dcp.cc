@@ -1,5 +1,5 @@
 // Two sources: a DCP folder as it is, with everything in it, and the model's tensors of any other checkpoint.
-#include "convert/plan/to_dcp.h"
+#include "convert/plan/reshard/to_dcp.h"
 
 #include <algorithm>
 
