@@ -52,6 +52,31 @@ std::vector<std::string> asset_names(const Folder& folder, std::string_view belo
   return out;
 }
 
+// Names, and ends of names, that transformers gives to assets.
+constexpr std::string_view kKnownNames[] = {"config.json",
+                                            "generation_config.json",
+                                            "tokenizer.json",
+                                            "tokenizer_config.json",
+                                            "vocab.json",
+                                            "vocab.txt",
+                                            "merges.txt",
+                                            "special_tokens_map.json",
+                                            "added_tokens.json",
+                                            "chat_template.json",
+                                            "processor_config.json",
+                                            "preprocessor_config.json",
+                                            "video_preprocessor_config.json"};
+constexpr std::string_view kKnownSuffixes[] = {".jinja", ".model", ".tiktoken", ".py"};
+// DeepSpeed writes this script beside its checkpoints.
+constexpr std::string_view kScriptOfDeepSpeed = "zero_to_fp32.py";
+
+bool is_known_asset(std::string_view name) {
+  if (name == kScriptOfDeepSpeed) return false;
+  auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
+  return std::ranges::find(kKnownNames, name) != std::end(kKnownNames) ||
+         std::ranges::any_of(kKnownSuffixes, ends);
+}
+
 constexpr std::array<std::string_view, 4> kLayoutNames = {"auto", "apart", "fused", "hub"};
 
 }  // namespace
@@ -89,6 +114,14 @@ SideFiles plan_assets(const std::string& from, std::string_view tensor_table, co
   for (const std::string& name : asset_names(folder, "")) out.add_copy(folder, name);
   out.left_out = folders_without_assets(folder);
   if (!tensor_table.empty()) out.texts.emplace(kTensorTableName, tensor_table);
+  return out;
+}
+
+SideFiles plan_known_assets(const std::string& from, const OpenOptions& opening) {
+  SideFiles out{.from = from, .opening = opening};
+  Folder folder(from, opening);
+  for (const std::string& name : asset_names(folder, ""))
+    if (is_known_asset(name)) out.add_copy(folder, name);
   return out;
 }
 

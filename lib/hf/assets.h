@@ -41,6 +41,10 @@ bool has_torch_weights(const Folder& folder);
 // table of the model's tensors unless it is "". Throws for an asset that cannot be copied.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table, const OpenOptions& opening);
 
+// The assets in a folder that has files of a training run too: only files with names that transformers gives to config,
+// tokenizer, processor and templates, and code. In such a folder any other file may be a state of the run.
+SideFiles plan_known_assets(const std::string& from, const OpenOptions& opening);
+
 // The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored,
 // and the text of the map file that the model is read with. The tensors are left out if their types and
 // shapes are not known, because the folder has no headers of weights. The result is "" if there is no map

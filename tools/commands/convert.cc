@@ -53,6 +53,9 @@ constexpr Mode kModes[] = {
      convert_pt_to_safetensors},
     {"safetensors-to-pt", "copy the tensors of safetensors files into a .pt file for torch.load",
      convert_safetensors_to_pt},
+    {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
+     convert_to_safetensors},
+    {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 
 // The position of the mode among the arguments: the first word that is not an option. --color and --progress
@@ -74,7 +77,7 @@ constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
     {"huggingface", "hf"}, {"hugging-face", "hf"},
     {"fsdp2", "fsdp"},     {"fsdp-dtensor", "fsdp"},
     {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"},
-    {"mcore", "fsdp"},     {"dcp", "fsdp"},
+    {"mcore", "fsdp"},     {"distcp", "dcp"},
     {"torch", "pt"},       {"pth", "pt"},
     {"bin", "pt"},         {"st", "safetensors"},
 };
@@ -83,6 +86,14 @@ std::string_view end_named(std::string_view word) {
   for (const auto& [other, end] : kEnds)
     if (other == word) return end;
   return word;
+}
+
+// Formats that modes named to-... read.
+bool is_end(std::string_view word) {
+  for (std::string_view end :
+       {"hf", "fsdp", "pt", "safetensors", "dcp", "verl", "zero", "deepspeed", "torch-save"})
+    if (word == end) return true;
+  return false;
 }
 
 bool is_mode(std::string_view name) {
@@ -126,12 +137,18 @@ std::string convert_mode_meant(std::string_view word) {
   if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "hf") return "fsdp-to-hf";
   if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "fsdp") return "hf-to-fsdp";
   if (name.starts_with("from-") && end_named(std::string_view(name).substr(5)) == "hf") return "hf-to-fsdp";
+  if (std::string mode =
+          cat("to-", name.starts_with("to-") ? end_named(std::string_view(name).substr(3)) : "");
+      is_mode(mode))
+    return mode;
   for (std::string_view between : {"-to-", "-2-", "2"}) {
     std::size_t at = name.find(between);
     if (at == name.npos) continue;
     std::string_view from = std::string_view(name).substr(0, at);
     std::string_view to = std::string_view(name).substr(at + between.size());
     if (std::string mode = cat(end_named(from), "-to-", end_named(to)); is_mode(mode)) return mode;
+    if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
+    if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }
   return "";
 }

@@ -1,10 +1,11 @@
-// mckpt export SRC DST: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same
+// mckpt export SRC DST: a checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same
 // command under another name; only the name in its JSON answer differs.
 //
 //   ckpt/iter_0001000  +  names, packing, config and tokenizer of the original model  ->  out_hf
 //                         (--assets, or what mckpt kept in the checkpoint)
 //
-// --dtype auto gives every tensor the type that it has in the original model, keep the type that is stored.
+// --dtype auto gives every tensor the type that it has in the original model, keep the type that is stored. A
+// checkpoint with the model's own names (FSDP2, accelerate, verl, DeepSpeed) keeps its types in both cases.
 #include "convert/plan/export.h"
 
 #include "convert/keys/value_options.h"
@@ -38,9 +39,10 @@ void ExportFlags::parse(CommandLine& line) {
                   "the Hugging Face folder to make");
   options.declare_resume(line);
   checkpoint.declare(line);
-  line.option(
-          "--dtype TYPE", dtype,
-          "data type of the tensors: auto (as in the original model), keep (as stored), bf16, fp16 or fp32")
+  line.option("--dtype TYPE", dtype,
+              "data type of the tensors: auto (as in the original model; as stored, where SRC has the "
+              "model's own names), "
+              "keep (as stored), bf16, fp16 or fp32")
       .words({"auto", "keep", "bf16", "fp16", "fp32"})
       .common();
   rules.declare_rules(line);
@@ -52,12 +54,18 @@ void ExportFlags::parse(CommandLine& line) {
       "data types, and config, tokenizer and code byte for byte. Names, packing and these files are taken "
       "from --assets, or from the checkpoint itself if mckpt made it.");
   line.description(
-      "The checkpoint may be of any grid, fsdp_dtensor or torch_dist. Under mpirun the ranks share the "
-      "work.");
+      "The checkpoint may be of any grid, fsdp_dtensor or torch_dist, or one with the model's own names: "
+      "torch DCP of "
+      "FSDP2, accelerate or torchtitan, or files of ranks. Of these the config is also found where the "
+      "training "
+      "framework put it, types are kept, and models without a table are taken too. Under mpirun the ranks "
+      "share "
+      "the work.");
   const std::string& name = line.command();
   line.example(cat("mckpt ", name, " ckpt out_hf"));
   line.example(cat("mckpt ", name, " ckpt/iter_0001000 out_hf --max-shard-size 10GB"));
   line.example(cat("mckpt ", name, " ckpt out_hf --assets Qwen3-30B-A3B --dtype bf16"));
+  line.example(cat("mckpt ", name, " checkpoint-500/pytorch_model_fsdp_0 out_hf"));
   line.parse();
   options.check();
 }
@@ -78,7 +86,7 @@ Exit run_export(CommandLine& line, std::string_view command) {
   flags.parse(line);
   auto plan = [&] {
     return plan_export({flags.options.source, flags.options.target, flags.checkpoint.options(), flags.types(),
-                        flags.max_shard_bytes});
+                        flags.max_shard_bytes, flags.options.threads, flags.options.memory_bytes});
   };
   return run_conversion(plan, command, flags.options, line.flags());
 }

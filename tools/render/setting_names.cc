@@ -56,6 +56,7 @@ constexpr std::string_view kSettings[] = {
     "rank_states",
     "rank_timeout",
     "resume",
+    "section",
     "source_ep",
     "source_etp",
     "source_hsdp",

@@ -8,9 +8,11 @@
 #include "convert/jobs/chunk_jobs.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "convert/jobs/holding_reader.h"
+#include "convert/jobs/readable_chunks.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "io/store/store.h"
@@ -220,6 +222,34 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
   if (fused) made.resized = fused->resized;
   return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
                    std::move(made), files_of(source), std::move(records), from});
+}
+
+// The tensors of the result that are made of one tensor share its group of sources.
+ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
+                    std::vector<CarriedRecord> records) {
+  TaskList tasks(to);
+  std::map<i32, i32> task_of;  // by tensor of the result
+  std::vector<std::pair<i32, i32>> wanted;
+  std::vector<bool> listed(static_cast<std::size_t>(source.tensor_count()));
+  for (i32 c : in_order_of_places(to)) {
+    i32 tensor = to.key(c);
+    auto [at, first] = task_of.try_emplace(to.tensor(c));
+    if (first) {
+      DType stored = source.dtype(tensor), written = to.dtype(c);
+      if (dtype_info(stored).bits % 8 != 0)
+        throw Error(Code::kUnsupportedTensor, "elements smaller than a byte are not copied")
+            .tensor(to.name(c))
+            .found(dtype_name(stored));
+      at->second = tasks.add(tensor, checked({stored, stored, written, 0, 0}, to, c));
+      if (!listed[tensor]) wanted.emplace_back(tensor, tensor);
+      listed[tensor] = true;
+    }
+    tasks.put(c, at->second);
+  }
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory);
+  Grouped sources = grouped_chunks(*from, std::ssize(listed), [&](i64 c) { return from->key(c); });
+  auto files = [from](i32 file) -> const ByteSource& { return from->source(file); };
+  return ChunkJob({{*from}, {to}, tasks.finish(std::move(sources)), files, std::move(records), from});
 }
 
 // The parts of a parameter may be stored in different types. The values of a chunk have the type of the

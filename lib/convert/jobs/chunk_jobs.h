@@ -6,6 +6,7 @@
 //   export     chunks of a dialect   tensors of a model    one tensor                               once a tensor
 //   reshard    boxes of keys         boxes of keys         all chunks of one key                    once
 //   gather     chunks of a dialect   chunks of a dialect   one chunk                                when needed
+//   tensors    tensors of a store    boxes of tensors      all chunks of one tensor of the result   once a tensor
 //   pairs      boxes of keys         boxes of keys         all boxes of one chunk of the source     once
 //
 // The tasks are chosen so that a source is read once where one task can hold all its readers. A task has one
@@ -21,6 +22,7 @@ namespace mckpt::impl {
 class KeyTable;
 class ModelMap;
 class Store;
+struct ReadMemory;
 
 // pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to
 // the type of their destination.
@@ -65,6 +67,12 @@ struct KeyedChunks {
 // model, but the grid, the sharding strategy, and whether fused parameters are stored whole or in parts may
 // differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
+
+// From the tensors of a store, however their items are stored, to whole tensors or boxes of them. One task for each
+// tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a tensor of the
+// source, of which the result may have several. Throws kUnsupportedTensor for elements smaller than a byte.
+ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
+                    std::vector<CarriedRecord> records = {});
 
 // From whole chunks to boxes of them. pre: every chunk c of `to` is a box of the chunk source_of[c] of
 // `from`, and has its type.

@@ -12,9 +12,11 @@
 #include "convert/plan/conversion.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/own.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
+#include "convert/source/own_model.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -81,13 +83,21 @@ std::string identity_of(const ExportOptions& options, const CheckpointModel& mod
   return text.add(kBesideFiles, assets.identity()).add(kResult, headers).text();
 }
 
+// A Hugging Face folder is what an export makes: as a source it is a mistake, and open_checkpoint() says so.
+bool is_hf_weights(Format format) {
+  return format == Format::kSafetensors || format == Format::kSafetensorsFolder;
+}
+
 }  // namespace
 
 Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)
     throw Error(Code::kUsage, "`max_shard_size` must be at least one byte").found(options.max_shard_bytes);
+  std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
+  if (!is_hf_weights(source->format()) && has_own_names(*source))
+    return plan_export_own(std::move(source), options);
   Conversion c;
-  auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
+  auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
   options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });

@@ -1,5 +1,5 @@
-// A sharded checkpoint into a Hugging Face folder: the tensors under their original names and in their
-// original packing, with config, tokenizer and code.
+// A checkpoint into a Hugging Face folder: the tensors under their original names and in their original packing,
+// with config, tokenizer and code.
 //
 //   ckpt/release/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json, tokenizer.json
 //
@@ -33,9 +33,12 @@ struct ExportOptions {
   CheckpointOptions checkpoint{};
   ExportTypes types{};
   i64 max_shard_bytes = 5'000'000'000;  // of the tensors in one file
+  int threads = 1;                      // that compare tied tensors, and that will run the conversion
+  i64 memory_bytes = i64{256} << 20;    // for all of these together
 };
 
-// Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout and export_job() throw.
+// Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout, export_job() and
+// plan_export_own() throw.
 Conversion plan_export(const ExportOptions& options);
 
 }  // namespace mckpt::impl

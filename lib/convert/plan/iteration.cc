@@ -12,25 +12,30 @@
 
 namespace mckpt::impl {
 
-std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
-                           std::optional<i64> iteration, FsdpFolder::Beside beside) {
-  FsdpFolder folder(target, iteration);
-  conversion.path = folder.path();
+std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path) {
+  conversion.path = path;
   conversion.files = layout.files();
   conversion.layout = &layout;
-  conversion.tracker = folder.tracker();
   Sha256 sha;
   layout.write_metadata([&](std::string_view text) {
     conversion.bytes += std::ssize(text);
     sha.update(std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
   });
   for (const OutputFile& f : conversion.files) conversion.bytes += f.bytes;
+  return sha.hex_digest();
+}
+
+std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
+                           std::optional<i64> iteration, FsdpFolder::Beside beside) {
+  FsdpFolder folder(target, iteration);
+  std::string metadata = plan_dcp_folder(conversion, layout, folder.path());
+  conversion.tracker = folder.tracker();
   if (std::optional<i64> later = folder.later_tracked())
     conversion.details.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
                                 iteration ? cat("iteration ", *iteration) : std::string("release"),
                                 " from it: ", kTrackerName, " names the iteration that was written last"));
   add_beside(conversion, std::move(beside));
-  return sha.hex_digest();
+  return metadata;
 }
 
 void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout) {

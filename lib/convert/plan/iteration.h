@@ -12,10 +12,14 @@ class DcpLayout;
 struct Conversion;
 struct Grid;
 
+// Sets the folder of a result that is no iteration, and the layout's files with their final sizes, in the
+// conversion. Returns the digest of the .metadata file, which depends on every key, type, chunk and place. pre: the
+// layout is complete and outlives the conversion.
+std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path);
+
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
-// tracker in the conversion; without `iteration` the folder is "release". Returns the digest of the .metadata
-// file, which depends on every key, type, chunk and place. pre: the layout is complete and outlives the
-// conversion.
+// tracker in the conversion; without `iteration` the folder is "release". Returns what
+// plan_dcp_folder() returns, with its precondition.
 std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 

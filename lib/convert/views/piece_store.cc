@@ -7,6 +7,7 @@
 
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "io/values/strided.h"
 
 namespace mckpt::impl {
 
@@ -133,9 +134,13 @@ ChunkData PieceStore::resolved(const Part& part) const {
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   ChunkData out = resolved(part);
-  // A piece is a stretch of a chunk's items only if the items are stored row by row.
-  check_plain(*source_, part.tensor, source_->chunk(part.tensor, part.chunk), out);
-  out.strides.clear();
+  Chunk whole = source_->chunk(part.tensor, part.chunk);
+  // A part of a chunk is a stretch of the chunk's items only if they are stored row by row.
+  if (part.step_items != 0 || !std::ranges::equal(part.sizes, whole.sizes)) {
+    check_plain(*source_, part.tensor, whole, out);
+    out.strides.clear();
+  }
+  if (!out.strides.empty() && is_row_major(whole.sizes, out.strides)) out.strides.clear();
   out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
   if (out.checksum) out.checksum->tensor = t;
   return out;

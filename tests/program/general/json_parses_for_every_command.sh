@@ -25,11 +25,14 @@ mkdir kept
 "$mckpt" convert hf-to-fsdp Qwen3-30B-A3B kept/ckpt --tp 2 --ep 4 --iteration 1000 --no-sync -q >out
 "$mckpt" export kept/ckpt out_hf --no-sync -q >out
 mv out_hf/model.safetensors kept
+mkdir kept/checkpoint-500
+"$mckpt" convert to-dcp Qwen3-0.6B kept/checkpoint-500/pytorch_model_fsdp_0 --section model --no-sync -q >out
+cp Qwen3-0.6B/config.json kept/checkpoint-500
 "$mckpt" convert safetensors-to-pt kept/model.safetensors kept/model.pt --no-sync -q >out
 
 # Everything that an example reads, and nothing that it makes.
 prepare() {
-  rm -rf ckpt model.safetensors model.pt out_hf
+  rm -rf ckpt checkpoint-500 model.safetensors model.pt out_hf
   cp -r kept/* .
   case $1 in
     "convert hf-to-fsdp "*) rm -r ckpt ;;

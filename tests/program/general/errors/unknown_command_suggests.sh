@@ -12,8 +12,9 @@ lacks err "did you mean"
 expect 2 "$mckpt" reshard ckpt out --tp 2
 has err 'did you mean `mckpt convert reshard`?'
 # So are other spellings of a mode.
-for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:hf-to-fsdp fsdp2hf:fsdp-to-hf dcp_to_hf:fsdp-to-hf \
-  fsdp2-to-hf:fsdp-to-hf pt2safetensors:pt-to-safetensors torch2st:pt-to-safetensors safetensors2pt:safetensors-to-pt; do
+for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:to-dcp fsdp2hf:fsdp-to-hf dcp_to_hf:fsdp-to-hf \
+  fsdp2-to-hf:fsdp-to-hf pt2safetensors:pt-to-safetensors torch2st:pt-to-safetensors safetensors2pt:safetensors-to-pt \
+  verl-to-hf:fsdp-to-hf dcp2safetensors:to-safetensors zero_to_safetensors:to-safetensors torch_save_to_dcp:to-dcp; do
   mode=${spelt#*:}
   [ "$mode" != "$spelt" ] || mode=hf-to-fsdp
   expect 2 "$mckpt" convert "${spelt%:*}" a b
@@ -23,7 +24,7 @@ for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:hf-to-f
 done
 # So are names of other tools, and one end alone.
 for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC HF_DIR" "merge-weights:export SRC HF_DIR" \
-  "merge_weights:export SRC HF_DIR" "consolidate:export SRC HF_DIR" "zero_to_fp32:export SRC HF_DIR --dtype fp32" \
+  "merge_weights:export SRC HF_DIR" "merge_fsdp_weights:export SRC HF_DIR" "model_merger:export SRC HF_DIR" "consolidate:export SRC HF_DIR" "zero_to_fp32:export SRC HF_DIR --dtype fp32" \
   "zero_to_fp32.py:export SRC HF_DIR --dtype fp32" "convert_hf_to_fsdp:convert hf-to-fsdp" "convert_to_hf:convert fsdp-to-hf" \
   "to-hf:convert fsdp-to-hf" "from_hf:convert hf-to-fsdp" "validate:verify PATH" "completion:completions SHELL"; do
   expect 2 "$mckpt" "${word%%:*}" a b

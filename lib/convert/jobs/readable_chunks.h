@@ -1,0 +1,58 @@
+// ReadableChunks: chunks of a store as the source of a copy job, however their items are stored. The bytes of a
+// chunk that is stored row by row are a stretch of a file, as in all lists of chunks; any other chunk (at strides,
+// big-endian, compressed, computed by a view) is a source of its own, which reads it in row-major order:
+//
+//   a store of 2 files, in which chunk 3 of the list is stored at strides
+//   file 0, file 1: those of the store      file 2 + 3: chunk 3, from byte 0 on
+//
+// How a chunk is stored is found out when its task is made, so that planning reads no header of a record.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "convert/keys/stored_chunks.h"
+#include "core/base/int.h"
+#include "io/store/store_files.h"
+
+namespace mckpt::impl {
+
+class ByteSource;
+class ChunkReader;
+
+// Memory for chunks that are not stored row by row: `bytes` for each of the threads.
+struct ReadMemory {
+  int threads = 1;
+  i64 bytes = i64{8} << 20;
+};
+
+// The store outlives this. All functions are thread-safe.
+class ReadableChunks final : public StoreChunks {
+ public:
+  // `tensors`: (tensor, key), as for ListedChunks.
+  ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors, ReadMemory memory);
+  ~ReadableChunks() override;
+
+  Place place(i64 chunk) const override;
+  // By the `file` of place().
+  const ByteSource& source(i32 file) const;
+
+ private:
+  class ChunkBytes;
+  // A reader with what it refers to.
+  struct Reader;
+  std::unique_ptr<Reader> take_reader(i32 chunk) const;
+  void put_back(std::unique_ptr<Reader> reader) const;
+
+  StoreBytes files_;
+  i32 file_count_;
+  ReadMemory memory_;
+  mutable std::mutex mutex_;
+  mutable std::map<i32, std::unique_ptr<const ChunkBytes>> apart_;  // by chunk
+  mutable std::vector<std::unique_ptr<Reader>> idle_;               // the one used last is the last
+};
+
+}  // namespace mckpt::impl

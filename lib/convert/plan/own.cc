@@ -1,0 +1,199 @@
+// Both results are whole tensors in safetensors files; they differ in what is beside the tensors and in whether the
+// model must be complete.
+#include "convert/plan/own.h"
+
+#include <algorithm>
+#include <map>
+
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
+#include "convert/jobs/readable_chunks.h"
+#include "convert/keys/stored_chunks.h"
+#include "convert/plan/conversion.h"
+#include "convert/plan/setting_identity.h"
+#include "convert/source/identity.h"
+#include "convert/source/own_model.h"
+#include "core/base/error.h"
+#include "core/base/notes.h"
+#include "core/items/item_cast.h"
+#include "io/copy/read_sums.h"
+#include "io/output/plan_identity.h"
+#include "io/safetensors/layout.h"
+#include "io/store/shared_tensors.h"
+#include "io/store/store.h"
+#include "io/store/tensor_spec.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The type of a tensor of the result. A type for all tensors is one for all floating-point tensors.
+DType type_of(const ExportTypes& types, const OwnTensor& tensor, DType stored) {
+  if (std::optional<DType> own = types.rules.of(tensor.name)) return *own;
+  return types.kind == ExportTypes::kGiven && is_castable(stored) ? types.given : stored;
+}
+
+// The tensors of the result as chunks: each is all of a tensor of the store.
+class WrittenTensors final : public ChunkList {
+ public:
+  WrittenTensors(const OwnModel& model, std::vector<DType> types, i64 max_shard_bytes)
+      : model_(model),
+        types_(std::move(types)),
+        layout(specs(), SafetensorsOptions{.max_shard_bytes = max_shard_bytes}) {}
+
+  i64 size() const override { return std::ssize(types_); }
+  i32 key(i64 c) const override { return model_.tensors[c].tensor; }
+  Box box(i64 c) const override { return {zero_offsets(dims(c).size()), dims(c)}; }
+  std::span<const i64> dims(i64 c) const override { return model_.store->dims(key(c)); }
+  DType dtype(i64 c) const override { return types_[c]; }
+  Place place(i64 c) const override { return {layout.file(c), layout.offset(c), types_[c], std::nullopt}; }
+  i32 tensor(i64 c) const override { return static_cast<i32>(c); }
+  std::string name(i64 c) const override { return model_.tensors[c].name; }
+
+ private:
+  std::vector<TensorSpec> specs() const {
+    std::vector<TensorSpec> out;
+    for (i64 c = 0; c < size(); c++) out.push_back({model_.tensors[c].name, types_[c], dims(c)});
+    return out;
+  }
+
+  const OwnModel& model_;
+  std::vector<DType> types_;
+
+ public:
+  SafetensorsLayout layout;
+};
+
+ProofInput proof_of(const OwnModel& model, const WrittenTensors& written) {
+  ProofSide target{written.size(), [&](i64 c) { return written.name(c); },
+                   [&](i64 c) { return written.items(c); }};
+  ProofInput input{side_of(*model.store), std::move(target)};
+  for (auto [copy, of] : model.copies) input.copies.push_back(copy);
+  for (i64 c = 0; c < written.size(); c++)
+    if (model.tensors[c].tied) input.tied.push_back(c);
+  input.left_out = [&model](i64 source) -> ProofInput::LeftOut {
+    for (auto [copy, of] : model.copies)
+      if (copy == source) return {"the model ties it", of};
+    return {};
+  };
+  return input;
+}
+
+// What both results have to say of their source.
+void add_details(Conversion& c, const OwnModel& model) {
+  if (!model.section.empty())
+    c.details.note(cat("names   without '", escaped(model.section), "' in front, which all of them have"));
+  note_left_out(c.details, model);
+  std::vector<i64> all;
+  for (const OwnTensor& t : model.tensors)
+    if (!t.tied) all.push_back(t.tensor);
+  std::vector<i64> shared = shared_tensors(*model.store, all);
+  c.shared_tensors = std::ssize(shared);
+  std::vector<std::string_view> names;
+  for (i64 t : shared) names.push_back(model.store->name(t));
+  if (!names.empty())
+    c.details.note(
+        cat("note    these tensors share storage in the source (tied weights or views) and are "
+            "written in full: ",
+            listed(names)));
+}
+
+// config.json is copied as it is, and programs that go by its type cast what they load.
+void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written) {
+  if (!model.folder.config) return;
+  if (!model.folder.config->quantized.empty())
+    c.details.warn(cat(model.folder.config->quantized,
+                       ", but the tensors are not quantised: take "
+                       "quantization_config out of config.json before the model is loaded"));
+  std::optional<DType> promised = model.folder.config->model.dtype;
+  std::map<DType, i64> items;
+  for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
+  DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
+  if (promised && most != *promised)
+    c.details.warn(cat("config.json says ", dtype_name(*promised), ", but the tensors are ", dtype_name(most),
+                       ": transformers loads the tensors as config.json says unless it is given a dtype"));
+}
+
+struct Written {
+  const OwnModel& model;
+  const WrittenTensors& tensors;
+};
+
+// The common part: opens, chooses, lays out, and makes the job and its proof.
+Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModelOptions& how,
+                    const ExportTypes& types, i64 max_shard_bytes, i64 memory_bytes) {
+  auto& model = c.parts.make<OwnModel>(open_own_model(std::move(source), how));
+  c.notes.append(std::move(model.notes));
+  c.oddities.push_back({model.store->root(), model.oddities});
+  std::vector<DType> kinds;
+  for (const OwnTensor& t : model.tensors) kinds.push_back(type_of(types, t, model.store->dtype(t.tensor)));
+  auto& written = c.parts.make<WrittenTensors>(model, std::move(kinds), max_shard_bytes);
+  types.rules.refuse_unmatched(written.size(),
+                               [&](i64 i) -> std::string_view { return model.tensors[i].name; });
+  // Half of the memory is the copy engine's.
+  ReadMemory memory{how.threads, std::clamp<i64>(memory_bytes / how.threads / 4, 1 << 20, 32 << 20)};
+  c.job = std::make_unique<ChunkJob>(tensor_job(*model.store, written, memory));
+  c.sums = std::make_unique<ReadSums>();
+  c.store = model.store.get();
+  c.opening = model.store->opening();
+  c.proof = proof_of(model, written);
+  c.dropped_objects = model.objects;
+  c.layout = &written.layout;
+  add_details(c, model);
+  return {model, written};
+}
+
+PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTypes& types) {
+  std::string headers, tensors;
+  for (const SafetensorsLayout::File& f : w.tensors.layout.files()) headers += cat(f.name, "\n", f.header);
+  for (const OwnTensor& t : w.model.tensors) tensors += cat(t.tensor, " ", t.tied, "\n");
+  PlanIdentity text(mode, MCKPT_VERSION);
+  text.set("dtype", types.kind == ExportTypes::kGiven ? dtype_name(types.given) : "keep");
+  text.set("dtype_rule", types.rules.text());
+  text.add(kSourceFiles, source_identity(*w.model.store)).add(kMapping, tensors).add(kResult, headers);
+  return text;
+}
+
+}  // namespace
+
+Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options) {
+  Conversion c;
+  OwnModelOptions how{.source = options.source,
+                      .assets = options.checkpoint.assets,
+                      .accept = options.checkpoint.accept,
+                      .threads = options.threads};
+  Written w =
+      add_tensors(c, std::move(source), how, options.types, options.max_shard_bytes, options.memory_bytes);
+  c.sources = {w.model.store->root()};
+  // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
+  if (!w.model.folder.of_a_run) c.sources.push_back(w.model.folder.path);
+  c.path = options.target;
+  c.files = w.tensors.layout.output_files();
+  for (const OutputFile& f : c.files) c.bytes += f.bytes;
+  SideFiles assets = w.model.folder.files(c.opening);
+  PlanIdentity text = identity_of("export of own names", w, options.types);
+  text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
+  c.identity = text.text();
+  note_config(c, w.model, w.tensors);
+  add_beside(c, {std::move(assets), {}});
+  return c;
+}
+
+Conversion plan_to_safetensors(const OneFileOptions& options) {
+  Conversion c;
+  OwnModelOptions how{.source = options.source,
+                      .assets = options.assets,
+                      .accept = options.accept,
+                      .complete = false,
+                      .threads = options.threads};
+  Written w =
+      add_tensors(c, open_store(options.source, options.files), how, options.types, 0, options.memory_bytes);
+  c.sources = {options.source};
+  c.path = options.target;
+  c.single_file = true;
+  c.bytes = w.tensors.layout.files()[0].bytes;
+  c.files = {{options.target, c.bytes}};
+  c.identity = identity_of("to-safetensors", w, options.types).text();
+  return c;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,43 @@
+// A checkpoint whose tensors have the model's own names (torch DCP of FSDP2, accelerate and torchtitan, rank files of
+// verl, DeepSpeed, .pt files, safetensors) as safetensors files. No table of the model is needed.
+//
+//   pytorch_model_fsdp_0/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json
+//                                           -->   model.safetensors
+//
+// Tensors are under the names of the Hugging Face folder, in the types in which they are stored unless others are
+// asked for. Optimizer states and objects are left out, and a note names them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/plan/export.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
+#include "io/file/open_options.h"
+
+namespace mckpt::impl {
+
+class Store;
+struct Conversion;
+
+// One file. `target` is the file that is made.
+struct OneFileOptions {
+  std::string source, target;
+  std::optional<std::string> assets{};  // says which names the model has; without it they are as they are
+  std::vector<Code> accept{};           // codes of damage that is accepted
+  OpenOptions files{};
+  ExportTypes types{};
+  int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
+};
+
+// A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout and
+// tensor_job() throw; kNoSuchTensor for a rule of types that matches nothing.
+Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options);
+// Throws what the former and open_store() throw.
+Conversion plan_to_safetensors(const OneFileOptions& options);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,125 @@
+// Two sources: a DCP folder as it is, with everything in it, and the model's tensors of any other checkpoint.
+#include "convert/plan/reshard/to_dcp.h"
+
+#include <algorithm>
+
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
+#include "convert/jobs/readable_chunks.h"
+#include "convert/keys/stored_chunks.h"
+#include "convert/plan/conversion.h"
+#include "convert/plan/iteration.h"
+#include "convert/plan/reshard/plain_layout.h"
+#include "convert/plan/setting_identity.h"
+#include "convert/source/damage.h"
+#include "convert/source/identity.h"
+#include "convert/source/own_model.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "io/copy/read_sums.h"
+#include "io/dcp/check/check.h"
+#include "io/output/plan_identity.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMostRanks = 1 << 20;
+
+// "app.model." with a dot at its end; "" stays "".
+std::string section_text(const std::string& given) {
+  std::string section = given.empty() || given.ends_with('.') ? given : given + '.';
+  if (section.starts_with('.') || section.find("..") != section.npos)
+    throw Error(Code::kUsage, "`section` has an empty part")
+        .found(escaped(given))
+        .help("names of nested dicts with dots between them, as in app.model.");
+  return section;
+}
+
+// Names in nested dicts, one for each part of the section.
+PlainLayout::Naming names_under(const std::string& section) {
+  std::vector<i32> dots;
+  for (std::size_t at = section.find('.'); at != section.npos; at = section.find('.', at + 1))
+    dots.push_back(static_cast<i32>(at));
+  return [section, dots](std::string_view name) { return DcpName{cat(section, name), dots}; };
+}
+
+ReadMemory memory_of(const ToDcpOptions& options) {
+  return {options.threads, std::clamp<i64>(options.memory_bytes / options.threads / 4, 1 << 20, 32 << 20)};
+}
+
+// The ranks of the result. Throws kUsage for a number that is none.
+i64 ranks_of(const ToDcpOptions& options, const Store& store) {
+  bool of_ranks = format_family(store.format()) == FormatFamily::kDcp;
+  i64 ranks = options.ranks.value_or(of_ranks ? std::max<i64>(store.ranks(), 1) : 1);
+  if (ranks < 1 || ranks > kMostRanks)
+    throw Error(Code::kUsage, "`dp` is not a number of ranks")
+        .expected(cat("1 to ", kMostRanks))
+        .found(ranks);
+  return ranks;
+}
+
+void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan, std::string_view section,
+            std::vector<CarriedRecord> records) {
+  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
+  c.sums = std::make_unique<ReadSums>();
+  if (options.rank == 0) expect_object_files(*c.sums, *c.store);
+  c.job = std::make_unique<ChunkJob>(tensor_job(*c.store, chunks, memory_of(options), std::move(records)));
+  c.opening = c.store->opening();
+  std::string metadata = plan_dcp_folder(c, plan.layout, options.target);
+  PlanIdentity text("to-dcp", MCKPT_VERSION);
+  text.set("section", section).set("weights_only", options.weights_only);
+  c.identity = text.add(kSourceFiles, source_identity(*c.store)).add(kResult, metadata).text();
+}
+
+// A DCP folder: everything in it stays.
+Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) {
+  if (options.section)
+    throw Error(Code::kUsage, "a DCP folder keeps its names: `section` is for other checkpoints")
+        .file(source->root())
+        .found(escaped(*options.section));
+  Conversion c;
+  const Store& store = *(c.store = &c.parts.keep(std::move(source)));
+  NamesOf parts = options.weights_only ? NamesOf::kModel : NamesOf::kAll;
+  c.oddities.push_back({store.root(), refuse_damage(store, parts, options.accept)});
+  auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only);
+  std::vector<CarriedRecord> records = plan.add_objects(options.weights_only);
+  c.sources = {store.root()};
+  c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
+  c.proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
+  c.dropped_objects = plan.left_behind_objects;
+  finish(c, options, plan, "", std::move(records));
+  return c;
+}
+
+// The tensors of a model in files of another format.
+Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options) {
+  Conversion c;
+  OwnModelOptions how{.source = options.source,
+                      .accept = options.accept,
+                      .complete = false,
+                      .keep_names = true,
+                      .threads = options.threads};
+  auto& model = c.parts.make<OwnModel>(open_own_model(std::move(source), how));
+  c.notes.append(std::move(model.notes));
+  const Store& store = *(c.store = model.store.get());
+  c.oddities.push_back({store.root(), model.oddities});
+  std::string section = section_text(options.section.value_or(model.section));
+  auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), false, names_under(section));
+  c.sources = {store.root()};
+  c.proof = {side_of(store), side_of(plan.layout)};
+  c.dropped_objects = model.objects;
+  finish(c, options, plan, section, {});
+  note_left_out(c.details, model);
+  return c;
+}
+
+}  // namespace
+
+Conversion plan_to_dcp(const ToDcpOptions& options) {
+  std::unique_ptr<Store> source = open_store(options.source, options.files);
+  if (format_family(source->format()) == FormatFamily::kDcp) return plan_dcp(std::move(source), options);
+  return plan_other(std::move(source), options);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,40 @@
+// A checkpoint as a folder that torch.distributed.checkpoint loads, with the names that it has:
+//
+//   DCP folder           names, nested dicts, optimizer states and objects stay; only the ranks may be others
+//   any other checkpoint the tensors of the model, under the dict that they were in, or one that the user names:
+//                        model.safetensors  --section "app.model."-->  {"app": {"model": {"lm_head.weight": ...}}}
+//
+// The folder is no iteration of a training run: it has no tracker file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error_code.h"
+#include "core/base/int.h"
+#include "io/file/open_options.h"
+
+namespace mckpt::impl {
+
+struct Conversion;
+
+// Plain values. `target` is the folder that is made.
+struct ToDcpOptions {
+  std::string source, target;
+  std::optional<i64> ranks{};  // that the rows are divided among; none: as many as wrote the source
+  std::optional<std::string>
+      section{};               // in front of all names, each part between dots a dict; not of a DCP folder
+  bool weights_only = false;   // leave the states of the optimizer out
+  std::vector<Code> accept{};  // codes of damage that is accepted
+  OpenOptions files{};
+  int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
+  int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
+};
+
+// Throws kUsage for a number of ranks below one, or a section of a DCP folder or with an empty part;
+// DamagedCheckpoint; and what open_store(), open_own_model() and tensor_job() throw.
+Conversion plan_to_dcp(const ToDcpOptions& options);
+
+}  // namespace mckpt::impl

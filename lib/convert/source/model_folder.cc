@@ -1,0 +1,214 @@
+// A config of an unknown model is no error here: the tensors need no table, and config.json is copied as it is.
+#include "convert/source/model_folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "convert/source/source_model.h"
+#include "core/base/error.h"
+#include "core/base/notes.h"
+#include "core/items/shape.h"
+#include "hf/assets.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/safetensors/index.h"
+#include "io/store/soundness.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
+#include "mappings/needs.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::string_view kConfig = "config.json", kIndexEnd = ".safetensors.index.json";
+constexpr i64 kMaxConfigBytes = 16 << 20;
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool has_config(const std::string& path) {
+  struct stat st;
+  return ::stat(cat(path, "/", kConfig).c_str(), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+std::string folder_around(const std::string& path) {
+  std::filesystem::path inner(path);
+  if (!inner.has_filename()) inner = inner.parent_path();  // "ckpt/"
+  std::string outer = inner.parent_path().string();
+  return outer.empty() ? "." : outer;
+}
+
+// The first of the usual folders that has a config.json.
+void look_around(const Store& store, const std::string& source, ModelFolder& out) {
+  std::string inner = is_folder(store.root()) ? store.root() : folder_around(store.root());
+  bool of_weights = format_family(store.format()) == FormatFamily::kSafetensors;
+  for (const std::string& place : {inner, source, folder_around(inner)}) {
+    if (!is_folder(place)) continue;
+    for (std::string_view apart : {std::string_view("huggingface"), kAssetsFolder})
+      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path)) out.path = path;
+    if (!out.path.empty()) return;
+    if (!has_config(place)) continue;
+    out.path = place;
+    out.of_a_run = !of_weights;
+    return;
+  }
+}
+
+// The word embeddings' tie of a config, or of the part about the text model.
+std::optional<bool> tie_of(const JsonValue& config) {
+  const JsonValue* text = config.find("text_config");
+  for (const JsonValue* part : {&config, text}) {
+    const JsonValue* tie = part ? part->find("tie_word_embeddings") : nullptr;
+    if (tie && tie->is(JsonType::kBool)) return tie->boolean("tie_word_embeddings");
+  }
+  return std::nullopt;
+}
+
+void read_config(ModelFolder& out, const OpenOptions& opening) {
+  Folder folder(out.path, opening);
+  with_file(cat(out.path, "/", kConfig), [&] {
+    std::string text = json_text(folder.open_file(kConfig), kMaxConfigBytes);
+    JsonValue json = parse_json(text, JsonNumbers::kPython);
+    if (const JsonValue* type = json.find("model_type"); type && type->is(JsonType::kString))
+      out.model_type = type->string("model_type");
+    out.tied = tie_of(json);
+    try {
+      out.config = read_hf_config(text, true);
+      if (!out.tied) out.tied = out.config->model.tied;
+    } catch (const Error& e) {
+      if (e.code() == Code::kBadJson) throw;
+    }
+  });
+}
+
+// From the headers, if the folder has all its weights.
+bool read_headers(const std::string& path, const OpenOptions& opening, KnownTensors& out) {
+  std::unique_ptr<Store> store = open_safetensors_folder(path, opening);
+  if (!is_sound(*store)) return false;
+  for (i64 t = 0; t < store->tensor_count(); t++) {
+    std::span<const i64> dims = store->dims(t);
+    out.tensors.push_back({std::string(store->name(t)), std::vector<i64>(dims.begin(), dims.end())});
+  }
+  out.origin = cat("the headers in ", path);
+  return true;
+}
+
+bool read_files(const std::string& path, const OpenOptions& opening, KnownTensors& out) {
+  Folder folder(path, opening);
+  std::string index;
+  bool weights = false;
+  for (const FolderEntry& e : folder.entries()) {
+    if (e.folder) continue;
+    weights |= e.name.ends_with(".safetensors");
+    if (e.name.ends_with(kIndexEnd)) index = e.name;
+  }
+  if (weights && read_headers(path, opening, out)) return true;
+  if (!index.empty()) {
+    out.origin = cat(path, "/", index);
+    with_file(out.origin, [&] {
+      for (const auto& entry : parse_safetensors_index(json_text(folder.open_file(index))).weight_map)
+        out.tensors.push_back({entry.tensor, std::nullopt});
+    });
+    return true;
+  }
+  if (std::string text = tensor_table_text(folder); !text.empty()) {
+    out.origin = cat(path, "/", kTensorTableName);
+    TensorTable table = with_file(out.origin, [&] { return parse_tensor_table(text); });
+    for (TensorTable::Entry& e : table.tensors) out.tensors.push_back({std::move(e.name), std::move(e.dims)});
+  }
+  return !out.tensors.empty();
+}
+
+// The names that the family's table promises with experts in that form; nothing if the table cannot say it.
+std::vector<KnownTensors::Tensor> promised_names(const HfConfig& config, const ModelConfig& model,
+                                                 const MapOptions& form) {
+  std::vector<KnownTensors::Tensor> names;
+  try {
+    ModelMap map = ModelMap::promised(model, *config.family, form);
+    std::vector<bool> computed = map.dropped();
+    for (i32 t = 0; t < map.sources().size(); t++)
+      if (!computed[t]) names.push_back({std::string(map.sources()[t].name), std::nullopt});
+  } catch (const Error&) {
+    names.clear();
+  }
+  return names;
+}
+
+// The form of the table that is nearest to the store. transformers trains no layers that predict further tokens, so
+// a store without any of them is one of a model without them.
+void read_table(const HfConfig& config, const Store& store, KnownTensors& out) {
+  NameSet<std::string_view> stored;
+  for (i64 t = 0; t < store.tensor_count(); t++) stored.insert(store.name(t));
+  std::vector<ModelConfig> models{config.model};
+  if (config.model.mtp.depths > 0) models.push_back(config.model), models.back().mtp = {};
+  std::optional<i64> least;
+  for (const ModelConfig& model : models)
+    for (Needs form : {Needs::kExpertsApart, Needs::kExpertsFused, Needs::kExpertsHub}) {
+      std::vector<KnownTensors::Tensor> names = promised_names(config, model, {form});
+      i64 common = std::ranges::count_if(names, [&](const auto& n) { return stored.contains(n.name); });
+      i64 unlike = std::ssize(names) + store.tensor_count() - 2 * common;
+      if (names.empty() || (least && unlike >= *least)) continue;
+      least = unlike;
+      out.tensors = std::move(names);
+    }
+}
+
+}  // namespace
+
+SideFiles ModelFolder::files(const OpenOptions& opening) const {
+  return of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
+}
+
+ModelFolder find_model_folder(const Store& store, const std::string& source,
+                              const std::optional<std::string>& assets) {
+  ModelFolder out;
+  if (!assets) {
+    look_around(store, source, out);
+  } else {
+    Folder folder(*assets, store.opening());
+    if (!folder.has_file(kConfig))
+      throw Error(Code::kNotFound,
+                  "config.json was not found, and without it the folder is no Hugging Face model")
+          .file(*assets)
+          .help(
+              "`assets` names a folder with config.json, and with the tokenizer if the result is to have "
+              "one");
+    out.path = *assets;
+  }
+  if (!out.path.empty()) read_config(out, store.opening());
+  return out;
+}
+
+bool has_stacked_experts(const ModelFolder& folder, const OpenOptions& opening) {
+  KnownTensors known;
+  if (folder.path.empty() || !read_files(folder.path, opening, known)) return false;
+  return std::ranges::any_of(known.tensors, [](const KnownTensors::Tensor& t) {
+    return std::string_view(t.name).ends_with(".experts.gate_up_proj");
+  });
+}
+
+// The weights of a quantised folder have other names than the tensors that were trained.
+KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes& notes) {
+  KnownTensors out;
+  bool quantized = assets.config && !assets.config->quantized.empty();
+  bool itself = format_family(store.format()) == FormatFamily::kSafetensors && assets.path == store.root();
+  if (assets.path.empty()) return out;
+  if (itself || (!quantized && read_files(assets.path, store.opening(), out))) return out;
+  out = {};
+  if (assets.config) {
+    read_table(*assets.config, store, out);
+    out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
+  }
+  if (out.tensors.empty())
+    notes.note(cat(
+        "names   it was not judged whether tensors are missing: mckpt has no table of model_type '",
+        escaped(assets.model_type), "', and ", escaped(assets.path, 4096), " has no index of the weights"));
+  return out;
+}
+
+}  // namespace mckpt::impl

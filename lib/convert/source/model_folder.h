@@ -1,0 +1,60 @@
+// The Hugging Face model that a checkpoint with the model's own names belongs to: the folder with config.json and
+// tokenizer, and the names that its tensors have, as far as they are known. Nothing here needs a table of the model.
+//
+//   `assets`                                 a folder that the user names
+//   ckpt/huggingface/config.json             verl, beside the files of the ranks
+//   ckpt/config.json                         Trainer and accelerate: in the checkpoint's folder ...
+//   ckpt/pytorch_model_fsdp_0/.metadata      ... or in the one around it
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "hf/config_json.h"
+#include "io/copy/side_files.h"
+
+namespace mckpt::impl {
+
+class Notes;
+class Store;
+struct OpenOptions;
+
+// What is known of the model. A value.
+struct ModelFolder {
+  std::string path;                // the folder with config.json; "": none was found
+  bool of_a_run = false;           // the folder has other files of a training run too
+  std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
+  std::string model_type;          // as config.json has it
+  std::optional<bool> tied;        // tie_word_embeddings of config.json
+
+  // Config, tokenizer, code. pre: path is not empty.
+  SideFiles files(const OpenOptions& opening) const;
+};
+
+// Looks in `assets` if it is given, else in the folders that training frameworks use. Throws kNotFound for
+// `assets` without config.json, kBadJson for a config that cannot be read.
+ModelFolder find_model_folder(const Store& store, const std::string& source,
+                              const std::optional<std::string>& assets);
+
+// The tensors that the model's Hugging Face folder has.
+struct KnownTensors {
+  struct Tensor {
+    std::string name;
+    std::optional<std::vector<i64>> dims;  // none: only the name is known
+  };
+  std::vector<Tensor> tensors;  // in the order of the folder; empty: they are not known
+  std::string origin;           // for messages: "DIR/model.safetensors.index.json"
+};
+
+// Whether the weights in the folder have the experts of a layer as one tensor. False if the folder has no weights
+// and no list of them.
+bool has_stacked_experts(const ModelFolder& folder, const OpenOptions& opening);
+
+// The names in the safetensors headers of the assets, in their index, or in the table of the family, in this order;
+// of the forms in which a family stores experts, the one that `store` has. What the judgement rests on becomes a
+// note. Throws what reading the headers throws. pre: `store` has the model's own names.
+KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes& notes);
+
+}  // namespace mckpt::impl

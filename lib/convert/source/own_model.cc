@@ -1,0 +1,259 @@
+// Chooses the tensors of the result in four steps: names from the view, order from the save, what the model ties,
+// what the model's folder has.
+#include "convert/source/own_model.h"
+
+#include <algorithm>
+
+#include "convert/source/damage.h"
+#include "convert/views/own_names.h"
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/dcp/check/check.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/write/paths.h"
+#include "io/store/store.h"
+#include "io/values/same_bytes.h"
+
+namespace mckpt::impl {
+namespace {
+
+// What Megatron's layers consist of; models of Hugging Face have "self_attn" and "mlp.up_proj" there.
+constexpr std::string_view kMegatronParts[] = {".self_attention.", ".cross_attention.",      ".mixer.",
+                                               ".mlp.linear_fc",   ".mlp.experts.linear_fc", ".mlp.router."};
+
+bool is_of_megatron(std::string_view name) {
+  constexpr std::string_view kLayers = "decoder.layers.";
+  std::size_t at = name.find(kLayers);
+  if (at == name.npos || (at > 0 && name[at - 1] != '.')) return false;
+  std::string_view rest = name.substr(at + kLayers.size() - 1);
+  return std::ranges::any_of(kMegatronParts,
+                             [&](std::string_view part) { return rest.find(part) != rest.npos; });
+}
+
+// Layers that read tokens and layers that predict them: their weights are what models tie.
+bool is_head(std::string_view name) {
+  for (std::string_view head : {"lm_head.weight", "proj_out.weight", "embed_out.weight", "output.weight"})
+    if (name == head || name.ends_with(cat(".", head))) return true;
+  return false;
+}
+bool is_embedding(std::string_view name) {
+  for (std::string_view part :
+       {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "shared.weight", "embed_in.weight",
+        "tok_embeddings.weight", "embeddings.weight"})
+    if (name == part || name.ends_with(cat(".", part))) return true;
+  return false;
+}
+
+// By own name, the place in the state dict that was saved.
+NameMap<std::string, i64> saved_places(const Store& store, std::string_view section) {
+  NameMap<std::string, i64> places;
+  if (format_family(store.format()) != FormatFamily::kDcp) return places;
+  for (const std::string& name : dcp_saved_order(store))
+    if (name.starts_with(section)) places.emplace(name.substr(section.size()), std::ssize(places));
+  return places;
+}
+
+// The tensors of the store in the order of the save. A tensor that the save has under another name follows the one
+// before it in the store.
+std::vector<OwnTensor> in_saved_order(const Store& store, std::string_view section) {
+  NameMap<std::string, i64> places = saved_places(store, section);
+  std::vector<std::pair<i64, i32>> order;
+  i64 last = -1;
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    if (auto at = places.find(std::string(store.name(t))); at != places.end()) last = at->second;
+    order.emplace_back(last, t);
+  }
+  std::ranges::stable_sort(order, {}, &std::pair<i64, i32>::first);
+  std::vector<OwnTensor> out;
+  for (auto [place, t] : order) out.push_back({std::string(store.name(t)), t});
+  return out;
+}
+
+// Compares the tensors of one model with those that its folder has. Refers to its arguments.
+class Chooser {
+ public:
+  Chooser(OwnModel& model, const OwnModelOptions& options)
+      : model_(model), store_(*model.store), options_(options) {
+    if (options.complete) known_ = known_tensors(model.folder, store_, model.notes);
+    for (const KnownTensors::Tensor& t : known_.tensors) names_.insert(t.name);
+    for (i32 t = 0; t < store_.tensor_count(); t++) stored_.emplace(store_.name(t), t);
+  }
+
+  void choose() {
+    leave_copies_out();
+    if (known_.tensors.empty()) return;
+    add_tied();
+    refuse_missing();
+    refuse_other_shapes();
+    name_extra();
+  }
+
+ private:
+  bool is_known(std::string_view name) const { return names_.contains(name); }
+
+  // The tensors like this one that may be the embedding of a head.
+  std::vector<i32> embeddings_like(i32 tensor) const {
+    std::vector<i32> out;
+    for (const OwnTensor& o : model_.tensors)
+      if (o.tensor != tensor && is_embedding(o.name) &&
+          std::ranges::equal(store_.dims(o.tensor), store_.dims(tensor)))
+        out.push_back(o.tensor);
+    return out;
+  }
+
+  // A head that the folder does not have because the model ties it.
+  void leave_copies_out() {
+    std::vector<std::pair<i64, i64>> pairs;
+    for (const OwnTensor& o : model_.tensors) {
+      bool unwanted = known_.tensors.empty() ? model_.folder.tied.value_or(false) : !is_known(o.name);
+      if (!unwanted || !is_head(o.name)) continue;
+      for (i32 e : embeddings_like(o.tensor)) pairs.emplace_back(o.tensor, e);
+    }
+    std::vector<bool> same = have_same_bytes(store_, pairs, options_.threads);
+    for (std::size_t i = 0; i < pairs.size(); i++) {
+      auto [head, embedding] = pairs[i];
+      bool last = i + 1 == pairs.size() || pairs[i + 1].first != head;
+      bool found = !model_.copies.empty() && model_.copies.back().first == head;
+      if (same[i] && !found) model_.copies.emplace_back(head, embedding);
+      if (last && !same[i] && !found && model_.folder.tied.value_or(false)) refuse_unlike(head, embedding);
+    }
+    std::erase_if(model_.tensors, [&](const OwnTensor& o) {
+      return std::ranges::find(model_.copies, o.tensor, &std::pair<i32, i32>::first) != model_.copies.end();
+    });
+  }
+
+  [[noreturn]] void refuse_unlike(i64 head, i64 embedding) const {
+    throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
+        .file(store_.root())
+        .tensor(store_.name(head))
+        .expected(cat("the values of ", escaped(store_.name(embedding))))
+        .help("check tie_word_embeddings in config.json");
+  }
+
+  // A head that the folder has, of a model that was saved with the embedding alone.
+  void add_tied() {
+    if (!model_.folder.tied.value_or(false)) return;
+    std::vector<const OwnTensor*> embeddings;
+    for (const OwnTensor& o : model_.tensors)
+      if (is_embedding(o.name)) embeddings.push_back(&o);
+    if (embeddings.size() != 1) return;
+    i32 source = embeddings[0]->tensor;
+    for (const KnownTensors::Tensor& t : known_.tensors)
+      if (is_head(t.name) && !stored_.contains(t.name)) model_.tensors.push_back({t.name, source, true});
+  }
+
+  void refuse_missing() const {
+    NameSet<std::string_view> written;
+    for (const OwnTensor& o : model_.tensors) written.insert(o.name);
+    std::vector<std::string> missing;
+    for (const KnownTensors::Tensor& t : known_.tensors)
+      if (!written.contains(t.name)) missing.push_back(escaped(t.name));
+    if (missing.empty()) return;
+    Error e(Code::kUnaccounted,
+            cat("the checkpoint lacks ", counted(std::ssize(missing), "tensor"), " of the model"));
+    e.file(store_.root())
+        .each_note(missing)
+        .expected(cat(counted(std::ssize(known_.tensors), "tensor"), ", by ", escaped(known_.origin, 4096)));
+    std::string extra = extra_names();
+    if (!extra.empty()) e.found(cat("in the checkpoint, but not in the model: ", extra));
+    throw e;
+  }
+
+  void refuse_other_shapes() const {
+    std::vector<std::string> lines;
+    for (const KnownTensors::Tensor& t : known_.tensors) {
+      auto at = stored_.find(t.name);
+      if (!t.dims || at == stored_.end() || std::ranges::equal(*t.dims, store_.dims(at->second))) continue;
+      lines.push_back(cat(escaped(t.name), ": expected ", dims_to_string(*t.dims), ", found ",
+                          dims_to_string(store_.dims(at->second))));
+    }
+    if (lines.empty()) return;
+    throw Error(Code::kSourceShape,
+                "tensors of the checkpoint do not have the shapes of the model's own folder")
+        .file(store_.root())
+        .each_note(lines)
+        .help(cat("check that ", escaped(model_.folder.path, 4096), " is the folder of this model"));
+  }
+
+  std::string extra_names() const {
+    std::vector<std::string_view> extra;
+    for (const OwnTensor& o : model_.tensors)
+      if (!is_known(o.name)) extra.push_back(o.name);
+    return extra.empty() ? "" : listed(extra);
+  }
+
+  void name_extra() {
+    if (std::string extra = extra_names(); !extra.empty())
+      model_.notes.warn(
+          cat("these tensors are in the result, but not in ", escaped(known_.origin, 4096), ": ", extra));
+  }
+
+  OwnModel& model_;
+  const Store& store_;
+  const OwnModelOptions& options_;
+  KnownTensors known_;
+  NameSet<std::string_view> names_;
+  NameMap<std::string_view, i32> stored_;
+};
+
+void refuse_unknown(const Store& store, const ModelFolder& folder) {
+  if (!folder.path.empty()) return;
+  throw Error(Code::kUnknownAssets,
+              "no config.json was found, and a Hugging Face folder needs the one of its model")
+      .file(store.root())
+      .help("`assets` HF_DIR   the folder of the model, or one with its config.json and tokenizer");
+}
+
+}  // namespace
+
+bool has_own_names(const Store& store) {
+  std::optional<DcpDialect> dialect = dcp_dialect(store);
+  if (format_family(store.format()) == FormatFamily::kMegatron || dialect == DcpDialect::kTorchDist ||
+      dialect == DcpDialect::kFsdpDtensor)
+    return false;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (is_of_megatron(store.name(t))) return false;
+  return true;
+}
+
+OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options) {
+  if (!has_own_names(*source))
+    throw Error(Code::kUnknownFormat, "the tensors have the names of Megatron's modules")
+        .file(source->root())
+        .expected("the model's own names, as in model.layers.0.mlp.down_proj.weight")
+        .found(format_text(source->format()))
+        .help("mckpt export makes a Hugging Face folder of it");
+  OwnModel model;
+  model.oddities = refuse_damage(*source, NamesOf::kModel, options.accept);
+  model.objects = std::ssize(source->objects());
+  if (!options.keep_names) model.folder = find_model_folder(*source, options.source, options.assets);
+  if (options.complete) refuse_unknown(*source, model.folder);
+  OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
+                      .model_type = model.folder.model_type,
+                      .stacks = options.keep_names || has_stacked_experts(model.folder, source->opening())};
+  OwnNames own = own_names(std::move(source), how);
+  model.store = std::move(own.store);
+  model.beside = std::move(own.beside);
+  model.section = std::move(own.section);
+  model.convention = std::move(own.convention);
+  if (model.store->tensor_count() == 0)
+    throw Error(Code::kUnaccounted, "the source has no tensor of a model")
+        .file(model.store->root())
+        .found(model.beside.empty() ? std::string("no tensor") : listed(model.beside));
+  model.tensors = in_saved_order(*model.store, model.section);
+  Chooser(model, options).choose();
+  return model;
+}
+
+void note_left_out(Notes& notes, const OwnModel& model) {
+  if (!model.beside.empty())
+    notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
+                   " beside the model: ", listed(model.beside, 3)));
+  if (model.objects > 0)
+    notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,69 @@
+// A checkpoint whose tensors have the model's own names, opened as the model of a Hugging Face folder: which of its
+// tensors are written, and which are not.
+//
+//   checkpoint                           result
+//   model.layers.0.mlp.up_proj.weight    model.layers.0.mlp.up_proj.weight
+//   lm_head.weight                       (a copy of the embedding, which the folder does not have)
+//   optimizer.state. ...                 (beside the model)
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convert/source/model_folder.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
+#include "core/base/notes.h"
+#include "io/store/finding.h"
+
+namespace mckpt::impl {
+
+class Store;
+
+// Whether the tensors have the names of the model itself: true unless the names are those of Megatron's modules or
+// of one of Megatron's formats.
+bool has_own_names(const Store& store);
+
+// Plain values.
+struct OwnModelOptions {
+  std::string source{};                 // as the user named it
+  std::optional<std::string> assets{};  // a folder with config.json; none: where training frameworks put it
+  std::vector<Code> accept{};           // codes of damage that is accepted
+  bool complete = true;                 // without config.json the source is refused; a missing tensor too
+  bool keep_names = false;              // names are those of the source: config.json is not looked for
+  int threads = 1;                      // that compare tied tensors
+};
+
+// A tensor of the result.
+struct OwnTensor {
+  std::string name;
+  i32 tensor = 0;     // of the store
+  bool tied = false;  // has the items of that tensor a second time
+};
+
+// The open model. A value that owns its store.
+struct OwnModel {
+  std::unique_ptr<Store> store;  // the model's tensors under their names in a Hugging Face folder
+  std::vector<Finding> oddities;
+  ModelFolder folder;
+  std::vector<OwnTensor> tensors;  // of the result, in the order in which they were saved
+  std::vector<std::pair<i32, i32>>
+      copies{};  // tensors of the store that are left out, and those that they repeat
+  std::string section, convention;
+  std::vector<std::string> beside;  // names of tensors that are not the model's
+  i64 objects = 0;                  // of the checkpoint: no Hugging Face folder has a place for them
+  Notes notes;
+};
+
+// Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and nothing says
+// which model it is; DamagedCheckpoint; kUnaccounted for tensors that are missing, or that the model ties although
+// they differ; kSourceShape for shapes that the model's folder does not have.
+OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options);
+
+// Names the tensors and objects that are not the model's.
+void note_left_out(Notes& notes, const OwnModel& model);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,165 @@
+"""What `convert to-dcp` makes is what torch itself loads: into one process, into a file, and into the nested dicts that were
+saved; with optimizer states, objects, and tensors that torch stored at strides.
+"""
+
+import os
+import tempfile
+
+from mckpt_tests.checks import expect, expect_equal, finish, need
+from mckpt_tests.models import GOLDEN
+from mckpt_tests.program import run_mckpt
+
+need("torch", "safetensors")
+import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
+
+scratch = tempfile.TemporaryDirectory(prefix="mckpt_dcp_")
+made = 0
+torch.manual_seed(11)
+
+
+def new(name):
+    global made
+    made += 1
+    return os.path.join(scratch.name, f"{name}_{made}")
+
+
+def mckpt(*args):
+    run = run_mckpt(*args, "--no-sync", "-j2")
+    expect(run.returncode == 0, f"{args}: {run.stderr}")
+    return run.stderr
+
+
+def flat(value, path=()):
+    if isinstance(value, dict):
+        return {p: v for key, inner in value.items() for p, v in flat(inner, (*path, key)).items()}
+    if isinstance(value, list):
+        return {p: v for i, inner in enumerate(value) for p, v in flat(inner, (*path, i)).items()}
+    return {path: value}
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
+    return type(a) is type(b) and a == b
+
+
+def expect_state(what, got, want):
+    got, want = flat(got), flat(want)
+    expect_equal(what, sorted(map(str, got)), sorted(map(str, want)))
+    expect_equal(what, [path for path in want if not same(got.get(path), want[path])], [])
+
+
+def saved_by_torch(folder):
+    file = new("file.pt")
+    dcp_to_torch_save(folder, file)
+    return torch.load(file, weights_only=False)
+
+
+def loaded_by_torch(folder, state):
+    """dcp.load into a state dict of the same form, whose tensors are zero."""
+    empty = {key: loaded_form(value) for key, value in state.items()}
+    dcp.load(empty, storage_reader=dcp.FileSystemReader(folder), no_dist=True)
+    return empty
+
+
+def loaded_form(value):
+    if isinstance(value, dict):
+        return {key: loaded_form(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [loaded_form(inner) for inner in value]
+    return torch.zeros_like(value) if isinstance(value, torch.Tensor) else value
+
+
+def check(what, folder, state):
+    expect_state(f"{what}, dcp_to_torch_save", saved_by_torch(folder), state)
+    expect_state(f"{what}, dcp.load", loaded_by_torch(folder, state), state)
+
+
+def training_state():
+    model = torch.nn.Sequential()
+    for name, module in (("embed_tokens", torch.nn.Embedding(13, 6)), ("proj", torch.nn.Linear(6, 10)), ("norm", torch.nn.LayerNorm(10))):
+        model.add_module(name, module)
+    optim = torch.optim.AdamW(model.parameters(), lr=0.125)
+    for p in model.parameters():
+        p.grad = torch.ones_like(p)
+    optim.step()
+    names = [name for name, _ in model.named_parameters()]
+    states = {f"model.{names[i]}": dict(state) for i, state in optim.state_dict()["state"].items()}
+    groups = [{**group, "params": [f"model.{name}" for name in names], "betas": list(group["betas"])} for group in optim.state_dict()["param_groups"]]
+    weights = {f"model.{name}": value.detach() for name, value in model.state_dict().items()}
+    return {"model": weights, "optimizer": {"state": states, "param_groups": groups}, "step": 7, "note": "kept"}
+
+
+def of_dcp():
+    state = training_state()
+    source = new("saved")
+    dcp.save(state, storage_writer=dcp.FileSystemWriter(source, sync_files=False), no_dist=True)
+    for ranks in (1, 3, 20):
+        out = new("dcp")
+        mckpt("convert", "to-dcp", source, out, "--dp", ranks)
+        check(f"{ranks} ranks", out, state)
+    out = new("weights")
+    mckpt("convert", "to-dcp", source, out, "--weights-only")
+    check("weights only", out, {key: value for key, value in state.items() if key != "optimizer"})
+    flat_source, out = new("flat"), new("dcp")
+    flat_state = {f"model.layers.{i}.w": torch.randn(3, 5) for i in range(3)}
+    dcp.save(flat_state, storage_writer=dcp.FileSystemWriter(flat_source, sync_files=False), no_dist=True)
+    mckpt("convert", "to-dcp", flat_source, out, "--dp", "2")
+    check("names that are no nesting", out, flat_state)
+
+
+def of_hugging_face():
+    model = os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe")
+    tensors = {name: value for file in sorted(os.listdir(model)) if file.endswith(".safetensors")
+               for name, value in load_file(os.path.join(model, file)).items()}
+    for section, nest in (("", lambda t: t), ("app.model", lambda t: {"app": {"model": t}}), ("model.", lambda t: {"model": t})):
+        out = new("dcp")
+        mckpt("convert", "to-dcp", model, out, "--dp", "3", *(["--section", section] if section else []))
+        check(f"section '{section}'", out, nest(tensors))
+    back = new("back.safetensors")
+    mckpt("convert", "to-safetensors", out, back)
+    expect_state("and back", load_file(back), tensors)
+
+
+def at_strides():
+    """Tensors that are not stored row by row, in several files of each kind."""
+    state = {"model.a.weight": torch.randn(300, 70).t(), "model.b.weight": torch.arange(24.0).reshape(4, 6)[:, ::2],
+             "model.c.weight": torch.randn(5, 7, 11).permute(2, 0, 1).to(torch.bfloat16)}
+    file, folder, want = new("model.pt"), new("dcp"), {name: value.contiguous() for name, value in state.items()}
+    torch.save(state, file)
+    dcp.save(state, storage_writer=dcp.FileSystemWriter(folder, sync_files=False), no_dist=True)
+    for source in (file, folder):
+        one, cut = new("one.safetensors"), new("cut")
+        mckpt("convert", "to-safetensors", source, one)
+        expect_state(f"{source}, to-safetensors", load_file(one), want)
+        mckpt("convert", "to-dcp", source, cut, "--dp", "3")
+        check(f"{source}, to-dcp", cut, want)
+    wide = new("wide.safetensors")
+    mckpt("convert", "to-safetensors", file, wide, "--dtype", "fp32")
+    expect_state("cast", load_file(wide), {name: value.float() for name, value in want.items()})
+
+
+def file_equals_the_reference_writer():
+    """One file has its tensors as the reference writer has them; only the padding of the header differs."""
+    state = {"model.w": torch.randn(4, 4), "model.b": torch.randn(4).to(torch.bfloat16), "model.i": torch.arange(5)}
+    source, one, own = new("dcp"), new("one.safetensors"), new("own.safetensors")
+    dcp.save(state, storage_writer=dcp.FileSystemWriter(source, sync_files=False), no_dist=True)
+    mckpt("convert", "to-safetensors", source, one)
+    save_file(state, own, metadata={"format": "pt"})
+    parts = []
+    for path in (one, own):
+        with open(path, "rb") as f:
+            blob = f.read()
+        n = int.from_bytes(blob[:8], "little")
+        parts.append((blob[8:8 + n].rstrip(), blob[8 + n:]))
+    expect_equal("header and data", list(parts[0]), list(parts[1]))
+
+
+of_dcp()
+of_hugging_face()
+at_strides()
+file_equals_the_reference_writer()
+finish(least=150)

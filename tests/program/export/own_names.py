@@ -1,0 +1,242 @@
+"""Checkpoints whose tensors have the model's own names become a Hugging Face folder or one safetensors file, with the tensors
+that transformers itself writes of them, whatever the chunks; and what is missing, unlike or unknown is said by name.
+"""
+
+import filecmp
+import hashlib
+import json
+import os
+import shutil
+import struct
+
+from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.folders import safetensors, scratch
+from mckpt_tests.models import GOLDEN
+from mckpt_tests.program import run_mckpt
+
+CASES = os.path.join(os.path.dirname(GOLDEN), "own_names")
+temporary = scratch()
+
+
+def place(name):
+    return os.path.join(temporary.name, name)
+
+
+def new(name="out"):
+    path = place(name)
+    shutil.rmtree(path, ignore_errors=True)
+    if os.path.exists(path):
+        os.remove(path)
+    return path
+
+
+def mckpt(*args, status=0):
+    run = run_mckpt(*args, *(["--no-sync"] if args[0] != "verify" else []), "-j2")
+    expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stderr}")
+    return run.stderr
+
+
+def other_bytes(a, b):
+    """The files of a model that differ. Other files of --assets are copied too, and the manifest lists them."""
+    return [name for name in ("config.json", "model.safetensors") if not filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False)]
+
+
+def source_of(case):
+    folder = os.path.join(CASES, case)
+    return next(os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith("checkpoint"))
+
+
+def digests(tensors):
+    return {name: [dtype, shape, hashlib.sha256(data).hexdigest()] for name, (dtype, shape, data) in tensors.items()}
+
+
+def of_file(path):
+    folder = new("one")
+    os.mkdir(folder)
+    shutil.copy(path, folder)
+    return digests(safetensors(folder))
+
+
+def expect_tensors(what, got, want):
+    """Both: name -> anything."""
+    expect_equal(what, sorted(got), sorted(want))
+    expect_equal(what, [name for name in want if got.get(name) != want[name]], [])
+
+
+def write_model(folder, tensors, config):
+    """A Hugging Face folder of float32 tensors: name -> (shape, values)."""
+    os.makedirs(folder)
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        block = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(block)]}
+        data += block
+    text = json.dumps(header).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+
+
+def expected_tensors():
+    """What transformers writes, from the checkpoint as it is and from chunks of other ranks."""
+    cases = sorted(case for case in os.listdir(CASES) if os.path.exists(os.path.join(CASES, case, "expected.json")))
+    for case in cases:
+        with open(os.path.join(CASES, case, "expected.json")) as f:
+            want = {name: [t["dtype"], t["shape"], t["sha256"]] for name, t in json.load(f)["tensors"].items()}
+        source, config = source_of(case), os.path.join(CASES, case, "config.json")
+        out = new()
+        mckpt("export", source, out)  # config.json is in the folder around the checkpoint
+        expect_tensors(case, digests(safetensors(out)), want)
+        expect(filecmp.cmp(os.path.join(out, "config.json"), config, shallow=False), f"{case}: another config.json")
+        given = new("given")
+        mckpt("export", source, given, "--assets", os.path.dirname(config))
+        expect_equal(f"{case}: with --assets", [other_bytes(given, out)], [[]])
+        file = new("model.safetensors")
+        mckpt("convert", "to-safetensors", source, file, "--assets", os.path.dirname(config))
+        expect(filecmp.cmp(file, os.path.join(out, "model.safetensors"), shallow=False), f"{case}: another file")
+    return out
+
+
+def any_chunks():
+    source, assets = source_of("fsdp2_tp"), os.path.join(CASES, "fsdp2_tp")
+    whole = new("whole")
+    mckpt("export", source, whole)
+    for ranks in (1, 2, 3, 11):
+        cut, out = new("cut"), new()
+        mckpt("convert", "to-dcp", source, cut, "--dp", ranks)
+        mckpt("verify", cut)
+        mckpt("export", cut, out, "--assets", assets)
+        expect_equal(f"of {ranks} ranks", [other_bytes(out, whole)], [[]])
+    parts = new("parts")
+    mckpt("export", source, parts, "--max-shard-size", "20kB")
+    expect(len([f for f in os.listdir(parts) if f.endswith(".safetensors")]) > 3, "one file in spite of --max-shard-size")
+    with open(os.path.join(parts, "model.safetensors.index.json")) as f:
+        expect_equal("index", sorted(json.load(f)["weight_map"]), sorted(safetensors(whole)))
+    expect_tensors("several files", safetensors(parts), safetensors(whole))
+
+
+def types():
+    source, out = source_of("fsdp2_tp"), new()
+    text = mckpt("export", source, out, "--dtype", "bf16", "--dtype-rule", "*norm.weight=fp32")
+    for name, (dtype, _, _) in safetensors(out).items():
+        expect_equal(name, [dtype], ["F32" if name.endswith("norm.weight") else "BF16"])
+    expect("config.json says float32, but the tensors are bfloat16" in text, f"nothing about config.json: {text}")
+    mckpt("export", source, new(), "--dtype-rule", "*.nothing=fp32", status=1)
+
+
+def missing_names():
+    case = "fsdp2_tp"
+    source = source_of(case)
+    with open(os.path.join(CASES, case, "config.json")) as f:
+        config = json.load(f)
+    assets = new("assets")
+    os.mkdir(assets)
+
+    def given(index=None, **changed):
+        with open(os.path.join(assets, "config.json"), "w") as f:
+            json.dump({**config, **changed}, f)
+        if index:
+            with open(os.path.join(assets, "model.safetensors.index.json"), "w") as f:
+                json.dump({"metadata": {}, "weight_map": {name: "model-00001-of-00002.safetensors" for name in index}}, f)
+
+    given(num_hidden_layers=config["num_hidden_layers"] + 1)
+    text = mckpt("export", source, new(), "--assets", assets, status=3)
+    expect("MC2005" in text and f"model.layers.{config['num_hidden_layers']}.mlp.down_proj.weight" in text, text)
+    expect(not os.path.exists(place("out")), "a result in spite of missing tensors")
+    given(model_type="nobody_knows_it")
+    text = mckpt("export", source, new(), "--assets", assets)
+    expect("it was not judged whether tensors are missing" in text, text)
+    names = list(safetensors(place("out")))
+    given(names, model_type="nobody_knows_it")
+    text = mckpt("export", source, new(), "--assets", assets)
+    expect("judged" not in text and "warning" not in text, text)
+    given([*names, "model.layers.0.extra.weight"], model_type="nobody_knows_it")
+    text = mckpt("export", source, new(), "--assets", assets, status=3)
+    expect("lacks 1 tensor of the model" in text and "model.layers.0.extra.weight" in text, text)
+    given(names[1:], model_type="nobody_knows_it")
+    text = mckpt("export", source, new(), "--assets", assets)
+    expect(f"warning: these tensors are in the result, but not in {assets}" in text and names[0] in text, text)
+    os.remove(os.path.join(assets, "config.json"))
+    mckpt("export", source, new(), "--assets", assets, status=3)
+    alone = new("alone")
+    shutil.copytree(source, os.path.join(alone, "nowhere", "checkpoint"))
+    text = mckpt("export", os.path.join(alone, "nowhere", "checkpoint"), new(), status=4)
+    expect("MC2014" in text and "--assets HF_DIR" in text, text)
+
+
+def tied_layers():
+    embedding, other = ([4, 2], [1, 2, 3, 4, 5, 6, 7, 8]), ([4, 2], [1, 2, 3, 4, 5, 6, 7, 9])
+    for name, head, tie in (("equal", embedding, True), ("unlike", other, True), ("apart", other, False)):
+        model, checkpoint = new("model"), new("checkpoint")
+        config = {"model_type": "nobody_knows_it", "tie_word_embeddings": tie}
+        write_model(model, {"lm_head.weight": head, "model.embed_tokens.weight": embedding}, config)
+        mckpt("convert", "to-dcp", model, checkpoint, "--section", "model")
+        os.remove(os.path.join(model, "model.safetensors"))
+        text = mckpt("export", checkpoint, new(), "--assets", model, status=3 if name == "unlike" else 0)
+        if name == "unlike":
+            # Which of the two is named depends on where they are compared.
+            expect("MC2005" in text and "embed" in text, text)
+            continue
+        want = ["model.embed_tokens.weight"] if tie else ["lm_head.weight", "model.embed_tokens.weight"]
+        expect_equal(name, sorted(safetensors(place("out"))), want)
+    # The folder of the model has both, the checkpoint only one.
+    model, checkpoint, one = new("model"), new("checkpoint"), new("one_tensor")
+    config = {"model_type": "nobody_knows_it", "tie_word_embeddings": True}
+    write_model(model, {"lm_head.weight": embedding, "model.embed_tokens.weight": embedding}, config)
+    write_model(one, {"model.embed_tokens.weight": embedding}, config)
+    mckpt("convert", "to-dcp", one, checkpoint)
+    mckpt("export", checkpoint, new(), "--assets", model)
+    expect_tensors("both again", safetensors(place("out")), safetensors(model))
+
+
+def files_beside():
+    """Of the folder of a training run only the files of its model are copied."""
+    run = new("run")
+    os.makedirs(run)
+    shutil.copytree(source_of("fsdp2_bare"), os.path.join(run, "pytorch_model_fsdp_0"))
+    shutil.copy(os.path.join(CASES, "fsdp2_bare", "config.json"), run)
+    for name in ("tokenizer.json", "trainer_state.json", "chat_template.jinja", "zero_to_fp32.py", "modeling_own.py", "notes.txt"):
+        with open(os.path.join(run, name), "w") as f:
+            f.write("{}")
+    out = os.path.join(run, "hf")  # a result may be made beside the checkpoint
+    mckpt("export", os.path.join(run, "pytorch_model_fsdp_0"), out)
+    expect_equal("files", sorted(os.listdir(out)), ["chat_template.jinja", "config.json", "mckpt_manifest.json", "model.safetensors",
+                                                     "modeling_own.py", "tokenizer.json"])
+    mckpt("verify", out)
+    mckpt("export", os.path.join(run, "pytorch_model_fsdp_0"), out, status=4)
+    mckpt("export", os.path.join(run, "pytorch_model_fsdp_0"), out, "--overwrite")
+
+
+def accounts():
+    source, report = source_of("fsdp2_bare"), new("report.json")
+    mckpt("export", source, new(), "--dry-run", "--report", report)
+    expect(not os.path.exists(place("out")), "--dry-run wrote")
+    with open(report) as f:
+        account = json.load(f)
+    expect_equal("account", [account[key] for key in ("tensors_out", "copied", "dropped", "invented", "dry_run")], [24, 24, 0, 0, True])
+    expect_equal("rows", [len(account["tensors"])], [24])
+    mckpt("export", source, new(), "--resume")
+    # The ways that are none.
+    text = mckpt("convert", "to-safetensors", source, temporary.name, status=2)
+    expect("DST is a folder" in text, text)
+    text = mckpt("convert", "to-dcp", source, new(), "--section", "model", status=2)
+    expect("--section is for other checkpoints" in text, text)
+    text = mckpt("convert", "to-dcp", source, new(), "--dp", "0", status=2)
+    expect("--dp is not a number of ranks" in text, text)
+    megatron, hf = new("megatron"), os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe")
+    mckpt("convert", "hf-to-fsdp", hf, megatron)
+    text = mckpt("convert", "to-safetensors", megatron, new("one.safetensors"), status=3)
+    expect("mckpt export" in text, text)
+    text = mckpt("convert", "to-dcp", hf, new(), "--section", "a..b", status=2)
+    expect("empty part" in text, text)
+
+
+expected_tensors()
+any_chunks()
+types()
+missing_names()
+tied_layers()
+files_beside()
+accounts()
+finish(least=200)
