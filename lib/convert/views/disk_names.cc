@@ -103,11 +103,21 @@ bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, s
 
 }  // namespace
 
+// A few bytes of a file can declare a stack of any number of experts without items.
+void check_room(const Store& store, i64 tensor, i64 tensors) {
+  constexpr i64 kMostTensors = 1 << 19;
+  if (store.dims(tensor)[0] <= kMostTensors - tensors) return;
+  throw Error(Code::kSourceShape, "the experts of all layers would be too many tensors")
+      .file(store.root())
+      .tensor(store.name(tensor))
+      .expected(cat("at most ", with_commas(kMostTensors), " tensors"))
+      .found(to_string(store.shape(tensor)));
+}
+
 void check_stack(const Store& store, i64 tensor, i64 experts, i64 rows, i64 columns) {
-  constexpr i64 kMostExperts = 1 << 16;
   std::span<const i64> dims = store.dims(tensor);
   const i64 wanted[] = {experts, rows, columns};
-  bool fits = dims.size() == 3 && dims[0] <= kMostExperts;
+  bool fits = dims.size() == 3;
   for (std::size_t d = 0; fits && d < 3; d++) fits = wanted[d] == 0 || dims[d] == wanted[d];
   if (fits) return;
   auto shown = [](i64 size, const char* otherwise) { return size > 0 ? cat(size) : std::string(otherwise); };

@@ -37,6 +37,9 @@ struct DiskTensors {
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
 
+// Throws kSourceShape if the experts of a stack, beside so many tensors, are more than any model has.
+void check_room(const Store& store, i64 tensor, i64 tensors);
+
 // Adds the rows [first_row, first_row + rows) of each expert of a stack [experts, rows of all, columns], as a tensor
 // each; `name` gives its name.
 struct ExpertRows {
@@ -45,6 +48,7 @@ struct ExpertRows {
 template <typename Name>
 void add_experts(std::vector<PiecedTensor>& out, const Store& store, const ExpertRows& of, Name&& name) {
   std::span<const i64> dims = store.dims(of.tensor);
+  check_room(store, of.tensor, std::ssize(out));
   for (i64 e = 0; e < dims[0]; e++)
     out.push_back({name(e), {of.rows, dims[2]}, {{of.tensor, {e}, of.first_row, of.rows}}});
 }

@@ -29,7 +29,7 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
           .tensor(source_->name(piece.tensor))
           .expected(dtype_name(source_->dtype(t.dtype_of)))
           .found(dtype_name(source_->dtype(piece.tensor)));
-    for (i64 c = 0; c < source_->chunk_count(piece.tensor); c++) {
+    for (i64 c : chunks_near(piece)) {
       std::optional<Part> part = part_of(piece, c);
       if (!part) continue;
       part->first_chunk = t.chunks;
@@ -38,6 +38,32 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
     }
   }
   tensors_.push_back(std::move(t));
+}
+
+// The chunks that may contain something of the piece, in the order of the source. A stack of 384 experts in 1,024
+// chunks is 384 pieces one after the other, each in few of these chunks, so they are sorted for the second one.
+std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
+  std::vector<i64> out;
+  const i64 count = source_->chunk_count(piece.tensor);
+  const bool again = by_begin_.tensor == piece.tensor;
+  if (!again) by_begin_ = {piece.tensor, 0, {}};
+  if (!again || (piece.at.empty() && piece.rows < 0)) {
+    for (i64 c = 0; c < count; c++) out.push_back(c);
+    return out;
+  }
+  auto& chunks = by_begin_.chunks;
+  for (i64 c = std::ssize(chunks); c < count; c++) {
+    Chunk chunk = source_->chunk(piece.tensor, c);
+    chunks.emplace_back(chunk.offsets[0], c);
+    by_begin_.longest = std::max(by_begin_.longest, chunk.sizes[0]);
+    if (c == count - 1) std::ranges::sort(chunks);
+  }
+  const i64 first = piece.at.empty() ? piece.first_row : piece.at[0];
+  const i64 last = piece.at.empty() ? first + (piece.rows - 1) * piece.row_step : first;
+  auto chunk = std::ranges::lower_bound(chunks, std::pair(first - by_begin_.longest + 1, i64{0}));
+  for (; chunk != chunks.end() && chunk->first <= last; ++chunk) out.push_back(chunk->second);
+  std::ranges::sort(out);
+  return out;
 }
 
 // The rows of the piece that are in the chunk, of which `part` has the box. Every row is a chunk of its own:

@@ -83,7 +83,13 @@ class PieceStore final : public Store {
     std::vector<Part> parts;
     i64 chunks = 0;
   };
+  // The chunks of one tensor of the source by where they begin in the first dimension.
+  struct ByBegin {
+    i64 tensor = -1, longest = 0;
+    std::vector<std::pair<i64, i64>> chunks;  // begin and number, ascending
+  };
   const Tensor& of(i64 t) const { return tensors_[t]; }
+  std::vector<i64> chunks_near(const StorePiece& piece);
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;
   static std::optional<Part> rows_apart(Part part, const StorePiece& piece, i64 first_item);
   Place place(i64 t, i64 index) const;
@@ -93,6 +99,7 @@ class PieceStore final : public Store {
   std::deque<Tensor> tensors_;
   std::vector<i64> object_of_;
   std::vector<Made> made_;
+  ByBegin by_begin_;  // of the tensor of the last piece
 
   // The chunk of the source that was resolved last for rows that are apart: its other rows follow.
   mutable std::mutex mutex_;

@@ -189,13 +189,16 @@ void DcpStore::collect_findings() {
   findings_ = findings.take();
 }
 
-// Facts for `inspect`: the iteration in the folder's name and torch's version of the format.
+// Facts for `inspect`: the iteration in the folder's name, torch's version of the format, names that only one program
+// has.
 void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
   if (auto iteration = iteration_number(folder)) add_fact("iteration", cat(*iteration));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
   if (std::string spelling = to_string(spelling_of_names()); !spelling.empty())
     add_fact("spelling", spelling);
+  for (const char* embedding : {"tok_embeddings.weight", "model.tok_embeddings.weight"})
+    if (find_tensor(*this, embedding) >= 0) add_fact("names", "torchtitan");
 }
 
 // Names of parameters that versions and specs of Megatron spell differently. torch_dist has one name for a

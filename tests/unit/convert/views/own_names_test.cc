@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -102,6 +103,14 @@ TEST(OwnNames, AreThoseOfTheFolderThatTransformersSaves) {
   }
 }
 
+TEST(OwnNames, OfTorchtitanAreAFactOfTheFolder) {
+  std::unique_ptr<Store> store = open_store(kData + "/torchtitan_qwen3_moe/checkpoint");
+  std::pair<std::string, std::string> fact("names", "torchtitan");
+  EXPECT_NE(std::ranges::find(store->facts(), fact), store->facts().end());
+  store = open_store(kData + "/fsdp2_bare/checkpoint");
+  EXPECT_EQ(std::ranges::find(store->facts(), fact), store->facts().end());
+}
+
 // Every model that transformers stacks, or does not split, as transformers itself has it.
 TEST(OwnNames, SplitTheStacksThatTransformersSplits) {
   JsonValue json = parse_json(text_of(kData + "/disk_names.json"));
@@ -167,7 +176,7 @@ TEST_F(OwnNamesOf, AStackWithoutAModelIsNotGuessedAt) {
   EXPECT_EQ(names({{kStack, {2, 4, 3}}}, {.stacks = true}), kStack);
   EXPECT_EQ(names({{"model.layers.0.mlp.experts.1.up_proj.weight", {4, 3}}}, {}),
             "model.layers.0.mlp.experts.1.up_proj.weight");
-  for (std::vector<i64> dims : {std::vector<i64>{2, 4}, {2, 5, 3}, {i64{1} << 40, 4, 0}})
+  for (std::vector<i64> dims : {std::vector<i64>{2, 4}, {2, 5, 3}, {i64{1} << 40, 4, 0}, {1 << 19, 4, 0}})
     EXPECT_EQ(begins({{kStack, dims, 0}}, {.model_type = "qwen3_moe"}), "MC2011");
 }
 

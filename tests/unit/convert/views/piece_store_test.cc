@@ -1,0 +1,48 @@
+// Pieces of tensors that are stored in chunks of any cut, compared with the items that they must have.
+#include "convert/views/piece_store.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/made_store.h"
+
+namespace mckpt::impl {
+namespace piece_store_test {
+
+// Every piece [first, first + rows) of every step of a tensor [7, 2] in three chunks, several times one after the other.
+TEST(PieceStore, HasTheRowsOfAPieceWhateverTheCuts) {
+  TempFolder folder;
+  for (i64 cut = 0; cut <= 7; cut++)
+    for (i64 other = cut; other <= 7; other++) {
+      PieceStore view(made_store(folder, {{"w", {7, 2}, 0, {cut, other}}}));
+      std::vector<std::vector<i64>> expected;
+      for (i64 step : {1, 2, 3})
+        for (i64 first = 0; first < 7; first++)
+          for (i64 rows = 1; first + (rows - 1) * step < 7; rows++) {
+            view.add("piece", {rows, 2}, {{0, {}, first, rows, 0, step}});
+            expected.emplace_back();
+            for (i64 r = 0; r < rows; r++)
+              for (i64 column : {0, 1}) expected.back().push_back((first + r * step) * 2 + column);
+          }
+      for (i64 t = 0; t < view.tensor_count(); t++)
+        ASSERT_EQ(values_of(view, t), expected[t]) << cut << " " << other << " " << t;
+    }
+}
+
+// Experts of a stack [3, 4, 2] that is cut between experts or inside of none: rows 1 and 3 of expert 2, and all of 0.
+TEST(PieceStore, HasTheRowsOfOneIndex) {
+  TempFolder folder;
+  for (std::vector<i64> cuts : {std::vector<i64>{}, {1}, {2}, {1, 2}}) {
+    PieceStore view(made_store(folder, {{"w", {3, 4, 2}, 0, cuts}}));
+    view.add("first", {4, 2}, {{0, {0}}});
+    view.add("first", {4, 2}, {{0, {0}}});
+    view.add("rows", {2, 2}, {{0, {2}, 1, 2, 0, 2}});
+    view.add("swapped", {4, 2}, {{0, {1}, 2, 2, 0}, {0, {1}, 0, 2, 2}});
+    EXPECT_EQ(values_of(view, 0), (std::vector<i64>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(values_of(view, 1), values_of(view, 0));
+    EXPECT_EQ(values_of(view, 2), (std::vector<i64>{18, 19, 22, 23}));
+    EXPECT_EQ(values_of(view, 3), (std::vector<i64>{12, 13, 14, 15, 8, 9, 10, 11}));
+  }
+}
+
+}  // namespace piece_store_test
+}  // namespace mckpt::impl
