@@ -75,6 +75,7 @@ std::string identity_of(const ExportOptions& options, const CheckpointModel& mod
                         const SafetensorsLayout& layout, const SideFiles& assets) {
   std::string headers;
   for (const SafetensorsLayout::File& f : layout.files()) headers += cat(f.name, "\n", f.header);
+  headers += layout.index();
   PlanIdentity text("export", MCKPT_VERSION);
   text.set("source_tp", model.run().tensor_ranks.value_or(0));
   text.set("source_etp", model.run().expert_tensor_ranks.value_or(0));

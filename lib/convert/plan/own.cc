@@ -154,6 +154,7 @@ Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModel
 PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTypes& types) {
   std::string headers, tensors;
   for (const SafetensorsLayout::File& f : w.tensors.layout.files()) headers += cat(f.name, "\n", f.header);
+  headers += w.tensors.layout.index();
   for (const OwnTensor& t : w.model.tensors) tensors += cat(t.tensor, " ", t.tied, "\n");
   PlanIdentity text(mode, MCKPT_VERSION);
   text.set("dtype", types.kind == ExportTypes::kGiven ? dtype_name(types.given) : "keep");

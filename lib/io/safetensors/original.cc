@@ -100,7 +100,7 @@ std::optional<SafetensorsLayout> SafetensorsLayout::like(std::span<const TensorS
     i32 number = static_cast<i32>(out.files_.size());
     if (!is_plain_name(f.name, kFileEnd) || !file_of.emplace(f.name, number).second) return std::nullopt;
     std::string head = length_text(std::ssize(f.header)) + f.header;
-    SafetensorsTable table(HeaderOnly(head, f.bytes));
+    SafetensorsTable table = with_file(f.name, [&] { return SafetensorsTable(HeaderOnly(head, f.bytes)); });
     for (i64 row = 0; row < table.size(); row++) {
       auto at = numbers.find(table.name(row));
       if (at == numbers.end() || placed[at->second]) return std::nullopt;
@@ -117,7 +117,8 @@ std::optional<SafetensorsLayout> SafetensorsLayout::like(std::span<const TensorS
   out.original_ = true;
   if (original.index.empty()) return out.files_.size() == 1 ? std::optional(std::move(out)) : std::nullopt;
   if (!is_plain_name(original.index_name, kIndexEnd)) return std::nullopt;
-  SafetensorsIndex index = parse_safetensors_index(original.index);
+  SafetensorsIndex index =
+      with_file(original.index_name, [&] { return parse_safetensors_index(original.index); });
   if (std::ssize(index.weight_map) != std::ssize(tensors)) return std::nullopt;
   for (const SafetensorsIndex::Entry& e : index.weight_map) {
     auto tensor = numbers.find(e.tensor);
