@@ -183,8 +183,10 @@ Conversion plan(const ToHf& what) {
     else if (what.dtype != "auto")
       types.kind = impl::ExportTypes::kGiven,
       types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
-    return ConversionAccess::make(impl::plan_export(
-        {what.source, what.target, impl::checkpoint_options(what.opening), types, what.max_shard_size}));
+    bool original = what.max_shard_size == ToHf{}.max_shard_size;
+    return ConversionAccess::make(
+        impl::plan_export({what.source, what.target, impl::checkpoint_options(what.opening), types,
+                           what.max_shard_size, original}));
   });
 }
 

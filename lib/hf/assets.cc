@@ -125,9 +125,22 @@ SideFiles plan_known_assets(const std::string& from, const OpenOptions& opening)
   return out;
 }
 
+namespace {
+
+void append_original(JsonWriter& json, const SafetensorsOriginal& original) {
+  json.key("files").begin_array();
+  for (const SafetensorsOriginal::File& f : original.files)
+    json.begin_array().value(f.name).value(f.bytes).value(f.header).end_array();
+  json.end_array();
+  if (!original.index.empty())
+    json.key("index").begin_array().value(original.index_name).value(original.index).end_array();
+}
+
+}  // namespace
+
 // The JSON is written without spaces or line ends, one array [name, type, shape] for each tensor.
 std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
-                              std::string_view map_text) {
+                              std::string_view map_text, const std::optional<SafetensorsOriginal>& original) {
   bool complete = true;
   for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
   if (!complete && map_text.empty()) return "";
@@ -143,6 +156,7 @@ std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_la
     json.end_array();
   }
   if (complete) json.end_array();
+  if (complete && original) append_original(json, *original);
   json.end_object();
   return text;
 }
@@ -166,6 +180,15 @@ TensorTable::Entry table_entry(const JsonListed& listed) {
   return e;
 }
 
+// [["model.safetensors", 1503300328, "{...}"]]
+void read_files(const JsonValue& list, SafetensorsOriginal& out) {
+  for (const JsonValue& entry : list.array("files")) {
+    const JsonValue::Array& parts = entry.array("files");
+    if (parts.size() != 3) throw Error(Code::kBadJson, "a file has not just name, size and header");
+    out.files.push_back({parts[0].string("files"), parts[1].integer("files"), parts[2].string("files")});
+  }
+}
+
 }  // namespace
 
 TensorTable parse_tensor_table(std::string_view text) {
@@ -179,6 +202,13 @@ TensorTable parse_tensor_table(std::string_view text) {
       static_cast<void>(value.array(key));  // throws for another type
       table.complete = true;
     }
+    if (key == "files") read_files(value, table.original.emplace());
+  }
+  if (const JsonValue* index = json.find("index"); index && table.original) {
+    const JsonValue::Array& parts = index->array("index");
+    if (parts.size() != 2) throw Error(Code::kBadJson, "the index has not just name and text");
+    table.original->index_name = parts[0].string("index");
+    table.original->index = parts[1].string("index");
   }
   return table;
 }

@@ -5,14 +5,17 @@
 //   release/hf_assets/config.json, tokenizer.json, ..., mckpt_tensors.json
 //
 // The table is JSON: {"schema": "mckpt.tensors/1", "expert_layout": "auto",
-//                     "tensors": [["model.embed_tokens.weight", "bfloat16", [151936, 2048]], ...]}
+//                     "tensors": [["model.embed_tokens.weight", "bfloat16", [151936, 2048]], ...],
+//                     "files": [["model.safetensors", 1503300328, "{\"__metadata__\": ..."], ...], "index": [name, text]}
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/int.h"
 #include "hf/expert_layout.h"
+#include "io/safetensors/original.h"
 
 namespace mckpt::impl {
 
@@ -48,9 +51,9 @@ SideFiles plan_known_assets(const std::string& from, const OpenOptions& opening)
 // The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored,
 // and the text of the map file that the model is read with. The tensors are left out if their types and
 // shapes are not known, because the folder has no headers of weights. The result is "" if there is no map
-// either.
+// either. `original`: the files in which the tensors were, if they are known.
 std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
-                              std::string_view map_text);
+                              std::string_view map_text, const std::optional<SafetensorsOriginal>& original);
 
 // The text of the table in a folder of assets; "" if it has none. The text is not checked.
 // Throws kBadJson for a file above the limit of io/json/json_file.h.
@@ -67,6 +70,7 @@ struct TensorTable {
   std::vector<Entry> tensors;
   ExpertLayout expert_layout = ExpertLayout::kAuto;
   std::string map_text;
+  std::optional<SafetensorsOriginal> original{};
 };
 TensorTable parse_tensor_table(std::string_view json);  // throws kBadJson
 

@@ -259,6 +259,11 @@ std::string mapping_identity(const HfModel& model) {
              expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
+std::optional<SafetensorsOriginal> original_files(const HfModel& model) {
+  if (model.store) return original_files(*model.store);
+  return model.table ? model.table->original : std::nullopt;
+}
+
 // Reads the data of both tensors of each pair, with several threads.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
   if (!model.has_data()) return {};

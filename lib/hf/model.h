@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/int.h"
@@ -26,6 +27,7 @@ class OwnFamily;
 class PlainFamily;
 class Store;
 struct SafetensorsIndex;
+struct SafetensorsOriginal;
 struct TensorTable;
 
 // An open model. It owns the store, the tables and the map, which refer to each other; it can be moved. A
@@ -70,6 +72,9 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 // The facts beside the tensors that decide which item goes where, as a text that differs if config.json, the
 // map file or the layout of the experts differs. Part of the identity of a conversion.
 std::string mapping_identity(const HfModel& model);
+
+// The files of the model's tensors: those of its folder, or those that mckpt's list has. Nothing if they are not known.
+std::optional<SafetensorsOriginal> original_files(const HfModel& model);
 
 // What was inferred about the model, and which tensors are not read.
 Notes notes_of(const HfModel& model);

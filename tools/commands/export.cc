@@ -47,7 +47,10 @@ void ExportFlags::parse(CommandLine& line) {
       .common();
   rules.declare_rules(line);
   options.declare_casts(line);
-  line.bytes("--max-shard-size", max_shard_bytes, "most bytes of tensors in one file; by default 5GB")
+  line.bytes("--max-shard-size", max_shard_bytes,
+             "most bytes of tensors in one file; by default the files of the original model, where its "
+             "headers are "
+             "known and the tensors have the same types, else 5GB")
       .common();
   line.description(
       "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "
@@ -86,7 +89,8 @@ Exit run_export(CommandLine& line, std::string_view command) {
   flags.parse(line);
   auto plan = [&] {
     return plan_export({flags.options.source, flags.options.target, flags.checkpoint.options(), flags.types(),
-                        flags.max_shard_bytes, flags.options.threads, flags.options.memory_bytes});
+                        flags.max_shard_bytes, !line.given("--max-shard-size"), flags.options.threads,
+                        flags.options.memory_bytes});
   };
   return run_conversion(plan, command, flags.options, line.flags());
 }

@@ -26,6 +26,7 @@
 #include "io/copy/side_files.h"
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
+#include "io/safetensors/original.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 
@@ -74,6 +75,7 @@ std::string identity_of(const ExportOptions& options, const CheckpointModel& mod
                         const SafetensorsLayout& layout, const SideFiles& assets) {
   std::string headers;
   for (const SafetensorsLayout::File& f : layout.files()) headers += cat(f.name, "\n", f.header);
+  headers += layout.index();
   PlanIdentity text("export", MCKPT_VERSION);
   text.set("source_tp", model.run().tensor_ranks.value_or(0));
   text.set("source_etp", model.run().expert_tensor_ranks.value_or(0));
@@ -99,7 +101,10 @@ Conversion plan_export(const ExportOptions& options) {
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
-  auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
+  std::optional<SafetensorsOriginal> original;
+  if (options.original_files) original = original_files(model.model());
+  auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes,
+                                    original ? &*original : nullptr);
   options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });
   c.sums = std::make_unique<ReadSums>();
   auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
@@ -116,6 +121,7 @@ Conversion plan_export(const ExportOptions& options) {
   SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
   c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
+  if (hf.layout.is_original()) note_original(c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }

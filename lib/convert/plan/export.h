@@ -33,8 +33,11 @@ struct ExportOptions {
   CheckpointOptions checkpoint{};
   ExportTypes types{};
   i64 max_shard_bytes = 5'000'000'000;  // of the tensors in one file
-  int threads = 1;                      // that compare tied tensors, and that will run the conversion
-  i64 memory_bytes = i64{256} << 20;    // for all of these together
+  // The files are those of the model's own folder, if that is known and has the same tensors: names, order and
+  // headers byte for byte, whatever `max_shard_bytes` says.
+  bool original_files = true;
+  int threads = 1;                    // that compare tied tensors, and that will run the conversion
+  i64 memory_bytes = i64{256} << 20;  // for all of these together
 };
 
 // Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout, export_job() and

@@ -20,21 +20,25 @@ std::vector<i32> stored_tensors(const ModelMap& map) {
 
 SafetensorsLayout lay_out(const SourceTable& sources, std::span<const i32> written,
                           const std::vector<Shape>& shapes, const std::vector<DType>& types,
-                          i64 max_shard_bytes) {
+                          i64 max_shard_bytes, const SafetensorsOriginal* original) {
   std::vector<TensorSpec> specs;
   for (i32 t : written) {
     std::size_t i = static_cast<std::size_t>(t);
     specs.push_back({sources[t].name, types[i], shapes[i].dims()});
   }
+  if (original)
+    if (std::optional<SafetensorsLayout> same = SafetensorsLayout::like(specs, *original))
+      return *std::move(same);
   return SafetensorsLayout(specs, SafetensorsOptions{.max_shard_bytes = max_shard_bytes});
 }
 
 }  // namespace
 
-HfLayout::HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes)
+HfLayout::HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes,
+                   const SafetensorsOriginal* original)
     : sources(map.sources()),
       written(stored_tensors(map)),
-      layout(lay_out(sources, written, map.source_shapes(), types, max_shard_bytes)) {
+      layout(lay_out(sources, written, map.source_shapes(), types, max_shard_bytes, original)) {
   std::vector<Shape> shapes = map.source_shapes();
   places.tensors.resize(shapes.size());
   for (std::size_t i = 0; i < written.size(); i++) {

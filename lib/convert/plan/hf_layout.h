@@ -17,12 +17,15 @@ namespace mckpt::impl {
 enum class DType : u8;
 class ModelMap;
 class SourceTable;
+struct SafetensorsOriginal;
 
 // The places of all tensors, computed by the constructor. The map outlives the object.
 struct HfLayout {
   // `types`: by tensor of the source table. `max_shard_bytes`: of the tensors in one file. Throws what
   // SafetensorsLayout throws.
-  HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes);
+  // `original`: the layout of these files, if they have the same tensors; may be null.
+  HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes,
+           const SafetensorsOriginal* original = nullptr);
 
   std::string_view name(i64 i) const;
   const TensorPlaces::Place& place(i64 tensor) const { return places.tensors[tensor]; }

@@ -114,7 +114,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
     return keys.parameter(keys[plan.table_key[target]]).row->rule;
   };
   c.twins = {&keys, &layout, plan.table_key};
-  std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
+  std::string table =
+      tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original_files(model));
   FsdpFolder::Beside beside{{}, plan_assets(options.source, table, options.model.files)};
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
   c.identity = identity_of(options, model, metadata, beside);

@@ -19,6 +19,7 @@
 #include "io/copy/read_sums.h"
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
+#include "io/safetensors/original.h"
 #include "io/store/shared_tensors.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
@@ -35,10 +36,10 @@ DType type_of(const ExportTypes& types, const OwnTensor& tensor, DType stored) {
 // The tensors of the result as chunks: each is all of a tensor of the store.
 class WrittenTensors final : public ChunkList {
  public:
-  WrittenTensors(const OwnModel& model, std::vector<DType> types, i64 max_shard_bytes)
-      : model_(model),
-        types_(std::move(types)),
-        layout(specs(), SafetensorsOptions{.max_shard_bytes = max_shard_bytes}) {}
+  // `max_shard_bytes` 0: one file. `original`: the layout of these files, if they have the same tensors; may be null.
+  WrittenTensors(const OwnModel& model, std::vector<DType> types, i64 max_shard_bytes,
+                 const SafetensorsOriginal* original)
+      : model_(model), types_(std::move(types)), layout(laid_out(max_shard_bytes, original)) {}
 
   i64 size() const override { return std::ssize(types_); }
   i32 key(i64 c) const override { return model_.tensors[c].tensor; }
@@ -54,6 +55,13 @@ class WrittenTensors final : public ChunkList {
     std::vector<TensorSpec> out;
     for (i64 c = 0; c < size(); c++) out.push_back({model_.tensors[c].name, types_[c], dims(c)});
     return out;
+  }
+
+  SafetensorsLayout laid_out(i64 max_shard_bytes, const SafetensorsOriginal* original) const {
+    if (original)
+      if (std::optional<SafetensorsLayout> same = SafetensorsLayout::like(specs(), *original))
+        return *std::move(same);
+    return SafetensorsLayout(specs(), SafetensorsOptions{.max_shard_bytes = max_shard_bytes});
   }
 
   const OwnModel& model_;
@@ -120,13 +128,14 @@ struct Written {
 
 // The common part: opens, chooses, lays out, and makes the job and its proof.
 Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModelOptions& how,
-                    const ExportTypes& types, i64 max_shard_bytes, i64 memory_bytes) {
+                    const ExportTypes& types, i64 max_shard_bytes, bool original_files, i64 memory_bytes) {
   auto& model = c.parts.make<OwnModel>(open_own_model(std::move(source), how));
   c.notes.append(std::move(model.notes));
   c.oddities.push_back({model.store->root(), model.oddities});
   std::vector<DType> kinds;
   for (const OwnTensor& t : model.tensors) kinds.push_back(type_of(types, t, model.store->dtype(t.tensor)));
-  auto& written = c.parts.make<WrittenTensors>(model, std::move(kinds), max_shard_bytes);
+  auto& written = c.parts.make<WrittenTensors>(model, std::move(kinds), max_shard_bytes,
+                                               original_files && model.original ? &*model.original : nullptr);
   types.rules.refuse_unmatched(written.size(),
                                [&](i64 i) -> std::string_view { return model.tensors[i].name; });
   // Half of the memory is the copy engine's.
@@ -145,6 +154,7 @@ Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModel
 PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTypes& types) {
   std::string headers, tensors;
   for (const SafetensorsLayout::File& f : w.tensors.layout.files()) headers += cat(f.name, "\n", f.header);
+  headers += w.tensors.layout.index();
   for (const OwnTensor& t : w.model.tensors) tensors += cat(t.tensor, " ", t.tied, "\n");
   PlanIdentity text(mode, MCKPT_VERSION);
   text.set("dtype", types.kind == ExportTypes::kGiven ? dtype_name(types.given) : "keep");
@@ -155,14 +165,18 @@ PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTy
 
 }  // namespace
 
+void note_original(Notes& notes) {
+  notes.note("files   with the names, the order and the headers of the model's own folder");
+}
+
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options) {
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.checkpoint.assets,
                       .accept = options.checkpoint.accept,
                       .threads = options.threads};
-  Written w =
-      add_tensors(c, std::move(source), how, options.types, options.max_shard_bytes, options.memory_bytes);
+  Written w = add_tensors(c, std::move(source), how, options.types, options.max_shard_bytes,
+                          options.original_files, options.memory_bytes);
   c.sources = {w.model.store->root()};
   // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
   if (!w.model.folder.of_a_run) c.sources.push_back(w.model.folder.path);
@@ -174,6 +188,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
   c.identity = text.text();
   note_config(c, w.model, w.tensors);
+  if (w.tensors.layout.is_original()) note_original(c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }
@@ -185,8 +200,8 @@ Conversion plan_to_safetensors(const OneFileOptions& options) {
                       .accept = options.accept,
                       .complete = false,
                       .threads = options.threads};
-  Written w =
-      add_tensors(c, open_store(options.source, options.files), how, options.types, 0, options.memory_bytes);
+  Written w = add_tensors(c, open_store(options.source, options.files), how, options.types, 0, false,
+                          options.memory_bytes);
   c.sources = {options.source};
   c.path = options.target;
   c.single_file = true;

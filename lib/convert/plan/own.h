@@ -20,6 +20,7 @@
 
 namespace mckpt::impl {
 
+class Notes;
 class Store;
 struct Conversion;
 
@@ -37,6 +38,9 @@ struct OneFileOptions {
 // A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout and
 // tensor_job() throw; kNoSuchTensor for a rule of types that matches nothing.
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options);
+// Says that the files of a result are laid out as those of the model's own folder.
+void note_original(Notes& notes);
+
 // Throws what the former and open_store() throw.
 Conversion plan_to_safetensors(const OneFileOptions& options);
 

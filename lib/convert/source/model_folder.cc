@@ -95,6 +95,7 @@ bool read_headers(const std::string& path, const OpenOptions& opening, KnownTens
     out.tensors.push_back({std::string(store->name(t)), std::vector<i64>(dims.begin(), dims.end())});
   }
   out.origin = cat("the headers in ", path);
+  out.original = original_files(*store);
   return true;
 }
 
@@ -119,6 +120,7 @@ bool read_files(const std::string& path, const OpenOptions& opening, KnownTensor
   if (std::string text = tensor_table_text(folder); !text.empty()) {
     out.origin = cat(path, "/", kTensorTableName);
     TensorTable table = with_file(out.origin, [&] { return parse_tensor_table(text); });
+    out.original = std::move(table.original);
     for (TensorTable::Entry& e : table.tensors) out.tensors.push_back({std::move(e.name), std::move(e.dims)});
   }
   return !out.tensors.empty();

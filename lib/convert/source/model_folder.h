@@ -14,6 +14,7 @@
 #include "core/base/int.h"
 #include "hf/config_json.h"
 #include "io/copy/side_files.h"
+#include "io/safetensors/original.h"
 
 namespace mckpt::impl {
 
@@ -44,8 +45,9 @@ struct KnownTensors {
     std::string name;
     std::optional<std::vector<i64>> dims;  // none: only the name is known
   };
-  std::vector<Tensor> tensors;  // in the order of the folder; empty: they are not known
-  std::string origin;           // for messages: "DIR/model.safetensors.index.json"
+  std::vector<Tensor> tensors;                    // in the order of the folder; empty: they are not known
+  std::string origin;                             // for messages: "DIR/model.safetensors.index.json"
+  std::optional<SafetensorsOriginal> original{};  // the files, if the headers are known
 };
 
 // Whether the weights in the folder have the experts of a layer as one tensor. False if the folder has no weights

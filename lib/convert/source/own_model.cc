@@ -85,6 +85,7 @@ class Chooser {
   void choose() {
     leave_copies_out();
     if (known_.tensors.empty()) return;
+    model_.original = std::move(known_.original);
     add_tied();
     refuse_missing();
     refuse_other_shapes();
@@ -252,8 +253,7 @@ void note_left_out(Notes& notes, const OwnModel& model) {
   if (!model.beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
                    " beside the model: ", listed(model.beside, 3)));
-  if (model.objects > 0)
-    notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
+  if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
 }
 
 }  // namespace mckpt::impl

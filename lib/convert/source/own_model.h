@@ -53,8 +53,9 @@ struct OwnModel {
   std::vector<std::pair<i32, i32>>
       copies{};  // tensors of the store that are left out, and those that they repeat
   std::string section, convention;
-  std::vector<std::string> beside;  // names of tensors that are not the model's
-  i64 objects = 0;                  // of the checkpoint: no Hugging Face folder has a place for them
+  std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
+  std::vector<std::string> beside;                // names of tensors that are not the model's
+  i64 objects = 0;  // of the checkpoint: no Hugging Face folder has a place for them
   Notes notes;
 };
 

@@ -211,7 +211,7 @@ void SafetensorsLayout::write_index(std::span<const TensorSpec> tensors) {
 std::vector<OutputFile> SafetensorsLayout::output_files() const {
   std::vector<OutputFile> out;
   for (const File& f : files_) out.push_back({f.name, f.bytes});
-  if (!index_.empty()) out.push_back({std::string(kIndexName), std::ssize(index_)});
+  if (!index_.empty()) out.push_back({index_name_, std::ssize(index_)});
   return out;
 }
 

@@ -10,6 +10,7 @@
 // save_pretrained.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 namespace mckpt::impl {
 
 struct OutputFile;
+struct SafetensorsOriginal;
 struct TensorSpec;
 
 // Keys and values of __metadata__, in the order in which they are written.
@@ -53,6 +55,14 @@ class SafetensorsLayout {
   // reserved, not UTF-8 or used twice) or a header beyond what readers accept, and kSizeOverflow.
   explicit SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options = {});
 
+  // The layout of the original files, if they have exactly these tensors with these types and shapes: names, order,
+  // headers and index are theirs. Else nothing. Throws what SafetensorsTable and parse_safetensors_index() throw for
+  // headers or an index that are not valid.
+  static std::optional<SafetensorsLayout> like(std::span<const TensorSpec> tensors,
+                                               const SafetensorsOriginal& original);
+
+  // Whether it is that of original files.
+  bool is_original() const { return original_; }
   const std::vector<File>& files() const { return files_; }
   // The files with their sizes, and last the index if there is one.
   std::vector<OutputFile> output_files() const;
@@ -62,10 +72,11 @@ class SafetensorsLayout {
   i64 bytes(i64 tensor) const { return places_[tensor].bytes; }
   // The tensors in the order of the files: the fastest order to write them in.
   const std::vector<i64>& order() const { return order_; }
-  // The text of kIndexName; "" where one file holds everything and no index is written.
+  // The text of the index; "" where one file holds everything and no index is written.
   const std::string& index() const { return index_; }
 
  private:
+  SafetensorsLayout() = default;
   struct Place {
     i32 file = 0;
     i64 offset = 0, bytes = 0;
@@ -80,7 +91,8 @@ class SafetensorsLayout {
   std::vector<File> files_;
   std::vector<Place> places_;
   std::vector<i64> order_;
-  std::string index_;
+  std::string index_name_{kIndexName}, index_;
+  bool original_ = false;
 };
 
 }  // namespace mckpt::impl

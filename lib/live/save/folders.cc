@@ -123,8 +123,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   DcpLayout& layout = chunks.plan.layout;
   FsdpRun setup = run_of(model);
   setup.fsdp.saved = true;
-  if (!setup.fsdp.saves_state_dict())
-    add_run_objects(layout, {model.map(), source.config.run, setup, 0});
+  if (!setup.fsdp.saves_state_dict()) add_run_objects(layout, {model.map(), source.config.run, setup, 0});
   c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, chunks.plan.table_key));
   c.job_of_rank = true;
   if (model.world().rank() == 0) {
@@ -134,7 +133,8 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
     c.proof = export_proof(keys, hf);
   }
   c.identity = kLiveIdentity;
-  std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
+  std::string table =
+      tensor_table_json(model.map().sources(), source.expert_layout, source.map_text, original_files(source));
   plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table, c.opening)});
   prove_on_rank_0(c, model.world(), options.threads);
   run(c, run_options(options), model.world(), observer);

@@ -77,7 +77,7 @@ TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
   with.put("model.safetensors", safetensors(tensors_of("tiny_dense1")));
   HfModel m = open_hf_model(with.path());
   without.put(std::string(kTensorTableName),
-              tensor_table_json(m.map->sources(), ExpertLayout::kFused, m.map_text));
+              tensor_table_json(m.map->sources(), ExpertLayout::kFused, m.map_text, original_files(m)));
   HfModel kept = open_hf_model(without.path());
   ASSERT_EQ(kept.map->sources().size(), 14);
   EXPECT_EQ(kept.expert_layout, ExpertLayout::kFused);
@@ -93,7 +93,8 @@ TEST(HfModel, RefusesATableOfTensorsThatIsTooLarge) {
   std::string path = folder.put(std::string(kTensorTableName), "{}");
   std::filesystem::resize_file(path, (i64{256} << 20) + 1);
   EXPECT_EQ(thrown_by([&] { tensor_table_text(Folder(folder.path())); }),
-            cat("MC1003 ", path, ": the JSON file is too large: expected at most 268435456 bytes, found 268435457 bytes"));
+            cat("MC1003 ", path,
+                ": the JSON file is too large: expected at most 268435456 bytes, found 268435457 bytes"));
 }
 
 TEST(HfModel, RefusesAFolderThatIsNotAModel) {
@@ -144,7 +145,9 @@ TEST(HfModel, FindsACopyThatIsNotEqualToWhatItRepeats) {
   EXPECT_TRUE(unlike_copies(same, 2).empty());
   refuse_unlike_copies(same, 2);
   ASSERT_EQ(texts(notes_of(same)).size(), 1u);
-  EXPECT_EQ(texts(notes_of(same))[0].find("lm_head.weight is a copy of model.embed_tokens.weight and is not read"), 0u);
+  EXPECT_EQ(
+      texts(notes_of(same))[0].find("lm_head.weight is a copy of model.embed_tokens.weight and is not read"),
+      0u);
   HfModel other = opened(unlike, false);
   EXPECT_EQ(unlike_copies(other, 2),
             std::vector<std::string>{"lm_head.weight differs from model.embed_tokens.weight"});

@@ -197,10 +197,10 @@ SideFiles reshard_assets(const ReshardSource& source) {
   const CheckpointModel& model = source.model();
   const OpenOptions& opening = model.on_disk().opening();
   if (!source.any_model())
-    return plan_assets(
-        model.assets_path(),
-        tensor_table_json(model.map().sources(), model.model().expert_layout, model.model().map_text),
-        opening);
+    return plan_assets(model.assets_path(),
+                       tensor_table_json(model.map().sources(), model.model().expert_layout,
+                                         model.model().map_text, original_files(model.model())),
+                       opening);
   std::string assets = own_assets(model.on_disk());
   return assets.empty() ? SideFiles{}
                         : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
