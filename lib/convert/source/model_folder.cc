@@ -143,12 +143,13 @@ std::vector<KnownTensors::Tensor> promised_names(const HfConfig& config, const M
 
 // The form of the table that is nearest to the store. transformers trains no layers that predict further tokens, so
 // a store without any of them is one of a model without them.
-void read_table(const HfConfig& config, const Store& store, KnownTensors& out) {
+void read_table(const HfConfig& config, const Store& store, KnownTensors& out, Notes& notes) {
   NameSet<std::string_view> stored;
   for (i64 t = 0; t < store.tensor_count(); t++) stored.insert(store.name(t));
   std::vector<ModelConfig> models{config.model};
   if (config.model.mtp.depths > 0) models.push_back(config.model), models.back().mtp = {};
   std::optional<i64> least;
+  i64 depths = 0;
   for (const ModelConfig& model : models)
     for (Needs form : {Needs::kExpertsApart, Needs::kExpertsFused, Needs::kExpertsHub}) {
       std::vector<KnownTensors::Tensor> names = promised_names(config, model, {form});
@@ -156,8 +157,12 @@ void read_table(const HfConfig& config, const Store& store, KnownTensors& out) {
       i64 unlike = std::ssize(names) + store.tensor_count() - 2 * common;
       if (names.empty() || (least && unlike >= *least)) continue;
       least = unlike;
+      depths = model.mtp.depths;
       out.tensors = std::move(names);
     }
+  if (config.model.mtp.stated && depths < config.model.mtp.depths)
+    notes.note(
+        "names   the checkpoint has no layers that predict further tokens, which config.json mentions");
 }
 
 }  // namespace
@@ -203,7 +208,7 @@ KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes&
   if (itself || (!quantized && read_files(assets.path, store.opening(), out))) return out;
   out = {};
   if (assets.config) {
-    read_table(*assets.config, store, out);
+    read_table(*assets.config, store, out, notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
   }
   if (out.tensors.empty())

@@ -10,15 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "hf/config_json.h"
-#include "io/file/parallel.h"
-#include "io/values/same_bytes.h"
 
 namespace mckpt::impl {
 namespace {
-
-// What the names of an embedding end with, in models of transformers.
-constexpr std::string_view kEmbeddings[] = {".embed_tokens.weight", ".embeddings.weight", ".wte.weight"};
-constexpr std::string_view kOutput = "lm_head.weight";
 
 struct Translated {
   std::vector<PiecedTensor> tensors;
@@ -67,33 +61,12 @@ void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensor
   }
 }
 
-// Leaves out the output layer of a model whose output layer is the embedding.
-void drop_tied(const Store& store, std::vector<PiecedTensor>& tensors, std::vector<i64>& beside) {
-  auto output = std::ranges::find(tensors, kOutput, &PiecedTensor::name);
-  auto embedding = tensors.end();
-  for (std::string_view end : kEmbeddings)
-    if (embedding == tensors.end())
-      embedding = std::ranges::find_if(tensors, [&](const PiecedTensor& t) {
-        return t.name.ends_with(end) && t.name.find(".layers.") == t.name.npos;
-      });
-  if (output == tensors.end() || embedding == tensors.end()) return;
-  std::pair<i64, i64> pair(output->pieces[0].tensor, embedding->pieces[0].tensor);
-  if (!have_same_bytes(store, std::span(&pair, 1), default_threads())[0])
-    throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
-        .file(store.root())
-        .tensor(store.name(pair.first))
-        .help("check tie_word_embeddings in config.json");
-  beside.push_back(pair.first);
-  tensors.erase(output);
-}
-
 }  // namespace
 
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
   SectionedNames names = sectioned_names(*store);
   Translated model = translated(*store, names, options);
   refuse_equal_names(*store, model.tensors);
-  if (options.config && options.config->model.tied) drop_tied(*store, model.tensors, names.beside);
 
   OwnNames out;
   out.section = std::move(names.section);

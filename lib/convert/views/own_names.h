@@ -36,8 +36,8 @@ struct OwnNames {
 };
 
 // Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied output layer
-// is left out if it has the bytes of the embedding. Throws what sectioned_names(), disk_tensors() and
-// titan_tensors() throw; kUnaccounted if two tensors become one, or a tied output layer has values of its own.
+// is kept (convert/source/own_model.h leaves it out). Throws what sectioned_names(), disk_tensors() and
+// titan_tensors() throw; kUnaccounted if two tensors become one.
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
 
 }  // namespace mckpt::impl
