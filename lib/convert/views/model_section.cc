@@ -227,10 +227,13 @@ bool Sections::take_front() {
   return of_whole;
 }
 
+// `module` is a wrapper too where it is directly inside of one: in front of everything, take_front() decides.
 void Sections::unwrap(std::string& name) {
   std::string out;
+  bool wrapped = false;
   each_part(name, [&](std::string_view part) {
-    if (!has(kWrappers, part)) out += cat(out.empty() ? "" : ".", part);
+    wrapped = has(kWrappers, part) || (wrapped && part == "module" && !out.empty());
+    if (!wrapped) out += cat(out.empty() ? "" : ".", part);
   });
   if (!out.empty()) name = std::move(out);
 }

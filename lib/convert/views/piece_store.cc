@@ -1,12 +1,12 @@
 // A piece is intersected with every chunk of its tensor when it is added; chunks that contain nothing of it
-// are left out. What a chunk contributes must be one stretch of its items, so that a first item and a box
+// are left out. What a chunk contributes is one stretch of its items, so that a first item and a box
 // describe it; rows that are apart are a stretch each.
 #include "convert/views/piece_store.h"
 
 #include <algorithm>
 
-#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "io/values/strided.h"
 
 namespace mckpt::impl {
@@ -157,17 +157,23 @@ ChunkData PieceStore::resolved(const Part& part) const {
   return resolved_;
 }
 
+// The first item of a part has an index in the chunk, and the dimensions of the part are the last ones of the chunk. So
+// a chunk at strides, as torch saves a transposed tensor, has pieces at strides.
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   ChunkData out = resolved(part);
-  Chunk whole = source_->chunk(part.tensor, part.chunk);
-  // A part of a chunk is a stretch of the chunk's items only if they are stored row by row.
-  if (part.step_items != 0 || !std::ranges::equal(part.sizes, whole.sizes)) {
-    check_plain(*source_, part.tensor, whole, out);
-    out.strides.clear();
+  i64 item = part.first_item + row * part.step_items;
+  if (!out.strides.empty()) {
+    std::span<const i64> sizes = source_->chunk(part.tensor, part.chunk).sizes;
+    std::vector<i64> at(sizes.size());
+    if (std::ranges::find(sizes, 0) == sizes.end()) at = item_index(item, sizes);
+    item = 0;
+    for (std::size_t d = 0; d < at.size(); d++)
+      item = checked_add(item, checked_mul(at[d], out.strides[d], "a stride"), "the extent of a view");
+    out.strides.erase(out.strides.begin(), out.strides.end() - std::ssize(part.sizes));
+    if (is_row_major(part.sizes, out.strides)) out.strides.clear();
   }
-  if (!out.strides.empty() && is_row_major(whole.sizes, out.strides)) out.strides.clear();
-  out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
+  out.offset += dtype_bytes(out.dtype, item);
   if (out.checksum) out.checksum->tensor = t;
   return out;
 }

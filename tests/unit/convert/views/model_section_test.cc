@@ -90,6 +90,7 @@ TEST(SectionedNames, RemovesWrappersOfModules) {
       {"model.module.model.norm.weight", "model.module. | model.norm.weight |"},
       {"model.layers.0._orig_mod._checkpoint_wrapped_module.mlp.w", " | model.layers.0.mlp.w |"},
       {"_fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.mlp.w", " | model.layers.0.mlp.w |"},
+      {"model.layers.0._orig_mod.module.mlp.w", " | model.layers.0.mlp.w |"},
       // Only whole parts of names are wrappers, and `module` only in front of everything.
       {"model.my_orig_mod.w", " | model.my_orig_mod.w |"},
       {"encoder.module.w", " | encoder.module.w |"},
