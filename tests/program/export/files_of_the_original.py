@@ -18,6 +18,7 @@ from mckpt_tests.program import run_mckpt
 
 models = Models()
 temporary = scratch()
+reshardings = []
 TINY = os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe")
 
 
@@ -63,14 +64,16 @@ def back_again(name):
     with tempfile.TemporaryDirectory(dir=temporary.name) as folder:
         model = rewrite(models.path(name), os.path.join(folder, "model"), name)
         run, resharded, out = (os.path.join(folder, part) for part in ("run", "resharded", "out"))
-        mckpt("convert", "hf-to-fsdp", model, run, "--dp", "2")
+        mckpt("convert", "hf-to-fsdp", model, run, "--dp", "1")
         text = mckpt("export", run, out)
         # A tensor that the program computes, or that repeats another, is not in every result.
         same = "files   with the names" in text
         expect_equal(name, [same, unlike(out, model)], [True, []])
-        mckpt("convert", "reshard", run, resharded, "--dp", "1")
-        mckpt("export", resharded, out, "--overwrite")
-        expect_equal(f"{name}, resharded", [unlike(out, model)], [[]])
+        cut = run_mckpt("convert", "reshard", run, resharded, "--dp", "3", "--no-sync", "-j1")
+        if "MC0204" not in cut.stderr:  # three ranks cannot share the rows of two of the models
+            mckpt("export", resharded, out, "--overwrite")
+            expect_equal(f"{name}, resharded", [unlike(out, model)], [[]])
+            reshardings.append(name)
         own = os.path.join(folder, "own")
         mckpt("convert", "to-dcp", model, own, "--dp", "2")
         text = mckpt("export", own, out, "--assets", model, "--overwrite")
@@ -121,4 +124,5 @@ def laid_out_anew():
 
 laid_out_anew()
 in_parallel(back_again, [(name,) for name in sorted(os.listdir(models.root.name))])
+expect(len(reshardings) >= 25, f"only {len(reshardings)} were resharded")
 finish(least=100)

@@ -23,7 +23,7 @@ cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe Qwen3-30B-A3B
 cp -r Qwen3-30B-A3B Qwen3-0.6B
 mkdir kept
 "$mckpt" convert hf-to-fsdp Qwen3-30B-A3B kept/ckpt --tp 2 --ep 4 --iteration 1000 --no-sync -q >out
-"$mckpt" export kept/ckpt out_hf --no-sync -q >out
+"$mckpt" export kept/ckpt out_hf --max-shard-size 5GB --no-sync -q >out
 mv out_hf/model.safetensors kept
 mkdir kept/checkpoint-500
 "$mckpt" convert to-dcp Qwen3-0.6B kept/checkpoint-500/pytorch_model_fsdp_0 --section model --no-sync -q >out

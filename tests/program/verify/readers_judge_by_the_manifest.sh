@@ -3,7 +3,7 @@
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 "$mckpt" convert hf-to-fsdp "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" ck --tp 2 --ep 4 -q
-"$mckpt" export ck hf -q
+"$mckpt" export ck hf --max-shard-size 5GB -q
 
 # flip FILE BYTE: changes one bit of it
 flip() {
