@@ -14,6 +14,7 @@
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/choice.h"
 #include "convert/source/identity.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
@@ -89,6 +90,7 @@ Conversion plan_export(const ExportOptions& options) {
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
+  note_choice(options.source, model.store(), c.notes);
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
   options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });
   c.sums = std::make_unique<ReadSums>();

@@ -49,6 +49,13 @@ std::vector<std::string> model_groups(const std::map<std::string, RankSets>& gro
   return out;
 }
 
+// The first rank from 0 on that has no file.
+i64 first_missing(const std::map<i64, OpenedTorchFile*>& members) {
+  i64 rank = 0;
+  while (members.contains(rank)) rank++;
+  return rank;
+}
+
 // The files of several ranks as one store. Each group ("model", "optim") is joined by itself.
 class RankFolder {
  public:
@@ -104,7 +111,8 @@ class RankFolder {
     ranks_ = std::max(ranks_, there);
     if (there != expected)
       find(Code::kShardMissing, "",
-           cat("files of ", name, " are missing: ", there, " of ", expected, " ranks are there"));
+           cat("files of ", name, " are missing: ", there, " of ", expected,
+               " ranks are there; the first missing rank is ", first_missing(members)));
   }
 
   // Files of a job of another size, in the same folder.

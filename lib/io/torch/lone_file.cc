@@ -41,7 +41,8 @@ void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
     rows = 1;
     const TorchSharding* sharding = table.sharding(row);
     if (is_flat_parameter(table.name(row), sharding))
-      with_file(path.empty() ? store.root() : path, [&] { refuse_flat_pieces(table.name(row)); });
+      with_file(path.empty() ? store.root() : cat(store.root(), "/", path),
+                [&] { refuse_flat_pieces(table.name(row)); });
     if (sharding == nullptr) {
       store.add_tensor(file, row, prefix);
       continue;

@@ -10,6 +10,7 @@
 #include "io/pickle/render.h"
 #include "io/store/cover.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/state_part.h"
 #include "io/torch/files.h"
 #include "io/torch/sharded_tensor.h"
 
@@ -22,7 +23,7 @@ i64 items_of(std::span<const i64> sizes) { return Shape(sizes).items(); }
 
 void RankGroup::add(OpenedTorchFile& o, const RankName& name) {
   ranks_++;
-  with_file(o.path, [&] {
+  with_file(cat(store_.root(), "/", o.path), [&] {
     for (i64 row = 0; row < o.file->table.size(); row++)
       if (is_flat_parameter(o.file->table.name(row), o.file->table.sharding(row)))
         refuse_flat_pieces(o.file->table.name(row));
@@ -182,7 +183,8 @@ void RankGroup::join_plain(const Name& n) {
     return add_copies(n);
   }
   for (const Holder& h : n.holders) store_.add_tensor(h.file, h.row, cat(prefix_, "rank_", h.rank, ":"));
-  if (!model_ || !distributed_) return;
+  // Random states and the like are of each rank.
+  if (!model_ || !distributed_ || part_of(n.name) != StatePart::kModel) return;
   if (odd != nullptr)
     add_finding(n.name, cat("rank ", first.rank, " and rank ", odd->rank,
                             " have different values of it, and each should have a copy of the whole"));
