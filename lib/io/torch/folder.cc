@@ -29,12 +29,19 @@ constexpr i64 kMostNamedFiles = 10;  // of one kind, in findings
 // The files of one group of ranks, by the number of ranks in their names (-1: no number) and by rank.
 using RankSets = std::map<i64, std::map<i64, OpenedTorchFile*>>;
 
-// The set that is the checkpoint where files of jobs of several sizes are in one folder: a complete one, else the one
-// with the most files. `model_world`: of the model's files, which those of its optimizer should have; -1: not known.
-i64 chosen_world(const RankSets& sets, i64 model_world) {
+// The set that is the checkpoint where files of jobs of several sizes are in one folder: a complete one, of which
+// most other groups have a complete one too, else the one with the most files. `model_world`: of the model's
+// files, which those of its optimizer should have; -1: not known.
+i64 chosen_world(const RankSets& sets, i64 model_world, const std::map<std::string, RankSets>& groups) {
+  auto is_complete = [](const RankSets& all, i64 world) {
+    auto set = all.find(world);
+    return set != all.end() && std::ssize(set->second) == world;
+  };
   auto rank = [&](const RankSets::value_type& s) {
-    const i64 files = std::ssize(s.second);
-    return std::tuple(s.first == model_world, files == s.first, files, s.first);
+    const auto others =
+        std::ranges::count_if(groups, [&](const auto& g) { return is_complete(g.second, s.first); });
+    return std::tuple(s.first == model_world, is_complete(sets, s.first), others, std::ssize(s.second),
+                      s.first);
   };
   return std::ranges::max_element(sets, {}, rank)->first;
 }
@@ -92,7 +99,7 @@ class RankFolder {
   }
 
   void add_group(const std::string& name, const RankSets& sets) {
-    const i64 world = chosen_world(sets, model_world_);
+    const i64 world = chosen_world(sets, model_world_, groups_);
     const std::map<i64, OpenedTorchFile*>& members = sets.at(world);
     for (const auto& [other, files] : sets)
       if (other != world) leave_out(files, other);
