@@ -41,7 +41,7 @@ expect 0 "$mckpt" verify inner
 sed -i 's/1000000\.0/1000001.0/' inner/run/release/hf_assets/config.json
 expect 1 "$mckpt" verify inner/run
 expect 1 "$mckpt" verify inner
-has out "problem[MC1314]: run/release/hf_assets/config.json"
+has out "problem[MC1314]: hf_assets/config.json"
 # A run's folder is one checkpoint, also where its tracker is damaged.
 for text in '2elease' '' '??'; do
   printf '%s' "$text" > inner/run/latest_checkpointed_iteration.txt

@@ -222,9 +222,9 @@ void name_below(const Folder& folder, const std::vector<std::string>& below, Err
       e.note(cat("an unfinished conversion is here, ", escaped(entry.name),
                  ": repeat its command with `resume` to complete it"));
   if (below.empty()) return;
-  constexpr std::size_t kMost = 20;
-  e.note(cat("checkpoints one level below: ", listed(below, kMost)));
-  for (std::size_t i = 0; i < std::min(below.size(), kMost); i++)
+  constexpr std::size_t kMostCommands = 8;
+  e.note(cat("checkpoints one level below: ", listed(below, 20)));
+  for (std::size_t i = 0; i < std::min(below.size(), kMostCommands); i++)
     e.note(cat("mckpt inspect ", escaped(folder.inside(below[i]), 4096)));
   e.help(cat("name one of them, such as ", escaped(folder.inside(below[0]), 4096)));
 }
