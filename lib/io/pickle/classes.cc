@@ -97,7 +97,7 @@ constexpr Row kRows[] = {
     {"torch.distributed._shard.metadata", "ShardMetadata", Known::kShardMetadata},
     {"torch.distributed._shard.sharded_tensor.metadata torch.distributed._shard.sharded_tensor",
      "ShardedTensorMetadata", Known::kShardedTensorMetadata},
-    {"torch.distributed.remote_device", "_remote_device", Known::kData},
+    {"torch.distributed.remote_device", "_remote_device", Known::kRemoteDevice},
     {"torch.distributed._shard.sharding_spec.chunk_sharding_spec torch.distributed._shard.sharding_spec.api "
      "torch.distributed._shard.sharding_spec",
      "ChunkShardingSpec EnumerableShardingSpec", Known::kData},

@@ -57,6 +57,7 @@ enum class Known : u8 {
   kShardMetadata,
   kShardedTensorMetadata,
   kProcessGroupState,
+  kRemoteDevice,
   // torch.distributed.checkpoint
   kMetadata,
   kTensorStorageMetadata,

@@ -77,7 +77,8 @@ void RankGroup::join() {
 
 bool RankGroup::same_boxes(const TorchBoxes& a, const TorchBoxes& b) {
   auto [it, is_new] = same_boxes_.try_emplace({&a, &b}, false);
-  if (is_new) it->second = a.all == b.all;
+  auto equal = [](const std::vector<i64>* left, const std::vector<i64>* right) { return *left == *right; };
+  if (is_new) it->second = std::ranges::equal(a.all, b.all, equal);
   return it->second;
 }
 

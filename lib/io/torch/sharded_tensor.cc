@@ -8,6 +8,7 @@
 #include "io/pickle/classes.h"
 #include "io/pickle/render.h"
 #include "io/torch/calls.h"
+#include "io/torch/shard_rows.h"
 
 namespace mckpt::impl {
 namespace {
@@ -28,39 +29,24 @@ PickleValue field(const PickleObject& o, std::string_view name) {
   return v != nullptr ? *v : PickleValue();
 }
 
-// Appends numbers that are not negative, as many as a shape may have at most.
-void append_numbers(std::vector<i64>& out, PickleValue v, std::string_view what) {
+// Numbers that are not negative, as many as a shape may have at most.
+std::vector<i64> numbers(PickleValue v, std::string_view what) {
   if (!v.is(Kind::kTuple) && !v.is(Kind::kList))
-    throw Error(Code::kBadPickle, cat(what, " of a ShardedTensor are not a list of integers"))
+    throw Error(Code::kBadPickle, cat(what, " of a ShardedTensor is not a list of integers"))
         .found(kind_name(v.kind()));
   if (v.size() > Shape::kMaxRank)
-    throw Error(Code::kBadShape, cat(what, " of a ShardedTensor have too many dimensions"))
+    throw Error(Code::kBadShape, cat(what, " of a ShardedTensor has too many dimensions"))
         .expected(cat("at most ", Shape::kMaxRank));
+  std::vector<i64> out;
   for (PickleValue item : v.items()) {
     out.push_back(item.to_int(what));
     if (out.back() < 0)
-      throw Error(Code::kBadShape, cat(what, " of a ShardedTensor are negative")).found(out.back());
+      throw Error(Code::kBadShape, cat(what, " of a ShardedTensor is negative")).found(out.back());
   }
-}
-
-std::vector<i64> numbers(PickleValue v, std::string_view what) {
-  std::vector<i64> out;
-  append_numbers(out, v, what);
   return out;
 }
 
-// Offsets, then sizes.
-std::vector<i64> read_box(PickleValue metadata) {
-  const PickleObject& o = object_of(metadata, Known::kShardMetadata, "a description of a shard");
-  std::vector<i64> box = numbers(field(o, "shard_offsets"), "the offsets of a shard");
-  std::size_t dimensions = box.size();
-  append_numbers(box, field(o, "shard_sizes"), "the sizes of a shard");
-  if (box.size() != 2 * dimensions)
-    throw Error(Code::kBadShape, "a shard has as many offsets as it has sizes")
-        .expected(dimensions)
-        .found(box.size() - dimensions);
-  return box;
-}
+bool precedes(const std::vector<i64>* a, const std::vector<i64>* b) { return *a < *b; }
 
 // What all shards of the rank have in common. `state`: of the call.
 TorchSharding read_layout(const TorchCall& call, TorchMeshes& meshes) {
@@ -73,11 +59,11 @@ TorchSharding read_layout(const TorchCall& call, TorchMeshes& meshes) {
         .expected(dims_to_string(s.global))
         .found(dims_to_string(size));
   s.boxes = meshes.read_boxes(field(metadata, "shards_metadata"));
-  if (!s.boxes->all.empty() && s.boxes->all.front().size() != 2 * s.global.size())
+  if (!s.boxes->all.empty() && s.boxes->all.front()->size() != 2 * s.global.size())
     throw Error(Code::kBadShards,
                 "the shards of a ShardedTensor have another number of dimensions than it has")
         .expected(s.global.size())
-        .found(s.boxes->all.front().size() / 2);
+        .found(s.boxes->all.front()->size() / 2);
   const PickleObject& ranks = object_of(call.state.at(2), Known::kProcessGroupState, "the process group");
   auto number = [&](std::string_view name) { return field(ranks, name).to_int("a rank of a ShardedTensor"); };
   s.rank = number("global_rank");
@@ -99,14 +85,14 @@ TorchTensor read_shard(PickleValue shard, const TorchSharding& layout, DType dty
   const PickleObject& o = object_of(shard, Known::kTensorShard, "a shard");
   TorchTensor t = read_torch_tensor(field(o, "tensor"), meshes);
   if (t.sharding) throw Error(Code::kBadPickle, "a shard of a ShardedTensor is distributed itself");
-  std::vector<i64> box = read_box(field(o, "metadata"));
+  const std::vector<i64>& box = meshes.read_box(field(o, "metadata"));
   const std::size_t dimensions = box.size() / 2;
   std::span<const i64> sizes = std::span(box).subspan(dimensions);
   if (!std::ranges::equal(sizes, t.shape.dims()))
     throw Error(Code::kBadShards, "a shard and its description have different sizes")
         .expected(dims_to_string(sizes))
         .found(to_string(t.shape));
-  if (!std::ranges::binary_search(layout.boxes->all, box))
+  if (!std::ranges::binary_search(layout.boxes->all, &box, precedes))
     throw Error(Code::kBadShards, "a shard is not in its tensor's list of all shards")
         .found(cat("offsets ", dims_to_string(std::span(box).first(dimensions)), ", sizes ",
                    dims_to_string(sizes)));
@@ -144,18 +130,30 @@ bool is_sharded_tensor(const TorchCall& call) {
          call.type.as_class().known == Known::kShardedTensor;
 }
 
+const std::vector<i64>& TorchMeshes::read_box(PickleValue metadata) const {
+  const std::vector<i64>* box = rows_ ? rows_->box(metadata) : nullptr;
+  if (box == nullptr)
+    throw Error(
+        Code::kBadPickle,
+        "the box of a shard of a ShardedTensor is not a ShardMetadata with as many offsets as sizes, which "
+        "are integers and not negative")
+        .found(kind_name(metadata.kind()));
+  return *box;
+}
+
 std::shared_ptr<const TorchBoxes> TorchMeshes::read_boxes(PickleValue list) {
   if (!list.is(Kind::kList) && !list.is(Kind::kTuple))
     throw Error(Code::kBadPickle, "a ShardedTensor has no list of its shards").found(kind_name(list.kind()));
   std::shared_ptr<const TorchBoxes>& boxes = boxes_by_node_[list.node()];
   if (boxes) return boxes;
   auto made = std::make_shared<TorchBoxes>();
+  made->rows = rows_;
   for (PickleValue metadata : list.items()) {
-    made->all.push_back(read_box(metadata));
-    if (made->all.back().size() != made->all.front().size())
+    made->all.push_back(&read_box(metadata));
+    if (made->all.back()->size() != made->all.front()->size())
       throw Error(Code::kBadShards, "the shards of a ShardedTensor have different numbers of dimensions");
   }
-  std::ranges::sort(made->all);
+  std::ranges::sort(made->all, precedes);
   return boxes = std::move(made);
 }
 

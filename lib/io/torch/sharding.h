@@ -21,6 +21,7 @@
 namespace mckpt::impl {
 
 class PickleValue;
+class ShardRows;
 struct PickleNode;
 
 // A mesh of ranks.
@@ -30,20 +31,27 @@ struct TorchMesh {
   i64 rank = -1;           // that wrote the file, where it says so
 };
 
-// All boxes of a ShardedTensor, as the file of each of its ranks lists them. Box i is 2 * dimensions numbers:
-// its offsets, then its sizes.
+// All boxes of a ShardedTensor, as the file of each of its ranks lists them. A box is 2 * dimensions numbers: its
+// offsets, then its sizes.
 struct TorchBoxes {
-  std::vector<std::vector<i64>> all;  // sorted
+  std::vector<const std::vector<i64>*> all;  // sorted by their numbers, which are in:
+  std::shared_ptr<const ShardRows> rows;
 };
 
 // The meshes and the lists of boxes of one file, each read once: thousands of tensors may share one.
 class TorchMeshes {
  public:
+  // `rows`: the boxes of ShardedTensors, which the pickle of the file was read with; null: they are not read.
+  explicit TorchMeshes(std::shared_ptr<const ShardRows> rows = nullptr) : rows_(std::move(rows)) {}
+
   // Throws kBadPickle.
   std::shared_ptr<const TorchMesh> read(PickleValue device_mesh);
   std::shared_ptr<const TorchBoxes> read_boxes(PickleValue shards_metadata);
+  // Of a ShardMetadata. Throws kBadPickle for any other value.
+  const std::vector<i64>& read_box(PickleValue metadata) const;
 
  private:
+  std::shared_ptr<const ShardRows> rows_;
   std::map<const PickleNode*, std::shared_ptr<const TorchMesh>> by_node_;
   std::map<const PickleNode*, std::shared_ptr<const TorchBoxes>> boxes_by_node_;
 };

@@ -25,11 +25,12 @@ i64 extent_items(const TorchTensor& t) {
 
 }  // namespace
 
-TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle) : pickle_(std::move(pickle)) {
+TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows)
+    : pickle_(std::move(pickle)) {
   for (PickleNote& n : pickle_->notes())
     findings_.push_back(
         {.code = n.code, .message = std::move(n.message), .offset = n.offset, .warning = n.warning});
-  TorchWalk(*this).run();
+  TorchWalk(*this, std::move(rows)).run();
   if (more_findings_ > 0)
     findings_.push_back(
         {.code = Code::kBadTorchFile, .message = cat("and ", more_findings_, " more problems of this file")});

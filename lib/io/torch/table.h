@@ -26,6 +26,7 @@
 namespace mckpt::impl {
 
 class Pickle;
+class ShardRows;
 
 // Made of a pickle by TorchWalk; the reader of the file then gives the storages their places. Rows point
 // into the table, and it keeps the pickle alive.
@@ -43,8 +44,9 @@ class TorchTable {
     PickleValue value;
   };
 
-  // Walks the pickle. Throws kPickleLimit. A tensor with something wrong becomes a finding and is left out.
-  explicit TorchTable(std::shared_ptr<const Pickle> pickle);
+  // Walks the pickle, which was read with these rows. Throws kPickleLimit. A tensor with something wrong becomes a
+  // finding and is left out.
+  TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows);
 
   const std::shared_ptr<const Pickle>& pickle() const { return pickle_; }
   const std::vector<Storage>& storages() const { return storages_; }
