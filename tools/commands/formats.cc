@@ -32,7 +32,7 @@ constexpr FileFormat kFileFormats[] = {
     {format_text(Format::kTorchZip), "a zip archive with data.pkl (.pt .pth .bin .ckpt)", true, true},
     {format_text(Format::kTorchLegacy), "torch's magic number in a pickle; the format before torch 1.6"},
     {format_text(Format::kTorchShards), "pytorch_model-*-of-*.bin"},
-    {format_text(Format::kTorchRanks), "model_world_size_*_rank_*.pt"},
+    {format_text(Format::kTorchRanks), "model_world_size_*_rank_*.pt, pytorch_model_fsdp_*_rank*.bin"},
     {format_text(Format::kTorchFiles), "other .pt .pth .bin .ckpt files of a folder"},
     {format_text(Format::kMegatronRanks), "mp_rank_* folders"},
     {format_text(Format::kDcp), ".metadata and *.distcp of torch.distributed.checkpoint"},

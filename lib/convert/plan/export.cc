@@ -15,6 +15,7 @@
 #include "convert/plan/own.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/choice.h"
 #include "convert/source/identity.h"
 #include "convert/source/own_model.h"
 #include "core/base/notes.h"
@@ -101,6 +102,7 @@ Conversion plan_export(const ExportOptions& options) {
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
+  note_choice(options.source, model.store(), c.notes);
   std::optional<SafetensorsOriginal> original;
   if (options.original_files) original = original_files(model.model());
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes,

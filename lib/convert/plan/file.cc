@@ -8,6 +8,7 @@
 
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
+#include "convert/source/choice.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "io/choice/tensor_choice.h"
@@ -160,6 +161,7 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
   std::unique_ptr<Store> source =
       open_as(options, "pt-to-safetensors", FormatFamily::kTorch, "a .pt file, or a folder of them");
   Notes notes;
+  note_choice(options.source, *source, notes);
   check_objects(*source, tensors_only, notes);
   FilePlanner planner(options, std::move(source));
   Conversion& c = planner.c;

@@ -160,12 +160,13 @@ PickleValue PickleMachine::encode(PickleValue args) {
   return arena_.bytes(Kind::kBytes, arena_.copy({reinterpret_cast<const u8*>(bytes->data()), bytes->size()}));
 }
 
-// Some Python versions write an enum's member as getattr(class, "NAME"). Anything else that getattr could
-// reach is not data.
+// Some Python versions write an enum's member as getattr(class, "NAME"), and protocol 2 a class inside a listed
+// one: getattr(ShardedTensor, "ProcessGroupState"). Anything else that getattr could reach is not data.
 PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
   PickleValue owner = args.at(0), name = args.at(1);
   if (args.size() == 2 && owner.is(Kind::kClass) && name.is(Kind::kText)) {
     PickleClass& c = PickleArena::class_of(owner);
+    if (c.known == Known::kShardedTensor) return find_class(c.module, cat(c.name, ".", name.text()));
     if (!unsafe_to_call(c) && !name.text().starts_with("__")) {
       c.calls++;
       return arena_.member(&c, name);
@@ -196,11 +197,27 @@ void PickleMachine::build(PickleValue state) {
   if (rebuilds_tensor(o.type->known)) fail("BUILD gives a state to a tensor");
   if (rules_.visitor != nullptr) {
     if (std::optional<u64> number = rules_.visitor->build(o, state)) {
+      give_up_parts(state);
       if (state.is(Kind::kDict) || state.is(Kind::kTuple)) give_up(state, PickleArena::given_up());
       return replace(target, *number);
     }
   }
   arena_.set_state(target, state);
+}
+
+// Gives up what the visitor wants of a state that it took. A state that has another owner keeps its parts.
+void PickleMachine::give_up_parts(PickleValue state) {
+  const PickleNode* node = state.container();
+  if (node == nullptr || node->shared) return;
+  auto give_up_part = [&](PickleValue part) {
+    if (part.container() == nullptr || part.container()->shared) return;
+    if (std::optional<u64> number = rules_.visitor->part(part)) {
+      if (part.is(Kind::kDict)) give_up_parts(part);
+      give_up(part, PickleArena::row(*number));
+    }
+  };
+  for (PickleValue part : state.tuple()) give_up_part(part);
+  for (PickleEntry e : state.entries()) give_up_part(e.value);
 }
 
 // A visitor took the object. It and its dict are freed unless they are referred to elsewhere; then they

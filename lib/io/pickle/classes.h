@@ -52,6 +52,12 @@ enum class Known : u8 {
   kStridedShard,
   kReplicate,
   kPartial,
+  kShardedTensor,
+  kTensorShard,  // a local shard of a ShardedTensor: its tensor and its ShardMetadata
+  kShardMetadata,
+  kShardedTensorMetadata,
+  kProcessGroupState,
+  kRemoteDevice,
   // torch.distributed.checkpoint
   kMetadata,
   kTensorStorageMetadata,

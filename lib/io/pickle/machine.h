@@ -215,6 +215,7 @@ class PickleMachine {
   PickleValue encode(PickleValue args);
   PickleValue get_member(PickleClass& getattr, PickleValue args);
   void build(PickleValue state);
+  void give_up_parts(PickleValue state);
   bool take_size();  // in records.cc, as it serves the same pickles
   void replace(PickleValue& target, u64 row);
   void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);

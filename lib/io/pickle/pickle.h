@@ -47,6 +47,12 @@ class PickleVisitor {
     static_cast<void>(type), static_cast<void>(state);
     return std::nullopt;
   }
+  // The number that represents a container inside of a state that build() took, so that its memory can be
+  // given back too; a later reference to it finds the number. Nothing: it stays.
+  virtual std::optional<u64> part(PickleValue value) {
+    static_cast<void>(value);
+    return std::nullopt;
+  }
 };
 
 // What the surroundings of a pickle allow and want.

@@ -2,18 +2,17 @@
 // an error here.
 #include "io/safetensors/config_facts.h"
 
-#include <functional>
-
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
-#include "io/safetensors/safetensors.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr const char *kConfig = "config.json", *kAdapterConfig = "adapter_config.json";
+constexpr const char *kConfig = "config.json", *kConfigBelow = "huggingface/config.json",
+                     *kAdapterConfig = "adapter_config.json";
 
 const JsonValue* entry(const JsonValue& object, const char* key, JsonType type) {
   const JsonValue* v = object.is(JsonType::kObject) ? object.find(key) : nullptr;
@@ -62,7 +61,7 @@ const JsonValue* packed_bits(const JsonValue& how) {
                             : entry(how, "bits", JsonType::kNumber);
 }
 
-void add_model_facts(const JsonValue& config, SafetensorsStore& store) {
+void add_model_facts(const JsonValue& config, Store& store) {
   const JsonValue* names = entry(config, "architectures", JsonType::kArray);
   if (names != nullptr && !names->array("architectures").empty())
     store.add_fact("architecture", names->array("architectures")[0].string("architectures"));
@@ -77,14 +76,15 @@ void add_model_facts(const JsonValue& config, SafetensorsStore& store) {
     }
 }
 
-void add_or_warn(const char* file, SafetensorsStore& store, const std::function<void()>& add) {
+void add_or_warn(const char* file, const std::function<void(Finding)>& warn,
+                 const std::function<void()>& add) {
   try {
     add();
   } catch (const Error& e) {
     Finding finding = to_finding(e);
     finding.file = file;
     finding.warning = true;
-    store.add_finding(std::move(finding));
+    warn(std::move(finding));
   }
 }
 
@@ -101,11 +101,13 @@ std::string adapter_text(const Folder& folder) {
   return out;
 }
 
-void add_config_facts(const Folder& folder, SafetensorsStore& store) {
-  if (folder.has_file(kConfig))
-    add_or_warn(kConfig, store,
-                [&] { add_model_facts(parse_json(json_text(folder.open_file(kConfig))), store); });
-  add_or_warn(kAdapterConfig, store, [&] {
+void add_config_facts(const Folder& folder, Store& store, const std::function<void(Finding)>& warn) {
+  for (const char* file : {kConfig, kConfigBelow})
+    if (folder.has_file(file)) {
+      add_or_warn(file, warn, [&] { add_model_facts(parse_json(json_text(folder.open_file(file))), store); });
+      break;
+    }
+  add_or_warn(kAdapterConfig, warn, [&] {
     if (std::string text = adapter_text(folder); !text.empty()) store.add_fact("adapter", text);
   });
 }

@@ -6,15 +6,18 @@
 // Who needs the numbers of a model reads the config with all its checks (lib/hf).
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace mckpt::impl {
 
 class Folder;
-class SafetensorsStore;
+class Store;
+struct Finding;
 
-// A file that cannot be read becomes a warning of the store.
-void add_config_facts(const Folder& folder, SafetensorsStore& store);
+// Adds facts to the store. A file that cannot be read becomes a warning. verl writes config.json into a folder
+// huggingface/ beside its files; it is read if there is no other.
+void add_config_facts(const Folder& folder, Store& store, const std::function<void(Finding)>& warn);
 
 // The fact "adapter"; "" if the folder has no adapter_config.json. Throws what parse_json() throws.
 std::string adapter_text(const Folder& folder);

@@ -56,7 +56,7 @@ class FolderOpener {
   // The index decides if there is one; then a file called model.safetensors, or the only one; else all
   // files are one set.
   std::unique_ptr<Store> open() {
-    add_config_facts(folder_, *store_);
+    add_config_facts(folder_, *store_, [&](Finding f) { store_->add_finding(std::move(f)); });
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {

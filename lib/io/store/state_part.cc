@@ -57,6 +57,10 @@ constexpr std::string_view kStateFields[] = {
 constexpr std::string_view kCounters[] = {"step",  "steps",       "iteration",
                                           "epoch", "global_step", "num_batches_tracked"};
 
+// Beginnings of the names of files that trainers write beside a model.
+constexpr std::string_view kOtherFiles[] = {"training_args", "scaler",   "sampler",
+                                            "dataloader",    "dl_state", "trainer_state"};
+
 template <typename Words>
 bool is_one_of(const Words& words, std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
@@ -85,14 +89,14 @@ NameParts parts_of(std::string_view name) {
   return parts;
 }
 
-// The part by the file that the tensor is in. pre: `file` is "" if the name does not begin with a file.
-StatePart part_of_file(std::string_view file) {
-  file = file.substr(file.rfind('/') + 1);
-  auto has = [&](std::string_view word) { return file.find(word) != file.npos; };
-  if (file.starts_with("model")) return StatePart::kModel;  // model_optim_rng.pt has all of it
-  if (has("optim")) return StatePart::kOptimizer;
-  if (has("rng") || has("random_states") || has("scheduler") || has("extra_state")) return StatePart::kOther;
-  return StatePart::kModel;
+// Whether the word is in the name, between letters of no word: "optim" is in "distrib_optim.pt", not in "optimal.pt".
+bool has_whole_word(std::string_view name, std::string_view word) {
+  auto ends_word = [](char c) { return c == '_' || c == '.' || c == '-' || (c >= '0' && c <= '9'); };
+  for (std::size_t at = name.find(word); at != name.npos; at = name.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || ends_word(name[at - 1])) && (end == name.size() || ends_word(name[end]))) return true;
+  }
+  return false;
 }
 
 // Ends of names that are the name of a quantized weight and one of these: scales, zero points, shapes,
@@ -122,6 +126,17 @@ std::string_view part_name(StatePart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
+StatePart part_of_path(std::string_view path) {
+  path = path.substr(path.rfind('/') + 1);
+  auto has = [&](std::string_view word) { return has_whole_word(path, word); };
+  auto begins = [&](std::string_view word) { return path.starts_with(word); };
+  if (begins("model")) return StatePart::kModel;  // model_optim_rng.pt has all of it
+  if (has("optim") || has("optimizer") || has("optimizers")) return StatePart::kOptimizer;
+  const bool other = has("rng") || has("random_states") || has("scheduler") || has("schedulers") ||
+                     has("extra_state") || std::ranges::any_of(kOtherFiles, begins) || path == "data.pt";
+  return other ? StatePart::kOther : StatePart::kModel;
+}
+
 StatePart part_of(std::string_view name) {
   NameParts parts = parts_of(name);
   auto any = [&](const auto& words) {
@@ -129,12 +144,13 @@ StatePart part_of(std::string_view name) {
   };
   if (any(kOptimizerWords) || is_one_of(kStateFields, parts.last)) return StatePart::kOptimizer;
   if (any(kOtherWords) || parts.last.ends_with("_extra_state")) return StatePart::kOther;
-  if (StatePart part = part_of_file(parts.file); part != StatePart::kModel) return part;
+  if (StatePart part = part_of_path(parts.file); part != StatePart::kModel) return part;
   if (!is_one_of(kCounters, parts.last)) return StatePart::kModel;
   return parts.first[0] == "state" ? StatePart::kOptimizer : StatePart::kOther;
 }
 
 StateParts::StateParts(const Store& store) : store_(store) {
+  if (store.files().size() == 1 && store.files()[0].path.empty()) of_file_ = part_of_path(store.root());
   bool quantized = false;
   for (i64 t = 0; t < store.tensor_count() && !quantized; t++) quantized = looks_quantized(store.name(t));
   if (!quantized) return;
@@ -161,6 +177,7 @@ bool StateParts::is_of_quantization(std::string_view name) const {
 StatePart StateParts::part(i64 tensor) const {
   std::string_view name = store_.name(tensor);
   StatePart part = part_of(name);
+  if (part == StatePart::kModel) part = of_file_;
   return part == StatePart::kModel && !names_.empty() && is_of_quantization(name) ? StatePart::kOther : part;
 }
 

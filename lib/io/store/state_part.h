@@ -28,6 +28,10 @@ std::string_view part_name(StatePart part);  // "model"
 // The part by the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
 StatePart part_of(std::string_view name);
 
+// The part by the name of a file or folder alone: "optimizer_0", "rng_state_0.pth", "training_args.bin" are none of
+// the model.
+StatePart part_of_path(std::string_view path);
+
 // The parts of the tensors of one store: whether a tensor is a scale of a quantized weight depends on the
 // names of the other tensors. The store outlives it. Immutable, so thread-safe.
 class StateParts {
@@ -45,8 +49,9 @@ class StateParts {
   bool is_of_quantization(std::string_view name) const;
 
   const Store& store_;
-  NameSet<std::string_view> names_;  // of all tensors, if any tensor looks quantized
-  i64 bits_ = 4;                     // of a packed value
+  StatePart of_file_ = StatePart::kModel;  // of the store's only file
+  NameSet<std::string_view> names_;        // of all tensors, if any tensor looks quantized
+  i64 bits_ = 4;                           // of a packed value
 };
 
 }  // namespace mckpt::impl

@@ -1,191 +1,145 @@
 // A folder of several torch files, as one store. Three kinds:
 //
-//   model_world_size_4_rank_0.pt ...    one file for each rank: pieces of DTensors become whole tensors,
-//                                       in the order of their mesh; plain tensors that all ranks have
-//                                       alike become one
+//   model_world_size_4_rank_0.pt ...    one file for each rank: the pieces that ranks have of a tensor become
+//                                       one tensor (io/torch/rank_group.h); names in the files of other
+//                                       groups than the model's begin with the group, "optim:"
 //   pytorch_model-00001-of-00002.bin    shards of one state dict, each with tensors of its own
 //   model.pt, optimizer.pt              independent files; tensors are named FILE:NAME
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
+#include "io/safetensors/config_facts.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/state_part.h"
 #include "io/torch/files.h"
+#include "io/torch/lone_file.h"
+#include "io/torch/rank_group.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-// The files of one group of ranks, joined tensor by tensor.
-class RankGroup {
- public:
-  RankGroup(TorchStore& store, std::string prefix) : store_(store), prefix_(std::move(prefix)) {}
+constexpr i64 kMostNamedFiles = 10;  // of one kind, in findings
 
-  // Takes over a file of a rank. pre: the file could be read; ranks ascend.
-  void add(OpenedTorchFile& o, i64 rank) {
-    i32 file = store_.add_file(o.path, o.bytes, std::move(*o.file), cat(prefix_, "rank_", rank, ":"),
-                               static_cast<i32>(rank));
-    const TorchTable& table = store_.table(file);
-    for (i64 row = 0; row < table.size(); row++) {
-      auto [it, is_new] = by_name_.try_emplace(std::string(table.name(row)), names_.size());
-      if (is_new) names_.push_back({std::string(table.name(row)), {}});
-      names_[it->second].holders.push_back({rank, file, row});
+// The files of one group of ranks, by the number of ranks in their names (-1: no number) and by rank.
+using RankSets = std::map<i64, std::map<i64, OpenedTorchFile*>>;
+
+// The set that is the checkpoint where files of jobs of several sizes are in one folder: a complete one, of which
+// most other groups have a complete one too, else the one with the most files. `model_world`: of the model's
+// files, which those of its optimizer should have; -1: not known.
+i64 chosen_world(const RankSets& sets, i64 model_world, const std::map<std::string, RankSets>& groups) {
+  auto is_complete = [](const RankSets& all, i64 world) {
+    auto set = all.find(world);
+    return set != all.end() && std::ssize(set->second) == world;
+  };
+  auto rank = [&](const RankSets::value_type& s) {
+    const auto others =
+        std::ranges::count_if(groups, [&](const auto& g) { return is_complete(g.second, s.first); });
+    return std::tuple(s.first == model_world, is_complete(sets, s.first), others, std::ssize(s.second),
+                      s.first);
+  };
+  return std::ranges::max_element(sets, {}, rank)->first;
+}
+
+// The groups that are a model, by their names: "model" alone if it is there, else all that are no state of the
+// training.
+std::vector<std::string> model_groups(const std::map<std::string, RankSets>& groups) {
+  if (groups.contains("model")) return {"model"};
+  std::vector<std::string> out;
+  for (const auto& [name, sets] : groups)
+    if (part_of_path(name) == StatePart::kModel) out.push_back(name);
+  return out;
+}
+
+// The first rank from 0 on that has no file.
+i64 first_missing(const std::map<i64, OpenedTorchFile*>& members) {
+  i64 rank = 0;
+  while (members.contains(rank)) rank++;
+  return rank;
+}
+
+// The files of several ranks as one store. Each group ("model", "optim") is joined by itself.
+class RankFolder {
+ public:
+  RankFolder(TorchStore& store, const Folder& folder, std::vector<OpenedTorchFile>& files)
+      : store_(store), folder_(folder) {
+    for (OpenedTorchFile& o : files) {
+      RankName n = *rank_name(o.path);
+      if (auto [there, added] = groups_[n.group][n.world].emplace(n.rank, &o); !added)
+        find(Code::kBadShards, o.path,
+             cat("the file is of rank ", n.rank, ", and so is ", there->second->path));
     }
+    models_ = model_groups(groups_);
   }
 
-  // DTensors are joined by their placements; a plain tensor is one if all `ranks` have it alike, else one
-  // of each rank, with the rank in its name.
-  void join(i64 ranks) {
-    for (const Name& n : names_) {
-      if (n.sharding(store_) != nullptr)
-        join_pieces(n);
-      else if (alike(n, ranks))
-        join_copies(n);
-      else
-        for (const Holder& h : n.holders)
-          store_.add_tensor(h.file, h.row, cat(prefix_, "rank_", h.rank, ":"));
-    }
+  // The model first, so that the other groups are compared with it.
+  void add() {
+    for (const auto& [name, sets] : groups_)
+      if (is_model(name)) add_group(name, sets);
+    for (const auto& [name, sets] : groups_)
+      if (!is_model(name)) add_group(name, sets);
+    store_.set_ranks(ranks_);
   }
 
  private:
-  // A rank that has the tensor, and where.
-  struct Holder {
-    i64 rank;
-    i32 file;
-    i64 row;
-  };
-  struct Name {
-    std::string name;
-    std::vector<Holder> holders;
-    const TorchSharding* sharding(const TorchStore& store) const {
-      return store.table(holders[0].file).sharding(holders[0].row);
-    }
-  };
+  bool is_model(const std::string& group) const { return std::ranges::find(models_, group) != models_.end(); }
 
-  const TorchTable& table(const Holder& h) const { return store_.table(h.file); }
-
-  // Adds the tensor that the pieces make up. If they do not fit together, adds a finding instead: nothing is guessed.
-  void join_pieces(const Name& n) {
-    const TorchSharding& sharding = *n.sharding(store_);
-    std::string wrong;
-    std::vector<TorchPiece> pieces;
-    for (const Holder& h : n.holders) {
-      const TorchSharding* other = table(h).sharding(h.row);
-      if (other == nullptr || !alike(*other, sharding) ||
-          table(h).dtype(h.row) != table(n.holders[0]).dtype(n.holders[0].row))
-        wrong = cat("rank ", h.rank, " describes the tensor differently than rank ", n.holders[0].rank);
-      pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
-    }
-    if (wrong.empty()) wrong = place_pieces(sharding, pieces);
-    if (wrong.empty()) {
-      std::vector<TorchStore::Piece> placed;
-      for (std::size_t i = 0; i < pieces.size(); i++)
-        placed.push_back({n.holders[i].file, n.holders[i].row, pieces[i].offsets, pieces[i].replica});
-      store_.add_sharded(cat(prefix_, n.name), sharding.global, placed);
-      if (i64 rank = unlike_replica(n, pieces); rank >= 0)
-        wrong = cat("rank ", rank, " has other values of the tensor than the rank of which it has a copy");
-      else if (!covered(sharding, pieces))
-        wrong = cat("the pieces of ", pieces.size(),
-                    " ranks leave out items of the tensor: a file is missing, or a piece is too short");
-    }
-    if (!wrong.empty())
-      store_.add_finding({.code = Code::kBadShards,
-                          .tensor = cat(prefix_, n.name),
-                          .message = cat(wrong, " (", to_string(sharding), ")")});
+  void find(Code code, const std::string& file, std::string message) {
+    store_.add_finding({.code = code, .file = file, .message = std::move(message)});
   }
 
-  // Whether both describe the same layout; the rank that wrote it does not matter.
-  static bool alike(const TorchSharding& a, const TorchSharding& b) {
-    return a.global == b.global && a.placements == b.placements && a.shard_order == b.shard_order &&
-           a.mesh->sizes == b.mesh->sizes && a.mesh->ranks == b.mesh->ranks;
+  // Names begin with the group, unless it is the only one, or the only model.
+  std::string prefix_of(const std::string& group) const {
+    return groups_.size() == 1 || (models_.size() == 1 && is_model(group)) ? "" : cat(group, ":");
   }
 
-  // Whether the pieces are the whole tensor. pre: place_pieces() accepted them, so none overlap and
-  // counting items is enough.
-  static bool covered(const TorchSharding& sharding, std::span<const TorchPiece> pieces) {
-    i64 items = 0;
-    for (const TorchPiece& p : pieces)
-      if (!p.replica) items += Shape(p.sizes).items();
-    return items == Shape(sharding.global).items();
+  void add_group(const std::string& name, const RankSets& sets) {
+    const i64 world = chosen_world(sets, model_world_, groups_);
+    const std::map<i64, OpenedTorchFile*>& members = sets.at(world);
+    for (const auto& [other, files] : sets)
+      if (other != world) leave_out(files, other);
+    if (!is_model(name) && world >= 0 && model_world_ >= 0 && world != model_world_)
+      find(Code::kBadShards, members.begin()->second->path,
+           cat("the file is of one of ", world, " ranks, but the model's files are of ", model_world_,
+               ": they are of two saves"));
+    if (is_model(name)) model_world_ = world;
+
+    RankGroup group(store_, folder_, prefix_of(name), is_model(name));
+    for (const auto& [rank, o] : members)
+      if (o->file) group.add(*o, *rank_name(o->path));
+    group.join();
+    const i64 there = std::ssize(members);
+    const i64 expected = std::max({world, members.rbegin()->first + 1, group.least_ranks()});
+    ranks_ = std::max(ranks_, there);
+    if (there != expected)
+      find(Code::kShardMissing, "",
+           cat("files of ", name, " are missing: ", there, " of ", expected,
+               " ranks are there; the first missing rank is ", first_missing(members)));
   }
 
-  // The first rank whose copy of a piece has another checksum than the piece; -1: none.
-  i64 unlike_replica(const Name& n, std::span<const TorchPiece> pieces) const {
-    std::map<std::vector<i64>, std::optional<u32>> sums;  // by where the pieces are
-    auto sum = [&](std::size_t i) { return store_.checksum(n.holders[i].file, n.holders[i].row); };
-    for (std::size_t i = 0; i < pieces.size(); i++)
-      if (!pieces[i].replica && Shape(pieces[i].sizes).items() > 0) sums[pieces[i].offsets] = sum(i);
-    for (std::size_t i = 0; i < pieces.size(); i++) {
-      auto first = pieces[i].replica ? sums.find(pieces[i].offsets) : sums.end();
-      if (first == sums.end() || !first->second) continue;
-      if (std::optional<u32> own = sum(i); own && own != first->second) return pieces[i].rank;
+  // Files of a job of another size, in the same folder.
+  void leave_out(const std::map<i64, OpenedTorchFile*>& files, i64 world) {
+    const std::string job =
+        world < 0 ? "whose names have no number of ranks" : cat("of a job of ", world, " ranks");
+    i64 named = 0;
+    for (const auto& [rank, o] : files) {
+      if (named++ == kMostNamedFiles) return find(Code::kBadShards, "", cat("and more files ", job));
+      find(Code::kBadShards, o->path,
+           cat("the file is of another save than the model here: one ", job, "; it is not used"));
     }
-    return -1;
-  }
-
-  // Whether every rank has the tensor, with the same bytes. Without checksums the bytes are not
-  // compared, and the answer is no.
-  bool alike(const Name& n, i64 ranks) const {
-    if (static_cast<i64>(n.holders.size()) != ranks) return false;
-    const Holder& a = n.holders[0];
-    for (const Holder& b : n.holders) {
-      if (table(b).sharding(b.row) != nullptr || table(a).dtype(a.row) != table(b).dtype(b.row) ||
-          !std::ranges::equal(table(a).dims(a.row), table(b).dims(b.row)) ||
-          !std::ranges::equal(table(a).strides(a.row), table(b).strides(b.row)))
-        return false;
-      if (table(a).extent_bytes(a.row) == 0) continue;
-      std::optional<u32> crc = store_.checksum(a.file, a.row);
-      if (!crc || crc != store_.checksum(b.file, b.row)) return false;
-    }
-    return true;
-  }
-
-  // One tensor; the first rank's is used, the others are replicas.
-  void join_copies(const Name& n) {
-    std::span<const i64> dims = table(n.holders[0]).dims(n.holders[0].row);
-    std::vector<TorchStore::Piece> pieces;
-    for (const Holder& h : n.holders)
-      pieces.push_back({h.file, h.row, std::vector<i64>(dims.size(), 0), !pieces.empty()});
-    store_.add_sharded(cat(prefix_, n.name), dims, pieces);
   }
 
   TorchStore& store_;
-  std::string prefix_;
-  std::vector<Name> names_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;
+  const Folder& folder_;
+  std::map<std::string, RankSets> groups_;
+  std::vector<std::string> models_;
+  i64 model_world_ = -1, ranks_ = 0;
 };
-
-// "model_..._rank_N.pt" and "optim_..._rank_N.pt" are two groups; names of groups other than "model" go in
-// front of their tensors.
-void add_rank_groups(TorchStore& store, std::vector<OpenedTorchFile>& files) {
-  std::map<std::string, std::map<i64, OpenedTorchFile*>> groups;
-  i64 world = -1, ranks = 0;
-  for (OpenedTorchFile& o : files) {
-    RankName n = *rank_name(o.path);
-    if (auto [there, added] = groups[n.group].emplace(n.rank, &o); !added)
-      store.add_finding(
-          {.code = Code::kBadShards,
-           .file = o.path,
-           .message = cat("the file is of rank ", n.rank, ", and so is ", there->second->path)});
-    world = std::max(world, n.world);
-  }
-  for (auto& [name, members] : groups) {
-    RankGroup group(store, groups.size() == 1 || name == "model" ? "" : name + ":");
-    for (auto& [rank, o] : members)
-      if (o->file) group.add(*o, rank);
-    group.join(static_cast<i64>(members.size()));
-    ranks = std::max(ranks, static_cast<i64>(members.size()));
-    const i64 expected = std::max(world, members.rbegin()->first + 1);
-    if (static_cast<i64>(members.size()) != expected)
-      store.add_finding({.code = Code::kShardMissing,
-                         .message = cat("files of ", name, " are missing: ", members.size(), " of ", expected,
-                                        " ranks are there")});
-  }
-  store.set_ranks(ranks);
-}
 
 // A tensor in two shards, and missing shards by the "-of-N" of the names, are findings.
 void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
@@ -193,8 +147,8 @@ void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   for (OpenedTorchFile& o : files) {
     if (!o.file) continue;
     i32 file = store.add_file(o.path, o.bytes, std::move(*o.file));
+    add_lone_file(store, file);
     for (i64 row = 0; row < store.table(file).size(); row++) {
-      store.add_tensor(file, row);
       auto [it, is_new] = file_of.try_emplace(std::string(store.table(file).name(row)), o.path);
       if (!is_new)
         store.add_finding({.code = Code::kIndexMismatch,
@@ -222,7 +176,7 @@ void add_separate(TorchStore& store, std::vector<OpenedTorchFile>& files) {
     if (!o.file) continue;
     std::string prefix = o.path + ":";
     i32 file = store.add_file(o.path, o.bytes, std::move(*o.file), prefix);
-    for (i64 row = 0; row < store.table(file).size(); row++) store.add_tensor(file, row, prefix);
+    add_lone_file(store, file, prefix);
   }
 }
 
@@ -254,8 +208,9 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
   std::vector<OpenedTorchFile> files = open_torch_files(folder, chosen);
   for (const OpenedTorchFile& o : files)
     if (o.problem) store->add_finding(*o.problem);
+  add_config_facts(folder, *store, [&](Finding f) { store->add_finding(std::move(f)); });
   if (!ranked.empty())
-    add_rank_groups(*store, files);
+    RankFolder(*store, folder, files).add();
   else if (!shards.empty())
     add_shards(*store, files);
   else

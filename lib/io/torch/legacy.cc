@@ -16,6 +16,7 @@
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
 #include "io/torch/file.h"
+#include "io/torch/shard_rows.h"
 
 namespace mckpt::impl {
 namespace {
@@ -123,10 +124,11 @@ TorchFile read_torch_legacy(const ByteSource& file) {
   bool big_endian = false;
   read_frame(stream, big_endian);
   i64 begin = stream.at();
-  auto objects = stream.next({.storages = true});
+  auto rows = std::make_shared<ShardRows>();
+  auto objects = stream.next({.storages = true, .visitor = rows.get()});
   i64 end = stream.at();
   auto keys = stream.next({});
-  TorchFile out{.table = TorchTable(objects), .format = Format::kTorchLegacy};
+  TorchFile out{.table = TorchTable(objects, rows), .format = Format::kTorchLegacy};
   out.pickle_offset = begin;
   out.pickle_bytes = end - begin;
   out.big_endian = big_endian;

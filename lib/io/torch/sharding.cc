@@ -174,6 +174,7 @@ TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes) {
 }
 
 std::string to_string(const TorchSharding& s) {
+  if (s.boxes) return cat("ShardedTensor ", dims_to_string(s.global), " of ", s.boxes->all.size(), " shards");
   std::string out;
   for (const TorchPlacement& p : s.placements) {
     if (!out.empty()) out += ", ";
@@ -236,6 +237,12 @@ std::string place_along(const TorchSharding& s, std::size_t d, std::span<const s
 
 }  // namespace
 
+void mark_replicas(std::span<TorchPiece> pieces) {
+  std::map<std::pair<std::vector<i64>, std::vector<i64>>, bool> seen;
+  for (TorchPiece& p : pieces)
+    p.replica = std::exchange(seen[{p.offsets, {p.sizes.begin(), p.sizes.end()}}], true);
+}
+
 std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
   std::vector<std::vector<i64>> places;
   for (TorchPiece& p : pieces) {
@@ -247,11 +254,18 @@ std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
   for (const TorchPlacement& p : s.placements)
     if (p.kind == Placement::kPartial)
       return "the ranks store partial sums of the tensor, which mckpt does not add up";
-  for (std::size_t d = 0; d < s.global.size(); d++)
+  const bool all_there = pieces.size() == s.mesh->ranks.size();
+  for (TorchPiece& p : pieces) {
+    if (all_there) break;
+    std::optional<std::vector<i64>> offsets = even_offsets(s, p.rank, p.sizes);
+    if (!offsets)
+      return cat("the tensor is of ", s.mesh->ranks.size(), " ranks, of which ", pieces.size(),
+                 " are there, and uneven pieces do not say where they begin");
+    p.offsets = std::move(*offsets);
+  }
+  for (std::size_t d = 0; all_there && d < s.global.size(); d++)
     if (std::string wrong = place_along(s, d, places, pieces); !wrong.empty()) return wrong;
-  std::map<std::pair<std::vector<i64>, std::vector<i64>>, bool> seen;
-  for (TorchPiece& p : pieces)
-    p.replica = std::exchange(seen[{p.offsets, {p.sizes.begin(), p.sizes.end()}}], true);
+  mark_replicas(pieces);
   return "";
 }
 

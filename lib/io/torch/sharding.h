@@ -1,5 +1,5 @@
-// How a DTensor is distributed over ranks: read from its spec, and turned into the box that each rank's
-// piece is.
+// How a tensor is distributed over ranks: a DTensor by a spec, which is turned into the box that each rank's
+// piece is; a ShardedTensor by a list of all boxes (io/torch/sharded_tensor.h).
 //
 // A DTensor is the piece of a tensor that one rank has. Its ranks form a mesh of one or more dimensions,
 // and for each of them a placement says what it does to the tensor: cut it along a dimension, or copy it.
@@ -21,6 +21,7 @@
 namespace mckpt::impl {
 
 class PickleValue;
+class ShardRows;
 struct PickleNode;
 
 // A mesh of ranks.
@@ -30,14 +31,29 @@ struct TorchMesh {
   i64 rank = -1;           // that wrote the file, where it says so
 };
 
-// The meshes of one file, each read once: thousands of tensors share one.
+// All boxes of a ShardedTensor, as the file of each of its ranks lists them. A box is 2 * dimensions numbers: its
+// offsets, then its sizes.
+struct TorchBoxes {
+  std::vector<const std::vector<i64>*> all;  // sorted by their numbers, which are in:
+  std::shared_ptr<const ShardRows> rows;
+};
+
+// The meshes and the lists of boxes of one file, each read once: thousands of tensors may share one.
 class TorchMeshes {
  public:
+  // `rows`: the boxes of ShardedTensors, which the pickle of the file was read with; null: they are not read.
+  explicit TorchMeshes(std::shared_ptr<const ShardRows> rows = nullptr) : rows_(std::move(rows)) {}
+
   // Throws kBadPickle.
   std::shared_ptr<const TorchMesh> read(PickleValue device_mesh);
+  std::shared_ptr<const TorchBoxes> read_boxes(PickleValue shards_metadata);
+  // Of a ShardMetadata. Throws kBadPickle for any other value.
+  const std::vector<i64>& read_box(PickleValue metadata) const;
 
  private:
+  std::shared_ptr<const ShardRows> rows_;
   std::map<const PickleNode*, std::shared_ptr<const TorchMesh>> by_node_;
+  std::map<const PickleNode*, std::shared_ptr<const TorchBoxes>> boxes_by_node_;
 };
 
 // What one dimension of the mesh does to the tensor. kStridedShard is a cut that comes after a cut of the
@@ -51,12 +67,20 @@ struct TorchPlacement {
   bool cuts(int d) const { return dim == d && (kind == Kind::kShard || kind == Kind::kStridedShard); }
 };
 
-// The layout of one DTensor, as its file states it.
+// The layout of one DTensor or ShardedTensor, as its file states it.
 struct TorchSharding {
   std::vector<i64> global;                 // sizes of the whole tensor
   std::vector<TorchPlacement> placements;  // one a mesh dimension
   std::vector<int> shard_order;            // mesh dimensions, outermost cut first; empty: as they come
-  std::shared_ptr<const TorchMesh> mesh;
+  std::shared_ptr<const TorchMesh> mesh;   // of a DTensor; null for a ShardedTensor, which has the rest:
+  std::shared_ptr<const TorchBoxes> boxes{};
+  std::vector<i64> offsets{};        // of this piece
+  i64 rank = -1;                     // that wrote the file
+  i64 group_ranks = -1, ranks = -1;  // that hold a part of the tensor, and of the whole job
+
+  // The rank that wrote the file, and the number of ranks that it knows of; -1: it does not say.
+  i64 writer() const { return mesh ? mesh->rank : rank; }
+  i64 least_ranks() const { return mesh ? static_cast<i64>(mesh->ranks.size()) : ranks; }
 };
 
 // From a DTensorSpec, of torch 2.0 to 2.11. `global` stays empty: the spec does not have it. Throws
@@ -78,9 +102,12 @@ struct TorchPiece {
   bool replica = false;        // result: an earlier piece is the same box
 };
 
+// Marks all pieces but the first of each box as replicas.
+void mark_replicas(std::span<TorchPiece> pieces);
+
 // Fills offsets and replica by adding up the sizes of the pieces in the order of the cuts, because an
-// uneven shard does not say where it is. pre: all pieces have the sharding's number of dimensions. Returns
-// what is wrong, or "".
+// uneven shard does not say where it is. If ranks are missing, sizes do not add up, and only even cuts can be
+// placed. pre: a DTensor; all pieces have its number of dimensions. Returns what is wrong, or "".
 std::string place_pieces(const TorchSharding& sharding, std::span<TorchPiece> pieces);
 
 // The offsets of one rank's piece if the tensor was cut evenly, as torch.chunk does; nothing if its sizes

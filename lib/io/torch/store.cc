@@ -39,13 +39,15 @@ i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::strin
 }
 
 // pre: the checksums are sorted by offset, as readers leave them.
-std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
-  const std::vector<Checksum>& all = part(file).checksums;  // in the order of their offsets
+const Checksum* TorchStore::record_sum(i32 file, i64 row) const {
+  const std::vector<Checksum>& all = part(file).checksums;
   const TorchTable& t = table(file);
-  auto it = std::lower_bound(all.begin(), all.end(), t.offset(row),
-                             [](const Checksum& c, i64 at) { return c.offset < at; });
-  if (it == all.end() || it->offset != t.offset(row) || it->bytes != t.extent_bytes(row)) return std::nullopt;
-  return it->crc32;
+  const i64 begin = t.offset(row), end = begin + t.extent_bytes(row);
+  auto after = std::upper_bound(all.begin(), all.end(), begin,
+                                [](i64 at, const Checksum& c) { return at < c.offset; });
+  if (after == all.begin() || t.storage(row) == nullptr) return nullptr;
+  const Checksum& sum = *(after - 1);
+  return end <= sum.offset + sum.bytes ? &sum : nullptr;
 }
 
 // Begins a tensor; rows that are added next belong to it.

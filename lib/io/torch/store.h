@@ -26,9 +26,10 @@ class TorchStore final : public Store {
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
   const TorchTable& table(i32 file) const { return parts_[file].table; }
 
-  // The CRC-32 of a storage that is exactly this row's bytes; nothing if the row is a part of one, or there
-  // is no sum.
-  std::optional<u32> checksum(i32 file, i64 row) const;
+  bool big_endian(i32 file) const { return parts_[file].big_endian; }
+
+  // The sum of the record that the row is in; null if there is none.
+  const Checksum* record_sum(i32 file, i64 row) const;
 
   // Adds a tensor that is whole in one file; named by `prefix` and its own name.
   void add_tensor(i32 file, i64 row, std::string_view prefix = "");

@@ -25,11 +25,12 @@ i64 extent_items(const TorchTensor& t) {
 
 }  // namespace
 
-TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle) : pickle_(std::move(pickle)) {
+TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows)
+    : pickle_(std::move(pickle)) {
   for (PickleNote& n : pickle_->notes())
     findings_.push_back(
         {.code = n.code, .message = std::move(n.message), .offset = n.offset, .warning = n.warning});
-  TorchWalk(*this).run();
+  TorchWalk(*this, std::move(rows)).run();
   if (more_findings_ > 0)
     findings_.push_back(
         {.code = Code::kBadTorchFile, .message = cat("and ", more_findings_, " more problems of this file")});
@@ -55,7 +56,7 @@ u32 TorchTable::storage_index(const TorchStorage& s) {
 
 void TorchTable::add(std::string_view name, const TorchTensor& t) {
   Row r{};
-  r.storage = storage_index(t.storage);
+  r.storage = t.nothing ? kNoStorage : storage_index(t.storage);
   r.sharding = t.sharding ? static_cast<i32>(shardings_.size()) : -1;
   if (t.sharding) shardings_.push_back(*t.sharding);
   r.name_begin = names_.size();
@@ -84,7 +85,15 @@ const TorchSharding* TorchTable::sharding(i64 row) const {
   return s < 0 ? nullptr : &shardings_[s];
 }
 
-i64 TorchTable::offset(i64 row) const { return storages_[at(row).storage].offset + at(row).begin_bytes; }
+const TorchTable::Storage* TorchTable::storage(i64 row) const {
+  u32 s = at(row).storage;
+  return s == kNoStorage ? nullptr : &storages_[s];
+}
+
+i64 TorchTable::offset(i64 row) const {
+  const Storage* s = storage(row);
+  return s == nullptr ? 0 : s->offset + at(row).begin_bytes;
+}
 
 void TorchTable::place_storages(const std::function<i64(const TorchStorage&)>& find) {
   std::map<u32, Finding> wrong;
@@ -102,7 +111,7 @@ void TorchTable::place_storages(const std::function<i64(const TorchStorage&)>& f
 // Reports the tensors of storages that have no place, each by its name, and removes them. `wrong`: by
 // storage.
 void TorchTable::drop_rows_without_storage(const std::map<u32, Finding>& wrong) {
-  auto lost = [&](const Row& r) { return storages_[r.storage].offset < 0; };
+  auto lost = [&](const Row& r) { return r.storage != kNoStorage && storages_[r.storage].offset < 0; };
   if (wrong.empty()) return;
   for (i64 i = 0; i < size(); i++) {
     if (!lost(at(i))) continue;
@@ -112,7 +121,8 @@ void TorchTable::drop_rows_without_storage(const std::map<u32, Finding>& wrong) 
   }
   std::erase_if(rows_, lost);
   for (Storage& s : storages_) s.tensor = -1;
-  for (i64 i = size(); i-- > 0;) storages_[at(i).storage].tensor = i;
+  for (i64 i = size(); i-- > 0;)
+    if (at(i).storage != kNoStorage) storages_[at(i).storage].tensor = i;
 }
 
 }  // namespace mckpt::impl

@@ -5,6 +5,9 @@
 // tensors would get the same name, the later one's has the dots in its keys escaped (a\.b), and if even
 // that is taken, #2, #3 and so on at its end. A value without any tensor in it is one object, named by the
 // same rule.
+//
+// A ShardedTensor is a row for each shard that the rank has of it, one after the other, or one row of no items and
+// no storage.
 #pragma once
 
 #include <deque>
@@ -23,6 +26,7 @@
 namespace mckpt::impl {
 
 class Pickle;
+class ShardRows;
 
 // Made of a pickle by TorchWalk; the reader of the file then gives the storages their places. Rows point
 // into the table, and it keeps the pickle alive.
@@ -40,8 +44,9 @@ class TorchTable {
     PickleValue value;
   };
 
-  // Walks the pickle. Throws kPickleLimit. A tensor with something wrong becomes a finding and is left out.
-  explicit TorchTable(std::shared_ptr<const Pickle> pickle);
+  // Walks the pickle, which was read with these rows. Throws kPickleLimit. A tensor with something wrong becomes a
+  // finding and is left out.
+  TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows);
 
   const std::shared_ptr<const Pickle>& pickle() const { return pickle_; }
   const std::vector<Storage>& storages() const { return storages_; }
@@ -59,10 +64,12 @@ class TorchTable {
   std::span<const i64> strides(i64 row) const;                      // empty: row-major
   const TorchSharding* sharding(i64 row) const;                     // null: the tensor is whole
   i64 offset(i64 row) const;                                        // of the first item, in the file
+  const Storage* storage(i64 row) const;                            // null: the row has none
   i64 extent_bytes(i64 row) const { return at(row).extent_bytes; }  // from there to the end of the last item
 
  private:
   friend class TorchWalk;
+  static constexpr u32 kNoStorage = ~u32{0};
   // Numbers refer to the columns below, so that a hundred thousand tensors are a few megabytes.
   struct Row {
     u64 name_begin;

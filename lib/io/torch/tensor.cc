@@ -6,6 +6,7 @@
 #include "io/pickle/classes.h"
 #include "io/pickle/render.h"
 #include "io/torch/calls.h"
+#include "io/torch/sharded_tensor.h"
 
 namespace mckpt::impl {
 namespace {
@@ -140,7 +141,7 @@ bool is_torch_tensor(PickleValue v) {
   for (int depth = 0; depth < kMostWrappings; depth++) {
     TorchCall r = torch_call(v);
     if (r.function >= Known::kRebuildTensor && r.function <= Known::kRebuildQTensor) return true;
-    if (is_dtensor(r)) return true;
+    if (is_dtensor(r) || is_sharded_tensor(r)) return true;
     if (r.function != Known::kRebuildParameter) return false;
     v = r.args.at(0);
     // Whatever else it is made of, read_torch_tensor() says what is wrong.
@@ -156,6 +157,14 @@ std::string_view unsupported_tensor(PickleValue v) {
   if (r.function == Known::kRebuildOther)
     return "a sparse or nested tensor, or one of a device without storage";
   return "";
+}
+
+std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes) {
+  if (TorchCall call = torch_call(v); is_sharded_tensor(call)) {
+    check_torch_call(call);
+    return read_sharded_tensor(call, meshes);
+  }
+  return {read_torch_tensor(v, meshes)};
 }
 
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes) {

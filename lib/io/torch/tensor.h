@@ -40,9 +40,10 @@ struct TorchTensor {
   Shape shape;
   std::vector<i64> strides;  // in items
   std::optional<TorchSharding> sharding{};
+  bool nothing = false;  // a ShardedTensor of which this rank has no shard: no items, and no storage
 };
 
-// Whether the value is a tensor, also one that read_torch_tensor() then refuses.
+// Whether the value is a tensor, also one that read_torch_tensors() then refuses.
 bool is_torch_tensor(PickleValue v);
 // What a tensor without one strided storage is (sparse, nested, on the meta device), or "".
 std::string_view unsupported_tensor(PickleValue v);
@@ -50,6 +51,8 @@ std::string_view unsupported_tensor(PickleValue v);
 // pre: is_torch_tensor(v). The meshes of DTensors are read into `meshes`, each once. Throws kBadPickle,
 // kBadStorage, kBadView, kBadShape, kSizeOverflow.
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
+// The same, also of a ShardedTensor: its shards of this rank, mostly one.
+std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes);
 // The shape of a tensor that is a view of a storage, never a DTensor. Throws kBadPickle.
 Shape read_plain_shape(PickleValue v);
 // Throws kBadStorage, kBadPickle.

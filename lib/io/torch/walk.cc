@@ -150,9 +150,10 @@ void TorchWalk::check_keys(PickleValue dict) {
 void TorchWalk::tensor(PickleValue v) {
   std::string name = unique_name();
   try {
-    TorchTensor t = read_torch_tensor(v, meshes_);
-    check_torch_view(t);
-    table_.add(name, t);
+    std::vector<TorchTensor> pieces = read_torch_tensors(v, meshes_);
+    for (const TorchTensor& t : pieces)
+      if (!t.nothing) check_torch_view(t);
+    for (const TorchTensor& t : pieces) table_.add(name, t);
   } catch (const Error& e) {
     Finding f = to_finding(e);
     f.tensor = name;

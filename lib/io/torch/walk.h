@@ -22,7 +22,8 @@ class TorchTable;
 // Used once, by TorchTable. Values may be shared or contain themselves, so both passes are bounded.
 class TorchWalk {
  public:
-  explicit TorchWalk(TorchTable& table) : table_(table) {}
+  TorchWalk(TorchTable& table, std::shared_ptr<const ShardRows> rows)
+      : table_(table), meshes_(std::move(rows)) {}
   void run();
 
  private:

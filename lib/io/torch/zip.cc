@@ -12,6 +12,7 @@
 #include "io/store/checksum.h"
 #include "io/torch/file.h"
 #include "io/torch/records.h"
+#include "io/torch/shard_rows.h"
 #include "io/torch/zip.h"
 
 namespace mckpt::impl {
@@ -173,8 +174,11 @@ const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
 TorchFile read_torch_zip(const ByteSource& file) {
   TorchZip zip(file);
   const ZipEntry& data = zip.pickle();
-  auto pickle = Pickle::own(zip.read_pickle(), zip.pickle_rules());
-  TorchFile out{.table = TorchTable(pickle), .format = Format::kTorchZip};
+  auto rows = std::make_shared<ShardRows>();
+  PickleRules rules = zip.pickle_rules();
+  rules.visitor = rows.get();
+  auto pickle = Pickle::own(zip.read_pickle(), rules);
+  TorchFile out{.table = TorchTable(pickle, rows), .format = Format::kTorchZip};
   try {
     zip.check_loads(*pickle);
   } catch (const Error& e) {

@@ -16,4 +16,4 @@ cp "$last" old.pt
 python ones.py old.pt "$last"
 expect 1 "$mckpt" verify ranks
 has out MC1113
-has out "has other values of the tensor than the rank of which it has a copy"
+has out "rank 3 has other values of the tensor than rank 0, of which it has a copy"

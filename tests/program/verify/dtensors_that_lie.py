@@ -4,52 +4,11 @@ import os
 import struct
 import sys
 import tempfile
-import zipfile
 
 from mckpt_tests.program import run_mckpt
+from mckpt_tests.torch_pickles import made, name, number, save, tensor, text, tuple_of, wrapper
 
 failures = []
-
-
-def name(module, symbol):
-    return f"c{module}\n{symbol}\n".encode()
-
-
-def text(s):
-    return b"X" + struct.pack("<I", len(s)) + s.encode()
-
-
-def number(n):
-    return b"J" + struct.pack("<i", n)
-
-
-def tuple_of(*items):
-    return b"(" + b"".join(items) + b"t"
-
-
-def made(module, symbol, **fields):
-    return name(module, symbol) + b")\x81}(" + b"".join(text(k) + v for k, v in fields.items()) + b"ub"
-
-
-def called(module, symbol, *args):
-    return name(module, symbol) + tuple_of(*args) + b"R"
-
-
-def tensor(key, sizes, strides, kind="FloatStorage"):
-    items = 1
-    for n in sizes:
-        items *= n
-    storage = tuple_of(text("storage"), name("torch", kind), text(key), text("cpu"), number(items)) + b"Q"
-    return called(
-        "torch._utils",
-        "_rebuild_tensor_v2",
-        storage,
-        number(0),
-        tuple_of(*map(number, sizes)),
-        tuple_of(*map(number, strides)),
-        b"\x89",
-        name("collections", "OrderedDict") + b")R",
-    )
 
 
 def shard(dim):
@@ -59,27 +18,7 @@ def shard(dim):
 def dtensor(local, sizes, strides, mesh, placements):
     spec = made("torch.distributed.tensor._dtensor_spec", "DTensorSpec", mesh=mesh, placements=tuple_of(*placements))
     state = b"}(" + text("_local_tensor") + local + text("_spec") + spec + b"u"
-    kind = name("torch.distributed.tensor", "DTensor")
-    args = tuple_of(
-        kind,
-        name("torch", "float32"),
-        tuple_of(*map(number, sizes)),
-        tuple_of(*map(number, strides)),
-        number(0),
-        name("torch", "strided"),
-        text("cpu"),
-        b"\x89",
-    )
-    return called("torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_wrapper_subclass"), kind, args, state)
-
-
-def save(path, value, **storages):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02}(" + text("w") + value + b"u.")
-        archive.writestr("archive/byteorder", "little")
-        for key, data in storages.items():
-            archive.writestr(f"archive/data/{key[1:]}", data)
-        archive.writestr("archive/version", "3\n")
+    return wrapper(name("torch.distributed.tensor", "DTensor"), sizes, strides, state)
 
 
 def expect(what, command, path, status, *words):

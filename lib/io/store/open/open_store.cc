@@ -10,10 +10,12 @@
 //               mp_rank_*/                          Megatron's folder of ranks
 //               snapshots/                          a model in a Hugging Face hub cache
 //               one iter_*/                         that iteration
-//               .pt, .pth, .bin, .ckpt              torch.save: one file, or ranks, or shards
+//               .pt, .pth, .bin, .ckpt of a model   torch.save: one file, or ranks, or shards
+//               one folder with a model             that one, as in checkpoint-100/pytorch_model_fsdp_0
+//               .pt, .pth, .bin, .ckpt              torch.save, without a model
 //
-// A tracker, a snapshot and an iteration lead to another folder, which is opened in turn; the store has a
-// fact "chosen" that says which one and why.
+// A tracker, a snapshot, an iteration and a folder below lead to another folder, which is opened in turn; the
+// store has a fact "chosen" that says which one and why.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -25,9 +27,11 @@
 #include "io/file/folder.h"
 #include "io/file/place.h"
 #include "io/store/open/beside.h"
+#include "io/store/open/checkpoints_below.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/sniff.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/state_part.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -121,7 +125,7 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
 // What the names in a folder show, as far as the choice of a reader goes.
 struct Contents {
   bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
-  std::vector<std::string> iterations, torch_files, names;
+  std::vector<std::string> iterations, torch_files, folders, names;
 
   bool is_checkpoint() const {
     return dcp || safetensors || tracker || ranks || snapshots || iterations.size() == 1 ||
@@ -135,6 +139,7 @@ Contents look(const Folder& folder, std::string_view name_inside = "") {
   for (const FolderEntry& e : folder.entries(name_inside)) {
     std::string_view name = e.name;
     c.names.push_back(e.name);
+    if (e.folder) c.folders.push_back(e.name);
     // Ranks that did not gather leave __<rank>.metadata; an interrupted save leaves data files alone.
     c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
     c.safetensors |=
@@ -179,6 +184,10 @@ std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& n
 
 std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& contents) {
   std::string name = tracked_iteration(folder);
+  // verl names its folders otherwise, in a tracker file of the same name.
+  if (std::optional<i64> number = iteration_number(name))
+    if (std::string other = cat("global_step_", *number); std::ranges::count(contents.folders, other) > 0)
+      return open_iteration(folder, other, kTrackerName);
   if (std::find(contents.iterations.begin(), contents.iterations.end(), name) == contents.iterations.end())
     throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which does not exist (missing)"))
         .file(cat(folder.path(), "/", kTrackerName))
@@ -208,25 +217,69 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
 }
 
 // Adds the checkpoints one level below to the error: a parent folder is the most common wrong path.
-void name_below(const Folder& folder, Error& e) {
-  std::vector<std::string> below;
-  for (const FolderEntry& entry : folder.entries()) try {
-      if (entry.name.ends_with(kStagingSuffix)) {
-        e.note(cat("an unfinished conversion is here, ", escaped(entry.name),
-                   ": repeat its command with `resume` to complete it"));
-        continue;
-      }
-      if (entry.folder && is_checkpoint_folder(folder, entry.name)) below.push_back(entry.name);
-    } catch (const Error&) {
-      // A folder that cannot be entered is not what the user meant.
-    }
+void name_below(const Folder& folder, const std::vector<std::string>& below, Error& e) {
+  for (const FolderEntry& entry : folder.entries())
+    if (entry.name.ends_with(kStagingSuffix))
+      e.note(cat("an unfinished conversion is here, ", escaped(entry.name),
+                 ": repeat its command with `resume` to complete it"));
   if (below.empty()) return;
+  constexpr std::size_t kMostCommands = 8;
   e.note(cat("checkpoints one level below: ", listed(below, 20)));
+  for (std::size_t i = 0; i < std::min(below.size(), kMostCommands); i++)
+    e.note(cat("mckpt inspect ", escaped(folder.inside(below[i]), 4096)));
   e.help(cat("name one of them, such as ", escaped(folder.inside(below[0]), 4096)));
 }
 
 // Whether the file's name shows that it is one of a set of ranks or shards.
 bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
+
+// Files of torch.save, of which those of a model decide: one of them is the store, the others are beside it.
+std::unique_ptr<Store> open_torch_files_of(const Folder& folder, const std::vector<std::string>& files,
+                                           const std::vector<std::string>& models) {
+  const bool alone = files.size() == 1;
+  const std::string* one = alone ? &files[0] : models.size() == 1 ? &models[0] : nullptr;
+  if (one == nullptr || is_one_of_several(*one)) return open_torch_folder(folder.path(), folder.opening());
+  std::unique_ptr<Store> store = open_torch_file(folder.inside(*one), folder.opening());
+  if (!alone) store->add_fact("chosen", cat(*one, " (the only model)"));
+  return store;
+}
+
+// The only checkpoint in a folder of folders, or the only one that is a model; "" if there is none or several.
+std::string only_one(const std::vector<std::string>& below) {
+  std::vector<std::string> models;
+  for (const std::string& name : below)
+    if (part_of_path(name) == StatePart::kModel) models.push_back(name);
+  if (models.size() == 1) return models[0];
+  return models.empty() && below.size() == 1 ? below[0] : "";
+}
+
+// A folder whose own names show nothing but files of torch.save, or nothing at all.
+std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Contents& contents) {
+  std::vector<std::string> models;
+  for (const std::string& name : contents.torch_files)
+    if (part_of_path(name) == StatePart::kModel) models.push_back(name);
+  if (!models.empty()) return open_torch_files_of(folder, contents.torch_files, models);
+  const std::vector<std::string> below = checkpoints_below(folder);
+  if (std::string name = only_one(below); !name.empty())
+    if (contents.torch_files.empty() || part_of_path(name) == StatePart::kModel)
+      return open_iteration(folder, name,
+                            part_of_path(name) == StatePart::kModel && below.size() > 1
+                                ? "the only model"
+                                : "the only checkpoint");
+  if (below.empty() && !contents.torch_files.empty())
+    return open_torch_files_of(folder, contents.torch_files, models);
+  Error e(Code::kUnknownFormat, below.size() > 1 ? "the folder holds several checkpoints, and is none itself"
+                                                 : "the folder holds no checkpoint that mckpt knows");
+  e.file(folder.path())
+      .expected(kExpectedFolder)
+      .found(contents.names.empty() ? "an empty folder" : listed(contents.names))
+      .help(kSeeFormats);
+  name_below(folder, below, e);
+  if (!contents.iterations.empty())
+    e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
+               contents.iterations.back()));
+  throw e;
+}
 
 std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
   Folder folder(path, opening);
@@ -237,19 +290,7 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
   if (contents.ranks) return open_megatron_run(folder.path(), opening);
   if (contents.snapshots) return open_snapshot(folder);
   if (contents.iterations.size() == 1) return open_iteration(folder, contents.iterations[0], "the only one");
-  if (contents.torch_files.size() == 1 && !is_one_of_several(contents.torch_files[0]))
-    return open_torch_file(folder.inside(contents.torch_files[0]), opening);
-  if (!contents.torch_files.empty()) return open_torch_folder(folder.path(), opening);
-  Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
-  e.file(folder.path())
-      .expected(kExpectedFolder)
-      .found(contents.names.empty() ? "an empty folder" : listed(contents.names))
-      .help(kSeeFormats);
-  name_below(folder, e);
-  if (!contents.iterations.empty())
-    e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
-               contents.iterations.back()));
-  throw e;
+  return open_folder_of_folders(folder, contents);
 }
 
 }  // namespace

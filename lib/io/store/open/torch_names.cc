@@ -20,10 +20,14 @@ std::string_view stem(std::string_view name) { return name.substr(0, name.rfind(
 }  // namespace
 
 std::optional<RankName> rank_name(std::string_view file) {
+  constexpr std::string_view kRank = "_rank";
   std::string_view name = stem(file);
-  std::size_t at = name.rfind("_rank_");
-  if (at == name.npos || !is_number(name.substr(at + 6))) return std::nullopt;
-  RankName out{std::string(name.substr(0, at)), -1, to_number(name.substr(at + 6))};
+  std::size_t at = name.rfind(kRank);
+  if (at == name.npos || at == 0) return std::nullopt;
+  std::string_view number = name.substr(at + kRank.size());
+  if (number.starts_with('_')) number.remove_prefix(1);
+  if (!is_number(number)) return std::nullopt;
+  RankName out{std::string(name.substr(0, at)), -1, to_number(number)};
   std::size_t world = out.group.rfind("_world_size_");
   if (world != std::string::npos && is_number(std::string_view(out.group).substr(world + 12))) {
     out.world = to_number(std::string_view(out.group).substr(world + 12));

@@ -1,6 +1,7 @@
 // What the names of torch files say.
 //
-//   model_world_size_4_rank_1.pt       group "model", 4 ranks, rank 1
+//   model_world_size_4_rank_1.pt       group "model", 4 ranks, rank 1           verl
+//   pytorch_model_fsdp_0_rank1.bin     group "pytorch_model_fsdp_0", rank 1     accelerate
 //   pytorch_model-00001-of-00002.bin   one of 2 shards
 #pragma once
 

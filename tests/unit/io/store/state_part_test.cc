@@ -36,6 +36,24 @@ TEST(StatePart, IsToldByTheName) {
     EXPECT_EQ(part_name(part_of(name)), part_name(part)) << name;
 }
 
+TEST(StatePart, IsToldByTheNameOfAFile) {
+  for (auto [name, part] : {std::pair{"pytorch_model_fsdp_0", StatePart::kModel},
+                            {"model_optim_rng.pt", StatePart::kModel},
+                            {"optimal.safetensors", StatePart::kModel},
+                            {"upsampler.pt", StatePart::kModel},
+                            {"actor", StatePart::kModel},
+                            {"optimizer_0", StatePart::kOptimizer},
+                            {"run/optimizer.bin", StatePart::kOptimizer},
+                            {"distrib_optim.pt", StatePart::kOptimizer},
+                            {"scheduler.pt", StatePart::kOther},
+                            {"random_states_0.pkl", StatePart::kOther},
+                            {"rng_state_3.pth", StatePart::kOther},
+                            {"training_args.bin", StatePart::kOther},
+                            {"scaler.pt", StatePart::kOther},
+                            {"data.pt", StatePart::kOther}})
+    EXPECT_EQ(part_name(part_of_path(name)), part_name(part)) << name;
+}
+
 // Bytes are those of the files; parameters are those of the model.
 TEST(StatePart, CountsPackedParametersOneByOne) {
   TableStore store("nowhere");

@@ -1,0 +1,72 @@
+// A DTensor's piece is placed if its cut is even, a ShardedTensor's shards always.
+#include "io/torch/lone_file.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "io/torch/sharded_tensor.h"
+#include "io/torch/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Adds the tensor that begins with this row. Returns the number of its rows: a ShardedTensor may have several.
+i64 add_shards(TorchStore& store, i32 file, i64 row, std::string_view prefix) {
+  const TorchTable& table = store.table(file);
+  std::vector<TorchStore::Piece> pieces;
+  for (i64 r = row; r < table.size() && table.name(r) == table.name(row); r++)
+    pieces.push_back({file, r, table.sharding(r)->offsets});
+  store.add_sharded(cat(prefix, table.name(row)), table.sharding(row)->global, pieces);
+  return std::ssize(pieces);
+}
+
+// Adds the piece of a DTensor that the file has. Returns whether its place is known: it follows from the rank if the
+// cut is even, and from nothing in the file if it is uneven.
+bool add_piece(TorchStore& store, i32 file, i64 row, std::string_view prefix, const TorchSharding& sharding) {
+  const TorchTable& table = store.table(file);
+  std::optional<std::vector<i64>> offsets = even_offsets(sharding, sharding.mesh->rank, table.dims(row));
+  TorchStore::Piece piece{file, row, offsets ? *offsets : std::vector<i64>(table.dims(row).size(), 0)};
+  store.add_sharded(cat(prefix, table.name(row)), sharding.global, {&piece, 1});
+  return offsets.has_value();
+}
+
+}  // namespace
+
+void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
+  const TorchTable& table = store.table(file);
+  const std::string& path = store.files()[file].path;
+  std::vector<std::string_view> shards, unplaced;
+  const TorchSharding* any = nullptr;
+  for (i64 row = 0, rows = 1; row < table.size(); row += rows) {
+    rows = 1;
+    const TorchSharding* sharding = table.sharding(row);
+    if (is_flat_parameter(table.name(row), sharding))
+      with_file(path.empty() ? store.root() : cat(store.root(), "/", path),
+                [&] { refuse_flat_pieces(table.name(row)); });
+    if (sharding == nullptr) {
+      store.add_tensor(file, row, prefix);
+      continue;
+    }
+    if (!std::ranges::equal(sharding->global, table.dims(row)))
+      shards.push_back(table.name(row)), any = sharding;
+    if (sharding->boxes)
+      rows = add_shards(store, file, row, prefix);
+    else if (!add_piece(store, file, row, prefix, *sharding))
+      unplaced.push_back(table.name(row));
+  }
+  if (any == nullptr) return;
+  std::string who = any->writer() >= 0 ? cat("rank ", any->writer()) : "one rank";
+  std::string message = cat("the file has only the pieces of ", who, " of ", any->least_ranks(), ", of ",
+                            shards.size(), " tensors: ", listed(shards, 3), " (", to_string(*any), ")");
+  if (!unplaced.empty())
+    message +=
+        cat("; uneven pieces do not say where in the tensor they belong, and are shown at its beginning: ",
+            listed(unplaced, 3));
+  store.add_finding({.code = Code::kShardAlone,
+                     .file = path.empty() ? store.root() : path,
+                     .message = message,
+                     .help = "open the folder that holds the files of all ranks",
+                     .warning = true});
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,79 @@
+// The files of one group of ranks, joined tensor by tensor:
+//
+//   model_world_size_3_rank_0.pt  w: rows 0-23 of 71    bias: 4 items    rng: 16 bytes
+//   model_world_size_3_rank_1.pt  w: rows 24-47         bias: the same   rng: others
+//   model_world_size_3_rank_2.pt  w: rows 48-70         bias: the same   rng: others
+//     -> w [71, ...] of three chunks; bias, once; rank_0:rng, rank_1:rng, rank_2:rng
+//
+// Pieces that do not fit together, copies that differ and files that are not what their name says become findings:
+// nothing is guessed, and whole tensors are never put one after the other.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "io/torch/copies.h"
+#include "io/torch/sharding.h"
+#include "io/torch/store.h"
+
+namespace mckpt::impl {
+
+struct OpenedTorchFile;
+struct RankName;
+
+// Used once: files are added in the order of their ranks, then joined.
+class RankGroup {
+ public:
+  // `prefix`: before the names of the tensors. `model`: copies that differ are damage, as they are not in states of
+  // ranks (random numbers).
+  RankGroup(TorchStore& store, const Folder& folder, std::string prefix, bool model)
+      : store_(store), copies_(store, folder), prefix_(std::move(prefix)), model_(model) {}
+
+  // Takes over a file. pre: it could be read. Throws kUnsupportedTorchFile for flat pieces.
+  void add(OpenedTorchFile& file, const RankName& name);
+  // Adds the tensors and the findings to the store.
+  void join();
+
+  // The number of ranks that the files themselves know of; 0 if they do not say.
+  i64 least_ranks() const { return least_ranks_; }
+
+ private:
+  // A row of a rank's file.
+  struct Holder {
+    i64 rank;
+    i32 file;
+    i64 row;
+  };
+  struct Name {
+    std::string name;
+    std::vector<Holder> holders;
+  };
+  const TorchTable& table(const Holder& h) const { return store_.table(h.file); }
+  const TorchSharding* sharding(const Holder& h) const { return table(h).sharding(h.row); }
+
+  void check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& table);
+  bool alike(const TorchSharding& a, const TorchSharding& b);
+  bool same_boxes(const TorchBoxes& a, const TorchBoxes& b);
+  std::string unlike_rank(const Name& n);
+  void join_distributed(const Name& n);
+  std::string place_shards(const Name& n, std::span<TorchPiece> pieces) const;
+  std::string fault_of(const Name& n, std::span<const TorchPiece> pieces);
+  void join_plain(const Name& n);
+  void add_copies(const Name& n);
+  void add_finding(const std::string& tensor, std::string message);
+  void note_uncompared();
+
+  TorchStore& store_;
+  TorchCopies copies_;
+  std::string prefix_;
+  bool model_;
+  i64 ranks_ = 0, least_ranks_ = 0;
+  bool distributed_ = false;  // some tensor is in pieces
+  std::vector<Name> names_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::map<std::pair<const TorchBoxes*, const TorchBoxes*>, bool> same_boxes_;
+  std::vector<std::string> uncompared_;  // tensors with copies of which nothing is known
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Files of ranks that are not one save: of a job of another size, of another rank than their name says, lost, or with
+# copies that differ. None of them is sound, and each problem names its file or its ranks.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+data=$MCKPT_SOURCE/test_data/rank_files
+begin() {
+  rm -rf saved
+  cp -r "$data/$1" saved
+}
+broken() { # WORDS...: `verify` fails with each of them, and no conversion takes the folder
+  expect 1 "$mckpt" verify saved
+  for words; do has out "$words"; done
+  expect 3 "$mckpt" convert pt-to-safetensors saved out.safetensors --tensors-only
+}
+
+begin pieces
+cp "$data"/replicas/model_world_size_4_rank_*.pt saved
+broken "model_world_size_4_rank_2.pt: the file is of another save than the model here: one of a job of 4 ranks"
+lacks out "model_world_size_3"
+begin pieces
+cp "$data/replicas/model_world_size_4_rank_1.pt" saved/model_world_size_3_rank_1.pt
+broken "model_world_size_3_rank_1.pt: by its name the file is of one of 3 ranks, but a job of 4 ranks wrote it" "rank 1 describes the tensor differently"
+for folder in pieces shards; do
+  begin $folder
+  cp "$data/$folder/model_world_size_3_rank_0.pt" saved/model_world_size_3_rank_1.pt
+  broken "model_world_size_3_rank_1.pt: by its name the file is of rank 1, but rank 0 wrote it"
+  begin $folder
+  rm saved/model_world_size_3_rank_1.pt
+  broken "files of model are missing: 2 of 3 ranks are there; the first missing rank is 1" "leave out items"
+done
+# The optimizer of a job of another size.
+begin replicas
+cp "$data"/pieces/optim* saved
+broken "optim_world_size_3_rank_0.pt: the file is of one of 3 ranks, but the model's files are of 4"
+# accelerate's names do not say how many ranks there are; the tensors in the files do.
+begin accelerate
+rm saved/*_rank1.bin
+broken "files of pytorch_model_fsdp_0 are missing: 1 of 2 ranks are there"
+# A rank more often than once.
+begin accelerate
+cp saved/pytorch_model_fsdp_0_rank1.bin saved/pytorch_model_fsdp_0_rank01.bin
+broken "is of rank 1, and so is"
+
+# A plain tensor of which each rank should have a copy, and one has other values; whole tensors are not put together.
+cat > bias.py <<'P'
+import sys, zipfile
+old = zipfile.ZipFile(sys.argv[1])
+with zipfile.ZipFile(sys.argv[2], 'w') as new:
+    for entry in old.infolist():
+        data = old.read(entry)
+        is_bias = data == b'\0\0\xc8\x43\0\x80\xc8\x43\0\0\xc9\x43'  # 400, 401, 402
+        new.writestr(entry, b'\1' * 12 if is_bias else data)
+P
+begin pieces
+python bias.py "$data/pieces/model_world_size_3_rank_2.pt" saved/model_world_size_3_rank_2.pt
+broken "rank 0 and rank 2 have different values of it, and each should have a copy of the whole"
+expect 1 "$mckpt" ls saved
+has out "rank_2:model.layers.0.mlp.gate.e_score_correction_bias"
+# A piece of which another group of ranks has a copy.
+begin replicas
+python bias.py saved/model_world_size_4_rank_3.pt other.pt
+cp other.pt saved/model_world_size_4_rank_3.pt
+broken "rank 0 and rank 3 have different values of it"
+
+# Without checksums small copies are read and compared.
+cat > no_sums.py <<'P'
+import struct, sys
+for path in sys.argv[1:]:
+    data = bytearray(open(path, 'rb').read())
+    for mark, field in ((b'PK\1\2', 16), (b'PK\3\4', 14), (b'PK\7\x08', 4)):
+        at = data.find(mark)
+        while at >= 0:
+            data[at + field:at + field + 4] = bytes(4)
+            at = data.find(mark, at + 4)
+    open(path, 'wb').write(data)
+P
+begin pieces
+python no_sums.py saved/*.pt
+expect 0 "$mckpt" verify saved
+lacks out "were not compared"
+has out "sound, with warnings"
+begin pieces
+python bias.py "$data/pieces/model_world_size_3_rank_2.pt" saved/model_world_size_3_rank_2.pt
+python no_sums.py saved/*.pt
+broken "rank 0 and rank 2 have different values of it"
+
+# Flat pieces have no shapes.
+expect 1 "$mckpt" verify "$data/flat"
+has out "LOCAL_STATE_DICT"
+has out "SHARDED_STATE_DICT"
+expect 3 "$mckpt" inspect "$data/flat"
+expect 3 "$mckpt" ls "$data/flat/pytorch_model_fsdp_rank1.bin"
+has err "no file says which shapes the tensors have"
