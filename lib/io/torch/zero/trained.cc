@@ -222,7 +222,7 @@ class TrainedParameters {
         const TorchTable& table = store_.table(place.file);
         if (table.dims(place.row).size() == 1 && table.strides(place.row).empty() && items(k, g)) {
           const i64 found = table.dims(place.row)[0], expected = *items(k, g);
-          if (found == expected || found == expected + group(k, g).padding) continue;
+          if (found >= expected && found <= checked_add(expected, group(k, g).padding, kCounting)) continue;
           report(cat("the state ", escaped(name), " of group ", g, " has ", with_commas(found),
                      " items, its weights ", with_commas(expected)),
                  files_[k].path);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "core/base/text.h"
 #include "core/items/shape.h"
 
 namespace mckpt::impl {
