@@ -102,6 +102,8 @@ constexpr Row kRows[] = {
      "torch.distributed._shard.sharding_spec",
      "ChunkShardingSpec EnumerableShardingSpec", Known::kData},
     {"deepspeed.utils.tensor_fragment", "fragment_address", Known::kData},
+    {"deepspeed.runtime.zero.config", "ZeroStageEnum", Known::kData},
+    {"deepspeed.runtime.fp16.loss_scaler", "LossScaler DynamicLossScaler", Known::kData},
     {"torch.distributed.device_mesh torch.distributed._tensor.device_mesh", "DeviceMesh", Known::kDeviceMesh},
     {"torch.distributed._mesh_layout", "_MeshLayout", Known::kMeshLayout},
     {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata", "Metadata",

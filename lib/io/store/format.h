@@ -17,6 +17,7 @@ enum class Format : u8 {
   kTorchShards,
   kTorchRanks,
   kTorchFiles,
+  kDeepSpeed,
   kMegatronRanks,
   kDcp,  // none of the dialects below
   kDcpFsdpDtensor,
@@ -31,7 +32,7 @@ enum class FormatFamily : u8 { kSafetensors, kTorch, kMegatron, kDcp, kHdf5 };
 
 constexpr FormatFamily format_family(Format format) {
   if (format <= Format::kSafetensorsShards) return FormatFamily::kSafetensors;
-  if (format <= Format::kTorchFiles) return FormatFamily::kTorch;
+  if (format <= Format::kDeepSpeed) return FormatFamily::kTorch;
   if (format == Format::kMegatronRanks) return FormatFamily::kMegatron;
   return format <= Format::kDcpStateDict ? FormatFamily::kDcp : FormatFamily::kHdf5;
 }
@@ -46,6 +47,7 @@ constexpr std::string_view format_text(Format format) {
                                          "torch.save, sharded",
                                          "torch.save, one file a rank",
                                          "torch.save, several files",
+                                         "DeepSpeed ZeRO",
                                          "Megatron per-rank .pt",
                                          "DCP",
                                          "DCP fsdp_dtensor",

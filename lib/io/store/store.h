@@ -162,11 +162,13 @@ std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& op
 
 // What open_store() chooses from; each throws when the path is not of its format.
 // open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() one of ranks, of shards, or of
-// separate files; open_dcp() a folder with .metadata; open_megatron_run() a folder of mp_rank_* folders.
+// separate files; open_zero() a folder of files of DeepSpeed ZeRO; open_dcp() a folder with .metadata;
+// open_megatron_run() a folder of mp_rank_* folders.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_torch_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_zero(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_hdf5_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOptions& opening);

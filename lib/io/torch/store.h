@@ -1,5 +1,5 @@
 // A store over the tables of torch files: one file, or those of several ranks. Who opens the files
-// (open_torch.cc, folder.cc, megatron_run.cc) decides which of their rows become tensors, and how they are
+// (open_torch.cc, folder.cc, megatron_run.cc, zero/) decides which of their rows become tensors, and how they are
 // called.
 //
 //   tensors_   "w" ----> rows_  file 0, row 3, offsets [0, 0]
@@ -25,6 +25,8 @@ class TorchStore final : public Store {
   // begin with `prefix`. Returns the number of the file.
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
   const TorchTable& table(i32 file) const { return parts_[file].table; }
+  i32 rank(i32 file) const { return parts_[file].rank; }
+  bool big_endian(i32 file) const { return parts_[file].big_endian; }
 
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
 

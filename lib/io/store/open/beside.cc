@@ -19,6 +19,7 @@
 #include "io/file/folder.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/open/zero_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -138,7 +139,7 @@ class BesideList {
   }
 
   void file(const std::string& path, const std::string& name) {
-    if (own_.contains(path) || name == kTrackerName) return;
+    if (own_.contains(path) || name == kTrackerName || (path == kZeroLatestName && !chosen_.empty())) return;
     if (has_rank_tables_ && path == joined(chosen_, name) && is_rank_table(name)) return;
     try {
       if (!folder_.file_bytes(path)) return add(path, Beside::Kind::kOther, "a broken link");

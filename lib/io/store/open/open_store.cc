@@ -6,6 +6,8 @@
 //   a folder    the first of these that its names show:
 //               .metadata, .distcp                  DCP
 //               .safetensors                        safetensors, with or without an index
+//               mp_rank_*_model_states.pt, ...      DeepSpeed ZeRO (io/store/open/zero_names.h)
+//               latest                              the folder of DeepSpeed that it names, if that is there
 //               latest_checkpointed_iteration.txt   the iteration folder that this tracker file names
 //               mp_rank_*/                          Megatron's folder of ranks
 //               snapshots/                          a model in a Hugging Face hub cache
@@ -32,6 +34,7 @@
 #include "io/store/open/sniff.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/state_part.h"
+#include "io/store/open/zero_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -124,11 +127,12 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
 
 // What the names in a folder show, as far as the choice of a reader goes.
 struct Contents {
-  bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
+  bool dcp = false, safetensors = false, zero = false, latest = false, tracker = false, ranks = false,
+       snapshots = false;
   std::vector<std::string> iterations, torch_files, folders, names;
 
   bool is_checkpoint() const {
-    return dcp || safetensors || tracker || ranks || snapshots || iterations.size() == 1 ||
+    return dcp || safetensors || zero || tracker || ranks || snapshots || iterations.size() == 1 ||
            !torch_files.empty();
   }
 };
@@ -144,6 +148,8 @@ Contents look(const Folder& folder, std::string_view name_inside = "") {
     c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
     c.safetensors |=
         !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
+    c.zero |= !e.folder && zero_name(name).has_value();
+    c.latest |= !e.folder && name == kZeroLatestName;
     c.tracker |= !e.folder && name == kTrackerName;
     c.ranks |= e.folder && name.starts_with("mp_rank_");
     c.snapshots |= e.folder && name == "snapshots";
@@ -196,6 +202,27 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
                   ? std::string()
                   : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
   return open_iteration(folder, name, kTrackerName);
+}
+
+// DeepSpeed's folder of the save that the file `latest` names. Nothing if the file names none, and the folder has
+// another checkpoint.
+std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
+  InputFile file = folder.open_file(kZeroLatestName);
+  std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 4096));
+  const std::string tag = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  try {
+    check_inside_name(tag);
+    if (is_folder(folder.inside(tag))) return open_iteration(folder, tag, kZeroLatestName);
+    throw Error(Code::kNotAFolder, cat("the file latest names ", escaped(tag), ", which is a file"));
+  } catch (Error& e) {
+    if (has_others) return nullptr;
+    if (e.code() == Code::kNotFound && e.file() == folder.inside(tag))
+      throw Error(Code::kNotFound,
+                  cat("the file latest names ", escaped(tag), ", which does not exist (missing)"))
+          .file(cat(folder.path(), "/", kZeroLatestName));
+    e.default_file(cat(folder.path(), "/", kZeroLatestName));
+    throw;
+  }
 }
 
 // A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.
@@ -286,6 +313,9 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
   Contents contents = look(folder);
   if (contents.dcp) return open_dcp(folder.path(), opening);
   if (contents.safetensors) return open_safetensors_folder(folder.path(), opening);
+  if (contents.zero) return open_zero(folder.path(), opening);
+  if (contents.latest)
+    if (auto store = open_latest(folder, contents.is_checkpoint())) return store;
   if (contents.tracker) return open_tracked(folder, contents);
   if (contents.ranks) return open_megatron_run(folder.path(), opening);
   if (contents.snapshots) return open_snapshot(folder);

@@ -1,0 +1,225 @@
+// Adds tensors in the order of the header's table. A row of a file that is nothing of it is a tensor by itself.
+#include "io/torch/zero/assembly.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/items/placement.h"
+#include "io/torch/zero/files.h"
+#include "io/torch/zero/trained.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::string_view kModule = "module.";
+constexpr const char* kFragments = "frozen_param_fragments.";
+
+class Assembly {
+ public:
+  Assembly(const ZeroSave& save, ZeroStore& store)
+      : save_(save), store_(store), model_(save.model()), tensors_(save, store) {
+    for (const auto& m : save.models) rows_.emplace_back(store.table(m.file));
+    if (model_.groups)
+      for (const ZeroGroup& g : *model_.groups)
+        for (const ZeroParameter& p : g) known_.insert(p.name);
+    for (const ZeroParameter& p : model_.frozen) known_.insert(p.name);
+    for (const auto& [second, first] : model_.shared) known_.insert(second);
+  }
+
+  void run() {
+    const bool has_parts = !save_.optimizers.empty() && model_.groups;
+    if (save_.stage > 0 && !has_parts) report_no_parts();
+    if (!has_parts) known_.clear();
+    add_buffers();
+    if (has_parts) {
+      add_frozen();
+      add_trained(tensors_);
+    }
+    add_rest_of_module();
+    if (has_parts) add_second_names();
+    add_rest();
+    if (copies_ > 0)
+      store_.add_fact("copies", cat(counted(copies_, "tensor"),
+                                    " of `module`, with which training computes, not listed"));
+  }
+
+ private:
+  ZeroPlace in_model(std::size_t m, std::string_view prefix, std::string_view name) const {
+    return {save_.models[m].file, rows_[m].row(cat(prefix, name))};
+  }
+  Shape shape(const ZeroPlace& p) const { return Shape(store_.table(p.file).dims(p.row)); }
+
+  void report(Code code, std::string message, std::string_view tensor, std::string path,
+              bool warning = false) {
+    store_.add_finding({.code = code,
+                        .tensor = std::string(tensor),
+                        .file = std::move(path),
+                        .message = std::move(message),
+                        .warning = warning});
+  }
+
+  void report_no_parts() {
+    report(Code::kShardMissing,
+           cat("no file of the optimizer is here (*_optim_states.pt), so the float32 weights are missing: ",
+               save_.stage == 3 ? "there are no others"
+                                : "those of `module` are shown, with which training computes"),
+           "", "");
+  }
+
+  // ZeRO 3 has a copy for each rank, which may differ: rank 0's are used, as by zero_to_fp32.
+  void add_buffers() {
+    for (std::string_view name : model_.buffers) {
+      std::vector<ZeroPlace> places;
+      std::vector<std::string> unlike;
+      for (std::size_t m = 0; m < save_.models.size(); m++) {
+        ZeroPlace p = in_model(m, kModule, name);
+        if (!p.is_there()) continue;
+        tensors_.use(p);
+        if (places.empty() || alike(places[0], p))
+          places.push_back(p);
+        else
+          unlike.push_back(save_.models[m].path);
+      }
+      if (places.empty() || tensors_.has(name)) continue;
+      if (!unlike.empty())
+        report(Code::kBadShards,
+               cat("the buffer has other values than in ", save_.models[0].path, ", which are used"), name,
+               unlike[0], true);
+      const i64 copies = std::ssize(places);
+      const Shape whole = shape(places[0]);
+      tensors_.add(name, store_.add_copies_layout(whole, copies),
+                   tensors_.add_column("buffers", std::move(places)));
+    }
+  }
+
+  bool alike(const ZeroPlace& a, const ZeroPlace& b) const {
+    const TorchTable &x = store_.table(a.file), &y = store_.table(b.file);
+    return x.dtype(a.row) == y.dtype(b.row) && std::ranges::equal(x.dims(a.row), y.dims(b.row)) &&
+           std::ranges::equal(x.strides(a.row), y.strides(b.row)) &&
+           (x.extent_bytes(a.row) == 0 || (store_.checksum(a) && store_.checksum(a) == store_.checksum(b)));
+  }
+
+  // Their fragments: whole tensors in ZeRO 2, vectors of the ranks in ZeRO 3.
+  void add_frozen() {
+    if (save_.stage >= 2 && model_.leaves_out_frozen)
+      report(Code::kFrozenParameters,
+             "the checkpoint was saved with exclude_frozen_parameters: parameters that were not trained are "
+             "in no file, "
+             "and their names are not known",
+             "", save_.models[0].path);
+    for (const ZeroParameter& p : model_.frozen) {
+      std::vector<ZeroPlace> places;
+      std::vector<ZeroStretch> stretches;
+      for (std::size_t m = 0; m < save_.models.size(); m++) {
+        places.push_back(in_model(m, kFragments, p.name));
+        if (!places.back().is_there()) continue;
+        const ItemRange items = save_.stage == 3
+                                    ? chunk_part(p.shape.items(), save_.ranks, save_.models[m].rank)
+                                    : ItemRange{0, p.shape.items()};
+        if (std::string wrong = unlike_fragment(p, places.back(), items); !wrong.empty()) {
+          report(Code::kBadShards, wrong, p.name, save_.models[m].path);
+          places.back() = {};
+        } else if (!items.empty()) {
+          stretches.push_back({static_cast<i64>(m), 0, items});
+        }
+      }
+      const i64 column = tensors_.add_column("fragments", std::move(places));
+      if (column < 0)
+        report(Code::kFrozenParameters, "the parameter was not trained, and its values are in no file",
+               p.name, save_.models[0].path);
+      else if (!tensors_.has(p.name))
+        tensors_.add(
+            p.name,
+            save_.stage == 3 ? store_.add_layout(p.shape, stretches) : store_.add_copies_layout(p.shape, 1),
+            column);
+    }
+  }
+
+  // What is wrong with a fragment that should have these items; "": nothing.
+  std::string unlike_fragment(const ZeroParameter& p, const ZeroPlace& place, ItemRange items) const {
+    const Shape found = shape(place);
+    if (save_.stage != 3 && found == p.shape) return "";
+    const bool vector = found.rank() == 1 && store_.table(place.file).strides(place.row).empty();
+    if (save_.stage == 3 && vector && found.items() >= items.items()) return "";
+    return cat("the fragment of the parameter has ", to_string(found), ", expected ",
+               save_.stage == 3 ? cat("at least ", items.items(), " items") : to_string(p.shape));
+  }
+
+  // Parameters that nothing lists were not trained: `module` has them, but zero_to_fp32 leaves them out. In ZeRO 3 it
+  // has empty tensors instead.
+  void add_rest_of_module() {
+    std::vector<std::string_view> frozen, lost;
+    const TorchTable& table = store_.table(save_.models[0].file);
+    for (i64 row = 0; row < table.size(); row++) {
+      const ZeroPlace place{save_.models[0].file, row};
+      std::string_view name = table.name(row);
+      if (!name.starts_with(kModule) || tensors_.is_used(place)) continue;
+      name.remove_prefix(kModule.size());
+      const bool empty = Shape(table.dims(row)).items() == 0;
+      if (known_.contains(name) || tensors_.has(name)) {
+        copies_ += !empty;
+      } else if (empty && save_.stage == 3) {
+        lost.push_back(name);
+      } else {
+        tensors_.use(place);
+        const i64 layout = store_.add_copies_layout(Shape(table.dims(row)), 1);
+        tensors_.add(name, layout, store_.add_column({place}));
+        frozen.push_back(name);
+      }
+    }
+    if (!frozen.empty() && !known_.empty())
+      report(Code::kFrozenParameters,
+             cat(counted(std::ssize(frozen), "tensor"), " of `module` that training did not change ",
+                 frozen.size() == 1 ? "is" : "are", " read from there, in ",
+                 dtype_name(store_.dtype(find_tensor(store_, frozen[0]))), ": ", listed(frozen, 3),
+                 "; DeepSpeed's zero_to_fp32 leaves them out"),
+             "", save_.models[0].path, true);
+    if (!lost.empty())
+      report(Code::kFrozenParameters,
+             cat("the values of ", counted(std::ssize(lost), "parameter"),
+                 " are in no file: ", listed(lost, 20)),
+             "", save_.models[0].path);
+  }
+
+  void add_second_names() {
+    for (const auto& [second, first] : model_.shared) {
+      if (tensors_.has(second))
+        report(Code::kBadShards,
+               cat("the parameter is shared with ", escaped(first), ", but has weights of its own"), second,
+               save_.models[0].path);
+      else if (!tensors_.add_second(second, first))
+        report(Code::kBadShards,
+               cat("the parameter is shared with ", escaped(first), ", which is in no file"), second,
+               save_.models[0].path);
+    }
+  }
+
+  // Tensors of no use above: of the user's own state, or of another optimizer's kind.
+  void add_rest() {
+    for (std::size_t f = 0; f < store_.files().size(); f++) {
+      const TorchTable& table = store_.table(static_cast<i32>(f));
+      for (i64 row = 0; row < table.size(); row++) {
+        const ZeroPlace place{static_cast<i32>(f), row};
+        if (tensors_.is_used(place) || (is_model(f) && table.name(row).starts_with(kModule))) continue;
+        store_.add_row(
+            f == 0 ? std::string(table.name(row)) : cat(store_.files()[f].path, ":", table.name(row)), place);
+      }
+    }
+  }
+
+  bool is_model(std::size_t file) const { return file < save_.models.size(); }  // they are added first
+
+  const ZeroSave& save_;
+  ZeroStore& store_;
+  const ZeroModelStates& model_;
+  ZeroTensors tensors_;
+  std::vector<ZeroRows> rows_;       // of the models
+  NameSet<std::string_view> known_;  // parameters that the files list
+  i64 copies_ = 0;
+};
+
+}  // namespace
+
+void assemble_zero(const ZeroSave& save, ZeroStore& store) { Assembly(save, store).run(); }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,21 @@
+// Makes the tensors of a checkpoint of DeepSpeed ZeRO from its files:
+//
+//   float32 weights of trained parameters     flat parts of all ranks                model.norm.weight
+//   states of their optimizer                 the same places of other parts         optimizer.state.NAME.exp_avg
+//   buffers                                   `module`, as stored                    model.rotary.inv_freq
+//   parameters that were not trained          their fragments, or `module`           in their own type
+//   second names of shared parameters         the first name's bytes                 lm_head.weight
+//   all other tensors                         by their path in the file              rng_state, FILE:NAME
+//
+// Copies of the trained parameters in `module`, with which training computes, are not listed.
+#pragma once
+
+namespace mckpt::impl {
+
+class ZeroStore;
+struct ZeroSave;
+
+// Numbers that do not add up become findings, and what cannot be placed by them is left out.
+void assemble_zero(const ZeroSave& save, ZeroStore& store);
+
+}  // namespace mckpt::impl

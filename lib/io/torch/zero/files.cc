@@ -1,0 +1,229 @@
+// Chooses the files by their names and reads them. What a folder of another kind is needs only names, so it is
+// refused before anything is opened.
+#include "io/torch/zero/files.h"
+
+#include <cstring>
+#include <set>
+
+#include "core/base/error.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
+#include "io/file/parallel.h"
+#include "io/store/open/zero_names.h"
+#include "io/torch/files.h"
+#include "io/torch/zero/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Names by rank; -1 is the file of all ranks.
+struct Names {
+  std::map<i64, std::string> models, optimizers;
+};
+
+[[noreturn]] void refuse(const Folder& folder, std::string what, std::string_view found, const char* help) {
+  throw Error(Code::kUnsupportedTorchFile, std::move(what))
+      .file(folder.path())
+      .found(escaped(found))
+      .help(help);
+}
+
+void add_name(std::map<i64, std::string>& names, i64 rank, const std::string& name, ZeroStore& store) {
+  auto [first, is_new] = names.emplace(rank, name);
+  if (!is_new)
+    store.add_finding({.code = Code::kBadShards,
+                       .file = name,
+                       .message = cat("the file is of rank ", rank, ", and so is ", first->second)});
+}
+
+Names names_in(const Folder& folder, ZeroStore& store) {
+  Names names;
+  for (const FolderEntry& e : folder.entries()) {
+    if (e.folder && e.name == "zero")
+      refuse(folder, "this is a universal checkpoint, with a folder for each parameter", e.name,
+             "name the folder of the save that it was made from");
+    std::optional<ZeroName> name = e.folder ? std::nullopt : zero_name(e.name);
+    if (!name) continue;
+    if (name->kind == ZeroName::Kind::kExpert)
+      refuse(folder, "the model has experts of DeepSpeed-MoE, which are cut over ranks of their own", e.name,
+             "mckpt reads each file by itself; save a whole model in the training run");
+    if (name->kind == ZeroName::Kind::kPipelineLayer)
+      refuse(folder, "the checkpoint is of a pipeline, which names tensors by the number of their layer",
+             e.name, "mckpt reads each file by itself; save a whole model in the training run");
+    if (name->model_rank > 0)
+      refuse(folder,
+             "the checkpoint has several model-parallel ranks: how their tensors are joined is not stored",
+             e.name, "mckpt reads each file by itself; save a whole model in the training run");
+    add_name(name->kind == ZeroName::Kind::kModel ? names.models : names.optimizers, name->rank, e.name,
+             store);
+  }
+  return names;
+}
+
+// The number of steps, which Adam keeps in a tensor of one item.
+std::optional<double> step_in(const Folder& folder, const std::string& path, const TorchTable& table,
+                              i64 row) {
+  u8 bytes[8] = {};
+  const DType dtype = table.dtype(row);
+  folder.open_file(path).read(table.offset(row), {bytes, static_cast<std::size_t>(dtype_bytes(dtype, 1))});
+  auto as = [&](auto value) {
+    std::memcpy(&value, bytes, sizeof value);
+    return static_cast<double>(value);
+  };
+  if (dtype == DType::kF32) return as(float{});
+  if (dtype == DType::kF64) return as(double{});
+  if (dtype == DType::kI64) return as(i64{});
+  if (dtype == DType::kI32) return as(i32{});
+  return std::nullopt;
+}
+
+class SaveReader {
+ public:
+  SaveReader(const Folder& folder, ZeroStore& store)
+      : folder_(folder), store_(store), names_(names_in(folder, store)) {}
+
+  ZeroSave read() {
+    read_all(names_.optimizers, save_.optimizers, [](const TorchTable& t) { return read_zero_optimizer(t); });
+    if (!save_.optimizers.empty()) {
+      save_.stage = save_.optimizers[0].states.stage;
+      save_.ranks = save_.optimizers[0].states.ranks;
+    }
+    leave_out_other_saves();
+    choose_models();
+    read_all(names_.models, save_.models, [](const TorchTable& t) { return read_zero_model(t); });
+    if (save_.models.empty()) throw_no_model();
+    if (save_.optimizers.empty()) {
+      save_.stage = save_.model().groups ? std::max<i64>(save_.model().stage, 1) : 0;
+      save_.ranks = std::max<i64>(save_.model().ranks, 1);
+    }
+    add_to_store();
+    find_missing();
+    return std::move(save_);
+  }
+
+ private:
+  // Files that cannot be read become findings.
+  template <typename States, typename Read>
+  void read_all(const std::map<i64, std::string>& names, std::vector<ZeroFile<States>>& out, Read&& read) {
+    std::vector<std::string> paths;
+    std::vector<i64> ranks;
+    for (const auto& [rank, name] : names) paths.push_back(name), ranks.push_back(rank);
+    std::vector<OpenedTorchFile> opened = open_torch_files(folder_, paths);
+    for (std::size_t i = 0; i < opened.size(); i++) try {
+        if (opened[i].problem) {
+          store_.add_finding(*opened[i].problem);
+          continue;
+        }
+        out.push_back({ranks[i], -1, paths[i], read(opened[i].file->table)});
+        files_.emplace(paths[i], std::move(opened[i]));
+      } catch (Error& e) {
+        e.default_file(paths[i]);
+        if (e.code() == Code::kUnsupportedTorchFile) throw;
+        store_.add_finding(to_finding(e));
+      }
+  }
+
+  // Ranks of a save with more ranks, or of another stage, have other parts.
+  void leave_out_other_saves() {
+    if (save_.optimizers.empty()) return;
+    const std::string first = save_.optimizers[0].path;
+    const std::size_t groups = save_.optimizers[0].states.groups.size();
+    std::erase_if(save_.optimizers, [&](const auto& o) {
+      const ZeroOptimizerStates& s = o.states;
+      std::string wrong;
+      if (s.ranks != save_.ranks)
+        wrong =
+            cat("the file is of a save by ", counted(s.ranks, "rank"), ", but ", first, " by ", save_.ranks);
+      else if (s.stage != save_.stage)
+        wrong = cat("the file is of ZeRO ", s.stage, ", but ", first, " of ZeRO ", save_.stage);
+      else if (o.rank >= save_.ranks)
+        wrong = cat("the file is of rank ", o.rank, ", but ", first, " is of a save by ",
+                    counted(save_.ranks, "rank"));
+      else if (s.groups.size() != groups)
+        wrong = cat("the file has ", s.groups.size(), " groups of parameters, but ", first, " has ", groups);
+      if (wrong.empty()) return false;
+      store_.add_finding({.code = Code::kMixedSaves,
+                          .file = o.path,
+                          .message = cat(wrong, ": it is not read"),
+                          .help = "copy or save the folder again as a whole, into an empty one",
+                          .rank = static_cast<i32>(o.rank)});
+      return true;
+    });
+  }
+
+  // ZeRO 3 has a file of the model for each rank, the others have one for all.
+  void choose_models() {
+    const bool by_rank = save_.optimizers.empty() ? !names_.models.contains(-1) : save_.stage == 3;
+    std::erase_if(names_.models, [&](const auto& entry) {
+      const bool fits = by_rank == (entry.first >= 0) && (save_.ranks == 0 || entry.first < save_.ranks);
+      if (!fits)
+        store_.add_finding({.code = Code::kMixedSaves,
+                            .file = entry.second,
+                            .message = cat("the file is not of this save of ZeRO ", save_.stage, " by ",
+                                           counted(save_.ranks, "rank"), ": it is not read"),
+                            .help = "copy or save the folder again as a whole, into an empty one"});
+      return !fits;
+    });
+  }
+
+  [[noreturn]] void throw_no_model() const {
+    for (const Finding& f : store_.findings())
+      for (const auto& [rank, name] : names_.models)
+        if (f.file == name && !f.warning) throw Error(f.code, f.message).file(folder_.inside(name));
+    throw Error(Code::kShardMissing, "the file of the model, which has the names and shapes, is missing")
+        .file(folder_.path())
+        .expected(save_.stage == 3 ? "zero_pp_rank_0_mp_rank_00_model_states.pt"
+                                   : "mp_rank_00_model_states.pt");
+  }
+
+  template <typename States>
+  void add_to_store(ZeroFile<States>& f, bool main) {
+    OpenedTorchFile& o = files_.at(f.path);
+    f.file = store_.add_file(o.path, o.bytes, std::move(*o.file), main ? "" : cat(f.path, ":"),
+                             static_cast<i32>(f.rank));
+  }
+
+  void add_to_store() {
+    for (auto& m : save_.models) add_to_store(m, &m == &save_.models[0]);
+    for (auto& o : save_.optimizers) add_to_store(o, false);
+    parallel_for(std::ssize(save_.optimizers), default_threads(), [&](int, i64 i) {
+      auto& o = save_.optimizers[i];
+      if (o.states.step_row >= 0)
+        o.states.step = step_in(folder_, o.path, store_.table(o.file), o.states.step_row);
+    });
+  }
+
+  void find_missing() {
+    if (save_.stage == 0) return;
+    add_missing(names_.optimizers, "_optim_states.pt", "the float32 weights and the states of the optimizer");
+    if (save_.stage == 3) add_missing(names_.models, "_model_states.pt", "parts of frozen parameters");
+  }
+
+  void add_missing(const std::map<i64, std::string>& names, std::string_view suffix, std::string_view what) {
+    std::string prefix = names.empty() ? "" : names.begin()->second;
+    prefix.resize(std::min(prefix.size(), prefix.find("zero_pp_rank_")));
+    std::vector<std::string> missing;
+    i64 count = 0;
+    for (i64 r = 0; r < save_.ranks; r++)
+      if (!names.contains(r) && count++ < 4)
+        missing.push_back(cat(prefix, "zero_pp_rank_", r, "_mp_rank_00", suffix));
+    if (count == 0) return;
+    store_.add_finding(
+        {.code = Code::kShardMissing,
+         .message = cat("files of ranks are missing: ", save_.ranks - count, " of ", save_.ranks,
+                        " are there; missing: ", listed(missing), count > 4 ? " and others" : ""),
+         .help = cat("copy them again: they have ", what)});
+  }
+
+  const Folder& folder_;
+  ZeroStore& store_;
+  Names names_;
+  std::map<std::string, OpenedTorchFile> files_;
+  ZeroSave save_;
+};
+
+}  // namespace
+
+ZeroSave read_zero_save(const Folder& folder, ZeroStore& store) { return SaveReader(folder, store).read(); }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,44 @@
+// The files of one save of DeepSpeed ZeRO: which names of a folder belong to it, and what their headers say.
+//
+//   mp_rank_00_model_states.pt                        models[0]       rank -1: of all ranks
+//   zero_pp_rank_0_mp_rank_00_optim_states.pt         optimizers[0]   rank 0
+//   zero_pp_rank_1_mp_rank_00_optim_states.pt         optimizers[1]   rank 1
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "io/torch/zero/states.h"
+
+namespace mckpt::impl {
+
+class Folder;
+class ZeroStore;
+
+// A file that could be read; `file` is its number in the store.
+template <typename States>
+struct ZeroFile {
+  i64 rank = -1;
+  i32 file = -1;
+  std::string path{};
+  States states{};
+};
+
+struct ZeroSave {
+  i64 stage = 0, ranks = 0;                         // stage 0: not ZeRO
+  std::vector<ZeroFile<ZeroModelStates>> models{};  // at least one; ranks ascend
+  std::vector<ZeroFile<ZeroOptimizerStates>> optimizers{};
+  const ZeroModelStates& model() const { return models[0].states; }
+};
+
+// Reads the headers of all files and adds those that can be read to the store. Files that are missing, cannot be
+// read, or are of another save become findings, and those of another number of ranks are left out. Throws
+// kUnsupportedTorchFile for folders whose files cannot be joined (tensor parallelism, pipelines, experts,
+// universal checkpoints), kShardMissing if no file of the model is there.
+ZeroSave read_zero_save(const Folder& folder, ZeroStore& store);
+
+// Adds findings for files that are not of one save: other parameters, steps or versions.
+void check_one_save(const ZeroSave& save, ZeroStore& store);
+
+}  // namespace mckpt::impl

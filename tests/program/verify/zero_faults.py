@@ -1,0 +1,208 @@
+"""Folders of DeepSpeed ZeRO that are damaged or mixed, or of a kind that cannot be joined: each is named with its file and its numbers, and
+none is called sound.
+"""
+import copy
+import pathlib
+import shutil
+import tempfile
+
+from mckpt_tests.checks import expect, finish, need
+from mckpt_tests.program import run_mckpt
+
+need("torch", "numpy")
+import torch  # noqa: E402
+
+from mckpt_tests.zero import make, write  # noqa: E402
+
+SETTINGS = {"groups": [{"a": (4, 6), "b": (7,), "c": (3, 5)}, {"d": (2,)}], "frozen": {"f": (3, 3)}, "buffers": {"r": (4,)}}
+temp = tempfile.TemporaryDirectory()
+count = 0
+
+
+def saved(stage, ranks=3, **more):
+    global count
+    count += 1
+    folder = pathlib.Path(temp.name, f"case{count}")
+    made = write(folder, stage=stage, ranks=ranks, **{**SETTINGS, **more})
+    return folder, folder / "global_step2", made
+
+
+def optimizer_file(rank):
+    return f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt"
+
+
+def told(folder, status, *texts, absent=()):
+    """verify ends with this status and prints the texts."""
+    run = run_mckpt("verify", folder)
+    out = run.stdout + run.stderr
+    expect(run.returncode == status, f"{texts}: exit status {run.returncode}, want {status}: {out}")
+    for text in texts:
+        expect(text in out, f"{text!r} is not in {out}")
+    for text in (*absent, *([": sound"] if status else [])):
+        expect(text not in out, f"{text!r} is in {out}")
+
+
+def changed(path, change):
+    state = torch.load(path, weights_only=False)
+    change(state)
+    torch.save(state, path)
+
+
+def missing_files():
+    for stage in (1, 2, 3):
+        for rank in (0, 1, 2):
+            folder, at, made = saved(stage)
+            (at / optimizer_file(rank)).unlink()
+            told(folder, 1, "problem[MC1106]", f"files of ranks are missing: 2 of 3 are there; missing: {optimizer_file(rank)}",
+                 "a hole: no chunk covers")
+            # What is there is at its place: no tensor is shown with values of another.
+            run = run_mckpt("stats", folder, "a")
+            expect(run.returncode in (1, 3), f"stats of a tensor with holes: {run.returncode} {run.stdout}")
+    folder, at, _ = saved(2)
+    for rank in range(3):
+        (at / optimizer_file(rank)).unlink()
+    told(folder, 1, "problem[MC1106]", "the float32 weights are missing")
+    folder, at, _ = saved(2)
+    (at / "mp_rank_00_model_states.pt").unlink()
+    told(folder, 1, "MC1106", "the file of the model, which has the names and shapes, is missing", "mp_rank_00_model_states.pt")
+    folder, at, _ = saved(3)
+    (at / "zero_pp_rank_1_mp_rank_00_model_states.pt").unlink()
+    told(folder, 1, "problem[MC1106]", "2 of 3 are there; missing: zero_pp_rank_1_mp_rank_00_model_states.pt")
+    folder, at, _ = saved(2)
+    path = at / optimizer_file(1)
+    path.write_bytes(path.read_bytes()[:-200])
+    told(folder, 1, optimizer_file(1), "a hole: no chunk covers")
+
+
+def mixed_saves():
+    for stage in (2, 3):
+        _, other, _ = saved(stage, ranks=2)
+        folder, at, _ = saved(stage)
+        shutil.copy(other / optimizer_file(1), at)
+        told(folder, 1, "problem[MC1315]", optimizer_file(1), "a save by 2 ranks", "by 3")
+        folder, at, _ = saved(stage, ranks=2)
+        _, other, _ = saved(stage)
+        shutil.copy(other / optimizer_file(2), at)
+        told(folder, 1, "problem[MC1315]", optimizer_file(2))
+        folder, at, _ = saved(stage)
+        _, other, _ = saved(stage, steps=3)
+        shutil.copy(other / optimizer_file(1), at)
+        told(folder, 1, "problem[MC1315]", optimizer_file(1), "the optimizer's step is 3, and 2 there")
+        _, other, _ = saved(stage, version="0.15.0")
+        shutil.copy(other / optimizer_file(1), at)
+        told(folder, 1, "problem[MC1315]", "ds_version 0.15.0, and 0.19.8 there")
+    folder, at, _ = saved(2)
+    shutil.copy(at / optimizer_file(0), at / optimizer_file(0).removeprefix("bf16_"))
+    told(folder, 1, "problem[MC1113]", "the file is of rank 0, and so is")
+    folder, at, _ = saved(3)
+    _, other, _ = saved(3, groups=[{"a": (4, 6), "b": (7,), "c": (5, 3)}, {"d": (2,)}])
+    name = "zero_pp_rank_2_mp_rank_00_model_states.pt"
+    shutil.copy(other / name, at)
+    told(folder, 1, "problem[MC1113]", name, "expected c [3, 5], found c [5, 3]")
+    shutil.copy(saved(3, steps=4)[1] / name, at)
+    told(folder, 1, "problem[MC1315]", name, "global_steps 4, and 2 there")
+    folder, at, _ = saved(2)
+    shutil.copy(saved(2, ranks=2)[1] / "mp_rank_00_model_states.pt", at)
+    told(folder, 1, "problem[MC1315]", "a number of ranks of 2, and 3 there")
+
+
+def numbers():
+    folder, at, _ = saved(2)
+    other = saved(2, groups=[{"a": (4, 6), "b": (17,), "c": (3, 5)}, {"d": (2,)}])[1]
+    shutil.copy(other / "mp_rank_00_model_states.pt", at)
+    told(folder, 1, "problem[MC1113]", "the parts of group 0 have 46 items, but its 3 parameters take 56")
+    folder, at, _ = saved(3)
+    other = saved(3, groups=[{"a": (4, 6), "b": (17,), "c": (3, 5)}, {"d": (2,)}])[1]
+    for r in range(3):
+        name = f"zero_pp_rank_{r}_mp_rank_00_model_states.pt"
+        shutil.copy(other / name, at)
+    told(folder, 1, "problem[MC1113]", "the rank's parts have 17 items, but the parameters take 20 on each of 3 ranks")
+    # Two parameters of one size that changed places: only DeepSpeed's own addresses show it.
+    folder, at, _ = saved(1, groups=[{"a": (4,), "b": (2, 2), "c": (9,)}])
+    shutil.copy(saved(1, groups=[{"b": (2, 2), "a": (4,), "c": (9,)}])[1] / "mp_rank_00_model_states.pt", at)
+    told(folder, 1, "problem[MC1113]", "param_slice_mappings of group 0 does not fit: it has 4 items of b at")
+    folder, at, _ = saved(2)
+    changed(at / optimizer_file(1), lambda s: s["optimizer_state_dict"]["base_optimizer_state"]["state"][0].update(exp_avg=torch.zeros(5)))
+    told(folder, 1, "problem[MC1113]", "the state exp_avg of group 0 has 5 items, its weights 16")
+    folder, at, _ = saved(3)
+    changed(at / "zero_pp_rank_1_mp_rank_00_model_states.pt", lambda s: s["frozen_param_fragments"].update(f=torch.zeros(2).bfloat16()))
+    told(folder, 1, "problem[MC1113]", "the fragment of the parameter has [2], expected at least 3 items")
+    folder, at, _ = saved(2)
+    changed(at / optimizer_file(2), lambda s: s["optimizer_state_dict"].update(partition_count=1 << 60))
+    told(folder, 1, "partition_count is no number of ranks")
+    for file in range(3):
+        changed(at / optimizer_file(file), lambda s: s["optimizer_state_dict"].update(partition_count=1 << 19))
+    told(folder, 1, "3 of 524288 are there")
+
+
+def frozen():
+    told(saved(2, lists_frozen=False)[0], 1, "problem[MC1317]", "exclude_frozen_parameters")
+    told(saved(1)[0], 0, "warning[MC1317]", "1 tensor of `module` that training did not change is read from there, in bfloat16: f;")
+    folder, at, _ = saved(3)
+    for r in range(3):
+        changed(at / f"zero_pp_rank_{r}_mp_rank_00_model_states.pt", lambda s: s["module"].update(lost=torch.empty(0)))
+    told(folder, 1, "problem[MC1317]", "the values of 1 parameter are in no file: lost")
+    folder, at, _ = saved(3)
+    changed(at / "zero_pp_rank_1_mp_rank_00_model_states.pt", lambda s: s["module"].update(r=torch.ones(4)))
+    told(folder, 0, "warning[MC1113]", "the buffer has other values")
+    folder, at, _ = saved(2, shared={"g": "nowhere"} and {})
+    changed(at / "mp_rank_00_model_states.pt", lambda s: s["shared_params"].update(g="nowhere"))
+    told(folder, 1, "problem[MC1113]", "the parameter is shared with nowhere, which is in no file")
+
+
+def refused():
+    for name, text in (("mp_rank_01_model_states.pt", "several model-parallel ranks"),
+                       ("bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt", "several model-parallel ranks"),
+                       ("layer_0_expert_3_mp_rank_00_model_states.pt", "experts of DeepSpeed-MoE"),
+                       ("expp_rank_0_mp_rank_00_optim_states.pt", "experts of DeepSpeed-MoE"),
+                       ("layer_03-model_00-model_states.pt", "of a pipeline")):
+        folder, at, _ = saved(2)
+        shutil.copy(at / "mp_rank_00_model_states.pt", at / name)
+        told(folder, 1, "MC1221", text, name)
+    folder, at, _ = saved(2)
+    (at / "zero").mkdir()
+    told(folder, 1, "MC1221", "a universal checkpoint")
+    folder, at, _ = saved(2)
+    changed(at / "mp_rank_00_model_states.pt", lambda s: s.update(ds_autoep_layers=[{}]))
+    told(folder, 1, "MC1221", "AutoEP")
+    folder, at, _ = saved(1)
+    for r in range(3):
+        changed(at / optimizer_file(r), lambda s: s["optimizer_state_dict"].pop("zero_stage"))
+    told(folder, 1, "MC1221", "does not say that it is of ZeRO 1, 2 or 3")
+    for tag, text in (("../elsewhere", "MC1004"), ("/etc", "MC1004"), ("", "latest"), ("global_step9", "latest names global_step9")):
+        folder, at, _ = saved(1)
+        (folder / "latest").write_text(tag)
+        told(folder, 1, text)
+
+
+def beside():
+    """Saves beside the one that latest names, other tensors of the user, and a model without ZeRO."""
+    folder, at, made = saved(2)
+    shutil.copytree(at, folder / "global_step1")
+    changed(at / "mp_rank_00_model_states.pt", lambda s: s.update(my_state={"mean": torch.ones(3)}))
+    run = run_mckpt("ls", folder)
+    expect("my_state.mean" in run.stdout and "global_step2" not in run.stdout, run.stdout)
+    run = run_mckpt("inspect", folder)
+    expect("chosen global_step2 (latest)" in run.stdout and "zero stage 2" in run.stdout, run.stdout)
+    run = run_mckpt("verify", folder)
+    expect(run.returncode == 0 and "global_step1" in run.stdout, run.stdout)
+    (folder / "latest").unlink()
+    run = run_mckpt("inspect", folder)
+    expect(run.returncode == 3 and "global_step1" in run.stderr, run.stderr)
+    state = copy.deepcopy(next(iter(make(stage=1, ranks=1, groups=[{"a": (2, 3)}]).model.values())))
+    state.update(param_shapes=None, shared_params=None, ds_config={"zero_optimization": {"stage": 0}})
+    plain = pathlib.Path(temp.name, "plain")
+    plain.mkdir()
+    torch.save(state, plain / "mp_rank_00_model_states.pt")
+    run = run_mckpt("ls", plain)
+    expect(run.returncode == 0 and run.stdout.splitlines()[1].startswith("a "), run.stdout + run.stderr)
+    told(plain, 0, ": sound")
+
+
+missing_files()
+mixed_saves()
+numbers()
+frozen()
+refused()
+beside()
+finish(100)
