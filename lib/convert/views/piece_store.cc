@@ -40,8 +40,9 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
   tensors_.push_back(std::move(t));
 }
 
-// The chunks that may contain something of the piece, in the order of the source. A stack of 384 experts in 1,024
-// chunks is 384 pieces one after the other, each in few of these chunks, so they are sorted for the second one.
+// The chunks that may contain something of the piece, in the order of the source. A stack of 384 experts in
+// 1,024 chunks is 384 pieces one after the other, each in few of these chunks, so they are sorted for the
+// second one.
 std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
   std::vector<i64> out;
   const i64 count = source_->chunk_count(piece.tensor);
@@ -157,8 +158,8 @@ ChunkData PieceStore::resolved(const Part& part) const {
   return resolved_;
 }
 
-// A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's items only if
-// these are stored row by row.
+// A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
+// items only if these are stored row by row.
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   ChunkData out = resolved(part);

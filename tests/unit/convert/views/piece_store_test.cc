@@ -9,7 +9,8 @@
 namespace mckpt::impl {
 namespace piece_store_test {
 
-// Every piece [first, first + rows) of every step of a tensor [7, 2] in three chunks, several times one after the other.
+// Every piece [first, first + rows) of every step of a tensor [7, 2] in three chunks, several times one after
+// the other.
 TEST(PieceStore, HasTheRowsOfAPieceWhateverTheCuts) {
   TempFolder folder;
   for (i64 cut = 0; cut <= 7; cut++)
@@ -29,7 +30,8 @@ TEST(PieceStore, HasTheRowsOfAPieceWhateverTheCuts) {
     }
 }
 
-// Experts of a stack [3, 4, 2] that is cut between experts or inside of none: rows 1 and 3 of expert 2, and all of 0.
+// Experts of a stack [3, 4, 2] that is cut between experts or inside of none: rows 1 and 3 of expert 2, and
+// all of 0.
 TEST(PieceStore, HasTheRowsOfOneIndex) {
   TempFolder folder;
   for (std::vector<i64> cuts : {std::vector<i64>{}, {1}, {2}, {1, 2}}) {
