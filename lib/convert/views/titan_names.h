@@ -2,7 +2,7 @@
 //
 //   tok_embeddings.weight                                   model.embed_tokens.weight
 //   layers.1.attention_norm.weight                          model.layers.1.input_layernorm.weight
-//   layers.1.moe.routed_experts.inner_experts.w2_EDF  -->   model.layers.1.mlp.experts.0.down_proj.weight, ...
+//   layers.1.moe.routed_experts.inner_experts.w2_EDF  -->   model.layers.1.mlp.experts.0.down_proj.weight ...
 //
 // Its Llama 3 turns pairs of neighbouring rows of queries and keys, transformers the two halves of a head, so
 // these rows have another order: row h * d + 2 i + j of torchtitan is row h * d + j * d / 2 + i on disk.
