@@ -1,6 +1,6 @@
-// A store of made tensors: every item of every tensor has a value of its own, 0, 1, 2 and so on in the order of the
-// list, as float32. Tensors may be cut into chunks by rows, which are then in the file from the last to the first, so that
-// nothing is where it would be by chance.
+// A store of made tensors: every item of every tensor has a value of its own, 0, 1, 2 and so on in the order
+// of the list, as float32. Tensors may be cut into chunks by rows, which are then in the file from the last
+// to the first, so that nothing is where it would be by chance.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,5 @@
-// The table of models is what save_pretrained() of transformers 5.23 writes (test_data/own_names/make_disk_names.py).
+// The table of models is what save_pretrained() of transformers 5.23 writes
+// (test_data/own_names/make_disk_names.py).
 #include "convert/views/disk_names.h"
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A stack in memory, by the end of its name, and the tensors of each expert, by what replaces that end: {E} is the
-// expert. `second` is set for a stack of two: the first half of its rows is `first`.
+// A stack in memory, by the end of its name, and the tensors of each expert, by what replaces that end: {E}
+// is the expert. `second` is set for a stack of two: the first half of its rows is `first`.
 struct StackRow {
   std::string_view stack, first, second = {};
 };
@@ -64,7 +65,8 @@ std::string filled(std::string_view before, std::string_view pattern, i64 expert
   return cat(before, pattern.substr(0, at), expert, pattern.substr(at + 3));
 }
 
-// Adds the tensors of one stack; false if the row is for other names. `moe`: of the model, zeros if it is not known.
+// Adds the tensors of one stack; false if the row is for other names. `moe`: of the model, zeros if it is not
+// known.
 bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, std::string_view name,
                const StackRow& row, const MoeConfig& moe) {
   if (!name.ends_with(row.stack)) return false;
@@ -97,7 +99,7 @@ bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, s
   throw Error(Code::kUnknownModel, "how this model's folder has its experts is not known")
       .file(store.root())
       .tensor(store.name(tensor))
-      .expected("a model of lib/convert/views/disk_names.cc, or one tensor for each expert")
+      .expected("a model of the table in docs/formats/own_names.md, or one tensor for each expert")
       .found(cat("model_type ", escaped(model_type)));
 }
 

@@ -1,7 +1,8 @@
-// Tensors of a model of transformers as its Hugging Face folder has them, from those that the model has in memory.
-// They differ from version 5 of transformers on, which stacks the experts of a layer and splits them when it saves:
+// Tensors of a model of transformers as its Hugging Face folder has them, from those that the model has in
+// memory. They differ from version 5 of transformers on, which stacks the experts of a layer and splits them
+// when it saves:
 //
-//   in memory   model.layers.0.mlp.experts.gate_up_proj [4, 20, 12]      expert, gate rows then up rows, columns
+//   in memory   model.layers.0.mlp.experts.gate_up_proj [4, 20, 12]      gate rows above up rows
 //   on disk     model.layers.0.mlp.experts.0.gate_proj.weight [10, 12]
 //               model.layers.0.mlp.experts.0.up_proj.weight   [10, 12]   and so on for 1, 2, 3
 //
@@ -32,16 +33,16 @@ struct DiskTensors {
   bool renamed = false;  // some have other names than in memory
 };
 
-// Throws kUnknownAssets for a stack of experts if nothing says which model it is; kUnknownModel if the model is
-// not one whose stacks are known; kSourceShape if a stack is not one.
+// Throws kUnknownAssets for a stack of experts if nothing says which model it is; kUnknownModel if the model
+// is not one whose stacks are known; kSourceShape if a stack is not one.
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
 
 // Throws kSourceShape if the experts of a stack, beside so many tensors, are more than any model has.
 void check_room(const Store& store, i64 tensor, i64 tensors);
 
-// Adds the rows [first_row, first_row + rows) of each expert of a stack [experts, rows of all, columns], as a tensor
-// each; `name` gives its name.
+// Adds the rows [first_row, first_row + rows) of each expert of a stack [experts, rows of all, columns], as a
+// tensor each; `name` gives its name.
 struct ExpertRows {
   i64 tensor = 0, first_row = 0, rows = 0;
 };

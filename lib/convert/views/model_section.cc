@@ -66,7 +66,8 @@ constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
 // What is behind "model." where that is a section. The first part of names of a whole model.
 constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
                                                "module.", "score.",   "_forward_module."};
-// Buffers that are computed from the config, by the last part of their names. No model of transformers stores them.
+// Buffers that are computed from the config, by the last part of their names. No model of transformers stores
+// them.
 constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kOfAdapters[] = {
     "lora_A",     "lora_B",          "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",

@@ -1,12 +1,13 @@
-// The tensors of the model in a checkpoint of a training run, by the names that the model itself has: without what
-// is in front of all of them, and without the wrappers of their modules.
+// The tensors of the model in a checkpoint of a training run, by the names that the model itself has: without
+// what is in front of all of them, and without the wrappers of their modules.
 //
 //   app.model.model.layers.0._orig_mod.mlp.up_proj.weight    -->   model.layers.0.mlp.up_proj.weight
 //   app.optim.state.lm_head.weight.exp_avg                         beside
 //   '- section -'
 //
-// `model.` is the first part of most names of Hugging Face as well as a section. It is a section only where every
-// tensor of the model has it and what is behind it shows another one: `model.model.layers.0`, `model.lm_head`.
+// `model.` is the first part of most names of Hugging Face as well as a section. It is a section only where
+// every tensor of the model has it and what is behind it shows another one: `model.model.layers.0`,
+// `model.lm_head`.
 #pragma once
 
 #include <string>
@@ -31,8 +32,8 @@ struct SectionedNames {
 };
 
 // Reads data only where two tensors have the same name without wrappers: equal ones are one tensor. Throws
-// kUnaccounted if such two differ, kUnsupportedTensor for adapters and flat parameters, kBadShards for a tensor
-// that each rank has in another form, kUnknownFormat if no tensor is one of a model.
+// kUnaccounted if such two differ, kUnsupportedTensor for adapters and flat parameters, kBadShards for a
+// tensor that each rank has in another form, kUnknownFormat if no tensor is one of a model.
 SectionedNames sectioned_names(const Store& store);
 
 }  // namespace mckpt::impl

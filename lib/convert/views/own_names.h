@@ -1,13 +1,13 @@
-// A checkpoint of a training program under the names that the model has in its Hugging Face folder. Whatever saved
-// it, the result has the tensors of the model alone, each as the folder has it:
+// A checkpoint of a training program under the names that the model has in its Hugging Face folder. Whatever
+// saved it, the result has the tensors of the model alone, each as the folder has it:
 //
 //   app.model.model.layers.0._orig_mod.mlp.up_proj.weight     model.layers.0.mlp.up_proj.weight
-//   app.model.model.layers.1.mlp.experts.gate_up_proj   -->   model.layers.1.mlp.experts.0.gate_proj.weight, ...
+//   app.model.model.layers.1.mlp.experts.gate_up_proj   -->   model.layers.1.mlp.experts.0.up_proj.weight ...
 //   layers.0.attention.wo.weight             (torchtitan)     model.layers.0.self_attn.o_proj.weight
 //   optimizer.state.lm_head.weight.exp_avg                    beside
 //
-// Programs whose names are known: torch's FSDP, accelerate, Trainer, torchtune and NeMo-RL with models of transformers;
-// torchtitan (docs/formats/own_names.md).
+// Programs whose names are known: torch's FSDP, accelerate, Trainer, torchtune and NeMo-RL with models of
+// transformers; torchtitan (docs/formats/own_names.md).
 #pragma once
 
 #include <memory>

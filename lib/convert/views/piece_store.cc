@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/values/strided.h"
@@ -40,8 +41,9 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
   tensors_.push_back(std::move(t));
 }
 
-// The chunks that may contain something of the piece, in the order of the source. A stack of 384 experts in 1,024
-// chunks is 384 pieces one after the other, each in few of these chunks, so they are sorted for the second one.
+// The chunks that may contain something of the piece, in the order of the source. A stack of 384 experts in
+// 1,024 chunks is 384 pieces one after the other, each in few of these chunks, so they are sorted for the
+// second one.
 std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
   std::vector<i64> out;
   const i64 count = source_->chunk_count(piece.tensor);
@@ -157,23 +159,18 @@ ChunkData PieceStore::resolved(const Part& part) const {
   return resolved_;
 }
 
-// The first item of a part has an index in the chunk, and the dimensions of the part are the last ones of the chunk. So
-// a chunk at strides, as torch saves a transposed tensor, has pieces at strides.
+// A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
+// items only if these are stored row by row.
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   ChunkData out = resolved(part);
-  i64 item = part.first_item + row * part.step_items;
-  if (!out.strides.empty()) {
-    std::span<const i64> sizes = source_->chunk(part.tensor, part.chunk).sizes;
-    std::vector<i64> at(sizes.size());
-    if (std::ranges::find(sizes, 0) == sizes.end()) at = item_index(item, sizes);
-    item = 0;
-    for (std::size_t d = 0; d < at.size(); d++)
-      item = checked_add(item, checked_mul(at[d], out.strides[d], "a stride"), "the extent of a view");
-    out.strides.erase(out.strides.begin(), out.strides.end() - std::ssize(part.sizes));
-    if (is_row_major(part.sizes, out.strides)) out.strides.clear();
+  Chunk chunk = source_->chunk(part.tensor, part.chunk);
+  if (part.step_items != 0 || !std::ranges::equal(part.sizes, chunk.sizes)) {
+    check_plain(*source_, part.tensor, chunk, out);
+    out.strides.clear();
   }
-  out.offset += dtype_bytes(out.dtype, item);
+  if (!out.strides.empty() && is_row_major(part.sizes, out.strides)) out.strides.clear();
+  out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
   if (out.checksum) out.checksum->tensor = t;
   return out;
 }

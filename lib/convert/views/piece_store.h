@@ -17,8 +17,8 @@
 namespace mckpt::impl {
 
 // A piece of one tensor of the source: the indices `at` along its first dimensions, and then rows of the next
-// dimension. The piece of the picture is {tensor, {1}, 14, 14, 0}: layer 1, rows 14 to 27. With a step of 2 it is
-// rows 14, 16, ... 40: 14 rows all the same.
+// dimension. The piece of the picture is {tensor, {1}, 14, 14, 0}: layer 1, rows 14 to 27. With a step of 2
+// it is rows 14, 16, ... 40: 14 rows all the same.
 struct StorePiece {
   i64 tensor = 0;                // of the source
   std::vector<i64> at{};         // indices along its first dimensions, which the piece does not have
@@ -62,8 +62,8 @@ class PieceStore final : public Store {
   std::shared_ptr<const PickleValue> object(i64 index) const override;
 
  private:
-  // What one chunk of the source contains of a piece. Rows that are apart are a chunk each, and then `offsets` has
-  // those of all these chunks, one after the other.
+  // What one chunk of the source contains of a piece. Rows that are apart are a chunk each, and then
+  // `offsets` has those of all these chunks, one after the other.
   struct Part {
     i64 tensor, chunk;  // of the source
     i64 first_item;     // of this part, in the chunk's own order

@@ -1,5 +1,5 @@
-// The table is at the top: a name of torchtitan, of any of its versions, and what the folder has for it. A new
-// spelling is a row; a new model is a line of kModels and its rows.
+// The table is at the top: a name of torchtitan, of any of its versions, and what the folder has for it. A
+// new spelling is a row; a new model is a line of kModels and its rows.
 #include "convert/views/titan_names.h"
 
 #include <algorithm>
@@ -180,7 +180,7 @@ class Translation {
                                           unknown_.size() == 1 ? "tensor" : "tensors", " of these names"))
           .file(store_.root())
           .each_note(unknown_)
-          .help("lib/convert/views/titan_names.cc has the names that are known");
+          .help("docs/formats/own_names.md has the names that are known");
     return std::move(out_);
   }
 
@@ -226,6 +226,7 @@ void Translation::add(i64 t, const Row& row, std::string_view front) {
     case Move::kKey:
       if (model_.pairs) {
         i64 heads = row.move == Move::kQuery ? tower(t).heads : tower(t).kv_groups;
+        check_rows(t, heads);
         return add_heads(t, std::move(name), heads, 0, 1, heads, true);
       }
       [[fallthrough]];
@@ -242,8 +243,8 @@ void Translation::add(i64 t, const Row& row, std::string_view front) {
   }
 }
 
-// Experts were once [experts, in, out], under names that do not say so: the columns of the embedding show it, unless
-// experts are as wide as the model.
+// Experts were once [experts, in, out], under names that do not say so: the columns of the embedding show it,
+// unless experts are as wide as the model.
 void Translation::check_experts(i64 t, const Row& row) const {
   const MoeConfig moe = config_ ? config_->model.moe : MoeConfig{};
   auto embedding = std::ranges::find(names_, "tok_embeddings.weight", &NamedTensor::name);
@@ -273,7 +274,8 @@ const TowerConfig& Translation::tower(i64 t) const {
 void Translation::check_rows(i64 t, i64 heads) const {
   const TowerConfig& text = tower(t);
   std::span<const i64> dims = store_.dims(t);
-  if (dims.size() == 2 && text.head_dim % 2 == 0 && dims[0] == checked_mul(heads, text.head_dim, "rows"))
+  if (dims.size() == 2 && heads > 0 && text.head_dim % 2 == 0 &&
+      dims[0] == checked_mul(heads, text.head_dim, "rows"))
     return;
   throw Error(Code::kSourceShape, "the rows are not those of the heads in config.json")
       .file(store_.root())
@@ -282,12 +284,12 @@ void Translation::check_rows(i64 t, i64 heads) const {
       .found(to_string(store_.shape(t)));
 }
 
-// Head h of the new tensor is head (h / each) * stride + h % each + first_head of the old one: of queries in the
-// picture above 4 of every 6 heads, of keys the fifth. With `pairs` even rows of a head come before odd ones.
+// Head h of the new tensor is head (h / each) * stride + h % each + first_head of the old one: of queries in
+// the picture above 4 of every 6 heads, of keys the fifth. With `pairs` even rows of a head come before odd
+// ones.
 void Translation::add_heads(i64 t, std::string name, i64 heads, i64 first_head, i64 stride, i64 each,
                             bool pairs) {
   const i64 d = tower(t).head_dim;
-  if (each == heads) check_rows(t, heads);
   std::vector<StorePiece> pieces;
   for (i64 h = 0; h < heads; h++) {
     i64 from = (h / each * stride + h % each + first_head) * d, to = h * d;

@@ -1,10 +1,11 @@
 // Tensors of torchtitan's models as a Hugging Face folder has them:
 //
-//   torchtitan   tok_embeddings.weight                                  layers.1.moe.routed_experts.inner_experts.w2_EDF
-//   on disk      model.embed_tokens.weight                              model.layers.1.mlp.experts.{0,1,2,3}.down_proj.weight
+//   tok_embeddings.weight                                   model.embed_tokens.weight
+//   layers.1.attention_norm.weight                          model.layers.1.input_layernorm.weight
+//   layers.1.moe.routed_experts.inner_experts.w2_EDF  -->   model.layers.1.mlp.experts.0.down_proj.weight ...
 //
-// Its Llama 3 turns pairs of neighbouring rows of queries and keys, transformers the two halves of a head, so these
-// rows have another order: row h * d + 2 i + j of torchtitan is row h * d + j * d / 2 + i on disk.
+// Its Llama 3 turns pairs of neighbouring rows of queries and keys, transformers the two halves of a head, so
+// these rows have another order: row h * d + 2 i + j of torchtitan is row h * d + j * d / 2 + i on disk.
 #pragma once
 
 #include <span>
@@ -27,9 +28,10 @@ struct TitanTensors {
 // Whether the names are torchtitan's, or those that torchtitan has from Meta's own Llama.
 bool is_of_titan(std::span<const NamedTensor> model);
 
-// pre: is_of_titan(). `config` may be null where nothing depends on it. Throws kUnknownModel if torchtitan's names
-// of this model are not known, kUnknownAssets if the number of heads is needed and not known, kUnaccounted for
-// names that are not in the table, kSourceShape, and kAmbiguousLayout for experts that may be transposed.
+// pre: is_of_titan(). `config` may be null where nothing depends on it. Throws kUnknownModel if torchtitan's
+// names of this model are not known, kUnknownAssets if the number of heads is needed and not known,
+// kUnaccounted for names that are not in the table, kSourceShape, and kAmbiguousLayout for experts that may
+// be transposed.
 TitanTensors titan_tensors(const Store& store, std::span<const NamedTensor> model, const HfConfig* config);
 
 }  // namespace mckpt::impl

@@ -189,8 +189,8 @@ void DcpStore::collect_findings() {
   findings_ = findings.take();
 }
 
-// Facts for `inspect`: the iteration in the folder's name, torch's version of the format, names that only one program
-// has.
+// Facts for `inspect`: the iteration in the folder's name, torch's version of the format, names that only one
+// program has.
 void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
   if (auto iteration = iteration_number(folder)) add_fact("iteration", cat(*iteration));

@@ -28,8 +28,6 @@ class TorchStore final : public Store {
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
 
-  bool big_endian(i32 file) const { return parts_[file].big_endian; }
-
   // The sum of the record that the row is in; null if there is none.
   const Checksum* record_sum(i32 file, i64 row) const;
 

@@ -12,8 +12,8 @@ namespace model_section_test {
 
 using Names = std::vector<std::string>;
 
-// "app.model. | model.norm.weight lm_head.weight | 2": the section, the names of the model, and the numbers of the
-// tensors beside it.
+// "app.model. | model.norm.weight lm_head.weight | 2": the section, the names of the model, and the numbers
+// of the tensors beside it.
 std::string sectioned(const Names& names) {
   TempFolder folder;
   std::vector<MadeTensor> tensors;

@@ -1,5 +1,5 @@
-// Checkpoints of real training programs under the names of the Hugging Face folder: names, types, shapes and digests of
-// test_data/own_names. And what is refused, in small made stores.
+// Checkpoints of real training programs under the names of the Hugging Face folder: names, types, shapes and
+// digests of test_data/own_names. And what is refused, in small made stores.
 #include "convert/views/own_names.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// torchtitan's names of every version, and the order of rows, which is compared with a naive permutation for all ways in
-// which the source may be cut.
+// torchtitan's names of every version, and the order of rows, which is compared with a naive permutation for
+// all ways in which the source may be cut.
 #include "convert/views/titan_names.h"
 
 #include <gtest/gtest.h>
@@ -109,6 +109,12 @@ TEST_F(TitanNames, FusedQueriesKeysAndValuesAreTakenApart) {
       EXPECT_EQ(values(view, front + "k_proj.weight"), rows({8, 24}, pairs)) << family << cut;
       EXPECT_EQ(values(view, front + "v_proj.weight"), rows({12, 28}, false)) << family << cut;
     }
+    // One group: q q q k v.
+    HfConfig one = config_of(family, 3, 1, 4);
+    OwnNames view = own({{"layers.1.attention.qkv_linear.wqkv.weight", {20, kColumns}, first}}, &one);
+    EXPECT_EQ(values(view, front + "q_proj.weight"), rows({0, 4, 8}, pairs)) << family;
+    EXPECT_EQ(values(view, front + "k_proj.weight"), rows({12}, pairs)) << family;
+    EXPECT_EQ(values(view, front + "v_proj.weight"), rows({16}, false)) << family;
   }
 }
 
