@@ -53,7 +53,7 @@ bool against_own_export(const Store& tested, std::unique_ptr<Store> source, cons
   Intended intended;
   intended.left_out = [&](std::string_view name) -> std::string {
     for (auto [copy, of] : own.copies)
-      if (own.store->name(copy) == name) return "the model ties them to another tensor";
+      if (own.store->name(copy) == name) return "a copy of the tensor that the model ties it to";
     return "";
   };
   intended.type = [&](i64 t) {

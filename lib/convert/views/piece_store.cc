@@ -1,13 +1,13 @@
 // A piece is intersected with every chunk of its tensor when it is added; chunks that contain nothing of it
-// are left out. What a chunk contributes must be one stretch of its items, so that a first item and a box
-// describe it.
+// are left out. What a chunk contributes is one stretch of its items, so that a first item and a box
+// describe it; rows that are apart are a stretch each.
 #include "convert/views/piece_store.h"
 
 #include <algorithm>
 
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
-#include "io/values/strided.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
 
@@ -21,7 +21,7 @@ PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source
 }
 
 void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces) {
-  Tensor t{std::move(name), pieces[0].tensor, std::move(dims), {}};
+  Tensor t{std::move(name), pieces[0].tensor, std::move(dims), {}, 0};
   for (const StorePiece& piece : pieces) {
     if (source_->dtype(piece.tensor) != source_->dtype(t.dtype_of))
       throw Error(Code::kBadShards, "the parts of a parameter have different types")
@@ -29,10 +29,61 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
           .tensor(source_->name(piece.tensor))
           .expected(dtype_name(source_->dtype(t.dtype_of)))
           .found(dtype_name(source_->dtype(piece.tensor)));
-    for (i64 c = 0; c < source_->chunk_count(piece.tensor); c++)
-      if (std::optional<Part> part = part_of(piece, c)) t.chunks.push_back(std::move(*part));
+    for (i64 c : chunks_near(piece)) {
+      std::optional<Part> part = part_of(piece, c);
+      if (!part) continue;
+      part->first_chunk = t.chunks;
+      t.chunks += part->step_items == 0 ? 1 : std::ssize(part->offsets) / std::ssize(part->sizes);
+      t.parts.push_back(std::move(*part));
+    }
   }
   tensors_.push_back(std::move(t));
+}
+
+// The chunks that may contain something of the piece, in the order of the source. A stack of 384 experts in
+// 1,024 chunks is 384 pieces one after the other, each in few of these chunks, so they are sorted for the
+// second one.
+std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
+  std::vector<i64> out;
+  const i64 count = source_->chunk_count(piece.tensor);
+  const bool again = by_begin_.tensor == piece.tensor;
+  if (!again) by_begin_ = {piece.tensor, 0, {}};
+  if (!again || (piece.at.empty() && piece.rows < 0)) {
+    for (i64 c = 0; c < count; c++) out.push_back(c);
+    return out;
+  }
+  auto& chunks = by_begin_.chunks;
+  for (i64 c = std::ssize(chunks); c < count; c++) {
+    Chunk chunk = source_->chunk(piece.tensor, c);
+    chunks.emplace_back(chunk.offsets[0], c);
+    by_begin_.longest = std::max(by_begin_.longest, chunk.sizes[0]);
+    if (c == count - 1) std::ranges::sort(chunks);
+  }
+  const i64 first = piece.at.empty() ? piece.first_row : piece.at[0];
+  const i64 last = piece.at.empty() ? first + (piece.rows - 1) * piece.row_step : first;
+  auto chunk = std::ranges::lower_bound(chunks, std::pair(first - by_begin_.longest + 1, i64{0}));
+  for (; chunk != chunks.end() && chunk->first <= last; ++chunk) out.push_back(chunk->second);
+  std::ranges::sort(out);
+  return out;
+}
+
+// The rows of the piece that are in the chunk, of which `part` has the box. Every row is a chunk of its own:
+// rows 1, 3, 5 of a chunk that has rows 2 to 5 are its items from row 1 and from row 3 on.
+std::optional<PieceStore::Part> PieceStore::rows_apart(Part part, const StorePiece& piece, i64 first_item) {
+  const i64 begin = part.offsets[0], end = begin + part.sizes[0], step = piece.row_step;
+  const i64 row_items = Shape(part.sizes).row_items();
+  const std::vector<i64> behind(part.offsets.begin() + 1, part.offsets.end());
+  const i64 first = std::max<i64>(0, (begin - piece.first_row + step - 1) / step);
+  part.offsets.clear();
+  for (i64 r = first; r < piece.rows && piece.first_row + r * step < end; r++) {
+    part.offsets.push_back(piece.to_row + r);
+    part.offsets.insert(part.offsets.end(), behind.begin(), behind.end());
+  }
+  if (part.offsets.empty()) return std::nullopt;
+  part.sizes[0] = 1;
+  part.first_item = first_item + (piece.first_row + first * step - begin) * row_items;
+  part.step_items = step * row_items;
+  return part;
 }
 
 // What a chunk of the source contains of the piece, or nothing. Fixed indices along the first dimensions and
@@ -50,6 +101,7 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
   std::span<const i64> offsets = c.offsets.subspan(depth), sizes = c.sizes.subspan(depth);
   Part out{piece.tensor, chunk, 0, {offsets.begin(), offsets.end()}, {sizes.begin(), sizes.end()}};
   first *= Shape(sizes).items();
+  if (piece.row_step > 1) return rows_apart(std::move(out), piece, first);
   if (piece.rows >= 0) {
     i64 begin = std::max(piece.first_row, offsets[0]);
     i64 end = std::min(piece.first_row + piece.rows, offsets[0] + sizes[0]);
@@ -79,22 +131,44 @@ std::shared_ptr<const PickleValue> PieceStore::object(i64 index) const {
   return source_->object(object_of_[index]);
 }
 
+PieceStore::Place PieceStore::place(i64 t, i64 index) const {
+  const std::vector<Part>& parts = of(t).parts;
+  auto behind = std::ranges::upper_bound(parts, index, {}, &Part::first_chunk);
+  return {behind[-1], index - behind[-1].first_chunk};
+}
+
 Chunk PieceStore::chunk(i64 t, i64 index) const {
-  const Part& p = of(t).chunks[index];
-  Chunk out = source_->chunk(p.tensor, p.chunk);
-  out.offsets = p.offsets;
-  out.sizes = p.sizes;
+  auto [part, row] = place(t, index);
+  Chunk out = source_->chunk(part.tensor, part.chunk);
+  out.offsets =
+      std::span(part.offsets).subspan(static_cast<std::size_t>(row) * part.sizes.size(), part.sizes.size());
+  out.sizes = part.sizes;
   return out;
 }
 
+// The source's chunk. Opening its header for each of a thousand rows would be slow.
+ChunkData PieceStore::resolved(const Part& part) const {
+  if (part.step_items == 0) return source_->resolve(part.tensor, part.chunk);
+  std::lock_guard lock(mutex_);
+  std::pair<i64, i64> wanted(part.tensor, part.chunk);
+  if (resolved_of_ != wanted) {
+    resolved_ = source_->resolve(part.tensor, part.chunk);
+    resolved_of_ = wanted;
+  }
+  return resolved_;
+}
+
+// A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
+// items only if these are stored row by row.
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
-  const Part& p = of(t).chunks[index];
-  ChunkData out = source_->resolve(p.tensor, p.chunk);
-  Chunk whole = source_->chunk(p.tensor, p.chunk);
-  // A part of a chunk is a stretch of the chunk's items only if they are stored row by row.
-  if (!std::ranges::equal(p.sizes, whole.sizes)) check_plain(*source_, p.tensor, whole, out);
-  if (!out.strides.empty() && is_row_major(whole.sizes, out.strides)) out.strides.clear();
-  out.offset += dtype_bytes(out.dtype, p.first_item);
+  auto [part, row] = place(t, index);
+  ChunkData out = resolved(part);
+  Chunk chunk = source_->chunk(part.tensor, part.chunk);
+  if (part.step_items != 0 || !std::ranges::equal(part.sizes, chunk.sizes)) {
+    check_plain(*source_, part.tensor, chunk, out);
+    out.strides.clear();
+  }
+  out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
   if (out.checksum) out.checksum->tensor = t;
   return out;
 }

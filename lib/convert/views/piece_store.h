@@ -10,18 +10,21 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 
 // A piece of one tensor of the source: the indices `at` along its first dimensions, and then rows of the next
-// dimension. The piece of the picture is {tensor, {1}, 14, 14, 0}: layer 1, rows 14 to 27.
+// dimension. The piece of the picture is {tensor, {1}, 14, 14, 0}: layer 1, rows 14 to 27. With a step of 2
+// it is rows 14, 16, ... 40: 14 rows all the same.
 struct StorePiece {
   i64 tensor = 0;                // of the source
   std::vector<i64> at{};         // indices along its first dimensions, which the piece does not have
   i64 first_row = 0, rows = -1;  // in the dimension behind `at`; -1: all of it, or no such dimension
   i64 to_row = 0;                // the first of these rows in the tensor that the piece is put into
+  i64 row_step = 1;              // from one row to the next; above 1 `rows` is given
 };
 
 // The view. It owns the source. It is filled by one thread with add() and its siblings; then all functions
@@ -53,30 +56,55 @@ class PieceStore final : public Store {
   std::string_view name(i64 t) const override { return of(t).name; }
   DType dtype(i64 t) const override { return source_->dtype(of(t).dtype_of); }
   std::span<const i64> dims(i64 t) const override { return of(t).dims; }
-  i64 chunk_count(i64 t) const override { return std::ssize(of(t).chunks); }
+  i64 chunk_count(i64 t) const override { return of(t).chunks; }
   Chunk chunk(i64 t, i64 index) const override;
   ChunkData resolve(i64 t, i64 index) const override;
   std::shared_ptr<const PickleValue> object(i64 index) const override;
 
  private:
+  // What one chunk of the source contains of a piece. Rows that are apart are a chunk each, and then
+  // `offsets` has those of all these chunks, one after the other.
   struct Part {
     i64 tensor, chunk;  // of the source
     i64 first_item;     // of this part, in the chunk's own order
     std::vector<i64> offsets, sizes;
+    i64 step_items = 0;   // from one row to the next
+    i64 first_chunk = 0;  // of this view's tensor
+  };
+  // One chunk of the view: its part, and which row of the part.
+  struct Place {
+    const Part& part;
+    i64 row;
   };
   struct Tensor {
     std::string name;
     i64 dtype_of;  // a tensor of the source
     std::vector<i64> dims;
-    std::vector<Part> chunks;
+    std::vector<Part> parts;
+    i64 chunks = 0;
+  };
+  // The chunks of one tensor of the source by where they begin in the first dimension.
+  struct ByBegin {
+    i64 tensor = -1, longest = 0;
+    std::vector<std::pair<i64, i64>> chunks;  // begin and number, ascending
   };
   const Tensor& of(i64 t) const { return tensors_[t]; }
+  std::vector<i64> chunks_near(const StorePiece& piece);
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;
+  static std::optional<Part> rows_apart(Part part, const StorePiece& piece, i64 first_item);
+  Place place(i64 t, i64 index) const;
+  ChunkData resolved(const Part& part) const;
 
   std::unique_ptr<Store> source_;
   std::deque<Tensor> tensors_;
   std::vector<i64> object_of_;
   std::vector<Made> made_;
+  ByBegin by_begin_;  // of the tensor of the last piece
+
+  // The chunk of the source that was resolved last for rows that are apart: its other rows follow.
+  mutable std::mutex mutex_;
+  mutable std::pair<i64, i64> resolved_of_{-1, -1};
+  mutable ChunkData resolved_;
 };
 
 }  // namespace mckpt::impl
