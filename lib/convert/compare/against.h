@@ -3,6 +3,7 @@
 //   tested                 source                 function
 //   a checkpoint           a Hugging Face dir     against_model        with the import of the source
 //   a Hugging Face dir     a checkpoint           against_export       with the export of the source
+//   either of them with the model's own names     against_own_export, against_own_import
 //   two checkpoints                               against_checkpoint   by name, perhaps translated first
 //   two stores of the same names                  against_names        tensor by tensor
 #pragma once
@@ -46,6 +47,11 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& source, con
 // A Hugging Face folder, at `path`, against the checkpoint that it was exported from.
 bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
                     const Comparing& c);
+// Whether one is a checkpoint with the model's own names, and the other the folder of a Hugging Face model: the two
+// have the same names. The checkpoint may be either side.
+bool is_own_beside_model(const Store& checkpoint, const Store& folder);
+bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c);
+bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c);
 // Two checkpoints of one model.
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 

@@ -8,7 +8,6 @@
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
-#include "io/values/strided.h"
 
 namespace mckpt::impl {
 
@@ -169,7 +168,6 @@ ChunkData PieceStore::resolve(i64 t, i64 index) const {
     check_plain(*source_, part.tensor, chunk, out);
     out.strides.clear();
   }
-  if (!out.strides.empty() && is_row_major(part.sizes, out.strides)) out.strides.clear();
   out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
   if (out.checksum) out.checksum->tensor = t;
   return out;

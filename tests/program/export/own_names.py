@@ -89,6 +89,7 @@ def expected_tensors():
         mckpt("export", source, out)  # config.json is in the folder around the checkpoint
         expect_tensors(case, digests(safetensors(out)), want)
         expect(filecmp.cmp(os.path.join(out, "config.json"), config, shallow=False), f"{case}: another config.json")
+        mckpt("verify", out, "--against", source)
         given = new("given")
         mckpt("export", source, given, "--assets", os.path.dirname(config))
         expect_equal(f"{case}: with --assets", [other_bytes(given, out)], [[]])
@@ -123,6 +124,25 @@ def types():
         expect_equal(name, [dtype], ["F32" if name.endswith("norm.weight") else "BF16"])
     expect("config.json says float32, but the tensors are bfloat16" in text, f"nothing about config.json: {text}")
     mckpt("export", source, new(), "--dtype-rule", "*.nothing=fp32", status=1)
+
+
+def compared():
+    """verify --against names the tensor that differs, in either direction, and says what is not the same on purpose."""
+    source, out = source_of("fsdp2_bare"), new()
+    mckpt("export", source, out, "--dtype", "bf16")
+    run = run_mckpt("verify", out, "--against", source)
+    expect(run.returncode == 0 and "bfloat16" in run.stdout, f"bf16: {run.stdout}{run.stderr}")
+    mckpt("verify", source, "--against", out, status=1)  # bfloat16 does not have the values of float32
+    mckpt("export", source, new())
+    mckpt("verify", source, "--against", out)  # a head that repeats the embedding is no difference
+    with open(os.path.join(out, "model.safetensors"), "r+b") as f:
+        f.seek(-3, os.SEEK_END)
+        byte = f.read(1)[0]
+        f.seek(-3, os.SEEK_END)
+        f.write(bytes([byte ^ 1]))
+    os.remove(os.path.join(out, "mckpt_manifest.json"))
+    run = run_mckpt("verify", out, "--against", source)
+    expect(run.returncode == 1 and "model.norm.weight" in run.stdout, f"one bit: {run.stdout}{run.stderr}")
 
 
 def missing_names():
@@ -235,6 +255,7 @@ def accounts():
 expected_tensors()
 any_chunks()
 types()
+compared()
 missing_names()
 tied_layers()
 files_beside()
