@@ -139,6 +139,13 @@ ChunkData ZeroStore::resolve(i64 tensor, i64 index) const {
 }
 
 // Records are parts of many tensors, so none is named.
+std::optional<u32> ZeroStore::checksum(const ZeroPlace& place) const {
+  const Checksum* sum = files_of_.record_sum(place.file, place.row);
+  const TorchTable& t = table(place.file);
+  bool exact = sum && sum->offset == t.offset(place.row) && sum->bytes == t.extent_bytes(place.row);
+  return exact ? std::optional(sum->crc32) : std::nullopt;
+}
+
 void ZeroStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
   files_of_.each_checksum([&](Checksum c) {
     c.tensor = -1;

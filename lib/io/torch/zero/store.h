@@ -28,9 +28,8 @@ class ZeroStore final : public Store {
   // As TorchStore::add_file().
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix, i32 rank);
   const TorchTable& table(i32 file) const { return files_of_.table(file); }
-  std::optional<u32> checksum(const ZeroPlace& place) const {
-    return files_of_.checksum(place.file, place.row);
-  }
+  // The CRC-32 of a record that is exactly the bytes of that tensor; nothing if there is none.
+  std::optional<u32> checksum(const ZeroPlace& place) const;
 
   // The boxes of stretches; their parts are those of the columns that a tensor combines the layout with.
   i64 add_layout(const Shape& shape, std::span<const ZeroStretch> stretches);
