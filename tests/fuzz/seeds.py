@@ -32,7 +32,8 @@ def archives():
 
 
 def torch_pickles():
-    for path in sorted((DATA / "pt").rglob("*.pt")):
+    ranks = [path for name in ("shards", "pieces") for path in (DATA / "rank_files" / name).glob("*_0.pt")]
+    for path in [*sorted((DATA / "pt").rglob("*.pt")), *sorted(ranks)]:
         if zipfile.is_zipfile(path) and path.name != "no_checksums.pt":  # Python insists on checksums
             archive = zipfile.ZipFile(path)
             yield from (archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))

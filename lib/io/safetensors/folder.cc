@@ -135,11 +135,9 @@ class FolderOpener {
 };
 
 void FolderOpener::open_indexed(const std::string& index_name) {
-  SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
-                                     [&] {
-                                       return parse_safetensors_index(
-                                           json_text(folder_.open_file(index_name)));
-                                     });
+  SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name), [&] {
+    return parse_safetensors_index(json_text(folder_.open_file(index_name)));
+  });
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
     store_->add_finding(

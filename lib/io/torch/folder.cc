@@ -191,8 +191,8 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
     if (rank_name(e.name)) ranked.push_back(e.name);
     if (shard_count(e.name) > 0) shards.push_back(e.name);
   }
-  // Beside the files of ranks or shards there may be others (arguments of the trainer), which are not the
-  // model.
+  // Beside the files of ranks or shards there may be others, which are not the model; those of the trainer are
+  // expected there.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
   auto store = std::make_unique<TorchStore>(path,
                                             !ranked.empty()   ? Format::kTorchRanks
@@ -200,7 +200,7 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
                                                               : Format::kTorchFiles,
                                             opening);
   for (const std::string& n : names)
-    if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
+    if (std::find(chosen.begin(), chosen.end(), n) == chosen.end() && part_of_path(n) == StatePart::kModel)
       store->add_finding({.code = Code::kUnusedFile,
                           .file = n,
                           .message = "the file is not of a rank or a shard, so it is not part of the model",

@@ -66,6 +66,18 @@ has out "beside this checkpoint, not shown: optimizer.bin"
 lacks out "exp_avg"
 expect 0 "$mckpt" convert pt-to-safetensors "$data/rank_files/trainer" whole.safetensors
 has err "pytorch_model_fsdp.bin (the only model); not read: optimizer.bin"
+# The states of a trainer beside the files of ranks are nothing odd.
+cp -r "$data/rank_files/accelerate" ranks
+cp "$data"/rank_files/trainer/{scheduler.bin,rng_state_0.pth,training_args.bin} ranks
+expect 0 "$mckpt" verify ranks
+has out "ranks: sound"
+lacks out "warning"
+expect 0 "$mckpt" inspect ranks
+has out "beside this checkpoint, not shown: rng_state_0.pth, scheduler.bin, training_args.bin"
+cp ranks/pytorch_model_fsdp_0_rank0.bin ranks/other.bin
+expect 1 "$mckpt" verify ranks
+has out "warning[MC1108]: other.bin"
+rm ranks/other.bin
 # Two models are shown with their files' names; states alone as what they are.
 cp -r "$data/rank_files/trainer" two
 cp two/pytorch_model_fsdp.bin two/pytorch_model_fsdp_1.bin
