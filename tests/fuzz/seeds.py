@@ -32,7 +32,7 @@ def archives():
 
 
 def torch_pickles():
-    for path in sorted((DATA / "pt").rglob("*.pt")):
+    for path in sorted([*(DATA / "pt").rglob("*.pt"), *(DATA / "zero").glob("zero[13]_tied*/*/*rank_0*.pt")]):
         if zipfile.is_zipfile(path) and path.name != "no_checksums.pt":  # Python insists on checksums
             archive = zipfile.ZipFile(path)
             yield from (archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))

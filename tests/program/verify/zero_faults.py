@@ -137,7 +137,7 @@ def numbers():
 
 def frozen():
     told(saved(2, lists_frozen=False)[0], 1, "problem[MC1317]", "exclude_frozen_parameters")
-    told(saved(1)[0], 0, "warning[MC1317]", "1 tensor of `module` that training did not change is read from there, in bfloat16: f;")
+    told(saved(1)[0], 0, "warning[MC1317]", "1 tensor of 'module' that training did not change is read from there, in bfloat16: f;")
     folder, at, _ = saved(3)
     for r in range(3):
         changed(at / f"zero_pp_rank_{r}_mp_rank_00_model_states.pt", lambda s: s["module"].update(lost=torch.empty(0)))
