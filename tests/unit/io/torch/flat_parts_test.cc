@@ -40,7 +40,9 @@ TEST(FlatParts, FindEveryItemThatIsThere) {
       for (i64 i = 0; i < s.items.items(); i++) found[s.items.begin - first + i] = {s.part, s.begin + i};
     for (i64 i = 0; i < count; i++) {
       EXPECT_EQ(found[i].first, where[begin + i].first);
-      if (found[i].first >= 0) EXPECT_EQ(found[i].second, where[begin + i].second);
+      if (found[i].first >= 0) {
+        EXPECT_EQ(found[i].second, where[begin + i].second);
+      }
     }
   }
 }
