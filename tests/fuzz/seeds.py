@@ -33,6 +33,7 @@ def archives():
 
 def torch_pickles():
     ranks = [path for name in ("shards", "pieces") for path in (DATA / "rank_files" / name).glob("*_0.pt")]
+    ranks += (DATA / "zero").glob("zero[13]_tied*/*/*rank_0*.pt")
     for path in [*sorted((DATA / "pt").rglob("*.pt")), *sorted(ranks)]:
         if zipfile.is_zipfile(path) and path.name != "no_checksums.pt":  # Python insists on checksums
             archive = zipfile.ZipFile(path)

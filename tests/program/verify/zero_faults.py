@@ -124,6 +124,15 @@ def numbers():
     folder, at, _ = saved(2)
     changed(at / optimizer_file(1), lambda s: s["optimizer_state_dict"]["base_optimizer_state"]["state"][0].update(exp_avg=torch.zeros(5)))
     told(folder, 1, "problem[MC1113]", "the state exp_avg of group 0 has 5 items, its weights 16")
+    for r in range(3):
+        changed(at / optimizer_file(r), lambda s: s["optimizer_state_dict"]["base_optimizer_state"]["state"].pop(1))
+    told(folder, 1, "warning[MC1113]: there is no state exp_avg_sq of 1 parameter, but of 3")
+    folder, at, _ = saved(2)
+    changed(at / optimizer_file(0), lambda s: s["optimizer_state_dict"]["single_partition_of_fp32_groups"].__setitem__(1, torch.zeros(0)))
+    told(folder, 1, "problem[MC1113]", "the rank's part of group 1 has 0 items, other ranks' 2: the group is left out")
+    folder, at, _ = saved(2)
+    changed(at / "mp_rank_00_model_states.pt", lambda s: s.update(module=torch.zeros(5)))
+    told(folder, 1, "MC1220", "mp_rank_00_model_states.pt", "'module' is missing")
     folder, at, _ = saved(3)
     changed(at / "zero_pp_rank_1_mp_rank_00_model_states.pt", lambda s: s["frozen_param_fragments"].update(f=torch.zeros(2).bfloat16()))
     told(folder, 1, "problem[MC1113]", "the fragment of the parameter has [2], expected at least 3 items")
@@ -137,7 +146,7 @@ def numbers():
 
 def frozen():
     told(saved(2, lists_frozen=False)[0], 1, "problem[MC1317]", "exclude_frozen_parameters")
-    told(saved(1)[0], 0, "warning[MC1317]", "1 tensor of `module` that training did not change is read from there, in bfloat16: f;")
+    told(saved(1)[0], 0, "warning[MC1317]", "1 tensor of 'module' that training did not change is read from there, in bfloat16: f;")
     folder, at, _ = saved(3)
     for r in range(3):
         changed(at / f"zero_pp_rank_{r}_mp_rank_00_model_states.pt", lambda s: s["module"].update(lost=torch.empty(0)))

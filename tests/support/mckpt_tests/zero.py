@@ -62,7 +62,7 @@ def _numbers(shape, generator, dtype=torch.float32):
 def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub_groups=1, steps=2, seed=0, bf16=True, adam=True,
          version="0.19.8", lists_frozen=True, step_value=None, elastic=False):
     """`groups`, `frozen`, `buffers`: {name: shape}; `shared`: {second name: first name}. `gaps`: padding between parameters. ZeRO 3 has
-    `sub_groups` parts a rank, cut without regard to parameters."""
+    `sub_groups` parts a rank, each of whole parameters."""
     g = torch.Generator().manual_seed(seed)
     frozen, shared, buffers, made = dict(frozen), dict(shared), dict(buffers), Made()
     whole = {n: _numbers(s, g) for group in groups for n, s in group.items()}
@@ -110,8 +110,10 @@ def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub
         parts = {kind: [torch.cat([torch.zeros(0)] + [cut3(tensors[n])[r] for group in groups for n in group]) for r in range(ranks)]
                  for kind, tensors in {"": whole, **states}.items()}
         for r in range(ranks):
-            total = parts[""][r].numel()
-            ends = [total * i // sub_groups for i in range(sub_groups + 1)]
+            ends = [0]
+            for n in (n for group in groups for n in group):
+                ends.append(ends[-1] + -(-whole[n].numel() // ranks))
+            ends = [ends[(len(ends) - 1) * i // sub_groups] for i in range(sub_groups + 1)]
             sub = {kind: [p[r][ends[i]:ends[i + 1]].clone() for i in range(sub_groups)] for kind, p in parts.items()}
             state = {i: {"step": step.clone(), **{k: sub[k][i] for k in states}} for i in range(sub_groups)} if adam else {}
             made.optimizer[f"{prefix}zero_pp_rank_{r}_mp_rank_00_optim_states.pt"] = {

@@ -204,7 +204,7 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
   return open_iteration(folder, name, kTrackerName);
 }
 
-// DeepSpeed's folder of the save that the file `latest` names. Nothing if the file names none, and the folder has
+// DeepSpeed's folder of the save that the file `latest` names. Null if it names no folder here, and the folder has
 // another checkpoint.
 std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
   InputFile file = folder.open_file(kZeroLatestName);
@@ -212,17 +212,18 @@ std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
   const std::string tag = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   try {
     check_inside_name(tag);
-    if (is_folder(folder.inside(tag))) return open_iteration(folder, tag, kZeroLatestName);
-    throw Error(Code::kNotAFolder, cat("the file latest names ", escaped(tag), ", which is a file"));
+    folder.entries(tag);
   } catch (Error& e) {
     if (has_others) return nullptr;
-    if (e.code() == Code::kNotFound && e.file() == folder.inside(tag))
+    const std::string path = cat(folder.path(), "/", kZeroLatestName);
+    if (e.code() == Code::kNotFound)
       throw Error(Code::kNotFound,
                   cat("the file latest names ", escaped(tag), ", which does not exist (missing)"))
-          .file(cat(folder.path(), "/", kZeroLatestName));
-    e.default_file(cat(folder.path(), "/", kZeroLatestName));
+          .file(path);
+    e.default_file(path);
     throw;
   }
+  return open_iteration(folder, tag, kZeroLatestName);
 }
 
 // A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.

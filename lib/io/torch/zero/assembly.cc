@@ -40,7 +40,7 @@ class Assembly {
     add_rest();
     if (copies_ > 0)
       store_.add_fact("copies", cat(counted(copies_, "tensor"),
-                                    " of `module`, with which training computes, not listed"));
+                                    " of 'module', with which training computes, not listed"));
   }
 
  private:
@@ -62,7 +62,7 @@ class Assembly {
     report(Code::kShardMissing,
            cat("no file of the optimizer is here (*_optim_states.pt), so the float32 weights are missing: ",
                save_.stage == 3 ? "there are no others"
-                                : "those of `module` are shown, with which training computes"),
+                                : "those of 'module' are shown, with which training computes"),
            "", "");
   }
 
@@ -169,7 +169,7 @@ class Assembly {
     }
     if (!frozen.empty() && !known_.empty())
       report(Code::kFrozenParameters,
-             cat(counted(std::ssize(frozen), "tensor"), " of `module` that training did not change ",
+             cat(counted(std::ssize(frozen), "tensor"), " of 'module' that training did not change ",
                  frozen.size() == 1 ? "is" : "are", " read from there, in ",
                  dtype_name(store_.dtype(find_tensor(store_, frozen[0]))), ": ", listed(frozen, 3),
                  "; DeepSpeed's zero_to_fp32 leaves them out"),

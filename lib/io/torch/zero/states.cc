@@ -212,6 +212,7 @@ ZeroModelStates read_zero_model(const TorchTable& table) {
   if (field(root, "module").is_none())
     throw Error(Code::kUnsupportedTorchFile,
                 "the file has no weights in 'module': those of a pipeline are elsewhere");
+  needed(root, "module", Kind::kDict);
   for (PickleValue name : needed(root, "buffer_names", Kind::kList).items())
     out.buffers.push_back(name.to_text("the name of a buffer"));
   if (PickleValue shapes = field(root, "param_shapes"); !shapes.is_none()) out.groups = read_groups(shapes);

@@ -116,9 +116,9 @@ class TrainedParameters {
     for (std::size_t k = 0; k < files_.size(); k++) {
       if (!items(k, g)) continue;
       const i64 begin = complete ? flat.end() : checked_mul(each, files_[k].rank, kCounting);
-      if (!complete && *items(k, g) > each) {
-        report(cat("group ", g, ": the rank has ", with_commas(*items(k, g)), " items, other ranks ",
-                   with_commas(each)),
+      if (*items(k, g) > each || (*items(k, g) < each && files_[k].rank < save_.ranks - 1)) {
+        report(cat("the rank's part of group ", g, " has ", with_commas(*items(k, g)),
+                   " items, other ranks' ", with_commas(each), ": the group is left out"),
                files_[k].path);
         return -1;
       }
@@ -231,11 +231,19 @@ class TrainedParameters {
       }
     const i64 column = to_.add_column(cat("the state ", escaped(name)), parts);
     if (column < 0) return;
+    i64 without = 0;
     for (const Trained& t : trained_) {
       bool any = save_.stage == 3;
       for (std::size_t k = 0; k < files_.size() && !any; k++) any = parts[part_of(k, t.group)].is_there();
       if (any) store_.add_tensor(cat("optimizer.state.", t.parameter->name, ".", name), t.layout, column);
+      without += !any;
     }
+    if (without > 0)
+      store_.add_finding(
+          {.code = Code::kBadShards,
+           .message = cat("there is no state ", escaped(name), " of ", counted(without, "parameter"),
+                          ", but of ", std::ssize(trained_) - without),
+           .warning = true});
   }
 
   // States of one number for each group, such as the step: every rank has a copy.
