@@ -1,4 +1,5 @@
-// A config of an unknown model is no error here: the tensors need no table, and config.json is copied as it is.
+// A config of an unknown model is no error here: the tensors need no table, and config.json is copied as it
+// is.
 #include "convert/source/model_folder.h"
 
 #include <sys/stat.h>
@@ -162,8 +163,8 @@ class Promises {
     return best;
   }
 
-  // The same, without the layers of multi-token prediction if the store has nothing of them: transformers reads and
-  // writes such models without them.
+  // The same, without the layers of multi-token prediction if the store has nothing of them: transformers
+  // reads and writes such models without them.
   Tensors names(Notes& notes) const {
     Tensors all = names(config_.model);
     if (config_.model.mtp.depths == 0 || lacking(all) == 0) return all;

@@ -1,5 +1,5 @@
-// Tensors of an optimizer or a scheduler are beside the model. "model." is a section only where every tensor of
-// the model has it although the models' own names begin with it as well.
+// Tensors of an optimizer or a scheduler are beside the model. "model." is a section only where every tensor
+// of the model has it although the models' own names begin with it as well.
 #include "convert/views/own_names.h"
 
 #include <algorithm>

@@ -123,7 +123,8 @@ TEST(SafetensorsLayout, OneShardThatHoldsEverythingIsNotNumbered) {
   EXPECT_EQ(SafetensorsLayout(kMixed, shards_of(30)).files().size(), 2u);
 }
 
-// A file of the tensors a [3] of float32 and b [2, 3] of bfloat16, in an order and with spaces that this layout has not.
+// A file of the tensors a [3] of float32 and b [2, 3] of bfloat16, in an order and with spaces that this
+// layout has not.
 SafetensorsOriginal unusual_file() {
   return {{{"weights.safetensors", 8 + 192 + 24,
             R"({"b": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, )"
