@@ -6,7 +6,7 @@
 //
 // The table is JSON: {"schema": "mckpt.tensors/1", "expert_layout": "auto",
 //                     "tensors": [["model.embed_tokens.weight", "bfloat16", [151936, 2048]], ...],
-//                     "files": [["model.safetensors", 1503300328, "{\"__metadata__\": ..."], ...], "index": [name, text]}
+//                     "files": [["model.safetensors", 1503300328, "{...}"], ...], "index": [name, text]}
 #pragma once
 
 #include <optional>
@@ -44,8 +44,9 @@ bool has_torch_weights(const Folder& folder);
 // table of the model's tensors unless it is "". Throws for an asset that cannot be copied.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table, const OpenOptions& opening);
 
-// The assets in a folder that has files of a training run too: only files with names that transformers gives to config,
-// tokenizer, processor and templates, and code. In such a folder any other file may be a state of the run.
+// The assets in a folder that has files of a training run too: only files with names that transformers gives
+// to config, tokenizer, processor and templates, and code. In such a folder any other file may be a state of
+// the run.
 SideFiles plan_known_assets(const std::string& from, const OpenOptions& opening);
 
 // The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored,

@@ -73,7 +73,8 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 // map file or the layout of the experts differs. Part of the identity of a conversion.
 std::string mapping_identity(const HfModel& model);
 
-// The files of the model's tensors: those of its folder, or those that mckpt's list has. Nothing if they are not known.
+// The files of the model's tensors: those of its folder, or those that mckpt's list has. Nothing if they are
+// not known.
 std::optional<SafetensorsOriginal> original_files(const HfModel& model);
 
 // What was inferred about the model, and which tensors are not read.

@@ -1,5 +1,5 @@
-// convert to-safetensors and to-dcp: checkpoints whose tensors have the model's own names, which need no table of
-// the model.
+// convert to-safetensors and to-dcp: checkpoints whose tensors have the model's own names, which need no
+// table of the model.
 //
 //   $ mckpt convert to-safetensors checkpoint-500/pytorch_model_fsdp_0 model.safetensors
 //   $ mckpt convert to-dcp Qwen3-0.6B qwen_dcp --section app.model.

@@ -59,9 +59,9 @@ struct ToHf {
   SourceOptions opening{};
   std::string dtype = "auto";  // auto (those of the original model), keep (as stored), bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
-  std::int64_t max_shard_size =
-      5'000'000'000;  // bytes of tensors in one file; by default the files are those of the model's own folder, if
-                      // that is known and has the same tensors
+  // Bytes of tensors in one file; with this default the files are those of the model's own folder, if that is
+  // known and has the same tensors.
+  std::int64_t max_shard_size = 5'000'000'000;
 };
 
 // A sharded checkpoint, with its optimizer states -> another grid or strategy.

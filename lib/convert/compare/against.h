@@ -47,8 +47,8 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& source, con
 // A Hugging Face folder, at `path`, against the checkpoint that it was exported from.
 bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
                     const Comparing& c);
-// Whether one is a checkpoint with the model's own names, and the other the folder of a Hugging Face model: the two
-// have the same names. The checkpoint may be either side.
+// Whether one is a checkpoint with the model's own names, and the other the folder of a Hugging Face model:
+// the two have the same names. The checkpoint may be either side.
 bool is_own_beside_model(const Store& checkpoint, const Store& folder);
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c);
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c);

@@ -1,5 +1,5 @@
-// Compares a Hugging Face folder and a checkpoint with the model's own names, whichever of them is tested: both have
-// the tensors of the model under the names of the folder.
+// Compares a Hugging Face folder and a checkpoint with the model's own names, whichever of them is tested:
+// both have the tensors of the model under the names of the folder.
 
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
@@ -42,8 +42,10 @@ std::unique_ptr<Store> without_copies(OwnModel& own) {
 }  // namespace
 
 bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
+  // The tensors of a single file are compared under the names that they have, unless the other side is a
+  // model.
   bool of_files = !checkpoint.files().empty() && !checkpoint.files()[0].path.empty();
-  return folder.format() == Format::kSafetensorsFolder && of_files &&
+  return folder.format() == Format::kSafetensorsFolder && (of_files || has_config(folder)) &&
          format_family(checkpoint.format()) != FormatFamily::kSafetensors && has_own_names(checkpoint);
 }
 

@@ -68,9 +68,10 @@ struct KeyedChunks {
 // differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
-// From the tensors of a store, however their items are stored, to whole tensors or boxes of them. One task for each
-// tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a tensor of the
-// source, of which the result may have several. Throws kUnsupportedTensor for elements smaller than a byte.
+// From the tensors of a store, however their items are stored, to whole tensors or boxes of them. One task
+// for each tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a
+// tensor of the source, of which the result may have several. Throws kUnsupportedTensor for elements smaller
+// than a byte.
 ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
                     std::vector<CarriedRecord> records = {});
 

@@ -1,5 +1,5 @@
-// A reader of a chunk at strides keeps a box of the chunk in memory, so readers are kept between reads: the next
-// read of the chunk usually finds its items there. At most as many are kept as there are threads.
+// A reader of a chunk at strides keeps a box of the chunk in memory, so readers are kept between reads: the
+// next read of the chunk usually finds its items there. At most as many are kept as there are threads.
 #include "convert/jobs/readable_chunks.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A checkpoint into a Hugging Face folder: the tensors under their original names and in their original packing,
-// with config, tokenizer and code.
+// A checkpoint into a Hugging Face folder: the tensors under their original names and in their original
+// packing, with config, tokenizer and code.
 //
 //   ckpt/release/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json, tokenizer.json
 //
@@ -33,8 +33,8 @@ struct ExportOptions {
   CheckpointOptions checkpoint{};
   ExportTypes types{};
   i64 max_shard_bytes = 5'000'000'000;  // of the tensors in one file
-  // The files are those of the model's own folder, if that is known and has the same tensors: names, order and
-  // headers byte for byte, whatever `max_shard_bytes` says.
+  // The files are those of the model's own folder, if that is known and has the same tensors: names, order
+  // and headers byte for byte, whatever `max_shard_bytes` says.
   bool original_files = true;
   int threads = 1;                    // that compare tied tensors, and that will run the conversion
   i64 memory_bytes = i64{256} << 20;  // for all of these together

@@ -13,8 +13,8 @@ struct Conversion;
 struct Grid;
 
 // Sets the folder of a result that is no iteration, and the layout's files with their final sizes, in the
-// conversion. Returns the digest of the .metadata file, which depends on every key, type, chunk and place. pre: the
-// layout is complete and outlives the conversion.
+// conversion. Returns the digest of the .metadata file, which depends on every key, type, chunk and place.
+// pre: the layout is complete and outlives the conversion.
 std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path);
 
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the

@@ -1,5 +1,5 @@
-// Both results are whole tensors in safetensors files; they differ in what is beside the tensors and in whether the
-// model must be complete.
+// Both results are whole tensors in safetensors files; they differ in what is beside the tensors and in
+// whether the model must be complete.
 #include "convert/plan/own.h"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ DType type_of(const ExportTypes& types, const OwnTensor& tensor, DType stored) {
 // The tensors of the result as chunks: each is all of a tensor of the store.
 class WrittenTensors final : public ChunkList {
  public:
-  // `max_shard_bytes` 0: one file. `original`: the layout of these files, if they have the same tensors; may be null.
+  // `max_shard_bytes` 0: one file. `original`: the layout of these files, if they have the same tensors; may
+  // be null.
   WrittenTensors(const OwnModel& model, std::vector<DType> types, i64 max_shard_bytes,
                  const SafetensorsOriginal* original)
       : model_(model), types_(std::move(types)), layout(laid_out(max_shard_bytes, original)) {}

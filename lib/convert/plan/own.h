@@ -1,11 +1,11 @@
-// A checkpoint whose tensors have the model's own names (torch DCP of FSDP2, accelerate and torchtitan, rank files of
-// verl, DeepSpeed, .pt files, safetensors) as safetensors files. No table of the model is needed.
+// A checkpoint whose tensors have the model's own names (torch DCP of FSDP2, accelerate and torchtitan, rank
+// files of verl, DeepSpeed, .pt files, safetensors) as safetensors files. No table of the model is needed.
 //
 //   pytorch_model_fsdp_0/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json
 //                                           -->   model.safetensors
 //
-// Tensors are under the names of the Hugging Face folder, in the types in which they are stored unless others are
-// asked for. Optimizer states and objects are left out, and a note names them.
+// Tensors are under the names of the Hugging Face folder, in the types in which they are stored unless others
+// are asked for. Optimizer states and objects are left out, and a note names them.
 #pragma once
 
 #include <memory>
@@ -35,8 +35,8 @@ struct OneFileOptions {
   i64 memory_bytes = i64{256} << 20;
 };
 
-// A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout and
-// tensor_job() throw; kNoSuchTensor for a rule of types that matches nothing.
+// A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout
+// and tensor_job() throw; kNoSuchTensor for a rule of types that matches nothing.
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options);
 // Says that the files of a result are laid out as those of the model's own folder.
 void note_original(Notes& notes);

@@ -1,4 +1,5 @@
-// A config of an unknown model is no error here: the tensors need no table, and config.json is copied as it is.
+// A config of an unknown model is no error here: the tensors need no table, and config.json is copied as it
+// is.
 #include "convert/source/model_folder.h"
 
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "io/safetensors/index.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "mappings/family.h"
 #include "mappings/model/expand.h"
 #include "mappings/needs.h"
 
@@ -126,12 +128,13 @@ bool read_files(const std::string& path, const OpenOptions& opening, KnownTensor
   return !out.tensors.empty();
 }
 
+using Tensors = std::vector<KnownTensors::Tensor>;
+
 // The names that the family's table promises with experts in that form; nothing if the table cannot say it.
-std::vector<KnownTensors::Tensor> promised_names(const HfConfig& config, const ModelConfig& model,
-                                                 const MapOptions& form) {
-  std::vector<KnownTensors::Tensor> names;
+Tensors promised_names(const ModelConfig& model, const Family& family, const MapOptions& form) {
+  Tensors names;
   try {
-    ModelMap map = ModelMap::promised(model, *config.family, form);
+    ModelMap map = ModelMap::promised(model, family, form);
     std::vector<bool> computed = map.dropped();
     for (i32 t = 0; t < map.sources().size(); t++)
       if (!computed[t]) names.push_back({std::string(map.sources()[t].name), std::nullopt});
@@ -141,29 +144,52 @@ std::vector<KnownTensors::Tensor> promised_names(const HfConfig& config, const M
   return names;
 }
 
-// The form of the table that is nearest to the store. transformers trains no layers that predict further tokens, so
-// a store without any of them is one of a model without them.
-void read_table(const HfConfig& config, const Store& store, KnownTensors& out, Notes& notes) {
-  NameSet<std::string_view> stored;
-  for (i64 t = 0; t < store.tensor_count(); t++) stored.insert(store.name(t));
-  std::vector<ModelConfig> models{config.model};
-  if (config.model.mtp.depths > 0) models.push_back(config.model), models.back().mtp = {};
-  std::optional<i64> least;
-  i64 depths = 0;
-  for (const ModelConfig& model : models)
-    for (Needs form : {Needs::kExpertsApart, Needs::kExpertsFused, Needs::kExpertsHub}) {
-      std::vector<KnownTensors::Tensor> names = promised_names(config, model, {form});
-      i64 common = std::ranges::count_if(names, [&](const auto& n) { return stored.contains(n.name); });
-      i64 unlike = std::ssize(names) + store.tensor_count() - 2 * common;
-      if (names.empty() || (least && unlike >= *least)) continue;
-      least = unlike;
-      depths = model.mtp.depths;
-      out.tensors = std::move(names);
+// What a table promises, compared with a store. Refers to the arguments of its constructor.
+class Promises {
+ public:
+  Promises(const HfConfig& config, const Store& store) : config_(config) {
+    for (i64 t = 0; t < store.tensor_count(); t++) stored_.insert(store.name(t));
+  }
+
+  // With the experts in the form in which the store lacks fewest tensors.
+  Tensors names(const ModelConfig& model) const {
+    const Family& family = *config_.family;
+    if (family.expert_forms.empty()) return promised_names(model, family, {});
+    Tensors best;
+    for (Needs form : family.expert_forms) {
+      Tensors names = promised_names(model, family, {form});
+      if (best.empty() || (!names.empty() && lacking(names) < lacking(best))) best = std::move(names);
     }
-  if (config.model.mtp.stated && depths < config.model.mtp.depths)
-    notes.note(
-        "names   the checkpoint has no layers that predict further tokens, which config.json mentions");
-}
+    return best;
+  }
+
+  // The same, without the layers of multi-token prediction if the store has nothing of them: transformers
+  // reads and writes such models without them.
+  Tensors names(Notes& notes) const {
+    Tensors all = names(config_.model);
+    if (config_.model.mtp.depths == 0 || lacking(all) == 0) return all;
+    ModelConfig plain = config_.model;
+    plain.mtp = {};
+    Tensors without = names(plain);
+    NameSet<std::string_view> kept;
+    for (const KnownTensors::Tensor& t : without) kept.insert(t.name);
+    bool any = std::ranges::any_of(
+        all, [&](const auto& t) { return !kept.contains(t.name) && stored_.contains(t.name); });
+    if (any || without.empty()) return all;
+    notes.warn(
+        "the checkpoint has no layers of multi-token prediction, which config.json states; transformers "
+        "uses the model without them");
+    return without;
+  }
+
+ private:
+  i64 lacking(const Tensors& names) const {
+    return std::ranges::count_if(names, [&](const auto& n) { return !stored_.contains(n.name); });
+  }
+
+  const HfConfig& config_;
+  NameSet<std::string_view> stored_;
+};
 
 }  // namespace
 
@@ -208,7 +234,7 @@ KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes&
   if (itself || (!quantized && read_files(assets.path, store.opening(), out))) return out;
   out = {};
   if (assets.config) {
-    read_table(*assets.config, store, out, notes);
+    out.tensors = Promises(*assets.config, store).names(notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
   }
   if (out.tensors.empty())

@@ -1,5 +1,6 @@
-// The Hugging Face model that a checkpoint with the model's own names belongs to: the folder with config.json and
-// tokenizer, and the names that its tensors have, as far as they are known. Nothing here needs a table of the model.
+// The Hugging Face model that a checkpoint with the model's own names belongs to: the folder with config.json
+// and tokenizer, and the names that its tensors have, as far as they are known. Nothing here needs a table of
+// the model.
 //
 //   `assets`                                 a folder that the user names
 //   ckpt/huggingface/config.json             verl, beside the files of the ranks
@@ -54,9 +55,9 @@ struct KnownTensors {
 // and no list of them.
 bool has_stacked_experts(const ModelFolder& folder, const OpenOptions& opening);
 
-// The names in the safetensors headers of the assets, in their index, or in the table of the family, in this order;
-// of the forms in which a family stores experts, the one that `store` has. What the judgement rests on becomes a
-// note. Throws what reading the headers throws. pre: `store` has the model's own names.
+// The names in the safetensors headers of the assets, in their index, or in the table of the family, in this
+// order; of the forms in which a family stores experts, the one that `store` has. What the judgement rests on
+// becomes a note. Throws what reading the headers throws. pre: `store` has the model's own names.
 KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes& notes);
 
 }  // namespace mckpt::impl

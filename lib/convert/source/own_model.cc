@@ -1,5 +1,5 @@
-// Chooses the tensors of the result in four steps: names from the view, order from the save, what the model ties,
-// what the model's folder has.
+// Chooses the tensors of the result in four steps: names from the view, order from the save, what the model
+// ties, what the model's folder has.
 #include "convert/source/own_model.h"
 
 #include <algorithm>
@@ -56,8 +56,8 @@ NameMap<std::string, i64> saved_places(const Store& store, std::string_view sect
   return places;
 }
 
-// The tensors of the store in the order of the save. A tensor that the save has under another name follows the one
-// before it in the store.
+// The tensors of the store in the order of the save. A tensor that the save has under another name follows
+// the one before it in the store.
 std::vector<OwnTensor> in_saved_order(const Store& store, std::string_view section) {
   NameMap<std::string, i64> places = saved_places(store, section);
   std::vector<std::pair<i64, i32>> order;

@@ -1,5 +1,5 @@
-// A checkpoint whose tensors have the model's own names, opened as the model of a Hugging Face folder: which of its
-// tensors are written, and which are not.
+// A checkpoint whose tensors have the model's own names, opened as the model of a Hugging Face folder: which
+// of its tensors are written, and which are not.
 //
 //   checkpoint                           result
 //   model.layers.0.mlp.up_proj.weight    model.layers.0.mlp.up_proj.weight
@@ -23,8 +23,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// Whether the tensors have the names of the model itself: true unless the names are those of Megatron's modules or
-// of one of Megatron's formats.
+// Whether the tensors have the names of the model itself: true unless the names are those of Megatron's
+// modules or of one of Megatron's formats.
 bool has_own_names(const Store& store);
 
 // Plain values.
@@ -59,9 +59,9 @@ struct OwnModel {
   Notes notes;
 };
 
-// Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and nothing says
-// which model it is; DamagedCheckpoint; kUnaccounted for tensors that are missing, or that the model ties although
-// they differ; kSourceShape for shapes that the model's folder does not have.
+// Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and
+// nothing says which model it is; DamagedCheckpoint; kUnaccounted for tensors that are missing, or that the
+// model ties although they differ; kSourceShape for shapes that the model's folder does not have.
 OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options);
 
 // Names the tensors and objects that are not the model's.

@@ -55,9 +55,9 @@ class SafetensorsLayout {
   // reserved, not UTF-8 or used twice) or a header beyond what readers accept, and kSizeOverflow.
   explicit SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options = {});
 
-  // The layout of the original files, if they have exactly these tensors with these types and shapes: names, order,
-  // headers and index are theirs. Else nothing. Throws what SafetensorsTable and parse_safetensors_index() throw for
-  // headers or an index that are not valid.
+  // The layout of the original files, if they have exactly these tensors with these types and shapes: names,
+  // order, headers and index are theirs. Else nothing. Throws what SafetensorsTable and
+  // parse_safetensors_index() throw for headers or an index that are not valid.
   static std::optional<SafetensorsLayout> like(std::span<const TensorSpec> tensors,
                                                const SafetensorsOriginal& original);
 

@@ -1,8 +1,8 @@
-// The safetensors files in which the tensors of a model were, without their data: names, headers byte for byte, and
-// the index. A result that has the same tensors is laid out like them, so that a model that nobody changed has the
-// same files again, whatever program wrote them:
+// The safetensors files in which the tensors of a model were, without their data: names, headers byte for
+// byte, and the index. A result that has the same tensors is laid out like them, so that a model that nobody
+// changed has the same files again, whatever program wrote them:
 //
-//   model-00001-of-00002.safetensors    4,998,763,520 bytes, header {"__metadata__":{"format":"pt"},"lm_head.weight":...
+//   model-00001-of-00002.safetensors    4,998,763,520 bytes, header {"__metadata__":{...},"lm_head.weight":...
 //   model-00002-of-00002.safetensors    ...
 //   model.safetensors.index.json        {"metadata": {"total_size": ...
 #pragma once
@@ -29,8 +29,8 @@ struct SafetensorsOriginal {
   std::string index_name, index;  // "" where one file holds everything
 };
 
-// Of an open folder. Nothing for a store that is no folder of safetensors, or that has problems; and for headers that
-// are not UTF-8, which no table could list. Throws what reading throws.
+// Of an open folder. Nothing for a store that is no folder of safetensors, or that has problems; and for
+// headers that are not UTF-8, which no table could list. Throws what reading throws.
 std::optional<SafetensorsOriginal> original_files(const Store& store);
 
 }  // namespace mckpt::impl

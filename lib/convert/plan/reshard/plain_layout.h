@@ -1,5 +1,5 @@
-// PlainLayout: the tensors of a store as a DCP folder of data-parallel ranks: each tensor keeps its name, its rows
-// are divided among the ranks as torch's fully_shard divides them, and objects are copied unchanged.
+// PlainLayout: the tensors of a store as a DCP folder of data-parallel ranks: each tensor keeps its name, its
+// rows are divided among the ranks as torch's fully_shard divides them, and objects are copied unchanged.
 //
 //   [10, 4] over 4 ranks:   rows 0-2, 3-5, 6-8, 9       of ceil(10 / 4) = 3 rows each, the last ones fewer or none
 //
@@ -22,8 +22,8 @@ class Store;
 // The layout, and what is left out of it. The store outlives the object.
 class PlainLayout {
  public:
-  // By the name of an item, the name with its place in the nested dict that torch makes of it. Empty: planner_data,
-  // where torch looks for these places, is left out.
+  // By the name of an item, the name with its place in the nested dict that torch makes of it. Empty:
+  // planner_data, where torch looks for these places, is left out.
   using Naming = std::function<DcpName(std::string_view name)>;
 
   PlainLayout(const Store& store, i64 ranks, bool weights_only, const Naming& named);

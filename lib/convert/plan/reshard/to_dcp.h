@@ -1,8 +1,8 @@
 // A checkpoint as a folder that torch.distributed.checkpoint loads, with the names that it has:
 //
 //   DCP folder           names, nested dicts, optimizer states and objects stay; only the ranks may be others
-//   any other checkpoint the tensors of the model, under the dict that they were in, or one that the user names:
-//                        model.safetensors  --section "app.model."-->  {"app": {"model": {"lm_head.weight": ...}}}
+//   any other checkpoint the tensors of the model, in the dict in which they were, or in `section`:
+//                        model.safetensors, "app.model."   -->   {"app": {"model": {"lm_head.weight": ...}}}
 //
 // The folder is no iteration of a training run: it has no tracker file.
 #pragma once

@@ -7,6 +7,8 @@
 #include "core/base/text.h"
 #include "io/file/file.h"
 #include "io/json/json.h"
+#include "io/output/output_files.h"
+#include "io/safetensors/original.h"
 #include "io/safetensors/table.h"
 #include "io/store/tensor_spec.h"
 #include "tests/support/throws.h"
@@ -119,6 +121,45 @@ TEST(SafetensorsLayout, OneShardThatHoldsEverythingIsNotNumbered) {
   EXPECT_EQ(layout.files()[0].name, "model.safetensors");
   EXPECT_EQ(layout.index(), "");
   EXPECT_EQ(SafetensorsLayout(kMixed, shards_of(30)).files().size(), 2u);
+}
+
+// A file of the tensors a [3] of float32 and b [2, 3] of bfloat16, in an order and with spaces that this
+// layout has not.
+SafetensorsOriginal unusual_file() {
+  return {{{"weights.safetensors", 8 + 192 + 24,
+            R"({"b": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, )"
+            R"("a": {"dtype": "F32", "shape": [3], "data_offsets": [12, 24]}})"}},
+          "",
+          ""};
+}
+
+TEST(SafetensorsLayout, IsThatOfFilesWithTheSameTensors) {
+  SafetensorsOriginal original = unusual_file();
+  original.files[0].header.resize(192, ' ');
+  Specs specs = {{"a", DType::kF32, kThree}, {"b", DType::kBF16, kMatrix}};
+  std::optional<SafetensorsLayout> layout = SafetensorsLayout::like(specs, original);
+  ASSERT_TRUE(layout);
+  EXPECT_TRUE(layout->is_original());
+  EXPECT_EQ(layout->offset(0), 8 + 192 + 12);
+  EXPECT_EQ(layout->offset(1), 8 + 192);
+  EXPECT_EQ(layout->order(), (std::vector<i64>{1, 0}));
+  EXPECT_EQ(layout->files()[0].name, "weights.safetensors");
+  EXPECT_EQ(layout->files()[0].header.substr(8), original.files[0].header);
+  EXPECT_EQ(layout->output_files().size(), 1u);
+  // Another type, another shape, a tensor more or less.
+  EXPECT_FALSE(SafetensorsLayout::like(Specs{{"a", DType::kI32, kThree}, specs[1]}, original));
+  EXPECT_FALSE(SafetensorsLayout::like(Specs{{"a", DType::kF32, kMatrix}, specs[1]}, original));
+  EXPECT_FALSE(SafetensorsLayout::like(Specs{specs[0]}, original));
+  EXPECT_FALSE(SafetensorsLayout::like(Specs{specs[0], specs[1], {"c", DType::kF32, kScalar}}, original));
+  EXPECT_FALSE(SafetensorsLayout::like(specs, {}));
+  // Names that lead elsewhere, and a header that is none.
+  for (const char* name : {"../w.safetensors", "a/w.safetensors", ".safetensors", "w.json"}) {
+    SafetensorsOriginal elsewhere = original;
+    elsewhere.files[0].name = name;
+    EXPECT_FALSE(SafetensorsLayout::like(specs, elsewhere)) << name;
+  }
+  original.files[0].bytes--;
+  EXPECT_EQ(thrown_by([&] { SafetensorsLayout::like(specs, original); }).substr(0, 6), "MC1101");
 }
 
 TEST(SafetensorsLayout, WritesPairsOfFourBitFloatsAsTheFormatCountsThem) {

@@ -1,0 +1,77 @@
+// Which checkpoints have the model's own names, and what of them is written.
+#include "convert/source/own_model.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/text.h"
+#include "tests/support/table_store.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace own_model_test {
+
+bool own(const char* name) {
+  TableStore store("nowhere");
+  store.tensors.push_back({"model.norm.weight", DType::kF32, {}, {}});
+  store.tensors.push_back({name, DType::kF32, {}, {}});
+  return has_own_names(store);
+}
+
+TEST(HasOwnNames, KnowsLayersOfMegatron) {
+  for (const char* name : {"model.layers.0.self_attn.q_proj.weight", "layers.0.attention.wo.weight",
+                           "model.decoder.layers.0.self_attn.k_proj.weight",
+                           "transformer.encoder.layers.0.self_attention.dense.weight",
+                           "model.visual.blocks.0.mlp.linear_fc1.weight", "my_decoder.layers.0.mixer.weight"})
+    EXPECT_TRUE(own(name)) << name;
+  for (const char* name :
+       {"model.module.decoder.layers.0.self_attention.linear_qkv.weight",
+        "model.decoder.layers.3.mlp.linear_fc2.weight", "decoder.layers.0.mixer.in_proj.weight",
+        "language_model.decoder.layers.0.mlp.router.weight"})
+    EXPECT_FALSE(own(name)) << name;
+}
+
+// [1, 2] of float32 at an offset of the file.
+TableStore::Tensor pair_at(std::string name, i64 offset) {
+  return {std::move(name),
+          DType::kF32,
+          {1, 2},
+          {{{0, 0}, {1, 2}, {.file = 0, .offset = offset, .dtype = DType::kF32}}}};
+}
+
+std::unique_ptr<TableStore> two_tensors(TempFolder& folder, const std::string& head) {
+  folder.put("data", head + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  auto store = std::make_unique<TableStore>(folder.path());
+  store->add_file("data", 16);
+  store->tensors = {pair_at("lm_head.weight", 0), pair_at("model.embed_tokens.weight", 8)};
+  return store;
+}
+
+TEST(OwnModel, LeavesOutAHeadThatRepeatsTheEmbedding) {
+  const std::string same("\0\0\x80\x3f\0\0\0\x40", 8), other(8, '\1');
+  TempFolder equal, unlike, apart;
+  for (TempFolder* folder : {&equal, &unlike, &apart})
+    folder->put("config.json", cat(R"({"model_type": "nobody_knows_it", "tie_word_embeddings": )",
+                                   folder == &apart ? "false}" : "true}"));
+  OwnModel tied = open_own_model(two_tensors(equal, same), {.source = equal.path()});
+  ASSERT_EQ(tied.tensors.size(), 1u);
+  EXPECT_EQ(tied.tensors[0].name, "model.embed_tokens.weight");
+  EXPECT_EQ(open_own_model(two_tensors(apart, other), {.source = apart.path()}).tensors.size(), 2u);
+  EXPECT_NE(thrown_by([&] {
+              open_own_model(two_tensors(unlike, other), {.source = unlike.path()});
+            }).find("MC2005"),
+            std::string::npos);
+}
+
+TEST(OwnModel, NeedsAConfigOnlyIfTheModelIsToBeComplete) {
+  TempFolder folder;
+  auto opened = [&](bool complete) {
+    return thrown_by(
+        [&] { open_own_model(two_tensors(folder, std::string(8, '\1')), {.complete = complete}); });
+  };
+  EXPECT_EQ(opened(true).substr(0, 6), "MC2014");
+  EXPECT_EQ(opened(false), "nothing");
+}
+
+}  // namespace own_model_test
+}  // namespace mckpt::impl
