@@ -27,9 +27,10 @@ const char* c_given(const char* text, const char* what) {
 }  // namespace mckpt::impl
 
 struct mckpt_watch {
-  std::mutex mutex;  // of phase and bytes
+  std::mutex mutex;  // of phase, bytes and ended
   std::string phase;
   std::int64_t bytes = 0;
+  std::vector<std::pair<std::string, std::int64_t>> ended;  // phases before it, with their bytes
   std::atomic<std::int64_t> done = 0;
   std::atomic<bool> stop = false;
 };
@@ -58,6 +59,7 @@ mckpt_observer mckpt_watch_observer(mckpt_watch* watch) {
   observer.begin = [](void* user, const char* phase, std::int64_t bytes) {
     mckpt_watch& w = *static_cast<mckpt_watch*>(user);
     std::lock_guard lock(w.mutex);
+    if (!w.phase.empty()) w.ended.emplace_back(w.phase, w.bytes);
     w.phase = phase, w.bytes = bytes, w.done = 0;
   };
   observer.done = [](void* user, std::int64_t bytes) { static_cast<mckpt_watch*>(user)->done += bytes; };
@@ -70,12 +72,12 @@ void mckpt_watch_stop(mckpt_watch* watch) { watch->stop = true; }
 char* mckpt_watch_json(mckpt_watch* w) {
   return mckpt::impl::c_written(nullptr, [&](std::string& to) {
     std::lock_guard lock(w->mutex);
-    mckpt::impl::JsonWriter(to)
-        .begin_object()
-        .field("phase", w->phase)
-        .field("done", w->done.load())
-        .field("bytes", w->bytes)
-        .end_object();
+    mckpt::impl::JsonWriter json(to);
+    json.begin_object().field("phase", w->phase).field("done", w->done.load()).field("bytes", w->bytes);
+    json.key("ended").begin_array();
+    for (const auto& [phase, bytes] : w->ended)
+      json.begin_object().field("phase", phase).field("bytes", bytes).end_object();
+    json.end_array().end_object();
   });
 }
 

@@ -136,6 +136,13 @@ char* mckpt_statistics_json(const mckpt_checkpoint* c, const char* name, int thr
   });
 }
 
+char* mckpt_slice_statistics_json(const mckpt_checkpoint* c, const char* name, const char* slice,
+                                  mckpt_error** error) {
+  return c_written(error, [&](std::string& to) {
+    mckpt::impl::write_json(to, c->checkpoint.slice_statistics(c_given(name, "name"), slice_text(slice)));
+  });
+}
+
 char* mckpt_digest(const mckpt_checkpoint* c, const char* name, mckpt_error** error) {
   return c_written(error, [&](std::string& to) { to = c->checkpoint.digest(c_given(name, "name")); });
 }

@@ -94,6 +94,18 @@ std::string path_in(const impl::Store& store, impl::i32 file) {
   return file < 0 ? "" : store.files()[file].path;
 }
 
+Statistics to_public(const impl::TensorStats& s) {
+  return {.numbers = s.numbers,
+          .finite = s.finite,
+          .zeros = s.zeros,
+          .nan = s.non_finite.nans,
+          .infinite = s.non_finite.infinities,
+          .min = static_cast<double>(s.min),
+          .max = static_cast<double>(s.max),
+          .mean = s.mean,
+          .deviation = s.deviation};
+}
+
 // "" for an object that cannot be read: verify() says why.
 std::string summary_of(const impl::Store& store, i64 object) {
   try {
@@ -242,15 +254,17 @@ Statistics Checkpoint::statistics(std::string_view name, int threads) const {
     i64 tensor = state_->number(name);
     impl::TensorStats s = impl::tensor_stats(state_->store, {&tensor, 1}, 0, threads, [](i64) {}).front();
     check_unchanged(state_->store.opening());
-    return Statistics{.numbers = s.numbers,
-                      .finite = s.finite,
-                      .zeros = s.zeros,
-                      .nan = s.non_finite.nans,
-                      .infinite = s.non_finite.infinities,
-                      .min = static_cast<double>(s.min),
-                      .max = static_cast<double>(s.max),
-                      .mean = s.mean,
-                      .deviation = s.deviation};
+    return to_public(s);
+  });
+}
+
+Statistics Checkpoint::slice_statistics(std::string_view name, std::string_view slice) const {
+  return impl::guarded([&] {
+    std::vector<std::byte> bytes = read(name, slice);
+    impl::TensorStats s = impl::stats_of(state_->store.dtype(state_->number(name)),
+                                         {reinterpret_cast<const impl::u8*>(bytes.data()), bytes.size()});
+    check_unchanged(state_->store.opening());
+    return to_public(s);
   });
 }
 

@@ -103,6 +103,19 @@ std::vector<OutputFile> Conversion::outputs() const {
   return out;
 }
 
+std::optional<ChosenGrid> Conversion::grid() const {
+  const std::optional<impl::Grid>& g = state_->conversion.grid;
+  if (!g) return {};
+  return ChosenGrid{.tp = g->tp,
+                    .cp = g->cp,
+                    .ep = g->ep,
+                    .etp = g->etp,
+                    .pp = g->pp,
+                    .dp = g->dp,
+                    .hsdp = g->hsdp,
+                    .ranks = g->world()};
+}
+
 std::vector<Note> Conversion::notes() const {
   impl::Notes all = state_->conversion.notes;
   all.append(state_->conversion.details);

@@ -81,7 +81,15 @@ class OpeningDevice {
     return gpu_ ? std::min(impl::default_threads(), impl::kMostThreadsOfGpu) : impl::default_threads();
   }
   std::shared_ptr<impl::Device> get() {
-    return gpu_ ? std::shared_ptr<impl::Device>(opened_.get()) : std::make_shared<impl::HostDevice>();
+    if (!gpu_) return std::make_shared<impl::HostDevice>();
+    try {
+      return opened_.get();
+    } catch (impl::Error& e) {
+      if (e.code() == impl::Code::kModuleMissing)
+        e.help(impl::cat("`device=\"cpu\"` loads into the memory of the host",
+                         e.help().empty() ? "" : "; for a GPU: ", e.help()));
+      throw;
+    }
   }
 
  private:

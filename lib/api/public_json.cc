@@ -78,6 +78,16 @@ void put(JsonWriter& json, const mckpt::RunReport& r) {
   put_list(json, "notes", r.notes).end_object();
 }
 
+void put(JsonWriter& json, const mckpt::ChosenGrid& g) {
+  json.begin_object()
+      .field("tp", g.tp)
+      .field("cp", g.cp)
+      .field("ep", g.ep)
+      .field("etp", g.etp)
+      .field("pp", g.pp);
+  json.field("dp", g.dp).field("hsdp", g.hsdp).field("ranks", g.ranks).end_object();
+}
+
 template <typename T>
 void put_optional(JsonWriter& json, std::string_view name, const std::optional<T>& value) {
   json.key(name);
@@ -131,6 +141,7 @@ void write_json(std::string& to, const mckpt::Conversion& c, const std::optional
   put_list(json, "outputs", c.outputs());
   put_list(json, "notes", c.notes());
   put_list(json, "findings", c.findings());
+  put_optional(json, "grid", c.grid());
   put_optional(json, "account", account);
   put_optional(json, "run", run);
   json.end_object();

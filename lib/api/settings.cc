@@ -117,8 +117,41 @@ What complete(Settings& s, What what) {
   return what;
 }
 
-constexpr std::string_view kKinds[] = {"to-fsdp",       "to-hf",         "reshard",        "ungroup", "group",
-                                       "hybrid-to-gpt", "gpt-to-hybrid", "to-safetensors", "to-pt"};
+// The words for each kind of conversion: short, of the structs, and of the program.
+constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+    {"fsdp", "to-fsdp"},
+    {"hf", "to-hf"},
+    {"reshard", "reshard"},
+    {"safetensors", "to-safetensors"},
+    {"pt", "to-pt"},
+    {"ungroup", "ungroup"},
+    {"group", "group"},
+    {"hybrid-to-gpt", "hybrid-to-gpt"},
+    {"gpt-to-hybrid", "gpt-to-hybrid"},
+    {"to-fsdp", "to-fsdp"},
+    {"to-hf", "to-hf"},
+    {"to-safetensors", "to-safetensors"},
+    {"to-pt", "to-pt"},
+    {"hf-to-fsdp", "to-fsdp"},
+    {"fsdp-to-hf", "to-hf"},
+    {"pt-to-safetensors", "to-safetensors"},
+    {"safetensors-to-pt", "to-pt"},
+};
+constexpr std::size_t kShortKinds = 9;  // the first ones, of which there is one for each kind
+
+std::string_view kind_of(std::string_view word) {
+  std::vector<std::string_view> words;
+  for (const auto& [name, kind] : kKinds) {
+    if (name == word) return kind;
+    words.push_back(name);
+  }
+  std::string_view near = nearest(word, words);
+  words.resize(kShortKinds);
+  Error e(Code::kUsage, "there is no such kind of conversion");
+  e.expected(listed(words, kShortKinds)).found(escaped(word));
+  if (!near.empty()) e.help(cat("did you mean `", near, "`?"));
+  throw e;
+}
 
 }  // namespace
 
@@ -183,6 +216,8 @@ void Settings::refuse_rest() const {
     Error e(Code::kUsage, cat("there is no setting `", escaped(s.name), "` here"));
     if (std::string_view near = nearest(s.name, known_); !near.empty())
       e.help(cat("did you mean `", near, "`?"));
+    else
+      e.note(cat("the settings are ", listed(known_, known_.size())));
     throw e;
   }
 }
@@ -239,7 +274,8 @@ void read(Settings& s, mckpt::RankToLoad& to) {
   s.take("hybrid_pattern", to.hybrid_pattern);
 }
 
-mckpt::Conversion plan_kind(std::string_view kind, Settings& s) {
+mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
+  const std::string_view kind = kind_of(word);
   int threads = 1;
   s.take("threads", threads);
   if (kind == "to-fsdp") return plan(complete(s, ToFsdp{}), threads);
@@ -247,12 +283,7 @@ mckpt::Conversion plan_kind(std::string_view kind, Settings& s) {
   if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
   if (kind == "to-pt") return plan(complete(s, ToPt{}), threads);
-  for (std::string_view way : {"ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"})
-    if (kind == way) return plan(complete(s, Relayer{.way = std::string(way)}));
-  Error e(Code::kUsage, "there is no such kind of conversion");
-  std::string known;
-  for (std::string_view k : kKinds) known += cat(known.empty() ? "" : ", ", k);
-  throw e.expected(known).found(escaped(kind));
+  return plan(complete(s, Relayer{.way = std::string(kind)}));
 }
 
 }  // namespace mckpt::impl

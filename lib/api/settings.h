@@ -41,7 +41,8 @@ class Settings {
     if (has(name)) take(name, value), to = std::move(value);
   }
 
-  // Throws kUsage for the first setting that was not taken, with the nearest name that could have been.
+  // Throws kUsage for the first setting that was not taken, with the nearest name that could have been, or with all
+  // of them.
   void refuse_rest() const;
 
  private:
@@ -64,7 +65,8 @@ void read(Settings& from, mckpt::DiffOptions& to);
 void read(Settings& from, TensorsToLoad& to);
 void read(Settings& from, mckpt::RankToLoad& to);
 
-// The conversion of that kind, such as "to-fsdp", planned. Throws kUsage for another kind.
-mckpt::Conversion plan_kind(std::string_view kind, Settings& settings);
+// The conversion of that kind, planned: "fsdp", "to-fsdp" or, as the program has it, "hf-to-fsdp". Throws kUsage for
+// another word.
+mckpt::Conversion plan_kind(std::string_view word, Settings& settings);
 
 }  // namespace mckpt::impl

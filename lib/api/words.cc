@@ -65,9 +65,9 @@ mckpt::Finding to_public(const Finding& f) {
 }
 
 DType value_type(std::string_view word, std::string_view setting, std::string_view others) {
-  if (word == "bf16") return DType::kBF16;
-  if (word == "fp16") return DType::kF16;
-  if (word == "fp32") return DType::kF32;
+  if (word == "bf16" || word == "bfloat16") return DType::kBF16;
+  if (word == "fp16" || word == "float16") return DType::kF16;
+  if (word == "fp32" || word == "float32") return DType::kF32;
   refuse_word(setting, cat(others, "bf16, fp16, fp32"), word);
 }
 

@@ -28,7 +28,7 @@ mckpt::Note to_public(const Note& note);
 std::vector<mckpt::Note> to_public(const Notes& notes);
 mckpt::Finding to_public(const Finding& finding);
 
-// bf16, fp16 or fp32. `others`: words that the setting can have too, for the error.
+// bf16, fp16 or fp32, also as torch spells them: bfloat16. `others`: words that the setting can have too, for the error.
 DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
 ParamsDtype params_dtype_of(std::string_view word);

@@ -37,7 +37,7 @@ class Conversions(unittest.TestCase):
             c.run(progress=False)
         back = mckpt.export(done.output, self.folder / "hf", dtype="auto", progress=False)
         report = mckpt.verify(back.output, TINY_MODEL, progress=False)
-        self.assertEqual((report.equal, report.sound), (True, True), str(report))
+        self.assertEqual((report.equal, report.sound, report.ok), (True, True, True), str(report))
 
     def test_kinds(self):
         mckpt.convert(f"{TINY_MODEL}/model-00001-of-00002.safetensors", self.folder / "a.pt", to="pt", include=["model.layers.0.*"], progress=False)
@@ -51,7 +51,7 @@ class Conversions(unittest.TestCase):
             with self.assertRaisesRegex(mckpt.Error, text) as raised:
                 mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp", **settings)
             self.assertEqual(raised.exception.status, 2)
-        self.assertRaisesRegex(mckpt.Error, "to-fsdp", lambda: mckpt.plan("a", "b", to="gguf"))
+        self.assertRaisesRegex(mckpt.Error, "fsdp, hf, reshard", lambda: mckpt.plan("a", "b", to="gguf"))
         self.assertRaisesRegex(TypeError, "tp.*float", lambda: mckpt.plan("a", "b", to="fsdp", tp=2.0))
 
     def test_an_existing_result_is_replaced_only_on_request(self):
@@ -68,6 +68,8 @@ class Conversions(unittest.TestCase):
         self.assertEqual((report.sound, report.equal), (False, None))
         self.assertRegex(str(report.findings[0]), r"^problem\[MC")
         self.assertIn("not sound", repr(report))
+        self.assertIs(report.ok, False)
+        self.assertIs(mckpt.verify(TINY_MODEL, progress=False).ok, True)
         self.assertIn("<table>", report._repr_html_())
 
     def test_verify_finds_differences(self):
@@ -83,6 +85,8 @@ class Conversions(unittest.TestCase):
         self.assertIsInstance(difference.largest, float)
         self.assertIn(difference.tensor, str(report))
         self.assertIn("differs from", repr(report))
+        self.assertIs(report.ok, False)
+        self.assertRaisesRegex(TypeError, r"report\.ok.*\.equal.*\.sound", lambda: bool(report))
 
     def test_progress_comes_in_the_thread_of_the_caller(self):
         import threading
@@ -91,6 +95,37 @@ class Conversions(unittest.TestCase):
         mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", progress=lambda p: seen.append((p, threading.current_thread())))
         self.assertTrue(seen)
         self.assertTrue(all(p.phase and p.done >= 0 and t is threading.current_thread() for p, t in seen))
+
+    def test_progress_ends_full(self):
+        def last_events(**how):
+            seen = []
+            mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", progress=seen.append, **how)
+            for before, after in zip(seen, seen[1:]):
+                self.assertGreaterEqual(after.done, before.done, seen)  # no bar goes back
+            return {p.phase: p for p in seen}
+
+        for how in ({}, {"overwrite": True}):
+            last = last_events(**how)
+            self.assertEqual(list(last), ["prove", "write", "finish"])
+            self.assertTrue(all(p.done == p.bytes for p in last.values()), last)
+            self.assertGreater(last["finish"].bytes, 10000)
+
+    def test_what_cannot_show_progress_is_refused_first(self):
+        for wrong in (3, "bar", 0):
+            for work in (lambda: mckpt.convert("/nowhere", self.folder / "ckpt", to="fsdp", progress=wrong), lambda: mckpt.verify("/nowhere", progress=wrong),
+                         lambda: mckpt.load("/nowhere", "cpu", progress=wrong), lambda: mckpt.diff("/nowhere", "/nowhere", progress=wrong)):
+                self.assertRaisesRegex(TypeError, "progress is a function", work)
+
+    def test_the_grid(self):
+        c = mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, ep=4)  # ep needs two more ranks
+        grid = {"tp": 2, "cp": 1, "ep": 4, "etp": 1, "pp": 1, "dp": 2, "hsdp": 1, "ranks": 4}
+        self.assertEqual(c.grid, grid)
+        self.assertIn("<td>ep=4</td>", c._repr_html_())
+        done = c.run(progress=False)
+        self.assertEqual(done.grid, grid)
+        self.assertEqual(mckpt.plan(done.output, self.folder / "other", to="reshard", dp=3).grid["ranks"], 3)
+        self.assertIsNone(mckpt.export(done.output, self.folder / "hf", progress=False).grid)
+        self.assertEqual(hash(done), hash(done))
 
     def test_exceptions_of_callbacks_reach_the_caller(self):
         class Enough(Exception):

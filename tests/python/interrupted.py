@@ -54,7 +54,9 @@ class Interrupted(unittest.TestCase):
 
             import mckpt
 
-            self.assertEqual(mckpt.convert(source, target, to="pt", resume=True, progress=False).output, target)
+            seen = []
+            self.assertEqual(mckpt.convert(source, target, to="pt", resume=True, progress=seen.append).output, target)
+            self.assertEqual((seen[-1].done, seen[-1].bytes > 0), (seen[-1].bytes, True))  # what was there before is done, too
             self.assertTrue(mckpt.verify(target, source, progress=False).equal)
 
 

@@ -2,7 +2,7 @@
 load() returned; errors. Once in the host's memory, and once on a GPU where there is one."""
 from mckpt_tests.checks import need
 
-need("torch")
+need("torch", "numpy")
 import gc
 import glob
 import json
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+import numpy as np
 import torch
 
 from mckpt_tests.package import PACKAGE, run  # noqa: I001
@@ -115,6 +116,39 @@ class Loads(unittest.TestCase):
         self.assertEqual(bits(norm), bits(expected))
         norm.zero_()  # both are the same memory
         self.assertFalse(again.any())
+
+    def test_numpy(self):
+        loaded = self.load(os.path.join(DATA, "formats/safetensors/mixed.safetensors"))
+        if self.device != "cpu":
+            for read in (lambda: np.asarray(loaded["float32"]), loaded["float32"].numpy, loaded["float32"].tobytes):
+                self.assertRaisesRegex(TypeError, r"torch\(\)\.cpu\(\)", read)
+            return
+        array, same = np.asarray(loaded["float32"]), loaded["float32"].numpy()
+        np.testing.assert_array_equal(array, loaded["float32"].torch().numpy())
+        self.assertEqual((array.dtype, array.shape), (np.dtype("float32"), loaded["float32"].shape))
+        self.assertEqual(np.asarray(loaded["float32"], dtype="f8").dtype, np.dtype("f8"))
+        copied = loaded["float32"].numpy(copy=True)
+        own = np.array(loaded["float32"])
+        same.flat[0] = 77  # the same memory
+        self.assertEqual((array.flat[0], copied.flat[0] == 77, own.flat[0] == 77), (77, False, False))
+        for name, tensor in loaded.items():
+            raw = tensor.numpy(raw=True)
+            self.assertEqual(raw.tobytes(), tensor.tobytes(), name)
+        self.assertRaisesRegex(TypeError, r"numpy\(raw=True\)", lambda: np.asarray(loaded["float8_e4m3fn"] if "float8_e4m3fn" in loaded else loaded["bfloat16"]))
+        expected = array.copy()
+        del loaded, same
+        gc.collect()
+        np.testing.assert_array_equal(array, expected)
+
+    def test_types_and_devices_as_torch_has_them(self):
+        for dtype in ("bfloat16", torch.bfloat16, "bf16"):
+            loaded = mckpt.load(TINY_MODEL, torch.device(self.device), dtype, progress=False)
+            self.assertEqual(loaded["model.norm.weight"].dtype, "bfloat16")
+        self.assertEqual(self.load(TINY_MODEL, dtype=torch.float32)["model.norm.weight"].dtype, "float32")
+
+    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
+    def test_without_a_gpu_the_host_is_named(self):
+        self.assertRaisesRegex(mckpt.Error, 'help: .*device="cpu"', lambda: mckpt.load(TINY_MODEL, progress=False))
 
     def test_tensors_that_are_alive_when_python_ends(self):
         program = "import sys, mckpt; kept = mckpt.load(sys.argv[1], sys.argv[2], progress=False).torch(); print(len(kept))"

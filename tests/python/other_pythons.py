@@ -9,7 +9,7 @@ import sys
 from mckpt_tests.checks import expect, finish, skip
 from mckpt_tests.package import SOURCE
 
-TESTS = ["works_without_numpy.py", "conversions.py", "differences.py"]
+TESTS = ["works_without_numpy.py", "conversions.py", "differences.py", "settings_are_known.py"]
 VERSION = "import sys; print(*sys.version_info[:2])"
 
 

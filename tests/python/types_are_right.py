@@ -41,6 +41,8 @@ with tempfile.TemporaryDirectory() as folder:
     wrong = os.path.join(folder, "wrong.py")
     with open(wrong, "w", encoding="utf-8") as f:
         f.write("import mckpt\nshape: int = mckpt.open('a')['b'].shape\nmckpt.diff('a', 'b').rows[0].kinds\n")
+        f.write("mckpt.plan('a', 'b', to='fsdp', tp='2')\nmckpt.convert('a', 'b', to='fspd')\nmckpt.export('a', 'b', tp=2)\nmckpt.load('a', stratgy='optim')\n")
+        f.write("mckpt.verify('a', against='b', weights_only=3)\nmckpt.open_as_fsdp('a', source_tp='2')\nmckpt.diff('a', 'b', path_tpp=2)\n")
     done = mypy(folder, wrong)
-    expect(done.stdout.count("error:") == 2, f"mypy does not know the types of the package:\n{done.stdout}{done.stderr}")
+    expect(done.stdout.count("error:") == 9, f"mypy does not know the types of the package:\n{done.stdout}{done.stderr}")
 finish(30)

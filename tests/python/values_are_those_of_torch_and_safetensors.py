@@ -2,10 +2,12 @@
 from mckpt_tests.checks import need
 
 need("torch", "numpy", "safetensors")
+import ctypes
 import glob
 import os
 import tempfile
 import unittest
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from mckpt_tests.setting import DATA, TINY_MODEL
 
 import mckpt
 import mckpt.tensor
+from mckpt import _dlpack
 
 SAFETENSORS = sorted(glob.glob(os.path.join(DATA, "formats/safetensors/*.safetensors")) + glob.glob(os.path.join(TINY_MODEL, "*.safetensors"))
                      + glob.glob(os.path.join(DATA, "formats/safetensors/hf_sharded/*.safetensors")))
@@ -131,8 +134,6 @@ class Values(unittest.TestCase):
                 quantized[0].torch()
 
     def test_dlpack(self):
-        from mckpt import _dlpack
-
         with mckpt.open(os.path.join(DATA, "formats/safetensors/mixed.safetensors")) as ckpt:
             taken = 0
             for name, tensor in ckpt.items():
@@ -151,11 +152,30 @@ class Values(unittest.TestCase):
             ckpt["float32"].__dlpack__()  # nobody takes it over
             with self.assertRaises(BufferError):
                 ckpt["float32"].__dlpack__(dl_device=(2, 0))
-        alive = part.clone()
-        self.assertEqual(len(_dlpack._alive), 1)  # of `part`
-        self.assertEqual(bits(part), bits(alive))
-        del part
-        self.assertEqual(len(_dlpack._alive), 0)
+            with self.assertRaisesRegex((RuntimeError, BufferError, TypeError), "dtype|DLPack"):  # numpy's own error, with no other before it
+                np.from_dlpack(ckpt["bfloat16"])
+
+    def test_dlpack_frees_memory(self):
+        class Memory(bytearray):
+            pass
+
+        def capsule():
+            memory = Memory(8)
+            freed = weakref.ref(memory)
+            address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+            return _dlpack.capsule(memory, address, 1, 8, (8,)), freed
+
+        made, freed = capsule()
+        taken = torch.from_dlpack(made)
+        del made
+        self.assertEqual((taken.tolist(), freed() is None), ([0] * 8, False))
+        del taken
+        self.assertIsNone(freed())
+        made, freed = capsule()
+        del made  # nobody took it over
+        self.assertIsNone(freed())
+        with self.assertRaisesRegex(ZeroDivisionError, "^integer division"):  # freed while an exception is on its way
+            [torch.from_dlpack(capsule()[0]), capsule()[0], 1 // 0]
 
     def test_arrays_are_private_and_outlive_the_checkpoint(self):
         path = os.path.join(TINY_MODEL, "model-00001-of-00002.safetensors")

@@ -58,6 +58,7 @@ class Package(unittest.TestCase):
                 self.assertEqual(tensor.tobytes(), read[name], name)
                 self.assertEqual(tensor.digest(), hashlib.sha256(read[name]).hexdigest(), name)
                 mapped += not isinstance(tensor._memory(), bytearray)
+                self.assertIsInstance(tensor._memory(copy=True), bytearray)
             self.assertGreater(mapped, 10)
             self.assertEqual((ckpt["scalar"].shape, len(read["scalar"])), ((), 4))
             self.assertEqual((ckpt["empty"].shape, read["empty"]), ((0, 4), b""))
@@ -67,6 +68,7 @@ class Package(unittest.TestCase):
             for mckpt.tensor.MAPPED_FROM in (0, 1 << 16):
                 t = ckpt["int32"]  # [3, 5]
                 items = memoryview(t.tobytes()).cast("i", (3, 5)).tolist()
+                self.assertEqual(bytes(t[1]._memory()), t[1].tobytes())
                 self.assertEqual(list(memoryview(t[1].tobytes()).cast("i")), items[1])
                 self.assertEqual(list(memoryview(t[:, -1].tobytes()).cast("i")), [row[-1] for row in items])
                 self.assertEqual(list(memoryview(t[1:][:, 1:3].tobytes()).cast("i")), [x for row in items[1:] for x in row[1:3]])
@@ -84,6 +86,68 @@ class Package(unittest.TestCase):
             self.assertEqual((s.numbers, s.finite, s.nan, s.infinite), (16, 16, 0, 0))
             self.assertLess(s.min, s.mean)
             self.assertLess(s.mean, s.max)
+
+    def test_facts_of_parts_are_those_of_parts(self):
+        with mckpt.open(MIXED) as ckpt:
+            for name, slice_ in (("int32", slice(1, 3)), ("float32", 1), ("bfloat16", (slice(None), 0)), ("float64", -1)):
+                whole = ckpt[name]
+                if whole.ndim < 2 and isinstance(slice_, tuple):
+                    slice_ = 0
+                part = whole[slice_]
+                self.assertEqual(part.digest(), hashlib.sha256(part.tobytes()).hexdigest())
+                self.assertNotEqual(part.digest(), whole.digest())
+                self.assertEqual(part.statistics().numbers, part.size)
+                self.assertEqual(whole[...].digest(), whole.digest())
+            items = memoryview(ckpt["int32"][1].tobytes()).cast("i").tolist()
+            s = ckpt["int32"][1].statistics()
+            self.assertEqual((s.numbers, s.min, s.max, s.zeros), (5, min(items), max(items), items.count(0)))
+            self.assertAlmostEqual(s.mean, sum(items) / 5)
+            self.assertEqual(ckpt["int32"][:].statistics(), ckpt["int32"].statistics())
+        with mckpt.open(TINY_MODEL) as ckpt:  # types of 16 bits are counted by another way
+            t = ckpt["lm_head.weight"]
+            rows = [row.statistics() for row in t]
+            whole = t.statistics()
+            self.assertEqual((min(r.min for r in rows), max(r.max for r in rows)), (whole.min, whole.max))
+            self.assertAlmostEqual(sum(r.mean for r in rows) / len(rows), whole.mean)
+
+    def test_chunks_of_a_part_are_those_that_it_meets(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mckpt.convert(TINY_MODEL, f"{folder}/ckpt", to="fsdp", dp=2, progress=False)
+            with mckpt.open(f"{folder}/ckpt") as ckpt:
+                t = next(t for t in ckpt.values() if len(t.chunks()) == 2 and all(c.sizes[0] for c in t.chunks()))
+                first, second = sorted(t.chunks(), key=lambda c: c.offsets)
+                self.assertEqual(t[0].chunks(), [first])
+                self.assertEqual(t[-1].chunks(), [second])
+                self.assertEqual(len(t[second.offsets[0] - 1 :].chunks()), 2)
+                self.assertEqual(t[0:0].chunks(), [])
+
+    def test_tensors_keep_their_checkpoint_open(self):
+        every = dict(mckpt.tensors(TINY_MODEL))
+        gc.collect()
+        self.assertEqual(len(every["lm_head.weight"].tobytes()), 1024)
+        self.assertRaisesRegex(mckpt.Error, "no such file", lambda: mckpt.tensors("nope"))  # not at the first next()
+        self.assertRaisesRegex(mckpt.Error, "no tensor matches", lambda: mckpt.tensors(TINY_MODEL, "nope*"))
+
+    def test_loaded_tensors(self):
+        loaded = mckpt.load(TINY_MODEL, "cpu", progress=False)
+        with mckpt.open(TINY_MODEL) as ckpt:
+            for name, tensor in loaded.items():
+                self.assertEqual(tensor.tobytes(), ckpt[name].tobytes(), name)
+                self.assertEqual((tensor.size, tensor.ndim, tensor.device), (ckpt[name].size, ckpt[name].ndim, "cpu"))
+            self.assertIn("<td>[32, 16]</td>", ckpt["lm_head.weight"]._repr_html_())
+        self.assertIn("<td>cpu</td>", loaded["lm_head.weight"]._repr_html_())
+        self.assertIn("<td>lm_head.weight</td><td>bfloat16</td><td>[32, 16]</td>", loaded._repr_html_())
+        with self.assertRaisesRegex(KeyError, "nearest name is lm_head.weight") as raised:
+            loaded["lm_head.weigh"]
+        self.assertIsInstance(raised.exception, mckpt.NoSuchTensor)
+        self.assertEqual((raised.exception.code, loaded.get("lm_head.weigh")), ("MC1007", None))
+        self.assertEqual(str(pickle.loads(pickle.dumps(raised.exception))), str(raised.exception))
+        kept = loaded["lm_head.weight"]
+        with loaded:
+            pass
+        self.assertEqual(len(kept.tobytes()), 1024)
+        self.assertIn("given up", repr(loaded))
+        self.assertRaisesRegex(ValueError, "given up", lambda: loaded["lm_head.weight"])
 
     def test_objects(self):
         with mckpt.open(os.path.join(DATA, "pt/training.pt")) as ckpt:
@@ -103,6 +167,12 @@ class Package(unittest.TestCase):
             mckpt.open("/nowhere")
         self.assertEqual(raised.exception.status, 3)
         self.assertIn("/nowhere", str(raised.exception))
+        self.assertRegex(repr(raised.exception), r"^<mckpt.Error MC1001: .*; help: .*>$")
+        self.assertRaisesRegex(mckpt.Error, "help: .*~.*whole path", lambda: mckpt.open("~/Qwen3"))
+        with mckpt.open(os.fsencode(TINY_MODEL)) as ckpt:  # bytes are names of files, too
+            self.assertEqual(len(ckpt), 45)
+            self.assertRaisesRegex(mckpt.NoSuchTensor, "there is no tensor of the name 'typo'", lambda: ckpt["typo"])
+        self.assertRaises(TypeError, lambda: mckpt.open(3))
         with mckpt.open(TINY_MODEL) as ckpt:
             self.assertRaisesRegex(mckpt.Error, "nothing", lambda: ckpt.names("nothing*"))
         self.assertRaises(ValueError, lambda: mckpt.open("a\0b"))

@@ -24,4 +24,5 @@
 #include "mckpt/c_conversion.h"
 #include "mckpt/c_diff.h"
 #include "mckpt/c_load.h"
+#include "mckpt/c_python.h"
 #include "mckpt/c_report.h"

@@ -43,7 +43,8 @@ typedef struct mckpt_observer {
 MCKPT_API mckpt_watch* mckpt_watch_new(void);
 MCKPT_API mckpt_observer mckpt_watch_observer(mckpt_watch* watch);
 MCKPT_API void mckpt_watch_stop(mckpt_watch* watch);
-/* {"phase": "write", "done": 400, "bytes": 1000}; the phase is "" before the first one. */
+/* {"phase": "write", "done": 400, "bytes": 1000, "ended": [{"phase": "prove", "bytes": 0}]}; the phase is "" before the
+ * first one, and "ended" has all phases that came before it. */
 MCKPT_API char* mckpt_watch_json(mckpt_watch* watch);
 MCKPT_API void mckpt_watch_free(mckpt_watch* watch);
 

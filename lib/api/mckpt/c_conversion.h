@@ -24,7 +24,7 @@ MCKPT_API const char* mckpt_conversion_path(const mckpt_conversion* conversion);
  * run; -1 for another name. */
 MCKPT_API int64_t mckpt_conversion_number(const mckpt_conversion* conversion, const char* name);
 /* {"path", "bytes", "sources": [text], "outputs": [OutputFile], "notes": [Note], "findings": [Finding],
- *  "account": Account or null before proving, "run": RunReport or null before the run} */
+ *  "grid": ChosenGrid or null if the result has none, "account": Account or null before proving, "run": RunReport or null before the run} */
 MCKPT_API char* mckpt_conversion_json(const mckpt_conversion* conversion, mckpt_error** error);
 
 #ifdef __cplusplus

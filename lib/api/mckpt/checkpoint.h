@@ -102,6 +102,7 @@ class MCKPT_API Checkpoint {
   // SHA-256 of the bytes that read() returns; equal values have equal digests in any format and sharding.
   std::string digest(std::string_view name) const;
   Statistics statistics(std::string_view name, int threads = 1) const;
+  Statistics slice_statistics(std::string_view name, std::string_view slice) const;  // of what read() returns
 
  private:
   struct State;

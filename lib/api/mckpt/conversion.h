@@ -47,6 +47,13 @@ struct OutputFile {
   std::int64_t bytes = 0;
 };
 
+// The parallel sizes of the training run whose checkpoint the result is, with those that planning chose.
+struct ChosenGrid {
+  std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
+  std::int64_t dp = 1, hsdp = 1;  // dp: without cp, with hsdp
+  std::int64_t ranks = 1;         // pp * tp * cp * dp
+};
+
 struct RunOptions {
   int threads = 1;
   std::int64_t max_memory = std::int64_t{256} << 20;  // bytes, for the buffers of all threads together
@@ -76,6 +83,7 @@ class MCKPT_API Conversion {
   const std::string& path() const;  // of the result
   std::int64_t bytes() const;       // of the result
   std::vector<OutputFile> outputs() const;
+  std::optional<ChosenGrid> grid() const;  // of ToFsdp and Reshard
   std::vector<std::string> sources() const;
   std::vector<Note> notes() const;        // of planning
   std::vector<Finding> findings() const;  // about the sources: odd, but nothing is lost

@@ -25,6 +25,7 @@
 #include "convert/plan/parts.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
+#include "core/fsdp/grid.h"
 #include "io/file/open_options.h"
 #include "io/output/output_files.h"
 #include "io/store/soundness.h"
@@ -77,6 +78,7 @@ struct Conversion {
   ResultLayout layout;
   FsdpFolder::Beside beside;
   std::optional<Tracker> tracker;
+  std::optional<Grid> grid;  // of the training run whose checkpoint the result is, if it is chosen
   std::string identity;  // differs for another source, result or version: compared when a result is resumed
   i64 bytes = 0;         // of the result, for reports
 

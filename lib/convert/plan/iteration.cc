@@ -39,6 +39,7 @@ std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, cons
 }
 
 void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout) {
+  conversion.grid = grid;
   conversion.details.note(cat("        ", counted(grid.world(), "rank"), " (", to_string(grid), "), ",
                               counted(layout.chunk_count(), "chunk"), ", ", human_bytes(conversion.bytes)));
 }

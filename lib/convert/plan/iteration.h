@@ -23,8 +23,8 @@ std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, con
 std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 
-// Adds "4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2), 53 chunks, 72.5 KiB" to the details of the conversion: whose run
-// the result is. pre: plan_iteration() was called.
+// Sets the grid of the conversion, and adds "4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2), 53 chunks, 72.5 KiB" to its
+// details: whose run the result is. pre: plan_iteration() was called.
 void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout);
 
 }  // namespace mckpt::impl

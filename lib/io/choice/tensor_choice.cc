@@ -17,10 +17,15 @@ namespace {
 constexpr std::size_t kMostCompared =
     20000;  // of names, for the nearest: each comparison costs a few microseconds
 
-// `glob`: the pattern is one. Most globs that match nothing lack a star at an end.
+enum class Kind { kGlob, kRegex, kName };
+
+// Most globs that match nothing lack a star at an end.
 [[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern,
-                             const std::string& root, bool glob) {
-  Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
+                             const std::string& root, Kind kind) {
+  const bool glob = kind == Kind::kGlob;
+  Error e(Code::kNoSuchTensor, kind == Kind::kName
+                                   ? cat("there is no tensor of the name '", escaped(pattern), "'")
+                                   : cat("no tensor matches '", escaped(pattern), "'"));
   e.file(root).found(counted(std::ssize(names), "tensor"));
   std::string open = cat(pattern.starts_with('*') ? "" : "*", pattern, pattern.ends_with('*') ? "" : "*");
   auto matches = [&](const std::string& as_glob) {
@@ -55,7 +60,8 @@ std::vector<i64> chosen_of(const TensorChoice& choice, std::span<const std::stri
   for (std::size_t i = 0; i < names.size(); i++)
     if (pattern.empty() || (expression ? expression->matches(names[i]) : glob_match(pattern, names[i])))
       chosen.push_back(static_cast<i64>(i));
-  if (chosen.empty() && !pattern.empty()) throw_none(names, pattern, root, !choice.regex);
+  if (chosen.empty() && !pattern.empty())
+    throw_none(names, pattern, root, choice.regex ? Kind::kRegex : Kind::kGlob);
   return chosen;
 }
 
@@ -82,7 +88,7 @@ i64 tensor_named(const Store& store, const std::string& name) {
       throw Error(f.code, f.message).file(f.file.empty() ? store.root() : f.file).tensor(name).help(f.help);
   std::vector<std::string_view> names;
   for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
-  throw_none(names, name, store.root(), false);
+  throw_none(names, name, store.root(), Kind::kName);
 }
 
 }  // namespace mckpt::impl

@@ -46,6 +46,46 @@ struct Open {
   std::optional<Bins> bins;
 };
 
+// All statistics from the counts of codes: first the sum and the extremes, then with the mean known the
+// squared deviations and the bins.
+void set_codes(TensorStats& s, const CodeCounts& codes, const std::vector<double>& values, int bin_count) {
+  double sum = 0, squares = 0;
+  for (const CodeCount& c : codes) {
+    double v = values[c.code];
+    if (!std::isfinite(v)) continue;
+    s.min = s.finite == 0 ? v : std::min<long double>(s.min, v);
+    s.max = s.finite == 0 ? v : std::max<long double>(s.max, v);
+    s.finite += c.count;
+    if (v == 0) s.zeros += c.count;
+    sum += v * static_cast<double>(c.count);
+    s.sum_of_squares +=
+        static_cast<long double>(v) * static_cast<long double>(v) * static_cast<long double>(c.count);
+  }
+  if (s.finite == 0) return;
+  s.mean = sum / static_cast<double>(s.finite);
+  Bins bins(s.min, s.max, std::max(1, bin_count));
+  for (const CodeCount& c : codes) {
+    double v = values[c.code];
+    if (!std::isfinite(v)) continue;
+    squares += (v - s.mean) * (v - s.mean) * static_cast<double>(c.count);
+    bins.add(v, c.count);
+  }
+  s.deviation = std::sqrt(squares / static_cast<double>(s.finite));
+  if (bin_count > 0) s.histogram = std::move(bins.counts);
+}
+
+// All statistics but the histogram.
+void set_sums(TensorStats& s, const ValueSums& all) {
+  s.finite = all.count;
+  s.zeros = all.zeros;
+  if (all.count == 0) return;
+  s.min = all.min;
+  s.max = all.max;
+  s.sum_of_squares = all.sum_of_squares;
+  s.mean = static_cast<double>(all.mean());
+  s.deviation = static_cast<double>(std::sqrt(all.squared_deviations / static_cast<long double>(all.count)));
+}
+
 // One call of tensor_stats: lists units, reads them in all threads, and finishes a tensor with its last unit.
 class StatsRun {
  public:
@@ -123,8 +163,6 @@ class StatsRun {
   void sum_unit(int worker, const Unit& unit);
   void bin_unit(int worker, const Unit& unit);
   void finish(std::size_t place);
-  void finish_codes(std::size_t place, const CodeCounts& codes);
-  void finish_sums(std::size_t place, Open& open);
 
   const Store& store_;
   StoreFiles files_;
@@ -167,54 +205,15 @@ void StatsRun::finish(std::size_t place) {
   TensorStats& s = stats_[place];
   s.numbers = store_.shape(tensors_[place]).items() * form(place).per_element;
   for (const NonFinite& n : open.non_finite) s.non_finite.merge(n);
-  form(place).kind == Kind::kCode ? finish_codes(place, open.codes) : finish_sums(place, open);
+  if (form(place).kind == Kind::kCode) {
+    set_codes(s, open.codes, values_of(store_.dtype(tensors_[place])), bins_);
+  } else {
+    ValueSums all;
+    for (const ValueSums& sums : open.sums) all.merge(sums);
+    set_sums(s, all);
+    if (bins_ > 0 && all.count > 0) open.bins.emplace(s.min, s.max, bins_);
+  }
   if (!open.bins) open_[place].reset();
-}
-
-// All statistics from the counts of codes: first the sum and the extremes, then with the mean known the
-// squared deviations and the bins.
-void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
-  TensorStats& s = stats_[place];
-  const std::vector<double>& values = values_of(store_.dtype(tensors_[place]));
-  double sum = 0, squares = 0;
-  for (const CodeCount& c : codes) {
-    double v = values[c.code];
-    if (!std::isfinite(v)) continue;
-    s.min = s.finite == 0 ? v : std::min<long double>(s.min, v);
-    s.max = s.finite == 0 ? v : std::max<long double>(s.max, v);
-    s.finite += c.count;
-    if (v == 0) s.zeros += c.count;
-    sum += v * static_cast<double>(c.count);
-    s.sum_of_squares +=
-        static_cast<long double>(v) * static_cast<long double>(v) * static_cast<long double>(c.count);
-  }
-  if (s.finite == 0) return;
-  s.mean = sum / static_cast<double>(s.finite);
-  Bins bins(s.min, s.max, std::max(1, bins_));
-  for (const CodeCount& c : codes) {
-    double v = values[c.code];
-    if (!std::isfinite(v)) continue;
-    squares += (v - s.mean) * (v - s.mean) * static_cast<double>(c.count);
-    bins.add(v, c.count);
-  }
-  s.deviation = std::sqrt(squares / static_cast<double>(s.finite));
-  if (bins_ > 0) s.histogram = std::move(bins.counts);
-}
-
-// All statistics but the histogram, whose bins are set up for the second pass.
-void StatsRun::finish_sums(std::size_t place, Open& open) {
-  TensorStats& s = stats_[place];
-  ValueSums all;
-  for (const ValueSums& sums : open.sums) all.merge(sums);
-  s.finite = all.count;
-  s.zeros = all.zeros;
-  if (all.count == 0) return;
-  s.min = all.min;
-  s.max = all.max;
-  s.sum_of_squares = all.sum_of_squares;
-  s.mean = static_cast<double>(all.mean());
-  s.deviation = static_cast<double>(std::sqrt(all.squared_deviations / static_cast<long double>(all.count)));
-  if (bins_ > 0) open.bins.emplace(s.min, s.max, bins_);
 }
 
 void StatsRun::bin_unit(int worker, const Unit& unit) {
@@ -239,6 +238,28 @@ double l2_norm(std::span<const TensorStats* const> tensors) {
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress) {
   return StatsRun(store, tensors, bins, threads, progress).run();
+}
+
+TensorStats stats_of(DType dtype, std::span<const u8> bytes) {
+  constexpr std::size_t kStretch = 3 << 20;  // whole numbers, of 6 bits too
+  const ElementForm form = element_form(dtype);
+  TensorStats s;
+  s.numbers = std::ssize(bytes) * 8 / form.number_bits;
+  scan_non_finite(dtype, bytes, 0, s.non_finite);
+  if (form.kind != Kind::kCode) {
+    set_sums(s, sum_numbers(form.kind, bytes));
+    return s;
+  }
+  CodeCounter counter;
+  CodeCounts codes;
+  while (!bytes.empty()) {
+    std::span<const u8> some = bytes.first(std::min(kStretch, bytes.size()));
+    counter.add(form.number_bits, some);
+    if (counter.nearly_full()) codes = merged(codes, counter.take());
+    bytes = bytes.subspan(some.size());
+  }
+  set_codes(s, merged(codes, counter.take()), code_values(dtype), 0);
+  return s;
 }
 
 }  // namespace mckpt::impl

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/items/dtype.h"
 #include "io/values/finite.h"
 
 namespace mckpt::impl {
@@ -42,5 +43,8 @@ double l2_norm(std::span<const TensorStats* const> tensors);
 // called with numbers of bytes that were read, from any thread. Throws what TensorReader::read() throws.
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
+
+// The statistics of numbers in memory, without a histogram, such as those of a slice. pre: `bytes` are whole numbers.
+TensorStats stats_of(DType dtype, std::span<const u8> bytes);
 
 }  // namespace mckpt::impl

@@ -36,7 +36,8 @@ def sizes(model: str) -> Iterator[int]:
 
 def convert(model: str, folder: Path) -> mckpt.Report:
     seen: list[mckpt.Progress] = []
-    planned: mckpt.Conversion = mckpt.plan(model, folder / "ckpt", to="fsdp", tp=2)
+    planned: mckpt.Conversion = mckpt.plan(model, folder / "ckpt", to="hf-to-fsdp", tp=2, strategy="optim_grads_params", dtype_rule={"*": "bf16"})
+    grid: dict[str, int] | None = planned.grid
     account: mckpt.Account = planned.prove(progress=seen.append)
     outputs: list[mckpt.OutputFile] = planned.outputs
     notes: list[mckpt.Note] = planned.notes
@@ -48,7 +49,7 @@ def convert(model: str, folder: Path) -> mckpt.Report:
     report: mckpt.Report = mckpt.verify(folder / "hf", against=model, progress=False)
     checks: list[mckpt.Check] = report.checks
     differences: list[mckpt.Difference] = report.differences
-    assert checks and not differences
+    assert checks and not differences and report.ok and grid == done.grid
     return report
 
 
@@ -56,6 +57,9 @@ def into_memory(model: str) -> int:
     loaded: mckpt.Loaded = mckpt.load(model, device="cpu", progress=False)
     norm: mckpt.LoadedTensor = loaded["model.norm.weight"]
     rank: mckpt.Loaded = mckpt.load(model, "cpu", "fp32", rank=1, tp=2, threads=1, progress=False)
+    assert norm.size * 2 == len(norm.tobytes()) and norm.ndim == 1 and norm.device == "cpu"
+    with mckpt.load(model, "cpu", progress=False, names="model.norm.weight") as some:
+        assert len(some) == 1
     assert norm.data and norm.nbytes == 2 * norm.shape[0] and rank.device == "cpu"
     return loaded.nbytes
 

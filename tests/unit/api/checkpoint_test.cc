@@ -121,6 +121,19 @@ TEST(ApiCheckpoint, ReadsShardsAsOneTensor) {
             model.read("model.layers.0.self_attn.o_proj.weight", "[3:11, 7:29]"));
 }
 
+TEST(ApiCheckpoint, GivesTheStatisticsOfASlice) {
+  Checkpoint c = open(kModel);
+  Statistics whole = c.statistics("model.norm.weight"), all = c.slice_statistics("model.norm.weight", "");
+  EXPECT_EQ(all.min, whole.min);
+  EXPECT_EQ(all.max, whole.max);
+  EXPECT_EQ(all.mean, whole.mean);
+  EXPECT_EQ(all.deviation, whole.deviation);
+  Statistics one = c.slice_statistics("model.norm.weight", "[3]");
+  EXPECT_EQ(one.numbers, 1);
+  EXPECT_EQ(one.min, one.max);
+  EXPECT_EQ(one.deviation, 0);
+}
+
 TEST(ApiCheckpoint, CountsAndMeasuresNumbers) {
   Statistics s = open(kModel).statistics("model.norm.weight", 2);
   EXPECT_EQ(s.numbers, 16);

@@ -62,6 +62,16 @@ struct Outcome {
   bool dry_run;
 };
 
+void write_grid(JsonWriter& json, const Grid& g) {
+  json.begin_object()
+      .field("tp", g.tp)
+      .field("cp", g.cp)
+      .field("ep", g.ep)
+      .field("etp", g.etp)
+      .field("pp", g.pp);
+  json.field("dp", g.dp).field("hsdp", g.hsdp).field("ranks", g.world()).end_object();
+}
+
 // The fields of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
 void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
@@ -81,6 +91,7 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   json.end_array();
   json.field("bytes", c.bytes).field("bytes_read", o.result.counts.bytes_read).field("seconds", o.seconds);
   json.field("peak_rss", o.peak_rss).field("output", c.path);
+  if (c.grid) write_grid(json.key("grid"), *c.grid);
 }
 
 // Sends the report on in pieces: the totals, and every tensor if the conversion has them.

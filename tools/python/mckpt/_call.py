@@ -12,7 +12,7 @@ import json
 import os
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Union
 
 from ._library import library
 from .errors import Error, from_facts
@@ -62,9 +62,13 @@ class Handle:
         weakref.finalize(self, getattr(library(), free), pointer).atexit = False
 
 
-def name_bytes(text: str | os.PathLike[str]) -> bytes:
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+
+def name_bytes(text: Path) -> bytes:
     """A path or the name of a tensor. Bytes that are not UTF-8 are kept as Python keeps those of file names."""
-    encoded = os.fspath(text).encode("utf-8", "surrogateescape")
+    given = os.fspath(text)
+    encoded = given if isinstance(given, bytes) else given.encode("utf-8", "surrogateescape")
     if b"\0" in encoded:
         raise ValueError(f"a name with a null byte: {text!r}")
     return encoded
@@ -78,10 +82,12 @@ def _texts(name: str, value: Any) -> list[str]:
         return ["1" if value else "0"]
     if isinstance(value, (str, int)):
         return [str(value)]
-    if isinstance(value, os.PathLike):
-        return [os.fspath(value)]
+    if isinstance(value, (bytes, os.PathLike)):
+        return [name_bytes(value).decode("utf-8", "surrogateescape")]
+    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device"):
+        return [str(value).removeprefix("torch.")]
     if isinstance(value, Mapping):
-        return [f"{key}={item}" for key, item in value.items()]
+        return [f"{key}={text}" for key, item in value.items() for text in _texts(name, item)]
     if isinstance(value, (list, tuple)):
         return [text for item in value for text in _texts(name, item)]
     raise TypeError(f"the setting {name} has a value of type {type(value).__name__}: {value!r}")

@@ -7,8 +7,11 @@ capsule that nobody took over does so itself.
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from typing import Any
+
+from ._library import library
 
 CPU, CUDA = 1, 2  # kinds of devices
 _NAME = b"dltensor"
@@ -35,36 +38,35 @@ class _Managed(ctypes.Structure):
     ]
 
 
-# What belongs to a capsule, by the address of its structure: it must live until the deleter is called.
-_alive: dict[int, tuple[Any, ...]] = {}
-
-
-def _forget(address: int) -> None:
-    _alive.pop(address, None)
-
-
-# Callers need not hold the interpreter's lock.
-_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_delete = _DELETER(_forget)
-
-
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-# The capsule is being deleted, so that it must not become an object of Python again: it stays an address.
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
+_incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+# Of mckpt_python, in its order.
+_CALLED_BY_LIBRARY = (
+    "PyCapsule_IsValid",
+    "PyCapsule_GetPointer",
+    "PyErr_Fetch",
+    "PyErr_Restore",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "Py_DecRef",
+    "Py_IsInitialized",
 )
 
 
-def _forget_capsule(address: int) -> None:
-    if _is_valid(address, _NAME):  # who takes it over gives it another name
-        managed = _pointer(address, _NAME)
-        _DELETER(_Managed.from_address(managed).deleter)(managed)
+@functools.lru_cache(maxsize=None)
+def _ends() -> tuple[int, int]:
+    """The addresses of the destructor of capsules and of the deleter. They are functions of the library: memory is also
+    given up while an exception is on its way, when no function written in Python can be called."""
+    lib = library()
+    called = [_address(getattr(ctypes.pythonapi, name)) for name in _CALLED_BY_LIBRARY]
+    lib.mckpt_python_set((ctypes.c_void_p * len(called))(*called))
+    return _address(lib.mckpt_python_capsule_ends), _address(lib.mckpt_python_deleter)
 
 
-_capsule_ends = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_forget_capsule)
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def capsule(memory: Any, address: int, code: int, bits: int, shape: Sequence[int]) -> object:
@@ -82,14 +84,20 @@ def capsule(memory: Any, address: int, code: int, bits: int, shape: Sequence[int
         dtype=_DataType(code, bits, 1),
         shape=ctypes.cast(dims, ctypes.POINTER(ctypes.c_int64)),
         strides=ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)),
-        deleter=ctypes.cast(_delete, ctypes.c_void_p),
+        deleter=_ends()[1],
     )
-    where = ctypes.addressof(managed)
-    _alive[where] = (memory, dims, steps, managed)
-    return taken_over(where)
+    owner = (memory, dims, steps, managed)
+    managed.context = id(owner)
+    _incref(owner)  # the deleter gives this reference up
+    return taken_over(ctypes.addressof(managed))
+
+
+def give_up(managed: int) -> None:
+    """Calls the deleter of a DLManagedTensor that no capsule has."""
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_Managed.from_address(managed).deleter)(managed)
 
 
 def taken_over(managed: int) -> object:
     """A capsule for a DLManagedTensor, whose deleter it calls if nobody takes it over."""
-    made: object = _new(managed, _NAME, ctypes.cast(_capsule_ends, ctypes.c_void_p))
+    made: object = _new(managed, _NAME, _ends()[0])
     return made

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import ast
 import ctypes
-import os
 from array import array
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from types import TracebackType
 from typing import Any
 
 from . import _html
-from ._call import Handle, call, name_bytes, read_json, settings, taken_text
+from ._call import Handle, Path, call, name_bytes, read_json, settings, taken_text
 from ._library import Table
+from .settings import SOURCE, SourceSettings, Unpack, lists
 from .tensor import Tensor
 from .values import Finding, Object
 
-Path = str | os.PathLike[str]
-
 
 def open(path: Path, *, follow_links: bool = False) -> Checkpoint:
-    """Opens a file or a folder of any format. No tensor is read."""
+    """Opens a file or a folder of any format. No tensor is read.
+
+    Values of its tensors may be memory that is mapped from the files: a program that touches it after such a file was
+    cut off, or after a network file system has lost it, ends with the signal SIGBUS, as with every mapping. Where files
+    may change, numpy(copy=True), torch(copy=True) and tobytes() read the bytes instead, and raise an Error.
+
+    follow_links: follow links that lead out of the checkpoint's folder.
+    """
     return Checkpoint("mckpt_open", path, {"follow_links": follow_links})
 
 
-def open_as_fsdp(path: Path, **source: Any) -> Checkpoint:
-    """A view of a sharded checkpoint under the names of fsdp_dtensor. Settings: those of SourceOptions, such as
-    source_tp=2 or assets="Qwen3-0.6B"."""
+@lists(SOURCE)
+def open_as_fsdp(path: Path, **source: Unpack[SourceSettings]) -> Checkpoint:
+    """A view of a sharded checkpoint under the names of fsdp_dtensor, whatever its format on disk."""
     return Checkpoint("mckpt_open_as_fsdp", path, source)
 
 
 def tensors(path: Path, glob: str = "") -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a checkpoint in the order of its files, in which reading them is fastest."""
-    with open(path) as checkpoint:
-        yield from checkpoint.in_file_order(glob)
+    """The tensors of a checkpoint in the order of its files, in which reading them is fastest. The checkpoint is open as
+    long as one of its tensors, or what this returns, is needed."""
+    return open(path).in_file_order(glob)
 
 
 class Checkpoint(Mapping[str, Tensor]):
@@ -117,9 +122,8 @@ class Checkpoint(Mapping[str, Tensor]):
     def in_file_order(self, glob: str = "") -> Iterator[tuple[str, Tensor]]:
         """Names and tensors by file, and by their places in the files."""
         chosen = set(self._matching(glob)) if glob else None
-        for number in self._in_files:
-            if chosen is None or number in chosen:
-                yield self._names[number], self._tensor(number)
+        numbers = (number for number in self._in_files if chosen is None or number in chosen)
+        return ((self._names[number], self._tensor(number)) for number in numbers)
 
     # What else is in it.
 

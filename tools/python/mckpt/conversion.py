@@ -11,36 +11,37 @@ dtype_rule={"*.router.*": "fp32"}.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from . import _html
-from ._call import Handle, call, name_bytes, read_json, settings, thread_count
-from .progress import Show, watched
+from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
+from .progress import Show, checked, watched
+from .settings import CONVERSION, EXPORT, ConversionSettings, ExportSettings, Kind, Unpack, lists
 from .values import Account, Finding, Note, OutputFile, RunReport, run_report
 
-Path = str | os.PathLike[str]
 
-_SHORT = {"fsdp": "to-fsdp", "hf": "to-hf", "safetensors": "to-safetensors", "pt": "to-pt"}
-
-
-def plan(source: Path, target: Path, *, to: str, threads: int | None = None, **what: Any) -> Conversion:
+@lists(CONVERSION)
+def plan(
+    source: Path, target: Path, *, to: Kind, threads: int | None = None, **what: Unpack[ConversionSettings]
+) -> Conversion:
     """Plans a conversion: headers are read, nothing is written.
 
     to: "fsdp" (of a Hugging Face model), "hf" (of a sharded checkpoint), "reshard", "safetensors" (of .pt files),
-    "pt" (of safetensors files), "ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid".
+    "pt" (of safetensors files), "ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it,
+    such as "hf-to-fsdp". threads: as many as there are processors, unless it is set.
     """
     threads = thread_count(threads)
     values = {"source": source, "target": target, "threads": threads, **what}
-    kind = name_bytes(_SHORT.get(to, to))
+    kind = name_bytes(to)
     return Conversion(Handle(call("mckpt_plan", kind, settings(values)), "mckpt_conversion_free"), threads)
 
 
+@lists(CONVERSION)
 def convert(
     source: Path,
     target: Path,
     *,
-    to: str,
+    to: Kind,
     threads: int | None = None,
     max_memory: int | None = None,
     sync: bool = True,
@@ -48,9 +49,10 @@ def convert(
     resume: bool = False,
     allow_overflow: bool = False,
     progress: Show = None,
-    **what: Any,
+    **what: Unpack[ConversionSettings],
 ) -> RunReport:
-    """Plans, proves and runs. See plan() for `to` and the settings, and Conversion.run() for the rest."""
+    """Plans, proves and runs. See plan() for `to`, and Conversion.run() for what is not listed here."""
+    checked(progress)
     return plan(source, target, to=to, threads=threads, **what).run(
         max_memory=max_memory,
         sync=sync,
@@ -61,9 +63,34 @@ def convert(
     )
 
 
-def export(source: Path, target: Path, **options: Any) -> RunReport:
-    """convert() of a sharded checkpoint to a Hugging Face folder."""
-    return convert(source, target, to="hf", **options)
+@lists(EXPORT)
+def export(
+    source: Path,
+    target: Path,
+    *,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    sync: bool = True,
+    overwrite: bool = False,
+    resume: bool = False,
+    allow_overflow: bool = False,
+    progress: Show = None,
+    **what: Unpack[ExportSettings],
+) -> RunReport:
+    """convert() of a sharded checkpoint to a Hugging Face folder. See Conversion.run() for what is not listed here."""
+    return convert(
+        source,
+        target,
+        to="hf",
+        threads=threads,
+        max_memory=max_memory,
+        sync=sync,
+        overwrite=overwrite,
+        resume=resume,
+        allow_overflow=allow_overflow,
+        progress=progress,
+        **what,
+    )
 
 
 class Conversion:
@@ -85,6 +112,7 @@ class Conversion:
         facts = self._facts()
         rows = [("made of", name) for name in facts["sources"]]
         rows += [(f["name"], f"{f['bytes']:,} bytes") for f in facts["outputs"]]
+        rows += [("grid", f"{name}={size}") for name, size in (facts["grid"] or {}).items()]
         rows += [(name, f"{count:,}") for name, count in (facts["account"] or {}).items()]
         rows += [("warning" if note["warning"] else "note", note["text"]) for note in facts["notes"]]
         return _html.table(repr(self), rows)
@@ -119,6 +147,13 @@ class Conversion:
         return [Finding(**f) for f in self._facts()["findings"]]
 
     @property
+    def grid(self) -> dict[str, int] | None:
+        """The sizes tp, cp, ep, etp, pp, dp and hsdp of the training run whose checkpoint the result is, with those that
+        planning chose, and its number of ranks. None: the result is of no run, or of the run of the source."""
+        grid: dict[str, int] | None = self._facts()["grid"]
+        return grid
+
+    @property
     def account(self) -> Account | None:
         """What is made of the tensors. None before prove()."""
         account = self._facts()["account"]
@@ -145,7 +180,7 @@ class Conversion:
         max_memory: bytes for buffers. sync: wait until the result is on the disk. overwrite: replace an existing
         result, once the new one is complete. resume: continue what an interrupted run of the same conversion left.
         allow_overflow: publish although a cast made finite values infinite. progress: a function that is called
-        with a Progress some ten times a second; True: a bar on stderr; None: the bar, if stderr is a terminal.
+        with a Progress some ten times a second; True: a bar on stderr; None: the bar, if stderr is a terminal; False: none.
 
         Ctrl-C ends the work and raises KeyboardInterrupt: no result is published, and the same conversion, planned
         again and run with `resume`, continues.
@@ -161,4 +196,5 @@ class Conversion:
             }
         )
         watched(lambda observer: call("mckpt_run", self._handle, values, observer), progress)
-        return run_report(self._facts()["run"])
+        facts = self._facts()
+        return run_report(facts["run"], facts["grid"])

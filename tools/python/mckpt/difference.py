@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _html
-from ._call import Handle, call, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
+from .settings import DIFF, DiffSettings, Unpack, lists
 from .values import Check, Finding
-
-Path = str | os.PathLike[str]
 
 _KINDS = {  # in words, for one or more of them
     "only_a": "only in the first",
@@ -135,11 +134,14 @@ def _row(fields: dict[str, Any]) -> DiffRow:
     return DiffRow(**{**fields, "largest": None if largest is None else float(largest)})
 
 
-def diff(a: Path, b: Path, *, threads: int | None = None, progress: Show = None, **how: Any) -> Diff:
+@lists(DIFF)
+def diff(
+    a: Path, b: Path, *, threads: int | None = None, progress: Show = None, **how: Unpack[DiffSettings]
+) -> Diff:
     """Compares two checkpoints bit by bit: tensors, objects and the files beside them. Where names differ, because the
     formats do, one side is compared with what converting the other one would write.
 
-    Settings: those of DiffOptions, such as assets="Qwen3-0.6B" or follow_links=True.
+    threads: as many as there are processors, unless it is set. progress: see Conversion.run().
     """
     values = settings({"threads": thread_count(threads), **how})
 
@@ -147,4 +149,4 @@ def diff(a: Path, b: Path, *, threads: int | None = None, progress: Show = None,
         made = call("mckpt_diff", name_bytes(a), name_bytes(b), values, observer)
         return read_json("mckpt_diff_json", Handle(made, "mckpt_diff_free"))
 
-    return Diff(os.fspath(a), os.fspath(b), watched(work, progress))
+    return Diff(os.fsdecode(a), os.fsdecode(b), watched(work, progress))

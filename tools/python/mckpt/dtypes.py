@@ -95,6 +95,11 @@ def torch_dtype(dtype: str) -> Any:
     return found
 
 
+def facts_of(dtype: str, shape: tuple[int, ...], nbytes: int) -> list[tuple[str, str]]:
+    """What a notebook shows of a tensor."""
+    return [("dtype", dtype), ("shape", str(list(shape))), ("bytes", f"{nbytes:,}")]
+
+
 def dlpack_code(dtype: str) -> int:
     if dtype not in _DLPACK:
         raise BufferError(f"DLPack has no type {dtype}: tobytes() gives the bytes")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 NO_SUCH_TENSOR = "MC1007"
+_MOST_COMPARED = 20000  # names: each comparison takes some microseconds
 
 
 class Error(Exception):
@@ -34,12 +38,25 @@ class Error(Exception):
             text += f"\n  note: {note}"
         return f"{text}\n  help: {self.help}" if self.help else text
 
+    def __repr__(self) -> str:
+        text = str(self).replace("\n  ", "; ")
+        return f"<mckpt.{type(self).__name__} {text}>"
+
     def __reduce__(self) -> tuple[type[Error], tuple[str, dict[str, Any]]]:
         return type(self), (self._line, self._facts)
 
 
 class NoSuchTensor(Error, KeyError):
     """There is no tensor of the name. Also a KeyError, as a mapping raises it."""
+
+
+def no_such_tensor(where: str, name: object, names: Iterable[str]) -> NoSuchTensor:
+    """Of tensors that are not in an open checkpoint, whose errors are the library's."""
+    near = difflib.get_close_matches(str(name), list(islice(names, _MOST_COMPARED)), 1)
+    message = f"there is no tensor of the name '{name}'"
+    facts = {"code": NO_SUCH_TENSOR, "status": 3, "message": message, "file": where, "tensor": "", "offset": -1}
+    notes = [f"the nearest name is {near[0]}"] if near else []
+    return NoSuchTensor(f"{where}: {message}", {**facts, "expected": "", "found": "", "notes": notes, "help": ""})
 
 
 def from_facts(line: str, facts: dict[str, Any]) -> Error:

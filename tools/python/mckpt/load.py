@@ -10,39 +10,51 @@ The memory is freed when neither what load() returned nor any tensor made of it 
 
 from __future__ import annotations
 
+import ctypes
+import os
+import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any
+from math import prod
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from . import _dlpack, dtypes
-from ._call import Handle, call, name_bytes, read_json, settings
+from . import _dlpack, _html, dtypes
+from ._call import Handle, Path, call, name_bytes, read_json, settings
 from ._library import library
-from .conversion import Path
+from .errors import no_such_tensor
 from .progress import Show, watched
+from .settings import LOAD, DType, LoadSettings, Unpack, lists
+
+if TYPE_CHECKING:
+    import torch  # type: ignore[import-not-found, unused-ignore]
 
 
+@lists(LOAD)
 def load(
     path: Path,
-    device: str = "cuda:0",
-    dtype: str | None = None,
+    device: str | torch.device = "cuda:0",
+    dtype: DType = None,
     *,
     names: str | None = None,
     threads: int | None = None,
     progress: Show = None,
-    **what: Any,
+    **what: Unpack[LoadSettings],
 ) -> Loaded:
     """Loads the tensors of a checkpoint of any format, or those that the glob `names` matches.
 
-    device: "cpu", "cuda" or "cuda:N". dtype: "bf16", "fp16" or "fp32", for floating-point tensors of 16 bits and more;
-    others keep theirs. With `rank`, and tp, ep, pp and the other sizes of a grid, path is a Hugging Face model, and what
-    is loaded is what that rank of a Megatron run has, under its names there; further settings are the fields of
-    RankToLoad in lib/api/mckpt/load.h, such as params_dtype, vocab_size and hybrid_pattern.
+    device: "cpu", "cuda", "cuda:N" or a torch.device. dtype: "bf16", "fp16" or "fp32", as torch spells them or a
+    torch.dtype, for floating-point tensors of 16 bits and more; others keep theirs. threads: that read; as many as there
+    are processors, on a GPU at most eight, unless it is set. progress: see Conversion.run().
+
+    With `rank`, and tp, ep, pp and the other sizes of a grid, path is a Hugging Face model, and what is loaded is what
+    that rank of a Megatron run has, under its names there. All settings but follow_links belong to it.
 
     Ctrl-C ends the work and raises KeyboardInterrupt.
     """
     values = settings({"device": device, "dtype": dtype, "names": names, "threads": threads, **what})
 
     def work(observer: Any) -> Loaded:
-        return Loaded(Handle(call("mckpt_load", name_bytes(path), values, observer), "mckpt_loaded_free"))
+        return Loaded(os.fsdecode(path), Handle(call("mckpt_load", name_bytes(path), values, observer), "mckpt_loaded_free"))
 
     loaded: Loaded = watched(work, progress)
     return loaded
@@ -63,13 +75,61 @@ class LoadedTensor:
         self.nbytes: int = facts["bytes"]
 
     def __repr__(self) -> str:
-        device = "cpu" if self._device[0] == _dlpack.CPU else f"cuda:{self._device[1]}"
-        return f"<mckpt.LoadedTensor {self.name}: {self.dtype} {list(self.shape)} on {device}>"
+        return f"<mckpt.LoadedTensor {self.name}: {self.dtype} {list(self.shape)} on {self.device}>"
+
+    def _repr_html_(self) -> str:
+        return _html.table(self.name, [*dtypes.facts_of(self.dtype, self.shape, self.nbytes), ("device", self.device)])
+
+    @property
+    def device(self) -> str:
+        """As torch names it."""
+        return "cpu" if self._device[0] == _dlpack.CPU else f"cuda:{self._device[1]}"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return prod(self.shape)
 
     @property
     def data(self) -> int:
         """The address in the memory of the device; 0 if the tensor has no bytes."""
         return library().mckpt_loaded_data(self._handle, self._number) or 0
+
+    def numpy(self, raw: bool = False, *, copy: bool = False) -> Any:
+        """A numpy.ndarray over the same memory, which has to be that of the host. raw: the bits as unsigned numbers of the
+        same size (of items that have no such size: the bytes), for types that numpy does not have. copy: memory of its
+        own."""
+        import numpy  # type: ignore[import-not-found, unused-ignore]
+
+        self._require_host()
+        bits = dtypes.raw_dtype(self.dtype) if raw else None
+        dtype = bits or "u1" if raw else dtypes.numpy_dtype(self.dtype)
+        shape = (-1,) if raw and not bits else self.shape
+        if self.nbytes == 0:
+            return numpy.empty(0 if shape == (-1,) else shape, dtype=dtype)
+        values = numpy.asarray(_Held(self)).view(dtype).reshape(shape)
+        return values.copy() if copy else values
+
+    def tobytes(self) -> bytes:
+        """The values one after the other, in row-major order, little-endian."""
+        self._require_host()
+        return ctypes.string_at(self.data, self.nbytes) if self.nbytes else b""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        values = self.numpy()
+        if dtype is not None and values.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"tensor '{self.name}' has the type {self.dtype}: an array of another type is a copy")
+            return values.astype(dtype)
+        return values.copy() if copy else values
+
+    def _require_host(self) -> None:
+        if self._device[0] != _dlpack.CPU:
+            raise TypeError(f"tensor '{self.name}' is in the memory of {self.device}: torch().cpu() copies it to the host")
 
     def torch(self) -> Any:
         """A torch.Tensor over the same memory."""
@@ -77,8 +137,7 @@ class LoadedTensor:
 
         dtype = dtypes.torch_dtype(self.dtype)
         if self.nbytes == 0:
-            kind, number = self._device
-            return torch.empty(self.shape, dtype=dtype, device="cpu" if kind == _dlpack.CPU else f"cuda:{number}")
+            return torch.empty(self.shape, dtype=dtype, device=self.device)
         if dtypes.item_bits(self.dtype) > 8 or self.dtype in ("uint8", "int8"):
             return torch.utils.dlpack.from_dlpack(self.__dlpack__())
         # Not every version of torch takes the small types by DLPack.
@@ -100,10 +159,22 @@ class LoadedTensor:
         return _dlpack.taken_over(call("mckpt_loaded_dlpack", self._handle, self._number, code, bits))
 
 
-class Loaded(Mapping[str, LoadedTensor]):
-    """Tensors that were loaded together, by name, in the order of the files or of the rank's parameters."""
+class _Held:
+    """The bytes of a tensor as numpy takes them over: an array of them keeps this, and this the memory."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, tensor: LoadedTensor) -> None:
+        managed = call("mckpt_loaded_dlpack", tensor._handle, tensor._number, 1, 8)
+        weakref.finalize(self, _dlpack.give_up, managed).atexit = False
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (tensor.nbytes,), "data": (tensor.data, False)}
+
+
+class Loaded(Mapping[str, LoadedTensor]):
+    """Tensors that were loaded together, by name, in the order of the files or of the rank's parameters. `with` gives
+    them up at its end, like close()."""
+
+    def __init__(self, path: str, handle: Handle) -> None:
+        self._path = path
+        self._closed = False
         facts = read_json("mckpt_loaded_json", handle)
         self.device: str = facts["device"]  #: as torch names it
         self.nbytes: int = facts["bytes"]  #: of all tensors
@@ -111,7 +182,15 @@ class Loaded(Mapping[str, LoadedTensor]):
         self._tensors = {t["name"]: LoadedTensor(handle, i, device, t) for i, t in enumerate(facts["tensors"])}
 
     def __getitem__(self, name: str) -> LoadedTensor:
-        return self._tensors[name]
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            if self._closed:
+                raise ValueError(f"the tensors of {self._path} were given up")
+            raise no_such_tensor(self._path, name, self._tensors)
+        return tensor
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -119,11 +198,30 @@ class Loaded(Mapping[str, LoadedTensor]):
     def __len__(self) -> int:
         return len(self._tensors)
 
+    def close(self) -> None:
+        """Gives the tensors up. Their memory is freed when nothing that was made of them needs it."""
+        self._tensors = {}
+        self._closed = True
+
+    def __enter__(self) -> Loaded:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
+        if self._closed:
+            return f"<mckpt.Loaded {self._path}: given up>"
         return f"<mckpt.Loaded {len(self)} tensors, {self.nbytes:,} bytes on {self.device}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(t.name, t.dtype, list(t.shape), f"{t.nbytes:,}") for t in self.values()]
+        return _html.table(repr(self), rows, ("tensor", "dtype", "shape", "bytes"))
 
     def torch(self) -> dict[str, Any]:
         """All tensors as torch.Tensors over the same memory: a state_dict."""

@@ -29,8 +29,8 @@ class Progress(NamedTuple):
     """How far a piece of work is."""
 
     phase: str  #: such as "prove", "write" or "compare"
-    done: int  #: bytes
-    bytes: int  #: about how many bytes will be done; 0: not known
+    done: int  #: bytes; the last event of each phase has done == bytes
+    bytes: int  #: of the phase, about; of one that has none, such as "finish", those of the phase before it
 
 
 # None: a bar, in a notebook, or on stderr if that is a terminal. A function is called some ten times a second, and at the end.
@@ -108,11 +108,50 @@ class _Watch:
     def stop(self) -> None:
         library().mckpt_watch_stop(self._handle)
 
-    def look(self) -> Progress:
-        return Progress(**json.loads(taken_text(library().mckpt_watch_json(self._handle))))
+    def look(self) -> dict[str, Any]:
+        facts: dict[str, Any] = json.loads(taken_text(library().mckpt_watch_json(self._handle)))
+        return facts
+
+
+class _Events:
+    """What a watch has seen, as events: none goes back, and the last one of a phase that has ended is a full one.
+
+    write 0 of 1000, write 400 of 1000, [finish: bytes not known]   ->   400 of 1000, 1000 of 1000, finish 1000 of 1000
+    """
+
+    def __init__(self, show: Callable[[Progress], Any]) -> None:
+        self._show = show
+        self._ended = 0  # phases
+        self._bytes = 0  # of the last phase that had some
+        self._last: Progress | None = None
+
+    def take(self, facts: dict[str, Any], complete: bool) -> None:
+        """complete: the work has succeeded, so that the phase has ended too."""
+        for phase in facts["ended"][self._ended :]:
+            self._ended += 1
+            self._send(phase["phase"], phase["bytes"], phase["bytes"], again=False)
+        if facts["phase"]:
+            done = facts["bytes"] if complete else min(facts["done"], facts["bytes"])
+            self._send(facts["phase"], done, facts["bytes"], again=not complete)
+
+    def _send(self, phase: str, done: int, size: int, again: bool) -> None:
+        if size == 0:
+            done = size = self._bytes
+        self._bytes = size
+        progress = Progress(phase, done, size)
+        if again or progress != self._last:
+            self._last = progress
+            self._show(progress)
+
+
+def checked(show: Show) -> None:
+    """Raises TypeError for what cannot show progress: before any work is begun."""
+    if show is not None and not isinstance(show, bool) and not callable(show):
+        raise TypeError(f"progress is a function, True, False or None, not {type(show).__name__}: {show!r}")
 
 
 def _shown(show: Show) -> Callable[[Progress], Any] | None:
+    checked(show)
     if show is None or show is True:
         notebook = _notebook()
         if notebook is not None:
@@ -126,8 +165,9 @@ def _shown(show: Show) -> Callable[[Progress], Any] | None:
 
 def watched(work: Callable[[Any], Any], show: Show) -> Any:
     """The result of work(observer), where the observer is what functions of the library take."""
-    watch = _Watch()
     shown = _shown(show)
+    events = _Events(shown) if shown else None
+    watch = _Watch()
     results: list[Any] = []
     failures: list[BaseException] = []
     finished = threading.Event()
@@ -144,9 +184,9 @@ def watched(work: Callable[[Any], Any], show: Show) -> Any:
     thread = threading.Thread(target=run, name="mckpt")
 
     def look() -> None:
-        progress = watch.look()
-        if shown and progress.phase:
-            shown(progress)
+        if events:
+            over = finished.is_set()  # asked first: what is seen then is all
+            events.take(watch.look(), complete=over and not failures)
 
     try:
         thread.start()

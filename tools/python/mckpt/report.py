@@ -6,20 +6,26 @@ import os
 from typing import Any
 
 from . import _html
-from ._call import Handle, call, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
+from .settings import COMPARE, CompareSettings, Unpack, lists
 from .values import Check, Difference, Finding, difference
 
-Path = str | os.PathLike[str]
 
-
+@lists(COMPARE)
 def verify(
-    path: Path, against: Path | None = None, *, threads: int | None = None, progress: Show = None, **how: Any
+    path: Path,
+    against: Path | None = None,
+    *,
+    threads: int | None = None,
+    progress: Show = None,
+    **how: Unpack[CompareSettings],
 ) -> Report:
     """Checks a checkpoint by itself; with `against`, compares it bit by bit with what converting that one would
     write. What is wrong is in the report; Error is raised only if nothing can be checked.
 
-    Settings: follow_links, and with `against` those of CompareOptions, such as params_dtype="bf16".
+    The answer is report.ok: report.equal with `against`, else report.sound. threads: as many as there are processors, unless
+    it is set. progress: see Conversion.run(). Without `against` there is one setting, follow_links.
     """
     values = settings({"against": against, "threads": thread_count(threads), **how})
 
@@ -27,7 +33,7 @@ def verify(
         report = call("mckpt_verify", name_bytes(path), values, observer)
         return read_json("mckpt_report_json", Handle(report, "mckpt_report_free"))
 
-    return Report(os.fspath(path), None if against is None else os.fspath(against), watched(work, progress))
+    return Report(os.fsdecode(path), None if against is None else os.fsdecode(against), watched(work, progress))
 
 
 class Report:
@@ -43,6 +49,15 @@ class Report:
         self.differences = [difference(d) for d in fields["differences"]]
         self.unread: list[str] = fields["unread"]  #: files and folders that no check looked at
         self.oddities = [Finding(**f) for f in fields["oddities"]]  #: of both sides: odd, but nothing is lost
+
+    @property
+    def ok(self) -> bool:
+        """The answer: whether both sides are equal, or, if there is one side alone, whether it is sound."""
+        return self.sound if self.equal is None else self.equal
+
+    def __bool__(self) -> bool:
+        # A report is not nothing when the answer is no: what is asked for has to be named.
+        raise TypeError("the answer of a report is report.ok: report.equal if two sides were compared, else report.sound")
 
     def _answer(self) -> str:
         if self.against is None:

@@ -5,19 +5,21 @@
     t[:16].torch()                            reads 16 rows
 
 Where a file has the bytes exactly as they are read, they are mapped instead of read: the memory is private, writing
-to it does not change the file, and pages that are not touched are never loaded.
+to it does not change the file, and pages that are not touched are never loaded. A page that is touched after the file
+was cut off ends the program with SIGBUS: numpy(copy=True), torch(copy=True) and tobytes() have memory of their own.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import mmap
 import os
 from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _dlpack, dtypes
+from . import _dlpack, _html, dtypes
 from ._call import Handle, call, name_bytes, read_json, read_text
 from ._library import Stretch
 from .values import Chunk, Statistics, chunk, statistics
@@ -78,6 +80,9 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<mckpt.Tensor {self.name}: {self.dtype} {list(self.shape)}>"
 
+    def _repr_html_(self) -> str:
+        return _html.table(self.name, dtypes.facts_of(self.dtype, self.shape, self.nbytes))
+
     # Parts.
 
     def __getitem__(self, key: Any) -> Tensor:
@@ -125,35 +130,36 @@ class Tensor:
 
     # Values.
 
-    def numpy(self, raw: bool = False) -> Any:
+    def numpy(self, raw: bool = False, *, copy: bool = False) -> Any:
         """A numpy.ndarray that the caller may write to. raw: the bits as unsigned numbers of the same size (of items
-        that have no such size: the bytes), for types that numpy does not have."""
+        that have no such size: the bytes), for types that numpy does not have. copy: the bytes are read, never mapped
+        from the file: a file that is cut off later is of no concern (see mckpt.open)."""
         import numpy  # type: ignore[import-not-found, unused-ignore]
 
         if not raw:
             dtype = dtypes.numpy_dtype(self.dtype)
-            return numpy.frombuffer(self._memory(), dtype=dtype).reshape(self.shape)
+            return numpy.frombuffer(self._memory(copy), dtype=dtype).reshape(self.shape)
         bits = dtypes.raw_dtype(self.dtype)
-        values = numpy.frombuffer(self._memory(), dtype=bits or "u1")
+        values = numpy.frombuffer(self._memory(copy), dtype=bits or "u1")
         return values.reshape(self.shape) if bits else values
 
-    def torch(self) -> Any:
-        """A torch.Tensor in the memory of the host."""
+    def torch(self, *, copy: bool = False) -> Any:
+        """A torch.Tensor in the memory of the host. copy: as in numpy()."""
         import torch  # type: ignore[import-not-found, unused-ignore]
 
         dtype = dtypes.torch_dtype(self.dtype)
         if self.nbytes == 0:
             return torch.empty(self.shape, dtype=dtype)
-        return torch.frombuffer(self._memory(), dtype=dtype).reshape(self.shape)
+        return torch.frombuffer(self._memory(copy), dtype=dtype).reshape(self.shape)
 
     def tobytes(self) -> bytes:
-        """The values one after the other, in row-major order, little-endian."""
-        return bytes(self._memory())
+        """The values one after the other, in row-major order, little-endian. They are read, never mapped."""
+        return bytes(self._memory(copy=True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
             raise ValueError(f"tensor '{self.name}' is in a file: an array of it is always new memory")
-        values = self.numpy()
+        values = self.numpy(copy=bool(copy))
         return values if dtype is None else values.astype(dtype, copy=False)
 
     def __dlpack__(
@@ -162,7 +168,7 @@ class Tensor:
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError("a tensor of a checkpoint can be had in the memory of the host only")
         code = dtypes.dlpack_code(self.dtype)
-        memory = self._memory()
+        memory = self._memory(bool(copy))
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) if self.nbytes else 0
         return _dlpack.capsule(memory, address, code, dtypes.item_bits(self.dtype), self.shape)
 
@@ -172,26 +178,36 @@ class Tensor:
     # Facts.
 
     def chunks(self) -> list[Chunk]:
-        """The stored pieces of the whole tensor."""
-        return [chunk(c) for c in read_json("mckpt_chunks_json", *self._asked())["chunks"]]
+        """The stored pieces; of a part, those that have items of it. Their boxes are parts of the whole tensor."""
+        stored = [chunk(c) for c in read_json("mckpt_chunks_json", *self._asked())["chunks"]]
+        return stored if self._is_whole() else [c for c in stored if self._meets(c)]
+
+    def _meets(self, stored: Chunk) -> bool:
+        boxes = zip(self._taken, stored.offsets, stored.sizes)
+        taken = ((part if isinstance(part, range) else range(part, part + 1), at, size) for part, at, size in boxes)
+        return all(max(part.start, at) < min(part.stop, at + size) for part, at, size in taken)
 
     def digest(self) -> str:
-        """SHA-256 of the bytes of the whole tensor, in hexadecimal digits."""
-        return read_text("mckpt_digest", *self._asked())
+        """SHA-256 of the bytes, as tobytes() gives them, in hexadecimal digits."""
+        if self._is_whole():
+            return read_text("mckpt_digest", *self._asked())
+        return hashlib.sha256(self._memory()).hexdigest()
 
     def statistics(self, threads: int = 1) -> Statistics:
-        """Of the numbers of the whole tensor."""
-        return statistics(read_json("mckpt_statistics_json", *self._asked(), threads))
+        """Of the numbers. Those of a part are read by one thread, whatever `threads` is."""
+        if self._is_whole():
+            return statistics(read_json("mckpt_statistics_json", *self._asked(), threads))
+        return statistics(read_json("mckpt_slice_statistics_json", *self._asked(), self._slice_text().encode()))
 
     def _asked(self) -> tuple[Handle, bytes]:
         return self._checkpoint._opened(), name_bytes(self.name)
 
     # Memory.
 
-    def _memory(self) -> Any:
-        """A writable buffer of nbytes bytes with the values, which belongs to the caller alone."""
+    def _memory(self, copy: bool = False) -> Any:
+        """A writable buffer of nbytes bytes with the values, which belongs to the caller alone. copy: it is not mapped."""
         handle, name = self._asked()
-        if self.nbytes >= MAPPED_FROM and self.nbytes > 0:
+        if self.nbytes >= MAPPED_FROM and self.nbytes > 0 and not copy:
             mapped = self._mapped(handle, name)
             if mapped is not None:
                 return mapped

@@ -14,7 +14,7 @@ class _Shown:
 
     def _repr_html_(self) -> str:
         rows = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
-        shown = [(name, f"{v:,}" if isinstance(v, int) else v) for name, v in rows if v not in ("", ())]
+        shown = [(name, f"{v:,}" if isinstance(v, int) else v) for name, v in rows if v not in ("", (), None)]
         return _html.table(type(self).__name__, shown)
 
 
@@ -120,6 +120,8 @@ class RunReport(_Shown):
     became_zero: int
     overflowed: tuple[str, ...]  #: tensors with items that became infinite
     notes: tuple[Note, ...]
+    #: tp, cp, ep, etp, pp, dp, hsdp and ranks of the training run whose checkpoint the result is; None: of no run
+    grid: dict[str, int] | None = dataclasses.field(default=None, hash=False)
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,9 @@ def statistics(fields: dict[str, Any]) -> Statistics:
     return Statistics(**{**fields, **{name: float(fields[name]) for name in ("min", "max", "mean", "deviation")}})
 
 
-def run_report(fields: dict[str, Any]) -> RunReport:
+def run_report(fields: dict[str, Any], grid: dict[str, int] | None) -> RunReport:
     notes = tuple(Note(**note) for note in fields["notes"])
-    return RunReport(**{**fields, "overflowed": tuple(fields["overflowed"]), "notes": notes})
+    return RunReport(**{**fields, "overflowed": tuple(fields["overflowed"]), "notes": notes, "grid": grid})
 
 
 def difference(fields: dict[str, Any]) -> Difference:

@@ -59,6 +59,7 @@ bool is_hub_name(std::string_view path) {
 Error not_found(std::string path) {
   Error e(Code::kNotFound, "there is no such file or folder");
   e.file(path);
+  if (path.starts_with('~')) return e.help("only a shell makes `~` the home folder: give its whole path");
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   std::string parent = parent_folder(path);
   std::error_code failed;

@@ -1,0 +1,100 @@
+"""Each setting that the library reads is a key of the TypedDicts of mckpt.settings, with its type, and has a line in the text of
+its function; and nothing else is. The library is asked: its error for an unknown setting lists those that there are.
+usage: settings_are_known.py, with any Python from 3.10 on"""
+import inspect
+import re
+import unittest
+
+from mckpt_tests.package import run
+from mckpt_tests.setting import TINY_MODEL
+
+import mckpt
+from mckpt import settings
+
+PARAMETERS = {"source", "target", "threads", "device", "dtype", "names"}  # of functions, beside their settings
+
+
+def explicit(function):
+    return {name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_KEYWORD}
+
+
+class Settings(unittest.TestCase):
+    def read_by(self, call):
+        """The settings that the library reads in this call, by its error."""
+        with self.assertRaisesRegex(mckpt.Error, "there is no setting") as raised:
+            call(there_is_no_setting_of_such_a_name=1)
+        (note,) = raised.exception.notes
+        return note.removeprefix("the settings are ").split(", ")
+
+    def check(self, function, call, groups, also=()):
+        names = settings.names_of(groups)
+        self.assertEqual(len(names), len(set(names)))
+        known = set(self.read_by(call)) - PARAMETERS
+        self.assertEqual(sorted(known), sorted(set(names) - PARAMETERS | set(also)))
+        for group in groups:
+            for name, given in group.__annotations__.items():
+                self.assertRegex(function.__doc__, rf"(?m)^{name}: \S")
+                self.check_type(call, name, getattr(given, "__forward_arg__", given))
+
+    def check_type(self, call, name, given):
+        if name == "rank":  # without which others are read: see test_loading
+            return
+        expected = {"Int": "a whole number", "Flag": "0 or 1"}.get(given)
+        if expected:
+            with self.assertRaisesRegex(mckpt.Error, f"`{name}` is not allowed: expected {expected}"):
+                call(**{name: "x"})
+        else:
+            with self.assertRaises(mckpt.Error) as raised:
+                call(**{name: "x"}, there_is_no_setting_of_such_a_name=1)
+            self.assertNotRegex(str(raised.exception), "expected (a whole number|0 or 1)")
+
+    def test_conversions(self):
+        for kind, groups in settings.CONVERSION.items():
+            with self.subTest(kind):
+                self.check(mckpt.plan, lambda kind=kind, **what: mckpt.plan(TINY_MODEL, "b", to=kind, threads=1, **what), groups)
+                self.assertIn(f'to="{kind}": ', mckpt.convert.__doc__)
+        self.check(mckpt.export, lambda **what: mckpt.export(TINY_MODEL, "b", threads=1, progress=False, **what), settings.EXPORT[""])
+
+    def test_comparing(self):
+        self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.COMPARE[""], ["against"])
+        self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.DIFF[""])
+        self.check(mckpt.open_as_fsdp, lambda **how: mckpt.open_as_fsdp(TINY_MODEL, **how), settings.SOURCE[""])
+        alone = set(self.read_by(lambda **how: mckpt.verify(TINY_MODEL, progress=False, **how)))
+        self.assertEqual(alone - PARAMETERS - {"against"}, {"follow_links"})
+        self.assertRaisesRegex(mckpt.Error, "no setting `source_tp`", lambda: mckpt.verify(TINY_MODEL, source_tp=1, progress=False))
+
+    def test_loading(self):
+        def load(**what):
+            mckpt.load(TINY_MODEL, "cpu", progress=False, **{"rank": 0, **what})
+
+        self.check(mckpt.load, load, settings.LOAD[""])
+        self.assertRaisesRegex(mckpt.Error, "`rank` is not allowed: expected a whole number", lambda: load(rank="x"))
+
+    def test_the_keys_of_functions_are_those_of_their_groups(self):
+        for keys, parts in ((settings.SourceSettings, settings.SOURCE), (settings.DiffSettings, settings.DIFF), (settings.CompareSettings, settings.COMPARE),
+                            (settings.ExportSettings, settings.EXPORT), (settings.LoadSettings, settings.LOAD), (settings.ConversionSettings, settings.CONVERSION)):
+            self.assertEqual(set(keys.__annotations__), {name for groups in parts.values() for name in settings.names_of(groups)})
+        for function, keys in ((mckpt.plan, settings.ConversionSettings), (mckpt.convert, settings.ConversionSettings), (mckpt.load, settings.LoadSettings),
+                               (mckpt.verify, settings.CompareSettings), (mckpt.diff, settings.DiffSettings), (mckpt.export, settings.ExportSettings)):
+            self.assertFalse(explicit(function) & set(keys.__annotations__))
+        for name in settings.names_of(sum(settings.CONVERSION.values(), ())):
+            self.assertRegex(mckpt.convert.__doc__, rf"(?m)^{name}: \S")
+        for group in (v for v in vars(settings).values() if isinstance(v, type) and hasattr(v, "__total__")):
+            if ":" in (group.__doc__ or ""):
+                self.assertEqual(re.findall(r"(?m)^ *(\w+): ", group.__doc__), list(group.__annotations__), group.__name__)
+
+    def test_words_for_a_conversion(self):
+        for to in settings.Kind.__args__:
+            with self.assertRaises(mckpt.Error) as raised:
+                mckpt.plan("/nowhere", "b", to=to)
+            self.assertNotIn("no such kind", str(raised.exception), to)
+        for wrong, near in (("fdsp", "fsdp"), ("hf-to-fspd", "hf-to-fsdp"), ("safetensor", "safetensors")):
+            self.assertRaisesRegex(mckpt.Error, f"did you mean `{near}`", lambda wrong=wrong: mckpt.plan("a", "b", to=wrong))
+
+    def test_types_of_tensors_as_torch_spells_them(self):
+        narrow = mckpt.load(TINY_MODEL, "cpu", "float16", progress=False)
+        self.assertEqual({t.dtype for t in narrow.values()}, {"float16"})
+        self.assertRaisesRegex(mckpt.Error, "bf16, fp16, fp32", lambda: mckpt.load(TINY_MODEL, "cpu", "int8", progress=False))
+
+
+run()

@@ -1,0 +1,353 @@
+"""The settings of functions, with their types: for editors, mypy and help().
+
+    mckpt.plan("Qwen3-0.6B", "ckpt", to="fsdp", tp=2, dtype_rule={"*.router.*": "fp32"})
+                                                 '-----'-- keys of ConversionSettings
+
+A class is a group of settings that belong together; its text has a line for each of them. The groups of a function
+are listed in its text. None leaves a setting out. tests/python/settings_are_known.py compares names and types with
+those that the library reads.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
+
+from ._call import Path
+
+if TYPE_CHECKING:
+    import torch  # type: ignore[import-not-found, unused-ignore]
+    from typing_extensions import Unpack as Unpack  # known to every type checker, and never imported
+else:
+    Unpack = getattr(typing, "Unpack", Optional)
+
+Int = Optional[int]
+Flag = Optional[bool]
+Text = Optional[str]
+Texts = Union[str, Sequence[str], None]
+Place = Optional[Path]
+#: "bf16", "fp16", "fp32", as torch spells them or as torch has them; some settings have more words, such as "auto"
+DType = Union[str, "torch.dtype", None]
+Rules = Optional[Mapping[str, Union[str, "torch.dtype"]]]
+
+#: What a conversion is to make: `to` of plan() and convert(). The last four words are those of the program.
+Kind = Literal[
+    "fsdp",
+    "hf",
+    "reshard",
+    "safetensors",
+    "pt",
+    "ungroup",
+    "group",
+    "hybrid-to-gpt",
+    "gpt-to-hybrid",
+    "to-fsdp",
+    "to-hf",
+    "to-safetensors",
+    "to-pt",
+    "hf-to-fsdp",
+    "fsdp-to-hf",
+    "pt-to-safetensors",
+    "safetensors-to-pt",
+]
+
+
+class Files(TypedDict, total=False):
+    """
+    follow_links: follow links that lead out of the checkpoint's folder
+    """
+
+    follow_links: Flag
+
+
+class Model(TypedDict, total=False):
+    """
+    expert_layout: how a Hugging Face model stores experts: auto, apart, fused or hub (transposed)
+    map_file: a file with rows that override the built-in table of names
+    """
+
+    expert_layout: Optional[Literal["auto", "apart", "fused", "hub"]]
+    map_file: Place
+
+
+class Accept(TypedDict, total=False):
+    """
+    accept: codes of damage that is accepted: "MC1311"
+    """
+
+    accept: Texts
+
+
+class Source(TypedDict, total=False):
+    """
+    assets: folder of the original Hugging Face model, if the checkpoint has no copy of its config
+    source_tp: tensor-parallel ranks that wrote the checkpoint, if it does not say so
+    source_etp: expert-tensor-parallel ranks that wrote it, if it does not say so
+    """
+
+    assets: Place
+    source_tp: Int
+    source_etp: Int
+
+
+class Tested(TypedDict, total=False):
+    """
+    path_tp: tensor-parallel ranks that wrote the first checkpoint, if it does not say so
+    path_etp: expert-tensor-parallel ranks that wrote it, if it does not say so
+    """
+
+    path_tp: Int
+    path_etp: Int
+
+
+class Grid(TypedDict, total=False):
+    """
+    tp: tensor-parallel ranks
+    cp: context-parallel ranks
+    ep: expert-parallel ranks
+    etp: tensor-parallel ranks of experts
+    pp: pipeline stages
+    dp: data-parallel ranks, without cp; the smallest number that fits the other sizes unless it is set
+    hsdp: FSDP instances, which dp contains
+    hsdp_outer: how the instances are related: replicate or shard
+    """
+
+    tp: Int
+    cp: Int
+    ep: Int
+    etp: Int
+    pp: Int
+    dp: Int
+    hsdp: Int
+    hsdp_outer: Optional[Literal["replicate", "shard"]]
+
+
+class Fsdp(TypedDict, total=False):
+    """
+    engine: of Megatron-FSDP: v1, or v2 (whole parameters, in fp32, under model.<param>)
+    strategy: what is sharded: no_shard, optim, optim_grads or optim_grads_params
+    transformer_units: whether transformer layers are FSDP units
+    mamba_units: whether Mamba layers are FSDP units
+    hybrid_stack_units: whether the stacks of a hybrid model are FSDP units
+    units_for: strategies that have units: full (only optim_grads_params) or sharded
+    bucket_size: items at which buckets outside of units are cut; 0: never
+    freeze: globs of parameters that are not trained; "none": all are
+    """
+
+    engine: Optional[Literal["v1", "v2"]]
+    strategy: Optional[Literal["no_shard", "optim", "optim_grads", "optim_grads_params"]]
+    transformer_units: Flag
+    mamba_units: Flag
+    hybrid_stack_units: Flag
+    units_for: Optional[Literal["full", "sharded"]]
+    bucket_size: Int
+    freeze: Texts
+
+
+class Vocab(TypedDict, total=False):
+    """
+    vocab_size: rows of the vocabulary: auto (padded where needed), keep, or a number
+    """
+
+    vocab_size: Union[int, str, None]
+
+
+class ParamsDtype(TypedDict, total=False):
+    """
+    params_dtype: type at run time, through which values pass: none, auto, bf16, fp16 or fp32
+    """
+
+    params_dtype: DType
+
+
+class Dtype(TypedDict, total=False):
+    """
+    dtype: type that is written: bf16, fp16, fp32, keep (as stored) or auto (of the original model, to="hf"); verify(): any
+    """
+
+    dtype: DType
+
+
+class DtypeRule(TypedDict, total=False):
+    """
+    dtype_rule: types by globs of names, {"*.router.*": "fp32"}; of several that match, the last decides
+    """
+
+    dtype_rule: Rules
+
+
+class Naming(TypedDict, total=False):
+    """
+    spelling: names as other versions of Megatron have them: submodule-conv, unfused-norms
+    hybrid_pattern: layer pattern of a hybrid training run with its layers in groups: "[*-]M"
+    """
+
+    spelling: Texts
+    hybrid_pattern: Text
+
+
+class Iteration(TypedDict, total=False):
+    """
+    iteration: number of the iteration that is written
+    """
+
+    iteration: Int
+
+
+class Export(TypedDict, total=False):
+    """
+    max_shard_size: bytes of tensors in one file
+    """
+
+    max_shard_size: Int
+
+
+class WeightsOnly(TypedDict, total=False):
+    """
+    weights_only: leave the states of the optimizer out
+    """
+
+    weights_only: Flag
+
+
+class Resharding(TypedDict, total=False):
+    """
+    any_model: accept a model that no table knows
+    fsdp_module: with any_model and engine v2: globs of modules that are FSDP units
+    keep_names: with any_model: every tensor keeps its name
+    rank_states: folder with the optimizer states of the ranks, a file each
+    source_ep: expert-parallel ranks of the training run that wrote rank_states
+    source_hsdp: FSDP instances of that training run
+    """
+
+    any_model: Flag
+    fsdp_module: Texts
+    keep_names: Flag
+    rank_states: Place
+    source_ep: Int
+    source_hsdp: Int
+
+
+class Layers(TypedDict, total=False):
+    """
+    pattern: layer pattern, of the source (ungroup, hybrid-to-gpt) or of the result
+    keys: names of layers in the result (group, gpt-to-hybrid): auto, logical or member
+    layers: layers of the result (hybrid-to-gpt): auto, stacked or indexed
+    norms: to and from GPT: keep, fused or apart
+    without_mixers: to and from GPT: leave the M layers out
+    """
+
+    pattern: Text
+    keys: Optional[Literal["auto", "logical", "member"]]
+    layers: Optional[Literal["auto", "stacked", "indexed"]]
+    norms: Optional[Literal["keep", "fused", "apart"]]
+    without_mixers: Flag
+
+
+class Choice(TypedDict, total=False):
+    """
+    include: globs of the tensors that are copied; all unless it is set
+    exclude: globs of tensors that are not
+    """
+
+    include: Texts
+    exclude: Texts
+
+
+class TensorsOnly(TypedDict, total=False):
+    """
+    tensors_only: leave out what is not a tensor, instead of refusing it
+    """
+
+    tensors_only: Flag
+
+
+class Rank(TypedDict, total=False):
+    """
+    rank: number of a rank of the grid; tp varies fastest, then cp, dp, pp
+    """
+
+    rank: Int
+
+
+class SourceSettings(Files, Model, Accept, Source, total=False):
+    """Of open_as_fsdp()."""
+
+
+class DiffSettings(SourceSettings, Tested, total=False):
+    """Of diff()."""
+
+
+class CompareSettings(DiffSettings, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
+    """Of verify(), with `against`."""
+
+
+class ExportSettings(SourceSettings, Dtype, DtypeRule, Export, total=False):
+    """Of export()."""
+
+
+class LoadSettings(Files, Model, Grid, Vocab, ParamsDtype, DtypeRule, Naming, Rank, total=False):
+    """Of load()."""
+
+
+class ConversionSettings(
+    ExportSettings,
+    Grid,
+    Fsdp,
+    Vocab,
+    ParamsDtype,
+    Naming,
+    Iteration,
+    WeightsOnly,
+    Resharding,
+    Layers,
+    Choice,
+    TensorsOnly,
+    total=False,
+):
+    """Of plan() and convert(), for every kind of conversion."""
+
+
+_SOURCE = (Files, Model, Accept, Source)
+_LAYERS = (Layers, WeightsOnly, Accept, Files)
+# By function, or by `to`: the groups of settings that there are.
+SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
+DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested)}
+COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly)}
+LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
+EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export)}
+CONVERSION: dict[str, tuple[type, ...]] = {
+    "fsdp": (Files, Model, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
+    "hf": EXPORT[""],
+    "reshard": (*_SOURCE, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
+    "safetensors": (Files, Choice, TensorsOnly),
+    "pt": (Files, Choice),
+    **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
+}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def names_of(groups: tuple[type, ...]) -> list[str]:
+    return [name for group in groups for name in group.__annotations__]
+
+
+def lists(parts: dict[str, tuple[type, ...]]) -> Callable[[Function], Function]:
+    """Puts the settings of each part behind the text of a function, with a line for each setting."""
+    heads: list[str] = []
+    lines: dict[str, None] = {}  # in order, each once
+    for kind, groups in parts.items():
+        heads += [f'Settings of to="{kind}": {", ".join(names_of(groups))}.'] if kind else []
+        for group in groups:
+            for line in (group.__doc__ or "").strip().splitlines():
+                lines[line.strip()] = None
+    text = "\n".join([*(heads or ["Settings:"]), "", *lines])
+
+    def listing(function: Function) -> Function:
+        if function.__doc__:  # python -OO has no texts
+            function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{text}\n"
+        return function
+
+    return listing
