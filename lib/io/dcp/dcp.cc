@@ -19,6 +19,7 @@
 #include "io/dcp/run/args.h"
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
+#include "io/output/manifest.h"
 #include "io/store/findings.h"
 #include "io/store/open/iteration_names.h"
 
@@ -94,8 +95,9 @@ void DcpStore::read_metadata(const Folder& folder) {
   if (parts.empty())
     throw Error(Code::kIncomplete, "the folder has no .metadata")
         .file(root_)
-        .found(has_data ? "only data files: the save was interrupted before it was complete"
-                        : "no DCP folder");
+        .found(folder.has_file(kManifestName) ? "lost in copying: `*` leaves out names that begin with a dot"
+               : has_data ? "only data files: the save was interrupted before it was complete"
+                          : "no DCP folder");
   meta_ = merge_dcp_metadata(parts);
   add_fact("metadata", cat("one file for each of ", parts.size(),
                            " ranks; objects are read from the lowest rank's file"));
