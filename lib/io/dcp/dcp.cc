@@ -93,11 +93,14 @@ void DcpStore::read_metadata(const Folder& folder) {
     if (!e.folder && rank_of_metadata(e.name) >= 0) parts.push_back(read_one(folder, e.name));
   }
   if (parts.empty())
-    throw Error(Code::kIncomplete, "the folder has no .metadata")
+    throw Error(
+        Code::kIncomplete,
+        folder.has_file(kManifestName)
+            ? "the folder has no .metadata: lost in copying, `*` leaves out names that begin with a dot"
+            : "the folder has no .metadata")
         .file(root_)
-        .found(folder.has_file(kManifestName) ? "lost in copying: `*` leaves out names that begin with a dot"
-               : has_data ? "only data files: the save was interrupted before it was complete"
-                          : "no DCP folder");
+        .found(has_data ? "only data files: the save was interrupted before it was complete"
+                        : "no DCP folder");
   meta_ = merge_dcp_metadata(parts);
   add_fact("metadata", cat("one file for each of ", parts.size(),
                            " ranks; objects are read from the lowest rank's file"));
