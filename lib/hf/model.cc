@@ -129,7 +129,7 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
           "`map_file` names a JSON file with rows that replace or extend the built-in table; "
-          "`mckpt mappings show FAMILY --json` "
+          "`mckpt mappings show FAMILY` "
           "prints the rows of a family");
     throw;
   }

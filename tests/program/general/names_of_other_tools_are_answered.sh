@@ -3,7 +3,7 @@
 . "$MCKPT_SOURCE"/tests/support/common.inc
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 answered() { # TEXT OPTION...
-  expect 2 "$mckpt" convert hf-to-fsdp "$model" out "${@:2}"
+  expect 2 "$mckpt" convert hf-to-fsdp "$model" dst "${@:2}"
   has err "$1"
 }
 answered "did you mean --tp?" --target-tensor-parallel-size 2
@@ -13,7 +13,7 @@ answered "SRC DST" --input x
 answered "SRC DST" --output x
 answered "--vocab-size ROWS" --make-vocab-size-divisible-by 128
 
-expect 0 "$mckpt" convert --tp 2 hf-to-fsdp "$model" out --dry-run
+expect 0 "$mckpt" convert --tp 2 hf-to-fsdp "$model" dst --dry-run
 expect 2 "$mckpt" convert torch-dist-to-hf a b
 has err "mckpt convert fsdp-to-hf"
 expect 2 "$mckpt" convert-torch-dist-to-fsdp-dtensor a b
