@@ -86,8 +86,10 @@ void note_tracker(const std::string& path, const OpenOptions& opening, VerifyRep
   struct stat st;
   if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
   Folder folder(path, opening);
+  const std::vector<FolderEntry> entries = folder.entries();
   auto is_iteration = [](const FolderEntry& e) { return e.folder && is_iteration_folder(e.name); };
-  if (folder.has_file(kTrackerName) || std::ranges::none_of(folder.entries(), is_iteration)) return;
+  bool tracked = std::ranges::find(entries, kTrackerName, &FolderEntry::name) != entries.end();
+  if (tracked || std::ranges::none_of(entries, is_iteration)) return;
   report.add({.name = "tracker",
               .unit = "files",
               .note = cat("there is no ", kTrackerName, ", so Megatron loads none of the iterations")},
