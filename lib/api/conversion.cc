@@ -119,6 +119,7 @@ std::optional<ChosenGrid> Conversion::grid() const {
 std::vector<Note> Conversion::notes() const {
   impl::Notes all = state_->conversion.notes;
   all.append(state_->conversion.details);
+  all.append(state_->conversion.outcome);
   return impl::to_public(all);
 }
 

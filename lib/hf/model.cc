@@ -129,8 +129,8 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
           "`map_file` names a JSON file with rows that replace or extend the built-in table; "
-          "docs/adding_a_model.md describes "
-          "the rows");
+          "`mckpt mappings show FAMILY` "
+          "prints the rows of a family");
     throw;
   }
 }

@@ -328,6 +328,28 @@ std::string added_rows_note(i64 before, i64 after, i64 cells) {
              after - before == 1 ? " row of zeros is" : " rows of zeros are", " added, for tp ", cells);
 }
 
+i64 vocab_divisor_of(const ModelConfig& model, const Family& family, i64 rows, i64 cells) {
+  auto fits = [&](i64 divisor) {
+    i64 step = checked_mul(divisor, cells, "the padding");
+    return round_up(model.vocab, step, "the padded vocabulary") == rows;
+  };
+  if (i64 own = vocab_divisor(model, family); fits(own)) return own;
+  for (i64 divisor = 128; divisor > 0; divisor /= 2)
+    if (fits(divisor)) return divisor;
+  return rows / cells;
+}
+
+std::string vocab_run_note(const ModelConfig& model, const Family& family, const RunSetup& run, i64 cells) {
+  constexpr i64 kDefault = 128;
+  if (run.vocab_rows <= 0 || model.vocab <= 0) return "";
+  i64 usual = round_up(model.vocab, checked_mul(kDefault, cells, "the padding"), "the padded vocabulary");
+  if (usual == run.vocab_rows) return "";
+  return cat("vocab   for these ", with_commas(run.vocab_rows),
+             " rows Megatron takes `make_vocab_size_divisible_by` ",
+             vocab_divisor_of(model, family, run.vocab_rows, cells), "; its default, ", kDefault, ", makes ",
+             with_commas(usual));
+}
+
 // Megatron pads the vocabulary so that every cell has equally many rows.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind == VocabChoice::kRows) {

@@ -45,6 +45,11 @@ i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, 
 std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells);
 // The text of that note: "vocab   37 rows become 38: 1 row of zeros is added, for tp 2".
 std::string added_rows_note(i64 before, i64 after, i64 cells);
+// What a run has to be given to have the vocabulary that is stored; "" if Megatron's default does that.
+std::string vocab_run_note(const ModelConfig& model, const Family& family, const RunSetup& run, i64 cells);
+// The make_vocab_size_divisible_by for which Megatron's formula, the vocabulary rounded up to a multiple of it times
+// the cells, gives these rows: that of the family if it does, a power of two, or the rows of a cell.
+i64 vocab_divisor_of(const ModelConfig& model, const Family& family, i64 rows, i64 cells);
 // A padded vocabulary is a multiple of this many rows for each cell.
 i64 vocab_divisor(const ModelConfig& model, const Family& family);
 

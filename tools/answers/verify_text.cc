@@ -52,7 +52,7 @@ constexpr Subject kSubjects[] = {
     {"objects", "as in the source", "objects against the source"},
     {"against", "as in the source", "values against the source"},
     {"types", "as asked for", "types against those asked for"},
-    {"casts", "", "values that a cast rounds"},
+    {"casts", "values fit the wider type", "values that a cast rounds"},
     {"overflow", "", "values a cast cannot hold"},
 };
 
@@ -97,14 +97,33 @@ std::string pad(std::string text, std::size_t width) {
   return text.append(width - std::min(width, text.size()), ' ');
 }
 
+// What was not compared, in words.
+std::string not_compared(const VerifyReport& report) {
+  auto against = std::ranges::find(report.checks, "against", &Check::name);
+  if (against == report.checks.end()) return "nothing could be compared";
+  if (against->unseen > 0) return cat(counted(against->unseen, "tensor"), " could not be compared");
+  std::vector<std::string> failed;
+  for (const Check& c : report.checks)
+    if (c.status == Check::Status::kFail) failed.push_back(c.name);
+  if (failed.empty()) return "not everything was compared";
+  return cat(failed.size() == 1 ? "check " : "checks ", listed(failed), " failed");
+}
+
+// Tensors whose values were compared after a cast, and whose types nobody asked for.
+i64 of_another_type(const VerifyReport& report) {
+  if (std::ranges::find(report.checks, "types", &Check::name) != report.checks.end()) return 0;
+  return std::ranges::count(report.unlike, UnlikeTensor::Kind::kCast, &UnlikeTensor::kind);
+}
+
 // `equal` is the library's answer. If it is false, the findings say whether a difference was found, or
-// nothing could be compared.
-std::string_view verdict_of_comparison(const VerifyReport& report, bool equal) {
+// something could not be compared.
+std::string verdict_of_comparison(const VerifyReport& report, bool equal) {
+  if (i64 n = equal ? of_another_type(report) : 0; n > 0)
+    return cat("equal in value; ", counted(n, "tensor"), n == 1 ? " has" : " have", " another type");
   if (equal) return "equal";
   auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
   if (std::ranges::any_of(report.findings, differs)) return "not equal";
-  bool compared = std::ranges::any_of(report.checks, [](const Check& c) { return c.name == "against"; });
-  return compared ? "no difference found where it could be compared" : "cannot be compared";
+  return cat("not proven equal: ", not_compared(report));
 }
 
 std::string_view not_done(bool compared) { return compared ? "not compared" : "not read"; }
@@ -119,11 +138,16 @@ void write_unread(Output& out, const std::vector<NotRead>& unread, bool compared
                listed(names, all ? names.size() : kMostShown)));
 }
 
-// What the verdict does not cover.
-std::string but_unread(const std::vector<NotRead>& unread, bool good, bool compared) {
-  if (unread.empty()) return "";
-  return cat(good ? ", but " : "; ", counted(std::ssize(unread), "file"),
-             unread.size() == 1 ? " was " : " were ", not_done(compared));
+// What the verdict does not cover: ", but config.json was not compared and 1 file was not read".
+std::string but_unread(const VerifyReport& report, bool good, bool compared) {
+  std::vector<std::string> left_out;
+  auto model = std::ranges::find(report.checks, "model", &Check::name);
+  if (model != report.checks.end() && model->status == Check::Status::kNone && !model->note.empty())
+    left_out.emplace_back("config.json was not compared");
+  if (i64 files = std::ssize(report.unread); files > 0)
+    left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
+  if (left_out.empty()) return "";
+  return cat(good ? ", but " : "; ", left_out[0], left_out.size() > 1 ? cat(" and ", left_out[1]) : "");
 }
 
 // Findings of one check that differ in nothing but the tensor that they name.
@@ -205,7 +229,7 @@ void write_check(Output& out, const Check& check, bool compared) {
 std::string verdict(const Verified& verified) {
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;
-  if (equal) return std::string(verdict_of_comparison(report, *equal));
+  if (equal) return verdict_of_comparison(report, *equal);
   i64 failed = std::ranges::count(report.checks, Check::Status::kFail, &Check::status);
   if (failed > 0) return cat(counted(failed, "check"), " failed");
   return report.findings.empty() ? "sound" : "sound, with warnings";
@@ -239,16 +263,19 @@ void write_verified_json(JsonWriter& json, const Verified& verified) {
   if (equal) write_differences(json, report.differences);
 }
 
-void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all) {
+void write_verified_text(Output& out, const std::string& path, const Verified& verified,
+                         const GlobalFlags& flags) {
+  bool all = flags.verbose > 0;
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;
   for (std::size_t c = 0; c < report.checks.size(); c++) {
-    write_check(out, report.checks[c], equal.has_value());
+    if (!flags.quiet || report.checks[c].status > Check::Status::kPass)
+      write_check(out, report.checks[c], equal.has_value());
     write_check_findings(out, report, c, all);
   }
-  write_unread(out, report.unread, equal.has_value(), all);
+  if (!flags.quiet) write_unread(out, report.unread, equal.has_value(), all);
   out.line(cat(escaped(path, 4096), ": ", verdict(verified),
-               but_unread(report.unread, report.sound(), equal.has_value())));
+               but_unread(report, report.sound(), equal.has_value())));
 }
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
 // The answer of `mckpt verify`: the checks with their findings, and a verdict. With --against the verdict is
-// "equal", "not equal", or that no comparison was possible.
+// "equal", "equal in value" if types differ, "not equal", or "not proven equal" if something was not compared.
 //
 //   {"schema": "mckpt.verify/1", "ok": true, "path": "ckpt", "equal": true,
 //    "checks": [{"name": "files", "status": "pass", "count": 2, "unseen": 0, "note": null}, ...],
@@ -14,10 +14,12 @@ namespace mckpt::impl {
 
 class JsonWriter;
 class Output;
+struct GlobalFlags;
 struct Verified;
 
-// `all`: every finding of a check, and not only the first ones.
-void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all);
+// -v: every finding of a check, and not only the first ones; -q: no line of a check that passes.
+void write_verified_text(Output& out, const std::string& path, const Verified& verified,
+                         const GlobalFlags& flags);
 // The fields behind "path".
 void write_verified_json(JsonWriter& json, const Verified& verified);
 

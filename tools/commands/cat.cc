@@ -10,6 +10,7 @@
 // The argument is first looked up as a name, because a name may itself end in brackets; if no tensor has it,
 // the brackets at its end are a slice, as in numpy. Values are printed in the shortest form that reads back
 // as the same value. A tensor of more than 1000 values is shown by its edges unless a slice was given.
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
@@ -52,6 +53,18 @@ struct Target {
   }
 };
 
+// A name that is no tensor but an object, or the beginning of the names of objects: "args" of "args.bf16".
+void refuse_object(const Store& store, const std::string& name) {
+  if (find_tensor(store, name) >= 0) return;
+  for (const Object& o : store.objects()) {
+    bool inside = o.name.size() > name.size() && o.name.starts_with(name) && o.name[name.size()] == '.';
+    if (o.name != name && !inside && o.name != cat("objects.", name)) continue;
+    throw Error(Code::kNoSuchTensor, cat("'", escaped(name), "' is an object and no tensor"))
+        .file(store.root())
+        .help(cat("mckpt inspect ", escaped(store.root(), 4096), " --args   shows the objects"));
+  }
+}
+
 // Finds the tensor and reads the slice. Throws kNoSuchTensor with the nearest name, kUsage for a slice that
 // does not fit the shape.
 Target find_target(const Store& store, const std::string& text) {
@@ -61,6 +74,7 @@ Target find_target(const Store& store, const std::string& text) {
   target.tensor = find_tensor(store, text);
   if (target.tensor < 0) {
     parts = split_sliced_name(text);
+    refuse_object(store, parts.name);
     target.tensor = tensor_named(store, parts.name);
   }
   target.ranges = parse_slice(parts.slice, store.dims(target.tensor));

@@ -58,15 +58,21 @@ constexpr Mode kModes[] = {
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 
+bool is_mode(std::string_view name) {
+  return std::ranges::find(kModes, name, &Mode::name) != std::end(kModes);
+}
+
 // The position of the mode among the arguments: the first word that is not an option. --color and --progress
-// have a value, which is skipped.
+// have a value, which is skipped. Behind options of the mode, whose values are not known here, the mode is the
+// first word that is the name of one: --tp 2 hf-to-fsdp.
 std::size_t mode_index(const CommandLine& line) {
   const std::vector<std::string>& args = line.args();
   for (std::size_t i = 0; i < args.size(); i++) {
     if (args[i] == "--color" || args[i] == "--progress") {
       i++;
     } else if (!args[i].starts_with("-")) {
-      return i;
+      auto mode = i == 0 || is_mode(args[i]) ? args.end() : std::ranges::find_if(args, is_mode);
+      return mode == args.end() ? i : static_cast<std::size_t>(mode - args.begin());
     }
   }
   return args.size();
@@ -74,12 +80,13 @@ std::size_t mode_index(const CommandLine& line) {
 
 // Words for the two ends of a conversion, and the ends that names of modes have.
 constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
-    {"huggingface", "hf"}, {"hugging-face", "hf"},
-    {"fsdp2", "fsdp"},     {"fsdp-dtensor", "fsdp"},
-    {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"},
-    {"mcore", "fsdp"},     {"distcp", "dcp"},
-    {"torch", "pt"},       {"pth", "pt"},
-    {"bin", "pt"},         {"st", "safetensors"},
+    {"huggingface", "hf"},  {"hugging-face", "hf"},
+    {"fsdp2", "fsdp"},      {"fsdp-dtensor", "fsdp"},
+    {"megatron", "fsdp"},   {"megatron-fsdp", "fsdp"},
+    {"mcore", "fsdp"},      {"distcp", "dcp"},
+    {"torch", "pt"},        {"pth", "pt"},
+    {"bin", "pt"},          {"st", "safetensors"},
+    {"torch-dist", "fsdp"},
 };
 
 std::string_view end_named(std::string_view word) {
@@ -94,10 +101,6 @@ bool is_end(std::string_view word) {
        {"hf", "fsdp", "pt", "safetensors", "dcp", "verl", "zero", "deepspeed", "torch-save"})
     if (word == end) return true;
   return false;
-}
-
-bool is_mode(std::string_view name) {
-  return std::ranges::find(kModes, name, &Mode::name) != std::end(kModes);
 }
 
 // An unknown mode, or none: lists the modes and names the nearest one.
@@ -147,6 +150,7 @@ std::string convert_mode_meant(std::string_view word) {
     std::string_view from = std::string_view(name).substr(0, at);
     std::string_view to = std::string_view(name).substr(at + between.size());
     if (std::string mode = cat(end_named(from), "-to-", end_named(to)); is_mode(mode)) return mode;
+    if (end_named(from) == "fsdp" && end_named(to) == "fsdp") return "reshard";
     if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
     if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }

@@ -28,6 +28,7 @@
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/run/each_path.h"
 
 namespace mckpt::impl {
 namespace {
@@ -39,20 +40,28 @@ struct Options {
   std::optional<std::string> map;
 };
 
-// All checkpoints are opened before anything is printed: an answer is whole or an error.
+// All checkpoints are opened before anything is printed.
 Exit write_json(Output& out, const CommandLine& line, const Options& options) {
-  std::vector<std::unique_ptr<Store>> stores;
-  for (const std::string& path : options.paths) stores.push_back(open_store(path, line.opening()));
+  EachPath each(line.flags(), options.paths.size() > 1);
+  std::vector<std::unique_ptr<Store>> stores(options.paths.size());
+  std::vector<std::optional<Error>> errors;
+  for (std::size_t i = 0; i < stores.size(); i++)
+    errors.push_back(
+        each.attempt(options.paths[i], [&] { stores[i] = open_store(options.paths[i], line.opening()); }));
   AnswerJson json(out);
-  bool all_sound = std::all_of(stores.begin(), stores.end(), [](const auto& s) { return is_sound(*s); });
+  bool all_sound = std::ranges::all_of(stores, [](const auto& s) { return s && is_sound(*s); });
   CheckpointAnswers answers(json, "inspect", all_sound, stores.size() > 1 && !line.flags().jsonl);
   for (std::size_t i = 0; i < stores.size(); i++) {
-    answers.begin(is_sound(*stores[i]), options.paths[i]);
-    write_checkpoint_json(json, *stores[i], options.paths[i], options.args, options.groups);
+    answers.begin(stores[i] && is_sound(*stores[i]), options.paths[i]);
+    if (errors[i])
+      write_path_error(json, *errors[i]);
+    else
+      write_checkpoint_json(json, *stores[i], options.paths[i], options.args, options.groups);
     answers.end();
   }
   answers.end_all();
-  return all_sound ? Exit::kOk : Exit::kNo;
+  if (!all_sound) each.ended(Exit::kNo);
+  return each.exit();
 }
 
 // The card of one checkpoint, and below it the map, the objects or the tree.
@@ -120,16 +129,17 @@ Exit inspect_command(CommandLine& line) {
     out.flush();
     return exit;
   }
-  Exit exit = Exit::kOk;
-  for (const std::string& path : options.paths) {
-    std::unique_ptr<Store> store = open_store(path, line.opening());
-    if (&path != &options.paths[0]) out.line("");
-    write_text(out, *store, path, options);
-    check_unchanged(line.opening());
-    out.flush();
-    if (report_findings(line.flags(), *store) != Exit::kOk) exit = Exit::kNo;
-  }
-  return exit;
+  EachPath each(line.flags(), options.paths.size() > 1);
+  for (const std::string& path : options.paths)
+    each.attempt(path, [&] {
+      std::unique_ptr<Store> store = open_store(path, line.opening());
+      if (Output::has_written()) out.line("");
+      write_text(out, *store, path, options);
+      check_unchanged(line.opening());
+      out.flush();
+      each.ended(report_findings(line.flags(), *store));
+    });
+  return each.exit();
 }
 
 }  // namespace mckpt::impl

@@ -18,6 +18,7 @@
 #include "tools/options/command_line.h"
 #include "tools/render/findings.h"
 #include "tools/render/progress.h"
+#include "tools/run/each_path.h"
 
 namespace mckpt::impl {
 namespace {
@@ -27,7 +28,8 @@ struct Listed {
   std::string path;
   std::unique_ptr<Store> store;
   std::vector<i64> tensors;
-  std::vector<std::string> digests;
+  std::vector<std::string> digests{};
+  std::optional<Error> error{};  // then there is nothing else
 
   const std::string* digest(std::size_t i) const { return digests.empty() ? nullptr : &digests[i]; }
 };
@@ -35,14 +37,19 @@ struct Listed {
 void write_json(Output& out, bool lines, const std::vector<Listed>& lists) {
   std::vector<TensorRows> rows;
   for (const Listed& l : lists)
-    rows.push_back({l.path, *l.store, l.tensors.size(), [&l](JsonWriter& json, std::size_t i) {
-                      write_tensor(json, *l.store, l.tensors[i], l.digest(i));
-                    }});
+    rows.push_back(
+        {l.path,
+         l.store.get(),
+         l.tensors.size(),
+         [&l](JsonWriter& json, std::size_t i) { write_tensor(json, *l.store, l.tensors[i], l.digest(i)); },
+         {},
+         l.error ? &*l.error : nullptr});
   write_rows(out, "ls", lines, rows);
 }
 
 void write_text(Output& out, const std::vector<Listed>& lists, bool names_only) {
   for (const Listed& l : lists) {
+    if (l.error) continue;
     if (names_only) {
       for (i64 t : l.tensors) out.line(escaped(l.store->name(t), SIZE_MAX));
       continue;
@@ -74,26 +81,32 @@ Exit ls_command(CommandLine& line) {
   chosen.settle();
   if (as.chosen()) return as.run(line.flags(), chosen.only("--as"), chosen.choice, digest, threads);
 
+  EachPath each(line.flags(), chosen.several());
   std::vector<Listed> lists;
   i64 total = 0;
   for (const std::string& path : chosen.paths) {
-    Listed& l = lists.emplace_back(Listed{path, open_store(path, line.opening()), {}, {}});
-    l.tensors = chosen.choose(*l.store);
-    for (i64 t : digest ? l.tensors : std::vector<i64>()) total += TensorReader::tensor_bytes(*l.store, t);
+    Listed& l = lists.emplace_back(Listed{path, nullptr, {}});
+    l.error = each.attempt(path, [&] {
+      l.store = open_store(path, line.opening());
+      l.tensors = chosen.choose(*l.store);
+      for (i64 t : digest ? l.tensors : std::vector<i64>()) total += TensorReader::tensor_bytes(*l.store, t);
+    });
   }
   if (digest) {
     Progress progress(line.flags(), "digest", total);
     for (Listed& l : lists)
-      l.digests = tensor_digests(*l.store, l.tensors, threads, [&](i64 bytes) { progress.add(bytes); });
+      if (!l.error)
+        l.error = each.attempt(l.path, [&] {
+          l.digests = tensor_digests(*l.store, l.tensors, threads, [&](i64 bytes) { progress.add(bytes); });
+        });
   }
   check_unchanged(line.opening());
   Output out(line.flags());
   out.json() ? write_json(out, line.flags().jsonl, lists) : write_text(out, lists, line.flags().quiet);
   out.flush();
-  Exit exit = Exit::kOk;
   for (const Listed& l : lists)
-    if (report_findings(line.flags(), *l.store) != Exit::kOk) exit = Exit::kNo;
-  return exit;
+    if (!l.error) each.ended(report_findings(line.flags(), *l.store));
+  return each.exit();
 }
 
 }  // namespace mckpt::impl

@@ -22,6 +22,7 @@
 #include "tools/options/command_line.h"
 #include "tools/render/findings.h"
 #include "tools/render/progress.h"
+#include "tools/run/each_path.h"
 
 namespace mckpt::impl {
 namespace {
@@ -31,24 +32,27 @@ struct Measured {
   std::string path;
   std::unique_ptr<Store> store;
   std::vector<i64> tensors;
-  std::vector<TensorStats> stats;
+  std::vector<TensorStats> stats{};
+  std::optional<Error> error{};  // then there is nothing else
 };
 
 void write_json(Output& out, bool lines, const std::vector<Measured>& all) {
   std::vector<TensorRows> rows;
   for (const Measured& m : all)
     rows.push_back(
-        {m.path, *m.store, m.tensors.size(),
+        {m.path, m.store.get(), m.tensors.size(),
          [&m](JsonWriter& json, std::size_t i) { write_stats(json, *m.store, m.tensors[i], m.stats[i]); },
          [&m](JsonWriter& json) {
            GlobalNorm norm = global_norm(*m.store, m.tensors, m.stats);
            json.field("l2", norm.l2).field("l2_tensors", norm.tensors);
-         }});
+         },
+         m.error ? &*m.error : nullptr});
   write_rows(out, "stats", lines, rows);
 }
 
 void write_text(Output& out, const std::vector<Measured>& all) {
   for (const Measured& m : all) {
+    if (m.error) continue;
     if (all.size() > 1)
       out.line(cat(&m == &all[0] ? "" : "\n", out.styled(Style::kBold, escaped(m.path, 4096))));
     write_stats(out, *m.store, m.tensors, m.stats);
@@ -56,17 +60,24 @@ void write_text(Output& out, const std::vector<Measured>& all) {
 }
 
 // Opens all checkpoints before the first is read, so that a mistake in a name costs no time.
-std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen, int bins, int threads) {
+std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen, int bins, int threads,
+                              EachPath& each) {
   std::vector<Measured> all;
   i64 total = 0;
   for (const std::string& path : chosen.paths) {
-    Measured& m = all.emplace_back(Measured{path, open_store(path, line.opening()), {}, {}});
-    m.tensors = chosen.choose(*m.store);
-    for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
+    Measured& m = all.emplace_back(Measured{path, nullptr, {}});
+    m.error = each.attempt(path, [&] {
+      m.store = open_store(path, line.opening());
+      m.tensors = chosen.choose(*m.store);
+      for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
+    });
   }
   Progress progress(line.flags(), "stats", total);
   for (Measured& m : all)
-    m.stats = tensor_stats(*m.store, m.tensors, bins, threads, [&](i64 bytes) { progress.add(bytes); });
+    if (!m.error)
+      m.error = each.attempt(m.path, [&] {
+        m.stats = tensor_stats(*m.store, m.tensors, bins, threads, [&](i64 bytes) { progress.add(bytes); });
+      });
   check_unchanged(line.opening());
   return all;
 }
@@ -97,14 +108,14 @@ Exit stats_command(CommandLine& line) {
     throw Error(Code::kUsage, "--bins: not a possible number of bins").expected("0 to 4096").found(bins);
   chosen.settle();
 
-  const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads);
+  EachPath each(line.flags(), chosen.several());
+  const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads, each);
   Output out(line.flags());
   out.json() ? write_json(out, line.flags().jsonl, all) : write_text(out, all);
   out.flush();
-  Exit exit = Exit::kOk;
   for (const Measured& m : all)
-    if (report_findings(line.flags(), *m.store) != Exit::kOk) exit = Exit::kNo;
-  return exit;
+    if (!m.error) each.ended(report_findings(line.flags(), *m.store));
+  return each.exit();
 }
 
 }  // namespace mckpt::impl

@@ -11,6 +11,8 @@
 // and reported. Exit status 0: sound, 1: problems, or not equal.
 #include "convert/compare/verify.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/base/observer.h"
@@ -26,6 +28,7 @@
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
 #include "tools/render/progress.h"
+#include "tools/run/each_path.h"
 
 namespace mckpt::impl {
 namespace {
@@ -110,37 +113,59 @@ CompareOptions AgainstFlags::options() const {
           .weights_only = weights_only};
 }
 
+// The answer about one path.
+struct Answer {
+  Verified verified{};
+  std::optional<Error> error{};  // then there is no other answer
+
+  bool sound() const { return !error && verified.report.sound(); }
+};
+
+void write_json(Output& out, const std::vector<std::string>& paths, const std::vector<Answer>& answers) {
+  AnswerJson json(out);
+  CheckpointAnswers all(json, "verify", std::ranges::all_of(answers, &Answer::sound), paths.size() > 1);
+  for (std::size_t i = 0; i < answers.size(); i++) {
+    all.begin(answers[i].sound(), paths[i]);
+    if (answers[i].error)
+      write_path_error(json, *answers[i].error);
+    else
+      write_verified_json(json, answers[i].verified);
+    all.end();
+  }
+  all.end_all();
+}
+
 // Checkpoints one after the other. Text is printed as soon as a checkpoint is done; JSON begins with the
 // verdict on all, so it waits for the last.
 Exit verify_all(const CommandLine& line, const std::vector<std::string>& paths,
                 const VerifyOptions& options) {
-  Output out(line.flags());
-  std::vector<Verified> all;
-  ShownWork work(line.flags());
-  bool sound = true;
+  const GlobalFlags& flags = line.flags();
+  Output out(flags);
+  std::vector<Answer> answers;
+  EachPath each(flags, paths.size() > 1);
   for (const std::string& path : paths) {
-    Verified verified = tell_damage(line.flags(), [&] { return verify(path, options, work); });
-    for (const Oddities& o : verified.oddities) tell_findings(line.flags(), o.findings, o.root);
-    sound &= verified.report.sound();
+    Answer answer;
+    answer.error = each.attempt(path, [&] {
+      ShownWork work(flags);
+      answer.verified = tell_damage(flags, [&] { return verify(path, options, work); });
+    });
+    for (const Oddities& o : answer.verified.oddities) tell_findings(flags, o.findings, o.root);
+    if (!answer.error) each.ended(answer.sound() ? Exit::kOk : Exit::kNo);
     if (!out.json()) {
-      if (&path != &paths[0]) out.line("");
-      write_verified_text(out, path, verified, line.flags().verbose > 0);
+      if (&path != &paths[0] && !flags.quiet) out.line("");
+      if (answer.error)
+        out.line(cat(escaped(path, 4096), ": cannot be verified: ", escaped(answer.error->message())));
+      else
+        write_verified_text(out, path, answer.verified, flags);
       out.flush();
     }
-    if (out.json()) all.push_back(std::move(verified));
+    if (out.json()) answers.push_back(std::move(answer));
   }
-  if (out.json()) {
-    AnswerJson json(out);
-    CheckpointAnswers answers(json, "verify", sound, paths.size() > 1);
-    for (std::size_t i = 0; i < paths.size(); i++) {
-      answers.begin(all[i].report.sound(), paths[i]);
-      write_verified_json(json, all[i]);
-      answers.end();
-    }
-    answers.end_all();
-  }
+  if (out.json()) write_json(out, paths, answers);
   out.flush();
-  return sound ? Exit::kOk : Exit::kNo;
+  if (paths.size() > 1)
+    note(flags, "each path was verified by itself; `mckpt verify A --against B` compares two");
+  return each.exit();
 }
 
 }  // namespace
@@ -163,6 +188,7 @@ Exit verify_command(CommandLine& line) {
       "folder that mckpt wrote, every file is also compared with its digest in mckpt_manifest.json. "
       "Everything "
       "else in the folder is named as not read.");
+  line.description("With -q, checks that pass are not listed; the last line is the verdict.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify ckpt model.safetensors --json");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");

@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "tools/options/command_line.h"
 
@@ -13,6 +15,15 @@ namespace {
 bool is_there(const std::string& path) {
   struct stat st;
   return ::lstat(path.c_str(), &st) == 0;
+}
+
+// Whether the word can only be meant as a path: no tensor has such a name.
+bool is_like_a_path(std::string_view word) {
+  constexpr std::string_view kSuffixes[] = {".pt",   ".pth", ".bin",  ".ckpt", ".safetensors",
+                                            ".json", ".h5",  ".hdf5", ".pkl",  ".distcp"};
+  if (word.find_first_of("*?[") != word.npos) return false;
+  return word.starts_with("/") || word.starts_with("./") || word.starts_with("../") || word.ends_with("/") ||
+         std::ranges::any_of(kSuffixes, [&](std::string_view s) { return word.ends_with(s); });
 }
 
 // A word between the first path and the GLOB that is no path either: perhaps a second GLOB.
@@ -37,12 +48,13 @@ void ChosenPaths::declare(CommandLine& line) {
 }
 
 void ChosenPaths::settle() {
-  if (paths.size() > 1 && !is_there(paths.back())) {
+  if (paths.size() > 1 && !is_there(paths.back()) && (choice.regex || !is_like_a_path(paths.back()))) {
     choice.pattern = std::move(paths.back());
     paths.pop_back();
   }
   for (const std::string& path : paths)
-    if (!choice.pattern.empty() && &path != &paths[0] && !is_there(path)) refuse_second_glob(path);
+    if (!choice.pattern.empty() && &path != &paths[0] && !is_there(path) && !is_like_a_path(path))
+      refuse_second_glob(path);
 }
 
 const std::string& ChosenPaths::only(std::string_view why) const {
@@ -55,9 +67,13 @@ std::vector<i64> ChosenPaths::choose(const Store& store) const {
   try {
     return choice.choose(store);
   } catch (Error& e) {
-    bool like_a_path = choice.pattern.find('/') != std::string::npos ||
-                       choice.pattern.find_first_of("*?[.") == std::string::npos;
-    if (e.code() == Code::kNoSuchTensor && like_a_path)
+    bool words = choice.pattern.find_first_of("*?[") == std::string::npos;
+    if (e.code() == Code::kNoSuchTensor && !choice.regex && words &&
+        choice.pattern.find('/') != std::string::npos)
+      throw Error(Code::kNotFound, "there is no such file or folder")
+          .file(choice.pattern)
+          .note("no tensor has that name either");
+    if (e.code() == Code::kNoSuchTensor && words && choice.pattern.find('.') == std::string::npos)
       e.note(cat("'", escaped(choice.pattern),
                  "' is taken for the GLOB, because no file or folder has that name"));
     throw;

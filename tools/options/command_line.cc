@@ -17,6 +17,7 @@
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "tools/help/help_text.h"
+#include "tools/options/other_names.h"
 #include "tools/options/parse_number.h"
 #include "tools/process/module_path.h"
 #include "tools/render/progress.h"
@@ -140,7 +141,10 @@ struct CommandLine::Impl {
     if (!arg.starts_with('-')) return Error(Code::kUsage, cat("unexpected argument '", escaped(arg), "'"));
     std::string name = arg.substr(0, arg.find('='));
     std::string message = cat("there is no option '", escaped(name), "'");
-    if (std::string_view near = nearest(name, spellings); !near.empty())
+    std::string spelt = prepared(name, false);
+    if (std::string help = help_for_other_name(spelt, spellings); !help.empty())
+      message += cat("; ", help);
+    else if (std::string_view near = nearest(name, spellings); !near.empty())
       message += cat("; did you mean ", near, "?");
     Error e(Code::kUsage, message);
     if (!unknown_option_note.empty()) e.note(unknown_option_note);

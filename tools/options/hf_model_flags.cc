@@ -14,7 +14,7 @@ void HfModelFlags::declare(CommandLine& line) {
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
   line.option("--map-file FILE", map_file_,
-              "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
+              "JSON file with rows that override the built-in table, as `mckpt mappings show FAMILY --json` prints them");
 }
 
 HfModelOptions HfModelFlags::options() const {

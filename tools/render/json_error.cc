@@ -15,8 +15,10 @@ namespace {
 // False if a part of an answer is on stdout already: two objects in one answer would be no JSON.
 bool wanted(const GlobalFlags& flags) { return (flags.json || flags.jsonl) && !Output::has_written(); }
 
+}  // namespace
+
 // A fact that the error does not have is null, so every error has the same fields.
-void write_fields(JsonWriter& json, const Error& e) {
+void write_error_fields(JsonWriter& json, const Error& e) {
   auto text = [&](std::string_view name, const std::string& value) {
     value.empty() ? json.null_field(name) : json.field(name, with_flags(value));
   };
@@ -35,15 +37,13 @@ void write_fields(JsonWriter& json, const Error& e) {
   text("help", e.help());
 }
 
-}  // namespace
-
 void write_json_error(const GlobalFlags& flags, const Error& error) noexcept {
   if (!wanted(flags)) return;
   try {
     Output out(flags);
     AnswerJson json(out);
     json.begin_answer("error", false).key("error").begin_object();
-    write_fields(json, error);
+    write_error_fields(json, error);
     json.end_object();
     json.end_answer();
     out.flush();

@@ -9,11 +9,15 @@
 namespace mckpt::impl {
 
 class Error;
+class JsonWriter;
 struct GlobalFlags;
 
 // Writes nothing where no JSON was asked for, or where stdout has a part of an answer already. What stdout
 // cannot take is given up: the exit status says it too.
 void write_json_error(const GlobalFlags& flags, const Error& error) noexcept;
+
+// The fields of the object of an error, which is open.
+void write_error_fields(JsonWriter& json, const Error& error);
 
 // The error that there is no memory left, written without allocating.
 void write_json_out_of_memory(const GlobalFlags& flags) noexcept;

@@ -40,6 +40,7 @@ constexpr std::string_view kSettings[] = {
     "keys",
     "last_stage_layers",
     "layers",
+    "make_vocab_size_divisible_by",  // of Megatron
     "map_file",
     "max_memory",
     "max_shard_size",

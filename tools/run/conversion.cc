@@ -70,6 +70,7 @@ Exit run_conversion(const std::function<Conversion()>& plan, std::string_view co
   }
   if (!leader) return Exit::kOk;
   if (result) print_notes(flags, result->notes);
+  print_notes(flags, conversion.outcome);
   if (!result && conversion.single_file)
     note(flags, cat("would write ", human_bytes(conversion.bytes), " to ", escaped(conversion.path, 4096)));
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -1,4 +1,4 @@
-// Compares tensors of the same names, box by box. Tensors that only one side has, or that differ in type or
+// Compares tensors of the same names, box by box; those in another order than row by row by their values. Tensors that only one side has, or that differ in type or
 // shape, are reported and not compared, unless the conversion makes it so (Intended).
 #include <algorithm>
 #include <set>
@@ -8,6 +8,7 @@
 #include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
+#include "convert/compare/differences/read_values.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/stored_chunks.h"
@@ -99,7 +100,9 @@ bool check_types_by_name(const Store& tested, const Store& source, const Compari
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended) {
   Headers headers(tested, source, fused, intended);
-  NamedChunks chunks(tested, source, headers.report_unlike(c.comparison));
+  std::set<i64> apart = headers.report_unlike(c.comparison);
+  apart.merge(compare_read_values(tested, source, apart, c.comparison, c.observer));
+  NamedChunks chunks(tested, source, apart);
   note_casts(headers.casts(), c.observer);
   warn_of_casts(headers.casts(), c.report);
   if (c.report.compared_as.empty()) c.report.compared_as = "tensors of the same names";

@@ -11,6 +11,7 @@
 #include "core/base/observer.h"
 #include "io/file/folder.h"
 #include "io/store/open/beside.h"
+#include "io/store/open/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -80,6 +81,21 @@ bool note_changed(const std::string& path, const OpenOptions& opening, VerifyRep
   }
 }
 
+// Notes a folder of iterations without the file that says which of them Megatron loads.
+void note_tracker(const std::string& path, const OpenOptions& opening, VerifyReport& report) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
+  Folder folder(path, opening);
+  const std::vector<FolderEntry> entries = folder.entries();
+  auto is_iteration = [](const FolderEntry& e) { return e.folder && is_iteration_folder(e.name); };
+  bool tracked = std::ranges::find(entries, kTrackerName, &FolderEntry::name) != entries.end();
+  if (tracked || std::ranges::none_of(entries, is_iteration)) return;
+  report.add({.name = "tracker",
+              .unit = "files",
+              .note = cat("there is no ", kTrackerName, ", so Megatron loads none of the iterations")},
+             {});
+}
+
 }  // namespace
 
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer) {
@@ -96,6 +112,7 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
     NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
     check_beside(path, store.get(), judged, options.threads, files_of(options), observer, out.report);
   }
+  if (!options.against) note_tracker(path, files_of(options), out.report);
   if (!note_changed(root, files_of(options), out.report) && out.equal) out.equal = false;
   return out;
 }

@@ -97,6 +97,7 @@ struct Conversion {
   std::vector<Oddities> oddities;
   Notes notes;    // of opening the source and planning
   Notes details;  // about the result: reports show them behind the account
+  Notes outcome;  // what publishing changes besides the result; shown when it is published, or would be
 };
 
 // Makes the files part of the result; folders that are left out become a warning.

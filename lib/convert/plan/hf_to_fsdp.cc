@@ -92,6 +92,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map, groups));
   if (std::string text = padding_note(model.map->model(), run.run, run.grid.tp); !text.empty())
     c.notes.note(text);
+  std::string needed = vocab_run_note(model.map->model(), model.map->family(), run.run, run.grid.tp);
+  if (!needed.empty()) c.details.note(needed);
   auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   auto& plan =
       c.parts.make<FsdpPlan>(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });

@@ -31,7 +31,7 @@ std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, cons
   std::string metadata = plan_dcp_folder(conversion, layout, folder.path());
   conversion.tracker = folder.tracker();
   if (std::optional<i64> later = folder.later_tracked())
-    conversion.details.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
+    conversion.outcome.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
                                 iteration ? cat("iteration ", *iteration) : std::string("release"),
                                 " from it: ", kTrackerName, " names the iteration that was written last"));
   add_beside(conversion, std::move(beside));

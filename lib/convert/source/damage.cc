@@ -7,6 +7,7 @@
 #include "io/dcp/dcp.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "io/verify/manifest_check.h"
 
 #include <algorithm>
 #include <array>
@@ -33,6 +34,9 @@ std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<
       f.help +=
           cat(f.help.empty() ? "" : "; ", "`accept` ", code_name(f.code), " uses the checkpoint as it is");
   }
+  // A file that is not the one that mckpt wrote explains what is wrong with the names in it.
+  bool damaged = std::ranges::any_of(findings, [](const Finding& f) { return !f.warning; });
+  if (damaged) require_listed_files(store.root(), store.opening());
   require_sound(findings, store.root());
   return findings;
 }

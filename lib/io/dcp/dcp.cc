@@ -19,6 +19,7 @@
 #include "io/dcp/run/args.h"
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
+#include "io/output/manifest.h"
 #include "io/store/findings.h"
 #include "io/store/open/iteration_names.h"
 
@@ -92,7 +93,11 @@ void DcpStore::read_metadata(const Folder& folder) {
     if (!e.folder && rank_of_metadata(e.name) >= 0) parts.push_back(read_one(folder, e.name));
   }
   if (parts.empty())
-    throw Error(Code::kIncomplete, "the folder has no .metadata")
+    throw Error(
+        Code::kIncomplete,
+        folder.has_file(kManifestName)
+            ? "the folder has no .metadata: lost in copying, `*` leaves out names that begin with a dot"
+            : "the folder has no .metadata")
         .file(root_)
         .found(has_data ? "only data files: the save was interrupted before it was complete"
                         : "no DCP folder");

@@ -24,6 +24,8 @@ constexpr const char* kHelp =
     "copy the file again from its source; if it was changed on purpose, or if mckpt_manifest.json was copied "
     "from another folder, remove mckpt_manifest.json";
 
+bool is_hidden(std::string_view name) { return name.starts_with('.') || name.find("/.") != name.npos; }
+
 // Compares existence and size first, then the SHA-256 if the entry has one, which reads the whole file.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
   auto finding = [&](std::string message, Code code = Code::kBadManifest) {
@@ -32,8 +34,10 @@ std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
   std::optional<i64> bytes = folder.file_bytes(listed.name);
   // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
   if (!bytes)
-    return finding("the file is missing, but mckpt_manifest.json lists it",
-                   listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
+    return finding(
+        cat("the file is missing, but mckpt_manifest.json lists it",
+            is_hidden(listed.name) ? ": lost in copying, `*` leaves out names that begin with a dot" : ""),
+        listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
   if (*bytes != listed.bytes)
     return finding(cat("the file has ", *bytes, " bytes, but mckpt_manifest.json says ", listed.bytes));
   if (listed.sha256.empty()) return std::nullopt;

@@ -256,6 +256,7 @@ void Verifier::check_parts() {
 void Verifier::check_crc() {
   ChecksumResult result = check_checksums(store_, files_, threads_, progress_);
   at(kCrc).count = result.records;
+  if (result.records == 0) at(kCrc).note = "no checksums are stored";
   for (Finding& f : result.findings) add(kCrc, std::move(f));
 }
 

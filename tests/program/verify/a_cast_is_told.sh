@@ -15,7 +15,10 @@ has out '"equal": true'
 
 expect 0 "$mckpt" convert hf-to-fsdp "$model" wide --dp 2 --dtype fp32 --no-sync -q
 expect 0 "$mckpt" verify wide --against "$model"
-lacks out casts
+has out "casts    45 tensors      values fit the wider type; float32 here, bfloat16 in the source"
+has out "wide: equal in value; 45 tensors have another type"
+expect 0 "$mckpt" verify wide --against "$model" --dtype fp32
+[ "$(tail -n 1 out)" = "wide: equal" ] || fail "types that were asked for are no news"
 
 # Tensors that only one side has are an answer, not an error.
 expect 1 "$mckpt" verify "$MCKPT_SOURCE"/test_data/pt/dtypes.pt --against "$model" --json

@@ -17,6 +17,7 @@
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
+#include "tools/run/each_path.h"
 
 namespace mckpt::impl {
 namespace {
@@ -109,11 +110,19 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
 void write_rows(Output& out, std::string_view command, bool lines, std::span<const TensorRows> checkpoints) {
   AnswerJson json(out);
   bool several = checkpoints.size() > 1;
-  bool all_sound = std::ranges::all_of(checkpoints, [](const TensorRows& c) { return is_sound(c.store); });
+  bool all_sound =
+      std::ranges::all_of(checkpoints, [](const TensorRows& c) { return !c.error && is_sound(*c.store); });
   std::optional<CheckpointAnswers> answers;
   if (!lines) answers.emplace(json, command, all_sound, several);
   for (const TensorRows& c : checkpoints) {
-    if (answers) answers->begin(is_sound(c.store), c.path).key("tensors").begin_array();
+    if (c.error) {
+      answers ? answers->begin(false, c.path) : json.begin_object().field("path", c.path);
+      write_path_error(json, *c.error);
+      answers ? answers->end() : static_cast<void>(json.end_object());
+      if (lines) out.write("\n");
+      continue;
+    }
+    if (answers) answers->begin(is_sound(*c.store), c.path).key("tensors").begin_array();
     for (std::size_t i = 0; i < c.count; i++) {
       json.begin_object();
       if (lines && several) json.field("path", c.path);
@@ -125,7 +134,7 @@ void write_rows(Output& out, std::string_view command, bool lines, std::span<con
     json.end_array();
     if (c.totals) c.totals(json);
     json.key("problems");
-    write_findings(json, c.store.findings());
+    write_findings(json, c.store->findings());
     answers->end();
   }
   if (answers) answers->end_all();

@@ -16,6 +16,7 @@
 
 namespace mckpt::impl {
 
+class Error;
 class JsonWriter;
 class Output;
 class Store;
@@ -27,13 +28,14 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
 
 // The chosen tensors of one checkpoint as JSON: `write` adds the fields of the i-th of them to an open object,
-// `totals` fields that are about all of them.
+// `totals` fields that are about all of them. `store` may be null if there is an error.
 struct TensorRows {
   const std::string& path;
-  const Store& store;
+  const Store* store;
   std::size_t count;
   std::function<void(JsonWriter&, std::size_t i)> write;
   std::function<void(JsonWriter&)> totals{};
+  const Error* error = nullptr;  // of opening or reading it; then nothing else is written
 };
 
 // The answer of a command that lists tensors: one object with all checkpoints, or (`lines`) an object a tensor

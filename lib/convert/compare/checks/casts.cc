@@ -29,13 +29,18 @@ std::map<std::pair<DType, DType>, std::vector<std::string>> by_types(std::span<c
 
 void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report) {
   std::vector<Finding> found;
-  i64 count = 0;
+  i64 count = 0, widened = 0;
+  std::string wider;
   for (const ComparedTypes& t : tensors)
     if (t.source != t.tested)
       report.unlike.push_back({UnlikeTensor::Kind::kCast, t.tensor, std::string(dtype_name(t.tested)),
                                std::string(dtype_name(t.source))});
   for (const auto& [types, names] : by_types(tensors)) {
     const auto& [from, to] = types;
+    if (from != to && holds_values_of(to, from)) {
+      widened += std::ssize(names);
+      wider += cat(wider.empty() ? "" : ", ", dtype_name(to), " here, ", dtype_name(from), " in the source");
+    }
     if (holds_values_of(to, from)) continue;
     count += std::ssize(names);
     bool one = names.size() == 1;
@@ -47,7 +52,15 @@ void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report)
                         ", which cannot represent all values", one ? "" : cat(": ", listed(names, 3))),
          .warning = true});
   }
-  if (count > 0) report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));
+  if (count > 0)
+    report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));
+  else if (widened > 0)
+    report.add({.name = "casts",
+                .status = Check::Status::kPass,
+                .count = widened,
+                .unit = "tensors",
+                .note = std::move(wider)},
+               {});
 }
 
 void note_casts(std::span<const ComparedTypes> tensors, Observer& observer) {

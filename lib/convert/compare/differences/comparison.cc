@@ -53,6 +53,11 @@ void Comparison::leave_out(Finding finding, UnlikeTensor unlike) {
   unlike_.push_back(std::move(unlike));
 }
 
+void Comparison::differs(Finding finding) {
+  unlike_.push_back({UnlikeTensor::Kind::kValues, finding.tensor});
+  others_.push_back(std::move(finding));
+}
+
 bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
   CompareSink sink(compared.tested, compared.chunks);
   ChunkJob all = compared.job(compared.chunks);

@@ -59,6 +59,8 @@ class Comparison {
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
+  // Reports a tensor whose values differ, as a caller found out that compares by itself.
+  void differs(Finding finding);
   // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
   // the sides unequal.
   void set_aside(std::string reason, UnlikeTensor tensor) {

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Options and modes as other converters spell them, and an object where a tensor is asked for.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+answered() { # TEXT OPTION...
+  expect 2 "$mckpt" convert hf-to-fsdp "$model" dst "${@:2}"
+  has err "$1"
+}
+answered "did you mean --tp?" --target-tensor-parallel-size 2
+answered "did you mean --ep?" --target-expert-parallel-size 2
+answered "--dp D sets the number of ranks" --world-size 8
+answered "SRC DST" --input x
+answered "SRC DST" --output x
+answered "--vocab-size ROWS" --make-vocab-size-divisible-by 128
+
+expect 0 "$mckpt" convert --tp 2 hf-to-fsdp "$model" dst --dry-run
+expect 2 "$mckpt" convert torch-dist-to-hf a b
+has err "mckpt convert fsdp-to-hf"
+expect 2 "$mckpt" convert-torch-dist-to-fsdp-dtensor a b
+has err "mckpt convert reshard"
+
+expect 1 "$mckpt" cat "$MCKPT_SOURCE"/test_data/dcp/plain args
+has err "'args' is an object and no tensor"
+has err "--args"
