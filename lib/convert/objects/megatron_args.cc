@@ -108,9 +108,8 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add("hidden_dropout", args.entries.hidden_dropout);
   f.add("untie_embeddings_and_output_weights", !m.tied);
   f.add("vocab_size", m.vocab);
-  const i64 rows = args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab;
-  f.add(kPaddedVocab, rows);
-  f.add("make_vocab_size_divisible_by", vocab_divisor_of(m, args.map.family(), rows, args.run.grid.tp));
+  f.add(kPaddedVocab, args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab);
+  f.add("make_vocab_size_divisible_by", vocab_divisor(m, args.map.family()));
   f.add_size("mtp_num_layers", m.mtp.depths);
   if (std::string pattern = run_pattern(args); !pattern.empty()) {
     f.add("hybrid_layer_pattern", pattern);

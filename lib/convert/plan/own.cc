@@ -12,6 +12,7 @@
 #include "convert/plan/conversion.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/identity.h"
+#include "convert/source/choice.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
@@ -178,6 +179,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
                       .threads = options.threads};
   Written w = add_tensors(c, std::move(source), how, options.types, options.max_shard_bytes,
                           options.original_files, options.memory_bytes);
+  note_choice(options.source, *w.model.store, c.notes);
   c.sources = {w.model.store->root()};
   // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
   if (!w.model.folder.of_a_run) c.sources.push_back(w.model.folder.path);

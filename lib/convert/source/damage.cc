@@ -35,8 +35,9 @@ std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<
           cat(f.help.empty() ? "" : "; ", "`accept` ", code_name(f.code), " uses the checkpoint as it is");
   }
   // A file that is not the one that mckpt wrote explains what is wrong with the names in it.
-  bool damaged = std::ranges::any_of(findings, [](const Finding& f) { return !f.warning; });
-  if (damaged) require_listed_files(store.root(), store.opening());
+  bool odd_names = std::ranges::any_of(
+      findings, [&](const Finding& f) { return !f.warning && is_in(acceptable_damage(), f.code); });
+  if (odd_names) require_listed_files(store.root(), store.opening());
   require_sound(findings, store.root());
   return findings;
 }

@@ -21,14 +21,18 @@ struct Translated {
 
 // Programs with tables of their own are not guessed at.
 void refuse_foreign(const Store& store, std::span<const NamedTensor> names) {
-  constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
-      {".sa_norm.scale", "torchtune's own"},
-      {".linear_qkv.", "Megatron's"},
-      {".linear_fc1.", "Megatron's"},
+  // Parts of a name that occur together: the vision towers of some models have a linear_fc1 too.
+  struct Foreign {
+    std::string_view part, also, whose;
+  };
+  constexpr Foreign kForeign[] = {
+      {".sa_norm.scale", "", "torchtune's own"},
+      {".self_attention.linear_qkv.", "decoder.layers.", "Megatron's"},
+      {".mlp.linear_fc1.", "decoder.layers.", "Megatron's"},
   };
   for (const NamedTensor& n : names)
-    for (auto [part, whose] : kForeign)
-      if (n.name.find(part) != n.name.npos)
+    for (auto [part, also, whose] : kForeign)
+      if (n.name.find(part) != n.name.npos && n.name.find(also) != n.name.npos)
         throw Error(Code::kUnknownFormat,
                     "the tensors do not have the names of a model of transformers or torchtitan")
             .file(store.root())

@@ -77,4 +77,4 @@ def made_up():
 golden()
 need("torch", "numpy")
 made_up()
-finish(1000)
+finish(300)

@@ -26,7 +26,8 @@ mkdir -p parent
 cp -r model parent/x
 sed -i 's/"num_attention_heads": [0-9]*/"num_attention_heads": 8/' parent/x/config.json
 expect 1 "$mckpt" verify parent
-has out "problem[MC2005]: x: "
+has out "problem[MC2005]: parent/x: the tensors"
+lacks out "x/parent"
 
 # A folder of iterations without the file that names one of them.
 expect 0 "$mckpt" convert hf-to-fsdp model run --iteration 4 --no-sync -q
