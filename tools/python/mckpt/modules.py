@@ -81,6 +81,18 @@ def _torch() -> list[str]:
     return [_cxx(), f"-D_GLIBCXX_USE_CXX11_ABI={int(new)}", *includes, *libraries]
 
 
+def _cuda_internals(wheels: Path) -> Path:
+    """The folder of the headers that cuda_runtime.h includes. From CUDA 13 on they are in a wheel of their own, which torch
+    does not need; an installed CUDA has them too."""
+    part = "crt/host_config.h"
+    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda", "/usr"]
+    folders = [*sorted(wheels.glob("*/include")), *(Path(home, "include") for home in homes if home)]
+    for folder in folders:
+        if (folder / part).is_file():
+            return folder
+    raise Missing(f"there is no {part}, neither in {wheels} nor in $CUDA_HOME or /usr/local/cuda: pip install nvidia-cuda-crt brings it")
+
+
 def _nccl() -> list[str]:
     wheels = _torch_folder().parent / "nvidia"
     header = next(wheels.glob("nccl/include/nccl.h"), None)
@@ -88,7 +100,7 @@ def _nccl() -> list[str]:
     runtime = next(wheels.glob("*/include/cuda_runtime.h"), None)
     if header is None or library is None or runtime is None:
         raise Missing(f"there is no NCCL with its headers in {wheels}: a torch for CUDA brings it along")
-    includes = [f"-isystem{header.parent}", f"-isystem{runtime.parent}"]
+    includes = [f"-isystem{folder}" for folder in (header.parent, runtime.parent, _cuda_internals(wheels))]
     return [_cxx(), *includes, str(library), f"-Wl,-rpath,{library.parent}"]
 
 
