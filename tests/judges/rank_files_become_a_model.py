@@ -40,7 +40,7 @@ def save_rank(rank, folder):
         "extra_state": {"lr_scheduler": {"last_epoch": 3}, "rng": torch.get_rng_state()},
     }
     for part, state in parts.items():
-        torch.save(state, f"{folder}/actor/{part}_world_size_{RANKS}_rank_{rank}.pt")
+        torch.save(state, f"{folder}/global_step_100/actor/{part}_world_size_{RANKS}_rank_{rank}.pt")
     dist.destroy_process_group()
 
 
@@ -48,7 +48,7 @@ def command():
     """The cell of README.md that begins with the name of the other tool."""
     with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as f:
         row = re.search(r"^\| `verl\.model_merger`.*$", f.read(), re.M)[0]
-    return re.search(r"`(mckpt convert [^`]*)`", row)[1]
+    return re.search(r"`(mckpt export [^`]*)`", row)[1]
 
 
 def run(line, folder):
@@ -58,20 +58,18 @@ def run(line, folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        os.makedirs(f"{folder}/actor/huggingface")
+        os.makedirs(f"{folder}/global_step_100/actor/huggingface")
         mp.spawn(save_rank, (folder,), RANKS)
-        shutil.copy(os.path.join(TINY_MODEL, "config.json"), f"{folder}/actor/huggingface")
-        with open(f"{folder}/actor/fsdp_config.json", "w", encoding="utf-8") as f:
+        shutil.copy(os.path.join(TINY_MODEL, "config.json"), f"{folder}/global_step_100/actor/huggingface")
+        with open(f"{folder}/global_step_100/actor/fsdp_config.json", "w", encoding="utf-8") as f:
             json.dump({"FSDP_version": 2, "world_size": RANKS}, f)
 
-        os.mkdir(f"{folder}/out")
         made = run(command(), folder)
         expect(made.returncode == 0, f"{command()}: {made.stderr}")
-        shutil.copytree(f"{folder}/actor/huggingface", f"{folder}/out", dirs_exist_ok=True)
-        for check in ("mckpt verify out", f"mckpt verify out --against {TINY_MODEL}", "mckpt convert hf-to-fsdp out again --dp 2"):
+        for check in ("mckpt verify OUT", f"mckpt verify OUT --against {TINY_MODEL}", "mckpt convert hf-to-fsdp OUT again --dp 2"):
             done = run(check, folder)
             expect(done.returncode == 0, f"{check}: {done.stdout}{done.stderr}")
-        joined, original = load_file(f"{folder}/out/model.safetensors"), weights()
+        joined, original = load_file(f"{folder}/OUT/model.safetensors"), weights()
         expect(set(joined) == set(original), "other tensors than the model's")
         for name, tensor in original.items():
             expect(name in joined and joined[name].dtype == tensor.dtype and torch.equal(joined[name], tensor), f"{name} differs")
