@@ -121,7 +121,8 @@ def what_is_durable():
         not any(c.startswith("fsync") and c.split()[1].startswith(tmp) for c in done[done.index(named) :]), f"made durable too late: {done}"
     )
     done = calls(MCKPT, "export", path("deep", "er"), path("hf"), "-q", "-j1")
-    in_order("fsync .hf.mckpt-tmp/model.safetensors", "fsync .hf.mckpt-tmp", "rename .hf.mckpt-tmp hf", "fsync .", "unlink hf/.plan")
+    for name in ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"):
+        in_order(f"fsync .hf.mckpt-tmp/{name}", "fsync .hf.mckpt-tmp", "rename .hf.mckpt-tmp hf", "fsync .", "unlink hf/.plan")
 
 
 experts_are_compared_behind()
