@@ -100,6 +100,10 @@ struct Conversion {
   Notes outcome;  // what publishing changes besides the result; shown when it is published, or would be
 };
 
+// Counts the tensors among these that share storage in the source, and names them in the details.
+// pre: the store is set.
+void note_shared(Conversion& conversion, const std::vector<i64>& tensors);
+
 // Makes the files part of the result; folders that are left out become a warning.
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 

@@ -46,25 +46,16 @@ std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how
   return types;
 }
 
-// config.json is copied as it is, and programs that go by its type cast what they load.
-void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& notes) {
-  std::optional<DType> promised = model.map().model().dtype;
-  std::map<DType, i64> items;
-  for (i32 t : hf.written) items[hf.place(t).dtype] += hf.place(t).shape.items();
-  if (!promised || items.empty()) return;
-  DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
-  if (most != *promised)
-    notes.warn(cat("config.json says ", dtype_name(*promised), ", but the tensors are ", dtype_name(most),
-                   ": transformers loads the tensors as config.json says unless it is given a dtype"));
-}
-
 void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf, ExportTypes::Kind types) {
   if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
     c.details.note(cat("vocab   the last ", rows - own, " of ", rows, " rows ",
                        rows - own == 1
                            ? "is padding, by vocab_size of config.json, and is not in the result"
                            : "are padding, by vocab_size of config.json, and are not in the result"));
-  if (types != ExportTypes::kOriginal) note_other_type(model, hf, c.details);
+  if (types == ExportTypes::kOriginal) return;
+  std::map<DType, i64> items;
+  for (i32 t : hf.written) items[hf.place(t).dtype] += hf.place(t).shape.items();
+  note_other_type(model.map().model().dtype, items, c.details);
 }
 
 std::string_view type_text(const ExportTypes& types) {
@@ -92,6 +83,14 @@ bool is_hf_weights(Format format) {
 }
 
 }  // namespace
+
+void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& items, Notes& notes) {
+  if (!promised || items.empty()) return;
+  DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
+  if (most != *promised)
+    notes.warn(cat("config.json says ", dtype_name(*promised), ", but the tensors are ", dtype_name(most),
+                   ": transformers loads the tensors as config.json says unless it is given a dtype"));
+}
 
 Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)

@@ -7,6 +7,10 @@
 // have more than `max_shard_bytes` of tensors.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "convert/keys/name_rules.h"
 #include "convert/source/options.h"
 #include "core/base/int.h"
@@ -14,6 +18,7 @@
 
 namespace mckpt::impl {
 
+class Notes;
 struct Conversion;
 
 // The data types of the exported tensors: one kind for all, and rules for single tensors, which come first.
@@ -39,6 +44,10 @@ struct ExportOptions {
   int threads = 1;                    // that compare tied tensors, and that will run the conversion
   i64 memory_bytes = i64{256} << 20;  // for all of these together
 };
+
+// Warns if most items of a result have another type than config.json promises, which is copied as it is: programs that
+// go by it cast what they load. `items`: of the result, by type.
+void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& items, Notes& notes);
 
 // Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout, export_job() and
 // plan_export_own() throw.

@@ -15,7 +15,6 @@
 #include "io/copy/read_sums.h"
 #include "io/copy/tensor_copy.h"
 #include "io/safetensors/layout.h"
-#include "io/store/shared_tensors.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
@@ -87,7 +86,7 @@ class FilePlanner {
     c.path = options.target;
     c.single_file = true;
     c.proof = proof_of(store_, tensors_, !options.include.empty() || !options.exclude.empty());
-    note_shared();
+    note_shared(c, tensors_);
   }
 
   const Store& store() const { return store_; }
@@ -116,17 +115,6 @@ class FilePlanner {
   Conversion c;
 
  private:
-  void note_shared() {
-    std::vector<i64> shared = shared_tensors(store_, tensors_);
-    c.shared_tensors = std::ssize(shared);
-    if (shared.empty()) return;
-    std::vector<std::string_view> names;
-    for (i64 t : shared) names.push_back(store_.name(t));
-    c.details.note(cat(
-        "note    these tensors share storage in the source (tied weights or views) and are written in full: ",
-        listed(names)));
-  }
-
   const FileOptions& options_;
   const Store& store_;
   std::vector<i64> tensors_;  // in the order in which the user sees them

@@ -11,8 +11,8 @@
 #include "convert/keys/stored_chunks.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/setting_identity.h"
-#include "convert/source/identity.h"
 #include "convert/source/choice.h"
+#include "convert/source/identity.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
@@ -21,7 +21,6 @@
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
 #include "io/safetensors/original.h"
-#include "io/store/shared_tensors.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
 
@@ -96,31 +95,19 @@ void add_details(Conversion& c, const OwnModel& model) {
   std::vector<i64> all;
   for (const OwnTensor& t : model.tensors)
     if (!t.tied) all.push_back(t.tensor);
-  std::vector<i64> shared = shared_tensors(*model.store, all);
-  c.shared_tensors = std::ssize(shared);
-  std::vector<std::string_view> names;
-  for (i64 t : shared) names.push_back(model.store->name(t));
-  if (!names.empty())
-    c.details.note(
-        cat("note    these tensors share storage in the source (tied weights or views) and are "
-            "written in full: ",
-            listed(names)));
+  note_shared(c, all);
 }
 
-// config.json is copied as it is, and programs that go by its type cast what they load.
+// config.json is copied as it is.
 void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written) {
   if (!model.folder.config) return;
   if (!model.folder.config->quantized.empty())
     c.details.warn(cat(model.folder.config->quantized,
                        ", but the tensors are not quantised: take "
                        "quantization_config out of config.json before the model is loaded"));
-  std::optional<DType> promised = model.folder.config->model.dtype;
   std::map<DType, i64> items;
   for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
-  DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
-  if (promised && most != *promised)
-    c.details.warn(cat("config.json says ", dtype_name(*promised), ", but the tensors are ", dtype_name(most),
-                       ": transformers loads the tensors as config.json says unless it is given a dtype"));
+  note_other_type(model.folder.config->model.dtype, items, c.details);
 }
 
 struct Written {

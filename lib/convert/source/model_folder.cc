@@ -217,22 +217,25 @@ ModelFolder find_model_folder(const Store& store, const std::string& source,
   return out;
 }
 
-bool has_stacked_experts(const ModelFolder& folder, const OpenOptions& opening) {
-  KnownTensors known;
-  if (folder.path.empty() || !read_files(folder.path, opening, known)) return false;
-  return std::ranges::any_of(known.tensors, [](const KnownTensors::Tensor& t) {
+KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& opening) {
+  KnownTensors out;
+  if (folder.path.empty() || !read_files(folder.path, opening, out)) return {};
+  return out;
+}
+
+bool has_stacked_experts(const KnownTensors& own) {
+  return std::ranges::any_of(own.tensors, [](const KnownTensors::Tensor& t) {
     return std::string_view(t.name).ends_with(".experts.gate_up_proj");
   });
 }
 
 // The weights of a quantised folder have other names than the tensors that were trained.
-KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes& notes) {
-  KnownTensors out;
+KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes) {
   bool quantized = assets.config && !assets.config->quantized.empty();
   bool itself = format_family(store.format()) == FormatFamily::kSafetensors && assets.path == store.root();
-  if (assets.path.empty()) return out;
-  if (itself || (!quantized && read_files(assets.path, store.opening(), out))) return out;
-  out = {};
+  if (assets.path.empty() || itself) return {};
+  if (!quantized && !own.origin.empty()) return own;
+  KnownTensors out;
   if (assets.config) {
     out.tensors = Promises(*assets.config, store).names(notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);

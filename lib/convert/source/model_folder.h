@@ -51,13 +51,16 @@ struct KnownTensors {
   std::optional<SafetensorsOriginal> original{};  // the files, if the headers are known
 };
 
-// Whether the weights in the folder have the experts of a layer as one tensor. False if the folder has no weights
-// and no list of them.
-bool has_stacked_experts(const ModelFolder& folder, const OpenOptions& opening);
+// The tensors that the files of the folder list: its safetensors headers, their index or mckpt's list, in this
+// order. None if there is no folder, or it has none of them. Throws what reading the headers throws.
+KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& opening);
 
-// The names in the safetensors headers of the assets, in their index, or in the table of the family, in this
-// order; of the forms in which a family stores experts, the one that `store` has. What the judgement rests on
-// becomes a note. Throws what reading the headers throws. pre: `store` has the model's own names.
-KnownTensors known_tensors(const ModelFolder& assets, const Store& store, Notes& notes);
+// Whether the folder has the experts of a layer as one tensor.
+bool has_stacked_experts(const KnownTensors& own);
+
+// The tensors that the folder lists, or those of the family's table; of the forms in which a family stores experts,
+// the one that `store` has. What the judgement rests on becomes a note. `own`: what listed_tensors() returned for
+// the folder. pre: `store` has the model's own names.
+KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes);
 
 }  // namespace mckpt::impl

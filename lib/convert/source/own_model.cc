@@ -75,9 +75,9 @@ std::vector<OwnTensor> in_saved_order(const Store& store, std::string_view secti
 // Compares the tensors of one model with those that its folder has. Refers to its arguments.
 class Chooser {
  public:
-  Chooser(OwnModel& model, const OwnModelOptions& options)
+  Chooser(OwnModel& model, KnownTensors own, const OwnModelOptions& options)
       : model_(model), store_(*model.store), options_(options) {
-    if (options.complete) known_ = known_tensors(model.folder, store_, model.notes);
+    if (options.complete) known_ = known_tensors(model.folder, std::move(own), store_, model.notes);
     for (const KnownTensors::Tensor& t : known_.tensors) names_.insert(t.name);
     for (i32 t = 0; t < store_.tensor_count(); t++) stored_.emplace(store_.name(t), t);
   }
@@ -232,9 +232,10 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   model.objects = std::ssize(source->objects());
   if (!options.keep_names) model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
+  KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
-                      .stacks = options.keep_names || has_stacked_experts(model.folder, source->opening())};
+                      .stacks = options.keep_names || has_stacked_experts(own_tensors)};
   OwnNames own = own_names(std::move(source), how);
   model.store = std::move(own.store);
   model.beside = std::move(own.beside);
@@ -245,7 +246,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .file(model.store->root())
         .found(model.beside.empty() ? std::string("no tensor") : listed(model.beside));
   model.tensors = in_saved_order(*model.store, model.section);
-  Chooser(model, options).choose();
+  Chooser(model, std::move(own_tensors), options).choose();
   return model;
 }
 

@@ -138,7 +138,7 @@ def numbers():
     told(folder, 1, "problem[MC1113]", "the fragment of the parameter has [2], expected at least 3 items")
     folder, at, _ = saved(2)
     changed(at / optimizer_file(2), lambda s: s["optimizer_state_dict"].update(partition_count=1 << 60))
-    told(folder, 1, "partition_count is no number of ranks")
+    told(folder, 1, "partition_count is not a number of ranks")
     for file in range(3):
         changed(at / optimizer_file(file), lambda s: s["optimizer_state_dict"].update(partition_count=1 << 19))
     told(folder, 1, "3 of 524288 are there")

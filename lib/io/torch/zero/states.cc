@@ -90,7 +90,7 @@ i64 read_ranks(PickleValue v) {
                   "groups of parameters are cut over different numbers of ranks (experts)")
           .found(cat(ranks, " and ", n.as_int()));
   if (ranks >= 1 && ranks <= kMostRanks) return ranks;
-  throw Error(Code::kBadPickle, "partition_count is no number of ranks")
+  throw Error(Code::kBadPickle, "partition_count is not a number of ranks")
       .expected(cat("1 to ", kMostRanks))
       .found(ranks);
 }
