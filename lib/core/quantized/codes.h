@@ -1,0 +1,62 @@
+// Values of single codes and codes of single values; the arithmetic that everything else is compared with.
+//
+//   E4M3   s eeee mmm, bias 7: up to 448 (0x7e), subnormals in steps of 2^-9, 0x7f and 0xff NaN
+//   E2M1   s ee m: 0 .5 1 1.5 2 3 4 6
+//   E8M0   2^(b-127); b = 0 is 2^-127, 255 is NaN (of MXFP4, see block_scale)
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/base/int.h"
+#include "core/items/half_bits.h"
+
+namespace mckpt::impl {
+
+inline constexpr float kE4M3Max = 448, kE2M1Max = 6;
+inline constexpr std::array<float, 8> kE2M1Values = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+inline bool is_e4m3_nan(u8 code) { return (code & 0x7f) == 0x7f; }
+inline bool is_e5m2_nan(u8 code) { return (code & 0x7f) > 0x7c; }
+
+inline float e4m3_value(u8 code) {
+  if (is_e4m3_nan(code)) return kNaN;
+  // fp16 has the same bits one place lower, and a bias that is 8 greater.
+  return from_f16(static_cast<u16>((code & 0x80) << 8 | (code & 0x7f) << 7)) * 0x1p8f;
+}
+
+inline float e5m2_value(u8 code) { return from_f16(static_cast<u16>(code << 8)); }
+
+inline float e2m1_value(u8 nibble) { return std::copysign(kE2M1Values[nibble & 7], nibble & 8 ? -1.f : 1.f); }
+
+// A double, because 2^128 (the byte 255 of MXFP4) is no fp32.
+inline double e8m0_value(u8 exponent) {
+  return std::bit_cast<double>(static_cast<u64>(exponent + 1023 - 127) << 52);
+}
+
+// The nearest code, ties to even; beyond 448 the code of 448; a NaN is 0x7f.
+inline u8 e4m3_code(float value) {
+  u32 bits = std::bit_cast<u32>(value), sign = bits >> 24 & 0x80, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0x7f;
+  if (magnitude >= std::bit_cast<u32>(kE4M3Max)) return static_cast<u8>(sign | 0x7e);
+  if (magnitude < 0x3c800000) {  // below 2^-6: adding 2^14 leaves multiples of 2^-9 in the low bits
+    u32 aligned = std::bit_cast<u32>(std::bit_cast<float>(magnitude) + 0x1p14f);
+    return static_cast<u8>(sign | (aligned - 0x46800000));
+  }
+  u32 rounded = magnitude - (120u << 23) + 0x7ffff + (magnitude >> 20 & 1);
+  return static_cast<u8>(sign | rounded >> 20);
+}
+
+// The nearest code, ties to the code with an even mantissa; beyond 6 the code of 6; the sign of zero is kept. A NaN
+// has no code and is +0.
+inline u8 e2m1_code(float value) {
+  float m = std::fabs(value);
+  u8 code = static_cast<u8>((m > .25f) + (m >= .75f) + (m > 1.25f) + (m >= 1.75f) + (m > 2.5f) + (m >= 3.5f) +
+                            (m > 5.f));
+  return static_cast<u8>(code | (std::signbit(value) && value == value ? 8 : 0));
+}
+
+}  // namespace mckpt::impl

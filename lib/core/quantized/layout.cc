@@ -1,0 +1,82 @@
+// Sizes and places of the parts of a quantised tensor.
+#include "core/quantized/layout.h"
+
+#include "core/base/text.h"
+
+namespace mckpt::impl {
+namespace {
+
+int code_bits(const QuantLayout& layout) {
+  switch (layout.codes) {
+    case CodeFormat::kE2M1:
+      return 4;
+    case CodeFormat::kPackedInt:
+      return layout.int_bits;
+    default:
+      return 8;
+  }
+}
+
+bool is_scale_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kBF16:
+    case DType::kF16:
+    case DType::kF8E8M0:
+    case DType::kU8:
+    case DType::kF8E4M3:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+i64 QuantLayout::code_row_bytes() const {
+  if (codes == CodeFormat::kPackedInt) return ceil_div(columns * int_bits, 32) * 4;
+  return columns * code_bits(*this) / 8;
+}
+
+i64 QuantLayout::code_byte_of(i64 column) const { return column * code_bits(*this) / 8; }
+
+i64 QuantLayout::scale_row_bytes() const { return dtype_bytes(scales, scale_columns()); }
+
+std::string layout_fault(const QuantLayout& s) {
+  if (s.matrices < 0 || s.rows < 0 || s.columns < 0) return "a size is negative";
+  if (s.block_rows < 1 || s.block_columns < 1) return "a block has no items";
+  if (!is_scale_type(s.scales)) return cat("scales of type ", dtype_name(s.scales), " are not known");
+  if (s.codes == CodeFormat::kE2M1 && s.columns % 2 != 0)
+    return cat("a row of ", s.columns, " values of 4 bits ends within a byte");
+  if (s.codes == CodeFormat::kE2M1 && s.block_columns % 2 != 0)
+    return cat("a block of ", s.block_columns, " values of 4 bits ends within a byte");
+  if (s.codes == CodeFormat::kPackedInt && (s.int_bits < 2 || s.int_bits > 8))
+    return cat("integers of ", s.int_bits, " bits are not known");
+  if (s.zero_points && s.codes != CodeFormat::kPackedInt) return "only packed integers have zero points";
+  if (s.zero_points && s.block_rows != 1) return "zero points belong to groups of one row";
+  if (s.zero_points && s.matrices > 1) return "a stack of matrices has no zero points";
+  // No product of sizes may leave 63 bits; a value takes four bytes at most.
+  i64 values = checked_mul(checked_mul(s.matrices, s.rows, "rows of a quantised tensor"), s.columns,
+                           "items of a quantised tensor");
+  checked_mul(values, 8, "bits of a quantised tensor");
+  return "";
+}
+
+StoredRanges stored_ranges(const QuantLayout& layout, i64 first, i64 end) {
+  i64 first_row = first / layout.columns, last_row = (end - 1) / layout.columns;
+  i64 first_column = first % layout.columns, last_column = (end - 1) % layout.columns;
+  int bits = code_bits(layout);
+  StoredRanges r;
+  r.codes.begin = first_row * layout.code_row_bytes() + layout.code_byte_of(first_column);
+  r.codes.end = last_row * layout.code_row_bytes() + ceil_div((last_column + 1) * bits, 8);
+  r.scales.begin = layout.scale_row_of(first_row) * layout.scale_row_bytes();
+  r.scales.end = (layout.scale_row_of(last_row) + 1) * layout.scale_row_bytes();
+  if (layout.zero_points) {
+    i64 word_row_bytes = layout.scale_columns() * 4;
+    r.zero_points.begin = first_row * layout.int_bits / 32 * word_row_bytes;
+    r.zero_points.end = ceil_div((last_row + 1) * layout.int_bits, 32) * word_row_bytes;
+  }
+  return r;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,87 @@
+// What a quantised tensor is: small codes, and scales that blocks of codes share. Edge blocks are cut.
+//
+//   value[r, c] = code[r, c] * scale[r / block_rows, c / block_columns]
+//
+//   scheme                         codes        bytes a row         scales                 block
+//   FP8 blocks (DeepSeek-V3)       kE4M3        columns             F32, BF16, E8M0, U8    128 x 128, any
+//   FP8, one scale for each row    kE4M3                            F32, BF16              1 x columns
+//   FP8, one scale                 kE4M3                            F32, BF16              rows x columns
+//   MXFP8                          kE4M3                            E8M0, U8               1 x 32
+//   MXFP4 (gpt-oss)                kE2M1        columns / 2         E8M0, U8               1 x 32
+//   NVFP4                          kE2M1        columns / 2         E4M3, and one F32      1 x 16
+//   INT4, INT8 (pack-quantized)    kPackedInt   whole 32-bit words  BF16, F16, F32         1 x 32, 1 x columns
+//
+// A stack of E matrices (experts) is one tensor with E * rows rows: rows are counted through all matrices,
+// and blocks begin anew in each. U8 scales are E8M0 exponents, never factors.
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+
+namespace mckpt::impl {
+
+enum class CodeFormat : u8 {
+  kE4M3,       // a byte; 0x7f and 0xff are NaN, there is no infinity
+  kE5M2,       // a byte; the upper half of fp16
+  kE2M1,       // 4 bits, the first of two in the lower half of a byte: 0 .5 1 1.5 2 3 4 6, and negatives
+  kPackedInt,  // `int_bits` bits; column c is at bit c * int_bits of its row, with 2^(int_bits-1) added
+};
+
+// What the one scale of the whole tensor does to the scales of blocks (NVFP4).
+enum class TensorScale : u8 {
+  kNone,
+  kTimes,         // ModelOpt: weight_scale_2
+  kDivide,        // compressed-tensors: weight_global_scale of shape [1]
+  kDivideToBf16,  // the same of shape []: compressed-tensors rounds the quotient to bf16
+};
+
+struct QuantLayout {
+  CodeFormat codes = CodeFormat::kE4M3;
+  int int_bits = 4;  // of kPackedInt: 2 to 8
+  DType scales = DType::kF32;
+  i64 matrices = 1, rows = 0, columns = 0;  // of values; rows of one matrix
+  i64 block_rows = 1, block_columns = 1;
+  TensorScale tensor_rule = TensorScale::kNone;
+  float tensor_scale = 1;
+  bool zero_points = false;            // kPackedInt: value = (code - zero point) * scale
+  bool nibble_8_is_plus_zero = false;  // kE2M1: ModelOpt's table has +0 where others have -0
+  // compressed-tensors computes in the type of the scales: with F16 scales a product is rounded to fp16 before
+  // it becomes anything else. With F32 and BF16 scales one rounding, to the wanted type, is the same.
+  bool product_is_f16 = false;
+
+  i64 all_rows() const { return matrices * rows; }
+  i64 code_row_bytes() const;
+  // The byte of a row that has the first bit of a column's code.
+  i64 code_byte_of(i64 column) const;
+  // The stored scales of one matrix; the tensor of scales has matrices * scale_rows() rows.
+  i64 scale_rows() const { return ceil_div(rows, block_rows); }
+  i64 scale_columns() const { return ceil_div(columns, block_columns); }
+  i64 scale_row_bytes() const;
+  // Zero points are packed along dim 0: row r of a column is at bit r * int_bits of the column's words.
+  i64 zero_point_word_rows() const { return ceil_div(rows * int_bits, 32); }
+
+  // The row of the tensor of scales that has the scales of a row of values.
+  i64 scale_row_of(i64 row) const { return row / rows * scale_rows() + row % rows / block_rows; }
+};
+
+// What makes a layout impossible, in words ("a row of 33 values has half a byte"), or "". Functions on layouts have
+// the precondition that there is no fault.
+std::string layout_fault(const QuantLayout& layout);
+
+// Consecutive bytes of a stored tensor.
+struct ByteRange {
+  i64 begin = 0, end = 0;
+  i64 bytes() const { return end - begin; }
+};
+
+// What has to be read for the values [first, end), counted in row-major order through all matrices: the codes
+// of these values, whole rows of scales, whole rows of words of zero points.
+struct StoredRanges {
+  ByteRange codes, scales, zero_points;
+};
+// pre: 0 <= first < end <= all values.
+StoredRanges stored_ranges(const QuantLayout& layout, i64 first, i64 end);
+
+}  // namespace mckpt::impl
