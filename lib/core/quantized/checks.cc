@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/quantized/codes.h"
-#include "core/quantized/dequantize.h"
+#include "core/quantized/scales.h"
 
 namespace mckpt::impl {
 namespace {

@@ -51,14 +51,4 @@ void dequantize_turned(const QuantLayout& layout, const ValueTile& tile, const S
 void dequantize_items(const QuantLayout& layout, i64 first, i64 end, std::span<const u8> codes,
                       std::span<const u8> scales, std::span<const u8> zero_points, DType to, u8* out);
 
-// The scale of a block as values are multiplied with it, its tensor's scale included. `stored` is the scale's
-// first byte. A double: the byte 255 of MXFP4 is 2^128 in gpt-oss's own code, and NaN everywhere else.
-double block_scale(const QuantLayout& layout, const u8* stored);
-
-// A stored scale by itself; of E8M0, 255 is NaN.
-double scale_value(DType scales, const u8* stored);
-
-// The zero point of a group, as the codes count. `words` is the row of words that has those of `first_row`.
-int zero_point_at(const QuantLayout& layout, const u8* words, i64 first_row, i64 row, i64 group);
-
 }  // namespace mckpt::impl

@@ -33,6 +33,8 @@ bool is_scale_type(DType dtype) {
 
 }  // namespace
 
+bool has_nibbles(const QuantLayout& layout) { return code_bits(layout) == 4; }
+
 i64 QuantLayout::code_row_bytes() const {
   if (codes == CodeFormat::kPackedInt) return ceil_div(columns * int_bits, 32) * 4;
   return columns * code_bits(*this) / 8;
@@ -45,6 +47,9 @@ i64 QuantLayout::scale_row_bytes() const { return dtype_bytes(scales, scale_colu
 std::string layout_fault(const QuantLayout& s) {
   if (s.matrices < 0 || s.rows < 0 || s.columns < 0) return "a size is negative";
   if (s.block_rows < 1 || s.block_columns < 1) return "a block has no items";
+  constexpr i64 kMostInBlock = i64{1} << 40;
+  if (s.block_rows > kMostInBlock || s.block_columns > kMostInBlock)
+    return cat("a block of ", s.block_rows, " x ", s.block_columns, " is too large");
   if (!is_scale_type(s.scales)) return cat("scales of type ", dtype_name(s.scales), " are not known");
   if (s.codes == CodeFormat::kE2M1 && s.columns % 2 != 0)
     return cat("a row of ", s.columns, " values of 4 bits ends within a byte");

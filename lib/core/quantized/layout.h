@@ -66,6 +66,9 @@ struct QuantLayout {
   i64 scale_row_of(i64 row) const { return row / rows * scale_rows() + row % rows / block_rows; }
 };
 
+// Codes of 4 bits, two in a byte.
+bool has_nibbles(const QuantLayout& layout);
+
 // What makes a layout impossible, in words ("a row of 33 values has half a byte"), or "". Functions on layouts have
 // the precondition that there is no fault.
 std::string layout_fault(const QuantLayout& layout);

@@ -7,7 +7,7 @@
 
 #include "core/items/half_bits.h"
 #include "core/quantized/codes.h"
-#include "core/quantized/dequantize.h"
+#include "core/quantized/scales.h"
 #include "core/quantized/value_rows.h"
 
 namespace mckpt::impl {

@@ -1,0 +1,41 @@
+// The inner loops of dequantisation: a stretch of one row, whose scales are fp32 already. Each is written once in
+// plain C++ and once with the processor's vectors; all give the same bits.
+//
+//   codes    |..ab|cdef|gh..|     block_columns 4, skipped 2, items 8
+//   scales   | s0 | s1 | s2 |
+#pragma once
+
+#include <array>
+
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "core/quantized/layout.h"
+
+namespace mckpt::impl {
+
+// The values of codes before they are scaled: 256 of codes of a byte, 16 of nibbles.
+using CodeLevels = std::array<float, 256>;
+
+struct RowStretch {
+  const u8* codes = nullptr;  // the byte that has the first code
+  bool odd = false;           // nibbles: the first code is in the byte's upper half
+  i64 items = 0;
+  i64 skipped = 0;  // columns of the first block that are before the first code
+  i64 block_columns = 1;
+  const float* scales = nullptr;  // one for each block
+  const CodeLevels* levels = nullptr;
+  u8* out = nullptr;
+};
+using RowKernel = void (*)(const RowStretch&);
+
+enum class Processor : u8 { kAny, kAvx2 };
+Processor best_processor();
+
+// pre: `to` is a type of values. Codes are a byte each, or nibbles (kE2M1, kPackedInt of 4 bits), where block_columns
+// is even or the row is one block. The processor has to have what is named.
+RowKernel row_kernel(CodeFormat codes, bool nibbles, DType to, Processor processor);
+
+// For processors with AVX2 and F16C; null: there is no such kernel.
+RowKernel avx2_row_kernel(CodeFormat codes, bool nibbles, DType to);
+
+}  // namespace mckpt::impl
