@@ -75,7 +75,7 @@ void run_turned(benchmark::State& state, const QuantLayout& s) {
 void run_quantize(benchmark::State& state, const QuantLayout& s, ScaleRule rule) {
   Tensor t(s);
   dequantize(s, {0, kRows, 0, kColumns}, t.at(s), DType::kBF16, t.values.data(), kColumns * 2);
-  ValueRows values{DType::kBF16, t.values.data(), kColumns * 2};
+  RowsOfValues values{DType::kBF16, t.values.data(), kColumns * 2};
   for (auto _ : state) {
     make_scales(s, rule, 0, kRows, values, t.scales.data());
     benchmark::DoNotOptimize(quantize(s, 0, kRows, values, t.scales.data(), nullptr, t.codes.data()));

@@ -37,26 +37,32 @@ inline double e8m0_value(u8 exponent) {
   return std::bit_cast<double>(static_cast<u64>(exponent + 1023 - 127) << 52);
 }
 
+// The next two compute all cases and choose with masks, and compare bits: compilers make vectors of that, but not of
+// branches around float arithmetic.
+inline i32 choose(bool first, i32 a, i32 b) {
+  i32 mask = -static_cast<i32>(first);
+  return (a & mask) | (b & ~mask);
+}
+
 // The nearest code, ties to even; beyond 448 the code of 448; a NaN is 0x7f.
 inline u8 e4m3_code(float value) {
-  u32 bits = std::bit_cast<u32>(value), sign = bits >> 24 & 0x80, magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return 0x7f;
-  if (magnitude >= std::bit_cast<u32>(kE4M3Max)) return static_cast<u8>(sign | 0x7e);
-  if (magnitude < 0x3c800000) {  // below 2^-6: adding 2^14 leaves multiples of 2^-9 in the low bits
-    u32 aligned = std::bit_cast<u32>(std::bit_cast<float>(magnitude) + 0x1p14f);
-    return static_cast<u8>(sign | (aligned - 0x46800000));
-  }
-  u32 rounded = magnitude - (120u << 23) + 0x7ffff + (magnitude >> 20 & 1);
-  return static_cast<u8>(sign | rounded >> 20);
+  i32 bits = std::bit_cast<i32>(value), magnitude = bits & 0x7fffffff, sign = bits >> 24 & 0x80;
+  // Below 2^-6, adding 2^14 leaves multiples of 2^-9 in the low bits.
+  i32 small = std::bit_cast<i32>(std::bit_cast<float>(magnitude) + 0x1p14f) - 0x46800000;
+  i32 normal = (magnitude - (120 << 23) + 0x7ffff + (magnitude >> 20 & 1)) >> 20;
+  i32 code = choose(magnitude < 0x3c800000, small, normal);
+  code = choose(magnitude >= std::bit_cast<i32>(kE4M3Max), 0x7e, code) | sign;
+  return static_cast<u8>(choose(magnitude > 0x7f800000, 0x7f, code));
 }
 
 // The nearest code, ties to the code with an even mantissa; beyond 6 the code of 6; the sign of zero is kept. A NaN
 // has no code and is +0.
 inline u8 e2m1_code(float value) {
-  float m = std::fabs(value);
-  u8 code = static_cast<u8>((m > .25f) + (m >= .75f) + (m > 1.25f) + (m >= 1.75f) + (m > 2.5f) + (m >= 3.5f) +
-                            (m > 5.f));
-  return static_cast<u8>(code | (std::signbit(value) && value == value ? 8 : 0));
+  i32 bits = std::bit_cast<i32>(value), m = bits & 0x7fffffff, sign = bits >> 28 & 8;
+  i32 code = (m > std::bit_cast<i32>(.25f)) + (m >= std::bit_cast<i32>(.75f)) +
+             (m > std::bit_cast<i32>(1.25f)) + (m >= std::bit_cast<i32>(1.75f)) +
+             (m > std::bit_cast<i32>(2.5f)) + (m >= std::bit_cast<i32>(3.5f)) + (m > std::bit_cast<i32>(5.f));
+  return static_cast<u8>(choose(m > 0x7f800000, 0, code | sign));
 }
 
 }  // namespace mckpt::impl

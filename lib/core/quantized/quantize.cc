@@ -1,90 +1,117 @@
 // Values become codes: each is divided by its block's scale in fp32 and gets the nearest code, ties to even.
+//
+//   values of a row   ....................|....................|....       blocks
+//   pieces            ....256....|........|....256....|........|....       widened to fp32, coded, packed
 #include "core/quantized/quantize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
-#include "core/items/half_bits.h"
 #include "core/quantized/codes.h"
+#include "core/quantized/row_kernels.h"
 #include "core/quantized/scales.h"
 #include "core/quantized/value_rows.h"
 
 namespace mckpt::impl {
 namespace {
 
-// A value of zero is a code of zero even where the scale is zero.
-float quotient(float value, double scale) {
-  if (value == 0 && scale == 0) return value;
-  return static_cast<float>(static_cast<double>(value) / scale);
+// A piece of a block of one row.
+struct Piece {
+  const float* values;
+  i64 column, items;
+  double scale;
+  int zero_point;
+};
+
+// Codes where the scale is zero, or the 2^128 of MXFP4, which is no fp32. A value of zero is a code of zero.
+QuantLosses unusual_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
+  QuantLosses losses;
+  for (i64 i = 0; i < piece.items; i++) {
+    float scaled = piece.values[i];
+    if (scaled != 0 || piece.scale != 0)
+      scaled = static_cast<float>(static_cast<double>(scaled) / piece.scale);
+    QuantLosses one = s.codes == CodeFormat::kE4M3 ? e4m3_codes(Processor::kAny, &scaled, 1, 1, codes + i)
+                                                   : e2m1_codes(Processor::kAny, &scaled, 1, 1, codes + i);
+    losses.nan += one.nan, losses.clamped += one.clamped;
+  }
+  return losses;
 }
 
-// The integer as it is stored, with the offset of its format added.
-u32 int_code(const QuantLayout& s, float scaled, int zero_point) {
-  int low = -(1 << (s.int_bits - 1)), high = -low - 1;
-  if (scaled != scaled) return static_cast<u32>(-low);
-  float whole = std::nearbyint(scaled) + static_cast<float>(zero_point);
-  int code = static_cast<int>(std::clamp(whole, static_cast<float>(low), static_cast<float>(high)));
-  return static_cast<u32>(code - low);
+// Integers with the offset of their format added.
+QuantLosses int_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
+  const float low = static_cast<float>(-(1 << (s.int_bits - 1))), high = -low - 1;
+  QuantLosses losses;
+  for (i64 i = 0; i < piece.items; i++) {
+    float scaled = piece.values[i];
+    if (scaled != 0 || piece.scale != 0) scaled = scaled / static_cast<float>(piece.scale);
+    float whole = std::nearbyint(scaled) + static_cast<float>(piece.zero_point);
+    bool nan = whole != whole;
+    losses.nan += nan;
+    losses.clamped += whole < low || whole > high;
+    codes[i] = static_cast<u8>(nan ? -low : std::clamp(whole, low, high) - low);
+  }
+  return losses;
 }
 
-// The largest magnitude that rounds to the largest code: beyond it, a value is lost.
-float largest_kept(const QuantLayout& s, int zero_point) {
-  if (s.codes == CodeFormat::kE4M3) return 464;
-  if (s.codes == CodeFormat::kE2M1) return 7;
-  return static_cast<float>(1 << (s.int_bits - 1)) + .5f + static_cast<float>(std::abs(zero_point));
+QuantLosses piece_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
+  if (s.codes == CodeFormat::kPackedInt) return int_codes(s, piece, codes);
+  float scale = static_cast<float>(piece.scale);
+  if (scale == 0 || (std::isinf(scale) && !std::isinf(piece.scale))) return unusual_codes(s, piece, codes);
+  return s.codes == CodeFormat::kE4M3 ? e4m3_codes(best_processor(), piece.values, piece.items, scale, codes)
+                                      : e2m1_codes(best_processor(), piece.values, piece.items, scale, codes);
 }
 
-void put_bits(u8* row, i64 at, u32 code) {
-  row[at / 8] = static_cast<u8>(row[at / 8] | code << at % 8);
-  if (at % 8 != 0 && code >> (8 - at % 8) != 0)
-    row[at / 8 + 1] = static_cast<u8>(row[at / 8 + 1] | code >> (8 - at % 8));
+// Codes of less than a byte, one after the other from a column on. pre: the row was zero.
+void pack(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8* row) {
+  int bits = has_nibbles(s) ? 4 : s.int_bits;
+  i64 at = column * bits;
+  for (i64 i = 0; i < items; i++, at += bits) {
+    u32 shifted = static_cast<u32>(codes[i]) << at % 8;
+    row[at / 8] = static_cast<u8>(row[at / 8] | shifted);
+    if (shifted > 255) row[at / 8 + 1] = static_cast<u8>(row[at / 8 + 1] | shifted >> 8);
+  }
+}
+
+// The same of nibbles that begin with a byte.
+void pack_pairs(i64 items, const u8* codes, u8* to) {
+  for (i64 i = 0; i < items / 2; i++) to[i] = static_cast<u8>(codes[2 * i] | codes[2 * i + 1] << 4);
+  if (items % 2 != 0) to[items / 2] = codes[items - 1];
+}
+
+void put_codes(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8* row) {
+  if (s.codes == CodeFormat::kE4M3)
+    std::memcpy(row + column, codes, static_cast<std::size_t>(items));
+  else if (has_nibbles(s) && column % 2 == 0 && items % 2 == 0)
+    pack_pairs(items, codes, row + column / 2);
+  else
+    pack(s, column, items, codes, row);
 }
 
 }  // namespace
 
-float value_at(const ValueRows& values, i64 row, i64 column) {
-  const u8* at = values.data + row * values.row_bytes + dtype_bytes(values.type, column);
-  if (values.type == DType::kF32) {
-    float value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  u16 half;
-  std::memcpy(&half, at, sizeof half);
-  return values.type == DType::kBF16 ? from_bf16(half) : from_f16(half);
-}
-
-float amax_of(const ValueRows& values, i64 row, i64 column, i64 columns) {
-  float amax = 0;
-  for (i64 c = column; c < column + columns; c++) {
-    float magnitude = std::fabs(value_at(values, row, c));
-    amax = magnitude != magnitude ? INFINITY : std::max(amax, magnitude);
-  }
-  return amax;
-}
-
-QuantLosses quantize(const QuantLayout& s, i64 first_row, i64 rows, const ValueRows& values, const u8* scales,
-                     const u8* zero_points, u8* codes) {
+QuantLosses quantize(const QuantLayout& s, i64 first_row, i64 rows, const RowsOfValues& values,
+                     const u8* scales, const u8* zero_points, u8* codes) {
   QuantLosses losses;
+  std::array<float, kPieceItems> widened;
+  std::array<u8, kPieceItems> piece_code;
   i64 scale_bytes = dtype_bytes(s.scales, 1), row_bytes = s.code_row_bytes();
   std::memset(codes, 0, static_cast<std::size_t>(rows * row_bytes));
   for (i64 r = 0; r < rows; r++) {
     i64 scale_row = s.scale_row_of(first_row + r) - s.scale_row_of(first_row);
-    u8* row = codes + r * row_bytes;
-    for (i64 c = 0; c < s.columns; c++) {
-      i64 block = c / s.block_columns;
-      double scale = block_scale(s, scales + scale_row * s.scale_row_bytes() + block * scale_bytes);
-      float scaled = quotient(value_at(values, r, c), scale);
-      int zero = s.zero_points ? zero_point_at(s, zero_points, first_row, first_row + r, block) : 0;
-      losses.nan += scaled != scaled;
-      losses.clamped += std::fabs(scaled) > largest_kept(s, zero);
-      if (s.codes == CodeFormat::kE4M3) {
-        row[c] = e4m3_code(scaled);
-      } else if (s.codes == CodeFormat::kE2M1) {
-        row[c / 2] = static_cast<u8>(row[c / 2] | e2m1_code(scaled) << c % 2 * 4);
-      } else {
-        put_bits(row, c * s.int_bits, int_code(s, scaled, zero));
+    const u8* row_scales = scales + scale_row * s.scale_row_bytes();
+    for (i64 block = 0; block < s.scale_columns(); block++) {
+      Piece piece{widened.data(), block * s.block_columns, 0,
+                  block_scale(s, row_scales + block * scale_bytes), 0};
+      if (s.zero_points) piece.zero_point = zero_point_at(s, zero_points, first_row, first_row + r, block);
+      i64 end = std::min(piece.column + s.block_columns, s.columns);
+      for (; piece.column < end; piece.column += piece.items) {
+        piece.items = std::min(kPieceItems, end - piece.column);
+        widen_values(values, r, piece.column, piece.items, widened.data());
+        QuantLosses lost = piece_codes(s, piece, piece_code.data());
+        losses.nan += lost.nan, losses.clamped += lost.clamped;
+        put_codes(s, piece.column, piece.items, piece_code.data(), codes + r * row_bytes);
       }
     }
   }

@@ -22,7 +22,7 @@ enum class ScaleRule : u8 {
 };
 
 // Rows of values in memory, of type bf16, fp16 or fp32.
-struct ValueRows {
+struct RowsOfValues {
   DType type = DType::kBF16;
   const u8* data = nullptr;
   i64 row_bytes = 0;  // distance of rows
@@ -38,13 +38,13 @@ struct QuantLosses {
 // The scales of whole rows of blocks, in the layout's type of scales (F32, BF16, E8M0 or U8; powers of two in F32 for
 // `ue8m0` in config.json alone), scale_row_bytes() a row.
 // pre: rows [first_row, first_row + rows) begin and end where rows of blocks do; codes are E4M3 or E2M1.
-void make_scales(const QuantLayout& layout, ScaleRule rule, i64 first_row, i64 rows, const ValueRows& values,
-                 u8* scales);
+void make_scales(const QuantLayout& layout, ScaleRule rule, i64 first_row, i64 rows,
+                 const RowsOfValues& values, u8* scales);
 
 // The codes of rows [first_row, first_row + rows), all columns, with given scales; `scales` begins with the scales of
 // the first row's block. Writes code_row_bytes() a row. Codes: E4M3, E2M1, kPackedInt (symmetric or with the given
 // zero points, in the place that StoredBytes says).
-QuantLosses quantize(const QuantLayout& layout, i64 first_row, i64 rows, const ValueRows& values,
+QuantLosses quantize(const QuantLayout& layout, i64 first_row, i64 rows, const RowsOfValues& values,
                      const u8* scales, const u8* zero_points, u8* codes);
 
 }  // namespace mckpt::impl

@@ -20,15 +20,18 @@ int ceil_log2(float value) {
   return mantissa == 0.5f ? e - 1 : e;
 }
 
-int floor_log2(float value) { return std::ilogb(value); }
+// e for the greatest 2^e <= the number with these bits, which may be infinite: 2^128.
+int floor_log2(u32 bits) {
+  int exponent = static_cast<int>(bits >> 23) - 127;
+  return exponent == -127 ? std::ilogb(std::bit_cast<float>(bits)) : exponent;
+}
 
 // The exponent of an MX scale for E2M1.
 int mx_exponent(ScaleRule rule, float amax) {
   if (rule == ScaleRule::kMxCeil) return ceil_log2(amax / kE2M1Max);
-  if (rule == ScaleRule::kMxEven)
-    // Half of the last place of a mantissa of one bit: what rounds up to the next power of two counts as it.
-    amax = std::bit_cast<float>(std::bit_cast<u32>(amax) + (1u << 21));
-  return floor_log2(amax) - 2;
+  // Half of the last place of a mantissa of one bit: what rounds up to the next power of two counts as it.
+  u32 up = rule == ScaleRule::kMxEven ? 1u << 21 : 0;
+  return floor_log2(std::bit_cast<u32>(amax) + up) - 2;
 }
 
 float amax_scale(ScaleRule rule, float amax) {
@@ -63,7 +66,7 @@ void store_scale(DType type, ScaleRule rule, float amax, u8* to) {
 
 }  // namespace
 
-void make_scales(const QuantLayout& s, ScaleRule rule, i64 first_row, i64 rows, const ValueRows& values,
+void make_scales(const QuantLayout& s, ScaleRule rule, i64 first_row, i64 rows, const RowsOfValues& values,
                  u8* scales) {
   i64 scale_bytes = dtype_bytes(s.scales, 1);
   for (i64 r = 0; r < rows;) {

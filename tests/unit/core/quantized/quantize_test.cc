@@ -1,0 +1,258 @@
+// Codes are the nearest ones, by a search over all codes; scales are what each rule says; and what does not fit is counted.
+#include "core/quantized/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "core/quantized/checks.h"
+#include "core/quantized/codes.h"
+#include "core/quantized/dequantize.h"
+#include "core/quantized/value_rows.h"
+
+namespace mckpt::impl::quantize_test {
+namespace {
+
+using Bytes = std::vector<u8>;
+
+// The nearest of the positive numbers that codes are, which ascend; of two that are as near, the even code.
+template <typename Value>
+u8 nearest(float magnitude, u8 last, Value value) {
+  u8 best = 0;
+  for (int code = 1; code <= last; code++) {
+    double far =
+        std::fabs(static_cast<double>(value(static_cast<u8>(code))) - static_cast<double>(magnitude));
+    double before = std::fabs(static_cast<double>(value(best)) - static_cast<double>(magnitude));
+    if (far < before || (far == before && code % 2 == 0)) best = static_cast<u8>(code);
+  }
+  return best;
+}
+
+TEST(Quantize, CodesAreTheNearestOnesOfEveryBf16AndBetween) {
+  std::mt19937 random(4);
+  for (u32 half = 0; half < 0x8000; half += 3) {
+    // A bf16 value, which ties are among, and one close to it.
+    for (u32 bits : {half << 16, half << 16 | (static_cast<u32>(random()) & 0xffff)}) {
+      float value = std::bit_cast<float>(bits);
+      bool nan = value != value;
+      u8 e4m3 = nan ? 0x7f : nearest(std::min(value, kE4M3Max), 0x7e, e4m3_value);
+      u8 e2m1 = nan ? 0 : nearest(std::min(value, kE2M1Max), 7, e2m1_value);
+      ASSERT_EQ(e4m3_code(value), e4m3) << value;
+      ASSERT_EQ(e4m3_code(-value), nan ? 0x7f : e4m3 | 0x80) << value;
+      ASSERT_EQ(e2m1_code(value), e2m1) << value;
+      ASSERT_EQ(e2m1_code(-value), nan ? 0 : e2m1 | 8) << value;
+    }
+  }
+}
+
+TEST(Quantize, TiesOfBothFormatsGoToEven) {
+  for (int code = 0; code < 0x7e; code++) {
+    float tie = (e4m3_value(static_cast<u8>(code)) + e4m3_value(static_cast<u8>(code + 1))) / 2;
+    EXPECT_EQ(e4m3_code(tie), code + code % 2) << tie;
+  }
+  for (int code = 0; code < 7; code++) {
+    float tie = (kE2M1Values[code] + kE2M1Values[code + 1]) / 2;
+    EXPECT_EQ(e2m1_code(tie), code + code % 2) << tie;
+  }
+}
+
+TEST(Quantize, ProcessorsAgree) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 2000; round++) {
+    std::vector<float> values(1 + random() % kPieceItems);
+    for (float& value : values) value = std::bit_cast<float>(static_cast<u32>(random()));
+    if (round % 2)  // numbers that are neither lost nor zero
+      for (float& value : values)
+        value = std::ldexp(static_cast<float>(static_cast<i32>(random() % 2001) - 1000), -8);
+    float scale =
+        std::ldexp(1.f + static_cast<float>(random() % 999) / 999, static_cast<int>(random() % 20) - 10);
+    Bytes a(values.size()), b(values.size());
+    i64 items = static_cast<i64>(values.size());
+    for (auto codes_of : {e4m3_codes, e2m1_codes}) {
+      QuantLosses plain = codes_of(Processor::kAny, values.data(), items, scale, a.data());
+      QuantLosses best = codes_of(best_processor(), values.data(), items, scale, b.data());
+      ASSERT_TRUE(a == b);
+      ASSERT_EQ(plain.nan, best.nan);
+      ASSERT_EQ(plain.clamped, best.clamped);
+    }
+  }
+}
+
+// The scale of a block of one row with these values.
+template <typename Stored = float>
+Stored scale_of(CodeFormat codes, DType type, ScaleRule rule, std::vector<float> values) {
+  QuantLayout s;
+  s.codes = codes, s.scales = type;
+  s.rows = 1, s.columns = s.block_columns = static_cast<i64>(values.size());
+  Stored scale{};
+  make_scales(s, rule, 0, 1, {DType::kF32, reinterpret_cast<const u8*>(values.data()), 0},
+              reinterpret_cast<u8*>(&scale));
+  return scale;
+}
+
+TEST(Quantize, ScalesAreWhatEachRuleSays) {
+  auto fp8 = [](ScaleRule rule, std::vector<float> values) {
+    return scale_of(CodeFormat::kE4M3, DType::kF32, rule, values);
+  };
+  EXPECT_EQ(fp8(ScaleRule::kAmax, {1, -896, 3}), 2);
+  EXPECT_EQ(fp8(ScaleRule::kAmax, {0.1f, -0.3f}), 0.3f / 448);
+  EXPECT_EQ(fp8(ScaleRule::kAmax, {0, -0.f}), 0x1.1ap-40f / 448);  // bf16(1e-12)
+  EXPECT_EQ(fp8(ScaleRule::kAmaxZeroIsOne, {0, -0.f}), 1);
+  EXPECT_EQ(fp8(ScaleRule::kAmaxZeroIsOne, {1e-13f, 0}), 0x1.1ap-40f / 448);
+  EXPECT_EQ(fp8(ScaleRule::kPowerOfTwo, {0, 448}), 1);
+  EXPECT_EQ(fp8(ScaleRule::kPowerOfTwo, {0, 449}), 2);
+  EXPECT_EQ(fp8(ScaleRule::kPowerOfTwo, {-224, 0}), 0.5f);
+  EXPECT_EQ(fp8(ScaleRule::kPowerOfTwo, {0, 0}), 1);
+  auto mx = [](ScaleRule rule, std::vector<float> values) {
+    return static_cast<int>(scale_of<u8>(CodeFormat::kE2M1, DType::kU8, rule, values)) - 127;
+  };
+  struct Case {
+    float amax;
+    int floor, ceil, even;
+  };
+  // 4 to 6 fit a scale of 1; 7.9 is clamped by floor and not by the others.
+  for (const Case& c :
+       {Case{4, 0, 0, 0}, Case{6, 0, 0, 0}, Case{6.5f, 0, 1, 0}, Case{7, 0, 1, 1}, Case{7.9f, 0, 1, 1},
+        Case{8, 1, 1, 1}, Case{0.75f, -3, -3, -3}, Case{0, -127, -127, -127}, Case{1e-44f, -127, -127, -127},
+        Case{3e38f, 125, 126, 126}}) {
+    EXPECT_EQ(mx(ScaleRule::kMxFloor, {c.amax, 0}), c.floor) << c.amax;
+    EXPECT_EQ(mx(ScaleRule::kMxCeil, {-c.amax, 0}), c.ceil) << c.amax;
+    EXPECT_EQ(mx(ScaleRule::kMxEven, {0, c.amax}), c.even) << c.amax;
+  }
+  EXPECT_EQ(scale_of<u8>(CodeFormat::kE4M3, DType::kF8E8M0, ScaleRule::kPowerOfTwo, {449}), 128);
+  EXPECT_EQ(scale_of<u16>(CodeFormat::kE4M3, DType::kBF16, ScaleRule::kAmax, {448}), 0x3f80);
+}
+
+TEST(Quantize, BlocksHaveScalesOfTheirOwnInEveryMatrix) {
+  // Two matrices of 3 x 5 in blocks of 2 x 2; each value is its block's number, 1 to 12, and one more in a corner.
+  QuantLayout s;
+  s.matrices = 2, s.rows = 3, s.columns = 5, s.block_rows = 2, s.block_columns = 2;
+  std::vector<float> values, want(12), got(12, -1);
+  for (i64 row = 0; row < 6; row++)
+    for (i64 column = 0; column < 5; column++) {
+      i64 block = s.scale_row_of(row) * 3 + column / 2;
+      values.push_back(static_cast<float>(block + 1));
+      want[block] = static_cast<float>(block + 1) / 448;
+    }
+  RowsOfValues rows{DType::kF32, reinterpret_cast<const u8*>(values.data()), 20};
+  make_scales(s, ScaleRule::kAmax, 0, 6, rows, reinterpret_cast<u8*>(got.data()));
+  EXPECT_EQ(got, want);
+  Bytes codes(30);
+  EXPECT_FALSE(
+      quantize(s, 0, 6, rows, reinterpret_cast<const u8*>(want.data()), nullptr, codes.data()).any());
+  for (u8 code : codes) EXPECT_EQ(code, 0x7e);
+  // The second matrix alone, from its second row of blocks on.
+  rows.data += 5 * 20;
+  make_scales(s, ScaleRule::kAmax, 5, 1, rows, reinterpret_cast<u8*>(got.data()));
+  EXPECT_EQ(got[2], 12.f / 448);
+  EXPECT_EQ(got[3], want[3]);
+}
+
+TEST(Quantize, CodesOfAnyLayoutComeBack) {
+  std::mt19937 random(6);
+  auto below = [&](i64 n) { return static_cast<i64>(random() % static_cast<u32>(n)); };
+  for (int round = 0; round < 1000; round++) {
+    QuantLayout s;
+    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE2M1, CodeFormat::kPackedInt};
+    s.codes = kFormats[below(3)], s.int_bits = static_cast<int>(2 + below(7));
+    s.matrices = 1 + below(2), s.rows = 1 + below(6), s.columns = 2 * (1 + below(300));
+    s.block_rows = 1 + below(3), s.block_columns = 2 * (1 + below(100));
+    s.zero_points = s.codes == CodeFormat::kPackedInt && s.matrices == 1 && below(2) == 0;
+    if (s.zero_points) s.block_rows = 1;
+    Bytes codes(static_cast<std::size_t>(s.all_rows() * s.code_row_bytes())), again(codes.size(), 0x33);
+    for (i64 r = 0; r < s.all_rows(); r++) {
+      u8* row = codes.data() + r * s.code_row_bytes();
+      int bits = s.codes == CodeFormat::kPackedInt ? s.int_bits : has_nibbles(s) ? 4 : 8;
+      for (i64 i = 0; i < s.columns * bits; i++) row[i / 8] = static_cast<u8>(row[i / 8] | below(2) << i % 8);
+      if (s.codes == CodeFormat::kE4M3)
+        for (i64 c = 0; c < s.columns; c++) row[c] = is_e4m3_nan(row[c]) ? 0x7e : row[c];
+    }
+    ASSERT_FALSE(count_code_faults(s, 0, s.all_rows(), codes).any());
+    std::vector<float> scales(static_cast<std::size_t>(s.matrices * s.scale_rows() * s.scale_columns()));
+    for (float& scale : scales)
+      scale = std::ldexp(1.f + static_cast<float>(below(999)) / 999, static_cast<int>(below(40)) - 20);
+    Bytes zeros(
+        static_cast<std::size_t>(s.zero_points ? s.zero_point_word_rows() * s.scale_columns() * 4 : 0));
+    for (u8& byte : zeros) byte = static_cast<u8>(below(256));
+    const u8* stored_scales = reinterpret_cast<const u8*>(scales.data());
+    // bf16 has 8 bits, and differences of codes and zero points of 8 bits have 9.
+    bool fits_bf16 = !(s.zero_points && s.int_bits == 8);
+    DType type = fits_bf16 && below(2) ? DType::kBF16 : DType::kF32;
+    i64 row_bytes = dtype_bytes(type, s.columns);
+    Bytes values(static_cast<std::size_t>(s.all_rows() * row_bytes));
+    dequantize(s, {0, s.all_rows(), 0, s.columns},
+               {codes.data(), s.code_row_bytes(), stored_scales, s.scale_row_bytes(), zeros.data()}, type,
+               values.data(), row_bytes);
+    // In two parts, the second of which begins at any row.
+    i64 cut = below(s.all_rows() + 1);
+    for (auto [first, rows] : {std::pair{i64{0}, cut}, std::pair{cut, s.all_rows() - cut}}) {
+      if (rows == 0) continue;
+      QuantLosses lost =
+          quantize(s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
+                   stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
+                   zeros.data() + (s.zero_points ? first * s.int_bits / 32 * s.scale_columns() * 4 : 0),
+                   again.data() + first * s.code_row_bytes());
+      ASSERT_FALSE(lost.any()) << "round " << round;
+    }
+    ASSERT_TRUE(again == codes) << "round " << round;
+  }
+}
+
+TEST(Quantize, CountsWhatDoesNotFit) {
+  QuantLayout s;
+  s.rows = 1, s.columns = 8, s.block_columns = 8;
+  const float values[] = {448, 464, 465, -1e9f, INFINITY, NAN, 0, -0.f}, one = 1, zero = 0;
+  RowsOfValues rows{DType::kF32, reinterpret_cast<const u8*>(values), 0};
+  u8 codes[8];
+  QuantLosses lost = quantize(s, 0, 1, rows, reinterpret_cast<const u8*>(&one), nullptr, codes);
+  EXPECT_EQ(lost.nan, 1);
+  EXPECT_EQ(lost.clamped, 3);
+  EXPECT_EQ(Bytes(codes, codes + 8), (Bytes{0x7e, 0x7e, 0x7e, 0xfe, 0x7e, 0x7f, 0, 0x80}));
+  lost = quantize(s, 0, 1, rows, reinterpret_cast<const u8*>(&zero), nullptr, codes);
+  EXPECT_EQ(lost.nan, 1);
+  EXPECT_EQ(lost.clamped, 5);
+  EXPECT_EQ(codes[7], 0x80);
+  s.codes = CodeFormat::kE2M1, s.scales = DType::kU8;
+  u8 byte = 255;  // 2^128
+  lost = quantize(s, 0, 1, rows, &byte, nullptr, codes);
+  EXPECT_EQ(lost.nan, 1);
+  EXPECT_EQ(lost.clamped, 1);
+  EXPECT_EQ(Bytes(codes, codes + 4), (Bytes{0x00, 0x80, 0x07, 0x80}));
+}
+
+TEST(Quantize, FaultsOfCodesAndScalesAreCounted) {
+  QuantLayout s;
+  s.rows = 2, s.columns = 4, s.block_columns = 4;
+  CodeFaults faults = count_code_faults(s, 5, 2, Bytes{0, 1, 0x7e, 0xfe, 0x80, 0xff, 0x7f, 2});
+  EXPECT_EQ(faults.codes, 8);
+  EXPECT_EQ(faults.nan, 2);
+  EXPECT_EQ(faults.first, 5 * 4 + 5);
+  s.codes = CodeFormat::kE5M2;
+  faults = count_code_faults(s, 0, 2, Bytes{0x7b, 0x7c, 0xfc, 0x7d, 0xff, 0, 0, 0});
+  EXPECT_EQ(faults.infinite, 2);
+  EXPECT_EQ(faults.nan, 2);
+  EXPECT_EQ(faults.first, 1);
+  s.codes = CodeFormat::kPackedInt, s.int_bits = 3, s.columns = 3;  // 9 bits of 32
+  faults = count_code_faults(s, 0, 2, Bytes{0xff, 1, 0, 0, 0xff, 3, 0, 0});
+  EXPECT_EQ(faults.padding, 1);
+  EXPECT_EQ(faults.first, 5);
+
+  const float scales[] = {1, 0, -0.f, -2, INFINITY, -INFINITY, NAN, 1e-45f};
+  ScaleFaults scale = count_scale_faults(DType::kF32, {reinterpret_cast<const u8*>(scales), sizeof scales});
+  EXPECT_EQ(scale.scales, 8);
+  EXPECT_EQ(scale.zero, 2);
+  EXPECT_EQ(scale.negative, 1);
+  EXPECT_EQ(scale.infinite, 2);
+  EXPECT_EQ(scale.nan, 1);
+  EXPECT_EQ(scale.first, 1);
+  scale = count_scale_faults(DType::kU8, Bytes{0, 254, 255});
+  EXPECT_EQ(scale.nan, 1);
+  EXPECT_EQ(scale.first, 2);
+}
+
+}  // namespace
+}  // namespace mckpt::impl::quantize_test
