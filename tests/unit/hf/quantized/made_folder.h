@@ -12,7 +12,7 @@
 
 namespace mckpt::impl::quantized_test {
 
-struct Made {
+struct MadePart {
   std::string name;
   DType dtype;
   std::vector<i64> dims{};
@@ -20,9 +20,9 @@ struct Made {
 };
 
 // "" for no config.json.
-inline void put_model(const TempFolder& folder, const std::vector<Made>& tensors, const std::string& config) {
+inline void put_model(const TempFolder& folder, const std::vector<MadePart>& tensors, const std::string& config) {
   std::string header = "{", data;
-  for (const Made& t : tensors) {
+  for (const MadePart& t : tensors) {
     std::string shape;
     for (i64 d : t.dims) shape += cat(shape.empty() ? "" : ",", d);
     i64 begin = std::ssize(data), bytes = dtype_bytes(t.dtype, Shape(t.dims).items());

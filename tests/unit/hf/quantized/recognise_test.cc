@@ -21,7 +21,7 @@ std::string int_config(int bits, int group) {
              bits, R"(, "strategy": "group", "group_size": )", group, R"(, "symmetric": true}}}}})");
 }
 
-QuantizedModel recognised(const std::vector<Made>& tensors, const std::string& config) {
+QuantizedModel recognised(const std::vector<MadePart>& tensors, const std::string& config) {
   TempFolder folder;
   put_model(folder, tensors, config);
   std::unique_ptr<Store> store = open_store(folder.path());
@@ -38,7 +38,7 @@ std::string words(i64 rows, i64 columns) {
 TEST(Recognise, KnowsEveryDialect) {
   struct Case {
     std::string config;
-    std::vector<Made> tensors;
+    std::vector<MadePart> tensors;
     std::string name, text;
     std::vector<i64> dims;
   };
@@ -127,12 +127,12 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
   struct Case {
     const char* what;
     std::string config;
-    std::vector<Made> tensors;
+    std::vector<MadePart> tensors;
     std::string about, expected, found;
   };
   using D = DType;
-  const Made codes{"w.weight", D::kF8E4M3, {300, 130}};
-  const Made packed{"w.weight_packed", D::kI32, {6, 8}}, shape{"w.weight_shape", D::kI64, {2}, words(6, 64)};
+  const MadePart codes{"w.weight", D::kF8E4M3, {300, 130}};
+  const MadePart packed{"w.weight_packed", D::kI32, {6, 8}}, shape{"w.weight_shape", D::kI64, {2}, words(6, 64)};
   const Case cases[] = {
       {"fewer rows of scales",
        kFp8,
