@@ -70,8 +70,9 @@ QuantMethod method_of(const std::string& name) {
   if (name == "compressed-tensors") return QuantMethod::kCompressedTensors;
   if (name == "modelopt" || name == "modelopt_fp4" || name == "modelopt_mxfp8") return QuantMethod::kModelOpt;
   throw Error(Code::kQuantized, name.empty()
-                                    ? "quantization_config does not name its method"
-                                    : cat("weights quantised by ", escaped(name), " are not decoded"))
+                                    ? std::string("'quantization_config' does not name its method")
+                                    : cat("'quantization_config' says that the weights are quantised by ",
+                                          escaped(name), ", which is not decoded"))
       .expected("fp8, mxfp4, compressed-tensors or modelopt")
       .found(name.empty() ? "no quant_method" : escaped(name))
       .help("load the model in the library that wrote it and save it in bfloat16");
