@@ -84,6 +84,7 @@ Exit convert_quantize(CommandLine& line) {
       "has "
       "keeps its scale, and so has the bytes that it had; a block that was trained gets a new scale.");
   line.example("mckpt convert quantize Qwen3-8B Qwen3-8B-FP8 --to fp8-block");
+  line.example("mckpt convert quantize gpt-oss-20b-bf16 out_hf --to mxfp4 --dry-run");
   line.example("mckpt convert quantize trained_hf out_hf --to like-source --like DeepSeek-V3");
   line.parse();
   options.check();

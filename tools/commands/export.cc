@@ -30,7 +30,7 @@ struct ExportFlags {
   std::string dtype = "auto";
   ValueFlags rules{"none"};
   i64 max_shard_bytes = ExportOptions{}.max_shard_bytes;
-  std::string quantize = "none";
+  std::optional<std::string> quantize;
 
   void parse(CommandLine& line);
   ExportTypes types() const;
@@ -54,11 +54,9 @@ void ExportFlags::parse(CommandLine& line) {
              "headers are "
              "known and the tensors have the same types, else 5GB")
       .common();
-  line.option(
-          "--quantize SCHEME", quantize,
-          "write codes and scales: fp8-block, mxfp4, or like-source (as --assets, a quantised model with its "
-          "weights, has them)")
-      .words({"none", "like-source", "fp8-block", "mxfp4"})
+  line.option("--quantize SCHEME", quantize,
+              "codes and scales: fp8-block, mxfp4, or like-source (those of --assets, with its weights)")
+      .words({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.description(
       "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "
@@ -100,8 +98,8 @@ Exit run_export(CommandLine& line, std::string_view command) {
     const ExportOptions how{flags.options.source,  flags.options.target,      flags.checkpoint.options(),
                             flags.types(),         flags.max_shard_bytes,     !line.given("--max-shard-size"),
                             flags.options.threads, flags.options.memory_bytes};
-    if (flags.quantize == "none") return plan_export(how);
-    return plan_quantized_export(how, quantize_scheme(flags.quantize));
+    if (!flags.quantize) return plan_export(how);
+    return plan_quantized_export(how, quantize_scheme(*flags.quantize));
   };
   return run_conversion(plan, command, flags.options, line.flags());
 }
