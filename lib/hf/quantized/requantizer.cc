@@ -115,7 +115,7 @@ std::shared_ptr<const Requantizer::Rows> Requantizer::compute(const Requantized&
   out->codes.resize(static_cast<std::size_t>(rows * l.code_row_bytes()));
   out->blocks = scale_rows * l.scale_columns();
   const std::vector<u8> values = values_of(how, first, rows);
-  const ValueRows view{values_.dtype(how.values), values.data(),
+  const RowsOfValues view{values_.dtype(how.values), values.data(),
                        l.columns * dtype_bytes(values_.dtype(how.values), 1)};
   auto write_codes = [&] {
     const u8* zeros = out->zero_points.empty() ? nullptr : out->zero_points.data();
