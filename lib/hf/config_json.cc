@@ -1,12 +1,12 @@
-// Reads the entries that all families have (model_type, dtype, tied embeddings), refuses quantised
-// models unless only shapes are wanted, and calls the family's reader for the rest. Models with vision have the language model's numbers in
-// "text_config".
+// Reads the entries that all families have (model_type, dtype, tied embeddings, quantisation), and calls the family's
+// reader for the rest. Models with vision have the language model's numbers in "text_config".
 #include "hf/config_json.h"
 
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "hf/config_families.h"
 #include "hf/config_fields.h"
+#include "hf/quantized/config.h"
 #include "io/json/json.h"
 #include "mappings/family.h"
 #include "mappings/registry.h"
@@ -14,24 +14,15 @@
 namespace mckpt::impl {
 namespace {
 
-// "'quantization_config' says that the weights are quantised: fp8"; "" if the object does not declare it.
-std::string quantized_by(const ConfigFields& fields) {
-  for (const char* key : {"quantization_config", "compression_config"}) {
-    if (!fields.has(key)) continue;
-    const JsonValue& how = *fields.find(key);
-    std::string method = how.is(JsonType::kObject) ? ConfigFields(how, "").text_or("quant_method", "") : "";
-    return cat("'", fields.key(key), "' says that the weights are quantised", method.empty() ? "" : ": ",
-               escaped(method));
-  }
-  return "";
-}
-
-// Throws kQuantized if the object declares that the weights are quantised; if only shapes are wanted, notes it.
-void check_quantized(const ConfigFields& fields, bool shapes_only, HfConfig& config) {
-  std::string text = quantized_by(fields);
-  if (!text.empty() && !shapes_only)
-    throw Error(Code::kQuantized, text).help("dequantise the model first; mckpt reads bf16, fp16 and fp32");
-  if (config.quantized.empty()) config.quantized = text;
+// Notes that the config declares quantised weights. Throws kQuantized for a method that is not decoded, unless only
+// shapes are wanted.
+void read_quantization(const JsonValue& json, bool shapes_only, HfConfig& config) {
+  const JsonValue* entry = quantization_entry(json);
+  if (!entry) return;
+  const JsonValue* name = entry->is(JsonType::kObject) ? entry->find("quant_method") : nullptr;
+  std::string method = name && name->is(JsonType::kString) ? cat(": ", escaped(name->string("quant_method"))) : "";
+  config.quantized = cat("config.json says that the weights are quantised", method);
+  if (!shapes_only) quant_config_of(*entry);
 }
 
 // The type of the weights, under its new or its old name; nothing if the config does not give it or says
@@ -77,11 +68,10 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only) {
     throw top.error("model_type",
                     config.architecture.empty() ? "is missing, and so is 'architectures'" : "is missing");
   config.family = &family_of_model(config.model.model_type, config.architecture);
-  check_quantized(top, shapes_only, config);
+  read_quantization(json, shapes_only, config);
   config.model.dtype = read_dtype(top);
   if (top.has("text_config")) {
     ConfigFields language = top.object("text_config");
-    check_quantized(language, shapes_only, config);
     if (!config.model.dtype) config.model.dtype = read_dtype(language);
   }
   // The flag at the top decides also for models with vision: the flag in text_config is often a wrong default.

@@ -26,8 +26,8 @@ struct HfConfig {
 };
 
 // `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,
-// kUnsupportedModel, kQuantized; none of them names the file. `shapes_only`: no data will be read, so quantised
-// weights are not refused: the model that they were made of has the shapes that the config gives.
+// kUnsupportedModel, kQuantized; none of them names the file. `shapes_only`: no data will be read, so a method of
+// quantisation that is not decoded is not refused: the model has the shapes that the config gives.
 HfConfig read_hf_config(std::string_view text, bool shapes_only = false);
 
 }  // namespace mckpt::impl

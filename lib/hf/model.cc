@@ -11,6 +11,7 @@
 #include "core/base/notes.h"
 #include "hf/assets.h"
 #include "hf/map_file.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
@@ -135,6 +136,17 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
   }
 }
 
+// What the folder declares about quantised weights. A method that is not decoded is refused, unless only shapes are
+// wanted.
+std::optional<QuantConfig> quantization_of(const Folder& folder, bool shapes_only) {
+  try {
+    return read_quant_config(folder);
+  } catch (const Error& e) {
+    if (e.code() != Code::kQuantized || !shapes_only) throw;
+    return std::nullopt;
+  }
+}
+
 // The layout of the experts, as the user chose it, in the terms of the mapping; no choice: the tensors'
 // shapes decide.
 MapOptions map_options(ExpertLayout layout) {
@@ -203,8 +215,9 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
   m.config = read_config(folder, options.shapes_only);
-  // Tensors of quantised weights are packed; the shapes are those that the config promises.
-  bool config_alone = !m.config.quantized.empty();
+  // Nothing is known of the tensors of a method that is not decoded; the shapes are those that the config promises.
+  std::optional<QuantConfig> quant = quantization_of(folder, options.shapes_only);
+  bool config_alone = !m.config.quantized.empty() && !quant;
   if (!config_alone && !weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
@@ -215,12 +228,12 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
     if (config_alone) {
       // map_of() takes the tensors that the family's tables promise.
     } else if (weights) {
-      m.store = open_safetensors_folder(path, options.files);
+      m.store = dequantized(open_safetensors_folder(path, options.files), quant);
       refuse_findings(*m.store);
     } else if (m.table && m.table->complete) {
       // The layout that was given when the model was converted holds unless another one is given.
       if (m.expert_layout == ExpertLayout::kAuto) m.expert_layout = m.table->expert_layout;
-    } else if (!index.empty()) {
+    } else if (!index.empty() && !quant) {
       m.index = with_file(cat(path, "/", index), [&] {
         return std::make_unique<SafetensorsIndex>(
             parse_safetensors_index(json_text(folder.open_file(index))));
@@ -293,7 +306,9 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
 
 Notes notes_of(const HfModel& model) {
   Notes notes;
-  if (!model.config.quantized.empty())
+  if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
+    notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ", dtype_name(view->values())));
+  else if (!model.config.quantized.empty())
     notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
   if (model.own)
     for (const std::string& text : model.own->notes()) notes.note(text);

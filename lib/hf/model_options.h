@@ -16,8 +16,8 @@ struct HfModelOptions {
   // with other rows is refused.
   std::string kept_map{};
   OpenOptions files{};  // how the files of the folder are opened
-  // Only shapes are wanted. The folder of a quantised model is then opened by its config alone, whether it has weights
-  // or not: its shapes are those before quantisation, which is a warning.
+  // Only shapes are wanted. A folder whose weights are quantised by a method that is not decoded is then opened by its
+  // config alone: its shapes are those before quantisation, which is a warning.
   bool shapes_only = false;
 };
 

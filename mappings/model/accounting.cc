@@ -237,7 +237,7 @@ void refuse_quantized(const SourceTable& sources) {
                 by_name ? "a tensor of scales or packed values shows that the weights are quantised"
                         : cat("a tensor is of the quantised type ", dtype_name(t.dtype)))
         .tensor(t.name)
-        .help("dequantise the model first; mckpt reads bf16, fp16 and fp32");
+        .help("codes are decoded where their scales are beside them under known names; dequantise other models first");
   }
 }
 

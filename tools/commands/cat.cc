@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/choice/slice.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
@@ -63,6 +64,11 @@ void refuse_object(const Store& store, const std::string& name) {
         .file(store.root())
         .help(cat("mckpt inspect ", escaped(store.root(), 4096), " --args   shows the objects"));
   }
+}
+
+// Whether the text is the name of a tensor, with or without a slice behind it.
+bool has_tensor(const Store& store, const std::string& text) {
+  return find_tensor(store, text) >= 0 || find_tensor(store, split_sliced_name(text).name) >= 0;
 }
 
 // Finds the tensor and reads the slice. Throws kNoSuchTensor with the nearest name, kUsage for a slice that
@@ -118,8 +124,10 @@ void write_text(Output& out, const GlobalFlags& flags, const Store& store, const
 
 Exit cat_command(CommandLine& line) {
   std::string path, name;
+  bool raw = false;
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   line.positional("NAME[SLICE]", name, "a tensor, or a part of it: 'lm_head.weight[0:4, :8]'").required();
+  line.flag("--raw", raw, "of a quantised weight: its codes as they are stored, not the values").common();
   line.description(
       "Prints values in the shortest decimal form that reads back as the same value. Without a slice, only "
       "the first and last items of each dimension of a large tensor are printed. A slice may span several "
@@ -129,7 +137,9 @@ Exit cat_command(CommandLine& line) {
   line.example("mckpt cat Qwen3-0.6B 'lm_head.weight[-1, :16]' --json");
   line.parse();
 
-  std::unique_ptr<Store> store = open_store(path, line.opening());
+  std::unique_ptr<Store> store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
+  // Scales are no tensors of the view over quantised weights, but of the files.
+  if (!raw && dequantized_view(*store) && !has_tensor(*store, name)) store = open_store(path, line.opening());
   Target target = find_target(*store, name);
   Output out(line.flags());
   out.json() ? write_json(out, line.flags(), *store, target) : write_text(out, line.flags(), *store, target);

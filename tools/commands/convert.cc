@@ -55,6 +55,9 @@ constexpr Mode kModes[] = {
      convert_safetensors_to_pt},
     {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
      convert_to_safetensors},
+    {"dequantize", "write the values of a quantised model: FP8, MXFP4, NVFP4, INT4", convert_dequantize, true},
+    {"quantize", "write codes and scales for a model: blocks of FP8, MXFP4, or as another model has them",
+     convert_quantize, true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 

@@ -6,6 +6,7 @@
 //   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, and to and from GPT
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 //   convert_own.cc            to-safetensors, to-dcp
+//   convert_quantized.cc      dequantize, quantize
 #pragma once
 
 #include <string>
@@ -13,10 +14,12 @@
 #include <vector>
 
 #include "core/base/error_code.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
 
 class CommandLine;
+enum class QuantizeTo : u8;
 
 // The names of all modes, in the order of the help.
 std::vector<std::string> convert_modes();
@@ -24,12 +27,17 @@ std::vector<std::string> convert_modes();
 // hf-to-fsdp. "" if it names none.
 std::string convert_mode_meant(std::string_view word);
 
+// The scheme that a value of --to or --quantize names. pre: it is one of the words of the option.
+QuantizeTo quantize_scheme(std::string_view word);
+
+Exit convert_dequantize(CommandLine& line);
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_gpt_to_hybrid(CommandLine& line);
 Exit convert_group(CommandLine& line);
 Exit convert_hf_to_fsdp(CommandLine& line);
 Exit convert_hybrid_to_gpt(CommandLine& line);
 Exit convert_pt_to_safetensors(CommandLine& line);
+Exit convert_quantize(CommandLine& line);
 Exit convert_reshard(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 Exit convert_to_dcp(CommandLine& line);

@@ -10,6 +10,7 @@
 
 #include "convert/keys/value_options.h"
 #include "convert/plan/conversion.h"
+#include "convert/plan/quantize.h"
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
@@ -29,6 +30,7 @@ struct ExportFlags {
   std::string dtype = "auto";
   ValueFlags rules{"none"};
   i64 max_shard_bytes = ExportOptions{}.max_shard_bytes;
+  std::string quantize = "none";
 
   void parse(CommandLine& line);
   ExportTypes types() const;
@@ -52,6 +54,12 @@ void ExportFlags::parse(CommandLine& line) {
              "headers are "
              "known and the tensors have the same types, else 5GB")
       .common();
+  line.option(
+          "--quantize SCHEME", quantize,
+          "write codes and scales: fp8-block, mxfp4, or like-source (as --assets, a quantised model with its "
+          "weights, has them)")
+      .words({"none", "like-source", "fp8-block", "mxfp4"})
+      .common();
   line.description(
       "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "
       "data types, and config, tokenizer and code byte for byte. Names, packing and these files are taken "
@@ -68,6 +76,7 @@ void ExportFlags::parse(CommandLine& line) {
   line.example(cat("mckpt ", name, " ckpt out_hf"));
   line.example(cat("mckpt ", name, " ckpt/iter_0001000 out_hf --max-shard-size 10GB"));
   line.example(cat("mckpt ", name, " ckpt out_hf --assets Qwen3-30B-A3B --dtype bf16"));
+  line.example(cat("mckpt ", name, " ckpt out_hf --assets DeepSeek-V3 --quantize like-source"));
   line.example(cat("mckpt ", name, " checkpoint-500/pytorch_model_fsdp_0 out_hf"));
   line.parse();
   options.check();
@@ -88,9 +97,11 @@ Exit run_export(CommandLine& line, std::string_view command) {
   ExportFlags flags;
   flags.parse(line);
   auto plan = [&] {
-    return plan_export({flags.options.source, flags.options.target, flags.checkpoint.options(), flags.types(),
-                        flags.max_shard_bytes, !line.given("--max-shard-size"), flags.options.threads,
-                        flags.options.memory_bytes});
+    const ExportOptions how{flags.options.source,  flags.options.target,      flags.checkpoint.options(),
+                            flags.types(),         flags.max_shard_bytes,     !line.given("--max-shard-size"),
+                            flags.options.threads, flags.options.memory_bytes};
+    if (flags.quantize == "none") return plan_export(how);
+    return plan_quantized_export(how, quantize_scheme(flags.quantize));
   };
   return run_conversion(plan, command, flags.options, line.flags());
 }

@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
 #include "io/store/soundness.h"
@@ -40,6 +41,13 @@ struct Options {
   std::optional<std::string> map;
 };
 
+// Opens the checkpoint, with a fact that says which of its modules are quantised and how.
+std::unique_ptr<Store> open_described(const std::string& path, const CommandLine& line) {
+  std::unique_ptr<Store> store = open_store(path, line.opening());
+  add_quantized_fact(*store);
+  return store;
+}
+
 // All checkpoints are opened before anything is printed.
 Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   EachPath each(line.flags(), options.paths.size() > 1);
@@ -47,7 +55,7 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   std::vector<std::optional<Error>> errors;
   for (std::size_t i = 0; i < stores.size(); i++)
     errors.push_back(
-        each.attempt(options.paths[i], [&] { stores[i] = open_store(options.paths[i], line.opening()); }));
+        each.attempt(options.paths[i], [&] { stores[i] = open_described(options.paths[i], line); }));
   AnswerJson json(out);
   bool all_sound = std::ranges::all_of(stores, [](const auto& s) { return s && is_sound(*s); });
   CheckpointAnswers answers(json, "inspect", all_sound, stores.size() > 1 && !line.flags().jsonl);
@@ -132,7 +140,7 @@ Exit inspect_command(CommandLine& line) {
   EachPath each(line.flags(), options.paths.size() > 1);
   for (const std::string& path : options.paths)
     each.attempt(path, [&] {
-      std::unique_ptr<Store> store = open_store(path, line.opening());
+      std::unique_ptr<Store> store = open_described(path, line);
       if (Output::has_written()) out.line("");
       write_text(out, *store, path, options);
       check_unchanged(line.opening());

@@ -10,6 +10,7 @@
 // counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact numbers.
 #include "tools/answers/tensors/stats.h"
 #include "core/base/error.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
 #include "io/json/json_writer.h"
@@ -61,13 +62,13 @@ void write_text(Output& out, const std::vector<Measured>& all) {
 
 // Opens all checkpoints before the first is read, so that a mistake in a name costs no time.
 std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen, int bins, int threads,
-                              EachPath& each) {
+                              bool raw, EachPath& each) {
   std::vector<Measured> all;
   i64 total = 0;
   for (const std::string& path : chosen.paths) {
     Measured& m = all.emplace_back(Measured{path, nullptr, {}});
     m.error = each.attempt(path, [&] {
-      m.store = open_store(path, line.opening());
+      m.store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
       m.tensors = chosen.choose(*m.store);
       for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
     });
@@ -88,8 +89,10 @@ Exit stats_command(CommandLine& line) {
   ChosenPaths chosen;
   int threads = default_threads();
   i64 bins = 16;
+  bool raw = false;
   chosen.declare(line);
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none").common();
+  line.flag("--raw", raw, "of quantised weights: codes and scales as they are stored, not the values").common();
   line.threads(threads, "threads that read; by default one for each processor").common();
   line.description(
       "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the "
@@ -109,7 +112,7 @@ Exit stats_command(CommandLine& line) {
   chosen.settle();
 
   EachPath each(line.flags(), chosen.several());
-  const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads, each);
+  const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads, raw, each);
   Output out(line.flags());
   out.json() ? write_json(out, line.flags().jsonl, all) : write_text(out, all);
   out.flush();

@@ -38,6 +38,7 @@ constexpr std::string_view kSettings[] = {
     "iteration",
     "keep_names",
     "keys",
+    "like",
     "last_stage_layers",
     "layers",
     "make_vocab_size_divisible_by",  // of Megatron

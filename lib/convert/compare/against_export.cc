@@ -18,6 +18,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -94,6 +95,10 @@ std::vector<std::vector<i64>> tensors_behind(const CheckpointModel& checkpoint) 
 
 bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
                     const Comparing& c) {
+  if (dequantized_view(tested))
+    throw Error(Code::kUsage, "a quantised model is compared with a checkpoint as the source, not as what was made")
+        .file(path)
+        .help(cat("verify ", escaped(source->root(), 4096), ", with this folder as the source"));
   HfModelOptions reading = c.options.opening.model;
   reading.kept_map = kept_map(*source);
   HfModel model = open_hf_model(path, reading);

@@ -17,6 +17,7 @@
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "hf/model.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
@@ -111,7 +112,8 @@ void Comparing::note_oddities(const CheckpointModel& opened) const {
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
                  const CompareOptions& options, Observer& observer) {
   Compared out;
-  std::unique_ptr<Store> source = open_store(source_path, options.opening.model.files);
+  std::unique_ptr<Store> source = open_values(source_path, options.opening.model.files);
+  tested = dequantized(std::move(tested));
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());

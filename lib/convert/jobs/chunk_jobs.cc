@@ -95,12 +95,12 @@ ItemCast checked(const ItemCast& cast, const ChunkList& to, i64 chunk) {
   return cast;
 }
 
-// All chunks of the wanted tensors of a store, each under the number of its tensor.
-std::shared_ptr<const ChunkList> whole_tensors(const Store& store, const std::vector<bool>& wanted) {
-  std::vector<std::pair<i32, i32>> listed;
+// The wanted tensors, each under its own number.
+std::vector<std::pair<i32, i32>> listed(const std::vector<bool>& wanted) {
+  std::vector<std::pair<i32, i32>> out;
   for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
-    if (wanted[t]) listed.emplace_back(t, t);
-  return std::make_shared<ListedChunks>(store, listed);
+    if (wanted[t]) out.emplace_back(t, t);
+  return out;
 }
 
 // The chunks in the order of their files and offsets: tensors that follow each other in a file are written
@@ -169,10 +169,11 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
   std::vector<bool> wanted(static_cast<std::size_t>(keys.map().sources().size()));
   for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
     if (i32 family = families.of_tensor(t); family >= 0) wanted[t] = last[family] >= 0;
-  std::shared_ptr<const ChunkList> from = whole_tensors(source, wanted);
+  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), ReadMemory{});
   Grouped sources =
       grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
-  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(source), {}, from});
+  auto files = [from](i32 file) -> const ByteSource& { return from->source(file); };
+  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files, {}, from});
 }
 
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
@@ -213,7 +214,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
     }
     tasks.put(c, task_of[tensor]);
   }
-  std::shared_ptr<const ChunkList> from = whole_tensors(source, wanted);
+  auto from = std::make_shared<const ListedChunks>(source, listed(wanted));
   Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};

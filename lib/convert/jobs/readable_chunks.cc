@@ -12,9 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
-bool is_plain(const Chunk& chunk, const ChunkData& data) {
-  bool row_major = data.strides.empty() || is_row_major(chunk.sizes, data.strides);
-  return row_major && !data.big_endian && !data.unpacked;
+bool is_row_by_row(const Chunk& chunk, const ChunkData& data) {
+  return (data.strides.empty() || is_row_major(chunk.sizes, data.strides)) && !data.big_endian;
 }
 
 }  // namespace
@@ -65,15 +64,17 @@ ChunkList::Place ReadableChunks::place(i64 c) const {
   Entry e = entry(c);
   Chunk chunk = store().chunk(e.tensor, e.chunk);
   ChunkData data = store().resolve(e.tensor, e.chunk);
-  if (is_plain(chunk, data)) return {data.file, data.offset, data.dtype, std::move(data.checksum)};
+  bool row_by_row = is_row_by_row(chunk, data);
+  if (row_by_row && !data.unpacked) return {data.file, data.offset, data.dtype, std::move(data.checksum)};
   i32 number = static_cast<i32>(c);
+  i64 offset = row_by_row ? data.offset : 0;
   std::lock_guard lock(mutex_);
-  auto [at, first] = apart_.try_emplace(number);
-  if (first) {
-    i64 bytes = dtype_bytes(data.dtype, items(c));
-    at->second = std::make_unique<ChunkBytes>(*this, number, bytes, dtype_bytes(data.dtype, 1));
-  }
-  return {file_count_ + number, 0, data.dtype, std::nullopt};
+  std::shared_ptr<const ByteSource>& bytes = apart_[number];
+  if (!bytes && row_by_row) bytes = std::move(data.unpacked);
+  if (!bytes)
+    bytes = std::make_shared<ChunkBytes>(*this, number, dtype_bytes(data.dtype, items(c)),
+                                         dtype_bytes(data.dtype, 1));
+  return {file_count_ + number, offset, data.dtype, std::nullopt};
 }
 
 const ByteSource& ReadableChunks::source(i32 file) const {

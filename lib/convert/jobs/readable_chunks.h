@@ -1,7 +1,7 @@
 // ReadableChunks: chunks of a store as the source of a copy job, however their items are stored. The bytes of
 // a chunk that is stored row by row are a stretch of a file, as in all lists of chunks; any other chunk (at
 // strides, big-endian, compressed, computed by a view) is a source of its own, which reads it in row-major
-// order:
+// order; the bytes that a view computes are a source already:
 //
 //   a store of 2 files, in which chunk 3 of the list is stored at strides
 //   file 0, file 1: those of the store      file 2 + 3: chunk 3, from byte 0 on
@@ -52,7 +52,7 @@ class ReadableChunks final : public StoreChunks {
   i32 file_count_;
   ReadMemory memory_;
   mutable std::mutex mutex_;
-  mutable std::map<i32, std::unique_ptr<const ChunkBytes>> apart_;  // by chunk
+  mutable std::map<i32, std::shared_ptr<const ByteSource>> apart_;  // by chunk
   mutable std::vector<std::unique_ptr<Reader>> idle_;               // the one used last is the last
 };
 

@@ -23,6 +23,7 @@
 #include "core/items/dtype.h"
 #include "hf/assets.h"
 #include "hf/model.h"
+#include "hf/quantized/assets.h"
 #include "io/copy/read_sums.h"
 #include "io/copy/side_files.h"
 #include "io/output/plan_identity.h"
@@ -120,6 +121,7 @@ Conversion plan_export(const ExportOptions& options) {
   c.files = hf.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
+  if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
   c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
   if (hf.layout.is_original()) note_original(c.details);

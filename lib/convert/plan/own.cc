@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/items/item_cast.h"
+#include "hf/quantized/assets.h"
 #include "io/copy/read_sums.h"
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
@@ -98,13 +99,9 @@ void add_details(Conversion& c, const OwnModel& model) {
   note_shared(c, all);
 }
 
-// config.json is copied as it is.
+// config.json is copied as it is, but for the entry that declares quantised weights.
 void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written) {
   if (!model.folder.config) return;
-  if (!model.folder.config->quantized.empty())
-    c.details.warn(cat(model.folder.config->quantized,
-                       ", but the tensors are not quantised: take "
-                       "quantization_config out of config.json before the model is loaded"));
   std::map<DType, i64> items;
   for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
   note_other_type(model.folder.config->model.dtype, items, c.details);
@@ -115,10 +112,10 @@ struct Written {
   const WrittenTensors& tensors;
 };
 
-// The common part: opens, chooses, lays out, and makes the job and its proof.
-Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModelOptions& how,
-                    const ExportTypes& types, i64 max_shard_bytes, bool original_files, i64 memory_bytes) {
-  auto& model = c.parts.make<OwnModel>(open_own_model(std::move(source), how));
+// The common part: lays out, and makes the job and its proof.
+Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTypes& types, i64 max_shard_bytes,
+                    bool original_files, i64 memory_bytes) {
+  auto& model = c.parts.make<OwnModel>(std::move(opened));
   c.notes.append(std::move(model.notes));
   c.oddities.push_back({model.store->root(), model.oddities});
   std::vector<DType> kinds;
@@ -128,7 +125,7 @@ Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModel
   types.rules.refuse_unmatched(written.size(),
                                [&](i64 i) -> std::string_view { return model.tensors[i].name; });
   // Half of the memory is the copy engine's.
-  ReadMemory memory{how.threads, std::clamp<i64>(memory_bytes / how.threads / 4, 1 << 20, 32 << 20)};
+  ReadMemory memory{threads, std::clamp<i64>(memory_bytes / threads / 4, 1 << 20, 32 << 20)};
   c.job = std::make_unique<ChunkJob>(tensor_job(*model.store, written, memory));
   c.sums = std::make_unique<ReadSums>();
   c.store = model.store.get();
@@ -164,8 +161,8 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
                       .assets = options.checkpoint.assets,
                       .accept = options.checkpoint.accept,
                       .threads = options.threads};
-  Written w = add_tensors(c, std::move(source), how, options.types, options.max_shard_bytes,
-                          options.original_files, options.memory_bytes);
+  Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types,
+                          options.max_shard_bytes, options.original_files, options.memory_bytes);
   note_choice(options.source, *w.model.store, c.notes);
   c.sources = {w.model.store->root()};
   // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
@@ -174,6 +171,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   c.files = w.tensors.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   SideFiles assets = w.model.folder.files(c.opening);
+  if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
   PlanIdentity text = identity_of("export of own names", w, options.types);
   text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
   c.identity = text.text();
@@ -183,14 +181,34 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   return c;
 }
 
+Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options) {
+  Conversion c;
+  const ExportTypes types{.kind = ExportTypes::kStored};
+  Written w = add_tensors(c, std::move(model), options.threads, types, options.max_shard_bytes, true,
+                          options.memory_bytes);
+  c.path = options.target;
+  c.files = w.tensors.layout.output_files();
+  for (const OutputFile& f : c.files) c.bytes += f.bytes;
+  PlanIdentity text = identity_of(mode, w, types);
+  text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
+  c.identity = text.text();
+  if (w.tensors.layout.is_original()) note_original(c.details);
+  add_beside(c, {std::move(assets), {}});
+  return c;
+}
+
 Conversion plan_to_safetensors(const OneFileOptions& options) {
+  return plan_one_file(open_store(options.source, options.files), options);
+}
+
+Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& options) {
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.assets,
                       .accept = options.accept,
                       .complete = false,
                       .threads = options.threads};
-  Written w = add_tensors(c, open_store(options.source, options.files), how, options.types, 0, false,
+  Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types, 0, false,
                           options.memory_bytes);
   c.sources = {options.source};
   c.path = options.target;

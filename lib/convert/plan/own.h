@@ -22,6 +22,8 @@ namespace mckpt::impl {
 
 class Notes;
 class Store;
+struct OwnModel;
+struct SideFiles;
 struct Conversion;
 
 // One file. `target` is the file that is made.
@@ -38,10 +40,20 @@ struct OneFileOptions {
 // A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout
 // and tensor_job() throw; kNoSuchTensor for a rule of types that matches nothing.
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options);
+// A folder of all tensors of a model that the caller has opened, with these files beside them.
+struct FolderOptions {
+  std::string target;
+  i64 max_shard_bytes = 5'000'000'000;  // unless the model's `original` has the same tensors
+  int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
+};
+Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options);
 // Says that the files of a result are laid out as those of the model's own folder.
 void note_original(Notes& notes);
 
 // Throws what the former and open_store() throw.
 Conversion plan_to_safetensors(const OneFileOptions& options);
+// The same of an open source; options.source is its path.
+Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& options);
 
 }  // namespace mckpt::impl

@@ -304,4 +304,10 @@ void CopyWorker::run_large(const CopyTask& task, i64 budget_bytes, i64 most_byte
   }
 }
 
+void CopyWorker::run_window(const CopyTask& task, const Window& window) {
+  std::vector<Piece> pieces;
+  add_pieces(task, std::span(&window, 1), pieces);
+  process(pieces);
+}
+
 }  // namespace mckpt::impl

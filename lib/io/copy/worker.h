@@ -62,6 +62,9 @@ class CopyWorker {
   // Carries out one task of any size, in slices (slices_of() has the two limits).
   void run_large(const CopyTask& task, i64 budget_bytes, i64 most_bytes);
 
+  // Carries out a part of one destination of a task, without sums of the destination.
+  void run_window(const CopyTask& task, const Window& window);
+
   const CopyCounts& counts() const { return counts_; }
 
  private:

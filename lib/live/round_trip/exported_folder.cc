@@ -11,6 +11,7 @@
 #include "convert/compare/differences/compare_sink.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/readable_chunks.h"
 #include "core/base/error.h"
 #include "hf/model.h"
 #include "io/copy/engine.h"
@@ -84,7 +85,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   for (const TensorDifference& d : unlike)
     if (d.other >= 0) not_compared.insert(d.other);
   NamedChunks chunks(*there, *source.store, not_compared);
-  ChunkJob job = reshard_job(*source.store, chunks);
+  ChunkJob job = tensor_job(*source.store, chunks, {.threads = threads});
   CompareSink sink(*there, chunks);
   ObservedSink observed(sink, observer);
   found.bytes = run_copy(job, observed,

@@ -7,6 +7,7 @@
 
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/model.h"
+#include "convert/compare/checks/quantized.h"
 #include "core/base/error.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
@@ -132,6 +133,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
   check_model(store, report);
+  check_quantized(store, threads, report);
   return judged;
 }
 

@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
@@ -23,10 +24,11 @@ namespace {
 
 constexpr i64 kBlockBytes = 8 << 20;
 
-// Formats whose tensors may be in another order.
+// Formats whose tensors may be in another order, and views that compute them.
 bool may_reorder(const Store& store) {
   FormatFamily family = format_family(store.format());
-  return family != FormatFamily::kSafetensors && family != FormatFamily::kDcp;
+  bool computed = dequantized_view(store) != nullptr;
+  return computed || (family != FormatFamily::kSafetensors && family != FormatFamily::kDcp);
 }
 
 // Whether the items of all chunks are bytes of their files, row by row. A chunk that cannot be found is left to the

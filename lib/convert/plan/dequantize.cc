@@ -1,0 +1,66 @@
+// The result of a folder is what an export of a checkpoint with the model's own names makes, and that of a file what
+// `to-safetensors` makes; here only the view is put in front.
+#include "convert/plan/dequantize.h"
+
+#include <sys/stat.h>
+
+#include "convert/plan/conversion.h"
+#include "convert/plan/export.h"
+#include "convert/plan/own.h"
+#include "core/base/error.h"
+#include "hf/quantized/dequantized_store.h"
+#include "io/store/soundness.h"
+
+namespace mckpt::impl {
+namespace {
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// The view, and the words for what it decodes.
+std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& text) {
+  std::unique_ptr<Store> store = open_store(options.source, options.files);
+  if (format_family(store->format()) != FormatFamily::kSafetensors)
+    throw Error(Code::kUnknownFormat, "only safetensors have quantised weights that are decoded")
+        .file(options.source)
+        .found(format_text(store->format()));
+  std::optional<QuantConfig> config = quant_config_of(*store);
+  store = dequantized(std::move(store), config, options.dtype);
+  require_sound(store->findings(), store->root());
+  const DequantizedStore* view = dequantized_view(*store);
+  if (!view)
+    throw Error(Code::kUsage, "no tensor is quantised")
+        .file(options.source)
+        .expected("codes with scales, such as w.weight of FP8 and w.weight_scale_inv")
+        .help("mckpt ls SRC   lists the tensors");
+  text = quantized_text(*view);
+  return store;
+}
+
+}  // namespace
+
+Conversion plan_dequantize(const DequantizeOptions& options) {
+  std::string text;
+  std::unique_ptr<Store> view = open_view(options, text);
+  const ExportTypes types{.kind = ExportTypes::kStored};
+  Conversion c = is_folder(options.source)
+                     ? plan_export_own(std::move(view), {.source = options.source,
+                                                         .target = options.target,
+                                                         .types = types,
+                                                         .max_shard_bytes = options.max_shard_bytes,
+                                                         .original_files = false,
+                                                         .threads = options.threads,
+                                                         .memory_bytes = options.memory_bytes})
+                     : plan_one_file(std::move(view), {.source = options.source,
+                                                       .target = options.target,
+                                                       .files = options.files,
+                                                       .types = types,
+                                                       .threads = options.threads,
+                                                       .memory_bytes = options.memory_bytes});
+  c.details.note(cat("decoded ", text, ", as ", dtype_name(options.dtype)));
+  return c;
+}
+
+}  // namespace mckpt::impl

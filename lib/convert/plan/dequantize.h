@@ -1,0 +1,34 @@
+// A quantised model as one of plain numbers: a folder, or one safetensors file.
+//
+//   DeepSeek-V3/  w.weight F8_E4M3, w.weight_scale_inv, config.json with quantization_config
+//   DST/          w.weight BF16,                        config.json without it
+//
+// The tensors are those of the view over the quantised ones (hf/quantized/dequantized_store.h); every other tensor is
+// copied as it is.
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "io/file/open_options.h"
+
+namespace mckpt::impl {
+
+struct Conversion;
+
+// Plain values. `target` is a folder if the source is one, else a file.
+struct DequantizeOptions {
+  std::string source, target;
+  DType dtype = DType::kBF16;  // of the weights that were quantised
+  i64 max_shard_bytes = 5'000'000'000;
+  OpenOptions files{};
+  int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
+};
+
+// Throws kQuantMisfit for codes and scales that do not fit together, kQuantized for a method that is not decoded,
+// kUsage if nothing is quantised; and what plan_export_own() throws.
+Conversion plan_dequantize(const DequantizeOptions& options);
+
+}  // namespace mckpt::impl

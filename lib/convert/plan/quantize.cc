@@ -1,0 +1,168 @@
+// The view has all tensors of the result, so planning is laying them out, and writing the config.
+#include "convert/plan/quantize.h"
+
+#include <algorithm>
+
+#include "convert/plan/conversion.h"
+#include "convert/plan/export.h"
+#include "convert/plan/exported_values.h"
+#include "convert/plan/model_proofs.h"
+#include "convert/plan/own.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/identity.h"
+#include "convert/source/own_model.h"
+#include "core/base/error.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "hf/quantized/config.h"
+#include "hf/quantized/dequantized_store.h"
+#include "hf/quantized/quantized_store.h"
+#include "io/copy/side_files.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/safetensors/original.h"
+#include "io/store/soundness.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr const char *kConfig = "config.json", *kModelOptConfig = "hf_quant_config.json";
+
+std::unique_ptr<Store> open_sound(const std::string& path, const OpenOptions& opening) {
+  std::unique_ptr<Store> store = open_values(path, opening);
+  if (format_family(store->format()) != FormatFamily::kSafetensors)
+    throw Error(Code::kUnknownFormat, "the source is not a Hugging Face folder")
+        .file(path)
+        .found(format_text(store->format()))
+        .help("mckpt export SRC HF_DIR   makes one of a checkpoint");
+  require_sound(store->findings(), store->root());
+  return store;
+}
+
+std::unique_ptr<Store> open_pattern(const QuantizeOptions& options) {
+  if (options.pattern.empty())
+    throw Error(Code::kUsage, "the quantised model that the result is to be like is not given")
+        .help("`like` HF_DIR   the folder of the quantised model");
+  std::unique_ptr<Store> store = open_sound(options.pattern, options.files);
+  if (dequantized_view(*store)) return store;
+  throw Error(Code::kUsage, "the model that the result is to be like is not quantised").file(options.pattern);
+}
+
+std::string text_in(const Folder& folder, const char* name) {
+  return with_file(cat(folder.path(), "/", name), [&] {
+    std::string text = json_text(folder.open_file(name));
+    if (!parse_json(text, JsonNumbers::kPython).is(JsonType::kObject))
+      throw Error(Code::kBadJson, "the file is not a JSON object");
+    return text;
+  });
+}
+
+// The files beside the weights, with a config that declares what they are. A config that is that of the pattern but
+// for the declaration becomes the pattern's own, byte for byte.
+SideFiles assets_of(const QuantizeOptions& options, const std::string& assets, const std::string& entry) {
+  SideFiles files = plan_assets(assets, "", options.files);
+  std::erase_if(files.copies,
+                [](const SideFile& f) { return f.name == kConfig || f.name == kModelOptConfig; });
+  Folder from(assets, options.files);
+  std::string config = text_in(from, kConfig), made = config;
+  if (options.pattern.empty()) {
+    made = with_quantization(config, entry);
+  } else {
+    Folder pattern(options.pattern, options.files);
+    std::string theirs = text_in(pattern, kConfig), declared = quantization_text(theirs);
+    if (without_quantization(config) == without_quantization(theirs))
+      made = theirs;
+    else if (!declared.empty())
+      made = with_quantization(config, declared);
+    if (pattern.has_file(kModelOptConfig))
+      files.texts.emplace(kModelOptConfig, text_in(pattern, kModelOptConfig));
+  }
+  files.texts.emplace(kConfig, std::move(made));
+  return files;
+}
+
+std::unique_ptr<QuantizedStore> view_of(const QuantizeOptions& options, std::unique_ptr<Store> source) {
+  switch (options.to) {
+    case QuantizeTo::kLikeSource:
+      return QuantizedStore::like(std::move(source), open_pattern(options));
+    case QuantizeTo::kFp8Block:
+      return QuantizedStore::fp8_blocks(std::move(source));
+    case QuantizeTo::kMxfp4:
+      return QuantizedStore::mxfp4(std::move(source));
+  }
+  return nullptr;
+}
+
+// `assets`: the folder of config and tokenizer. `identity`: of the source, beyond its files.
+Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source, const std::string& assets,
+                   std::string_view identity) {
+  std::unique_ptr<QuantizedStore> view = view_of(options, std::move(source));
+  OwnModel model;
+  const i64 quantized = view->quantized();
+  const bool like = options.to == QuantizeTo::kLikeSource;
+  std::string entry = like ? "" : view->config_entry();
+  for (i64 t = 0; t < view->tensor_count(); t++)
+    model.tensors.push_back({std::string(view->name(t)), static_cast<i32>(t)});
+  if (like) model.original = original_files(view->pattern());
+  model.store = std::move(view);
+  std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
+  if (like) mode += source_identity(*open_store(options.pattern, options.files));
+  Conversion c = plan_folder(std::move(model), mode, assets_of(options, assets, entry),
+                             {.target = options.target,
+                              .max_shard_bytes = options.max_shard_bytes,
+                              .threads = options.threads,
+                              .memory_bytes = options.memory_bytes});
+  c.sources = {options.source, assets};
+  if (like) c.sources.push_back(options.pattern);
+  c.details.note(cat(
+      "coded   ", counted(quantized, "tensor"),
+      like ? "; blocks with the values of the quantised model keep its scale, others get a new one" : ""));
+  return c;
+}
+
+}  // namespace
+
+Conversion plan_quantize(const QuantizeOptions& options) {
+  return plan_of(options, open_sound(options.source, options.files), options.source, "");
+}
+
+Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
+  if (options.types.kind == ExportTypes::kGiven || !options.types.rules.empty())
+    throw Error(Code::kUsage, "data types cannot be chosen for a quantised result");
+  std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
+  if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
+    throw Error(Code::kUsage, "only checkpoints of Megatron are quantised by an export")
+        .file(options.source)
+        .found(format_text(source->format()))
+        .help("mckpt export SRC HF_DIR, and then mckpt convert quantize HF_DIR DST");
+  CheckpointModel checkpoint = open_checkpoint(std::move(source), options.checkpoint);
+  std::vector<Finding> oddities = checkpoint.oddities();
+  std::vector<DType> types = checkpoint.original_types();
+  auto values = std::make_unique<ExportedValues>(std::move(checkpoint), types);
+  const ExportedValues& exported = *values;
+  // The tensors that are quantised are those of an export, which is proved as every other.
+  Conversion c0;
+  c0.job = std::make_unique<ChunkJob>(export_job(&exported.model().store(), exported.model().keys(),
+                                                 exported.model().chunks(), exported.tensors()));
+  c0.proof = export_proof(exported.model().keys(), exported.layout());
+  prove(c0, options.threads);
+  const std::string assets = exported.model().assets_path();
+  QuantizeOptions how{
+      .source = options.source,
+      .target = options.target,
+      .to = to,
+      .pattern = to == QuantizeTo::kLikeSource ? options.checkpoint.assets.value_or(assets) : "",
+      .max_shard_bytes = options.max_shard_bytes,
+      .files = options.checkpoint.model.files,
+      .threads = options.threads,
+      .memory_bytes = options.memory_bytes};
+  std::string identity =
+      cat(source_identity(exported.model().store()), mapping_identity(exported.model().model()));
+  std::string root = exported.model().store().root();
+  Conversion c = plan_of(how, std::move(values), assets, identity);
+  c.oddities.push_back({root, std::move(oddities)});
+  return c;
+}
+
+}  // namespace mckpt::impl

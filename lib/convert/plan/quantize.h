@@ -1,0 +1,42 @@
+// A model of plain numbers as a quantised one: in blocks of FP8, in MXFP4, or like the quantised model that it was
+// made of.
+//
+//   Qwen3-bf16/   w.weight BF16                        config.json
+//   DST/          w.weight F8_E4M3, w.weight_scale_inv  config.json with quantization_config
+//
+// Codes and scales are tensors of a view (hf/quantized/quantized_store.h), computed while they are written.
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+#include "io/file/open_options.h"
+
+namespace mckpt::impl {
+
+struct Conversion;
+struct ExportOptions;
+
+enum class QuantizeTo : u8 { kLikeSource, kFp8Block, kMxfp4 };
+
+// Plain values.
+struct QuantizeOptions {
+  std::string source, target;
+  QuantizeTo to = QuantizeTo::kFp8Block;
+  std::string pattern{};  // of kLikeSource: the folder of the quantised model
+  i64 max_shard_bytes = 5'000'000'000;
+  OpenOptions files{};
+  int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
+};
+
+// A checkpoint of Megatron as a quantised Hugging Face folder: codes and scales of the tensors that plan_export() would
+// write. Of kLikeSource the assets are the folder of the quantised model, with its weights. Throws what plan_export()
+// and plan_quantize() throw; kUsage for types that are given.
+Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to);
+
+// Throws kUsage for a pattern without quantised tensors, kUnaccounted for tensors that only one side has or if nothing
+// is quantised this way, and what opening throws.
+Conversion plan_quantize(const QuantizeOptions& options);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,235 @@
+// Reads the entry, which each library writes in its own words; and takes it out of the text of a config, or puts one
+// in, so that every other byte stays as it was.
+#include "hf/quantized/config.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr const char *kEntries[] = {"quantization_config", "compression_config"}, *kLanguage = "text_config";
+constexpr i64 kMostConfigBytes = 16 << 20;
+constexpr i64 kLargestBlock = i64{1} << 20;
+
+const JsonValue* member(const JsonValue& object, std::string_view key, JsonType type) {
+  const JsonValue* v = object.find(key);
+  return v && v->is(type) ? v : nullptr;
+}
+
+std::string text_of(const JsonValue& object, std::string_view key) {
+  const JsonValue* v = member(object, key, JsonType::kString);
+  return v ? v->string(key) : "";
+}
+
+// A positive number; 0 if it is absent, null or -1, as libraries write "none".
+i64 size_of(const JsonValue& object, std::string_view key) {
+  const JsonValue* v = member(object, key, JsonType::kNumber);
+  if (!v) return 0;
+  i64 n = v->integer(key);
+  if (n < -1 || n == 0 || n > kLargestBlock)
+    throw Error(Code::kBadConfig, cat("'", key, "' of the quantisation is not a possible size")).found(n);
+  return std::max<i64>(n, 0);
+}
+
+// [rows, columns]; leaves the numbers as they are if the entry is absent or null.
+void read_block(const JsonValue& object, std::string_view key, i64& rows, i64& columns) {
+  const JsonValue* v = object.find(key);
+  if (!v || v->is(JsonType::kNull)) return;
+  const JsonValue::Array& sizes = v->array(key);
+  bool sound = sizes.size() == 2 && std::ranges::all_of(sizes, [&](const JsonValue& s) {
+                 return s.is_integer() && s.integer(key) > 0 && s.integer(key) <= kLargestBlock;
+               });
+  if (!sound)
+    throw Error(Code::kBadConfig, cat("'", key, "' is not the size of a block"))
+        .expected("two positive numbers, rows and columns")
+        .found(v->summary());
+  rows = sizes[0].integer(key), columns = sizes[1].integer(key);
+}
+
+void read_groups(const JsonValue& entry, QuantConfig& config) {
+  const JsonValue* groups = member(entry, "config_groups", JsonType::kObject);
+  if (!groups) return;
+  for (const JsonMember& group : groups->object("config_groups")) {
+    const JsonValue* weights = member(group.value, "weights", JsonType::kObject);
+    if (!weights) continue;
+    QuantConfig::Weights w{size_of(*weights, "num_bits"), size_of(*weights, "group_size"),
+                           text_of(*weights, "strategy")};
+    read_block(*weights, "block_structure", w.block_rows, w.block_columns);
+    config.weights.push_back(std::move(w));
+  }
+}
+
+QuantMethod method_of(const std::string& name) {
+  if (name == "fp8" || name == "finegrained_fp8") return QuantMethod::kFp8;
+  if (name == "mxfp4") return QuantMethod::kMxfp4;
+  if (name == "compressed-tensors") return QuantMethod::kCompressedTensors;
+  if (name == "modelopt" || name == "modelopt_fp4" || name == "modelopt_mxfp8") return QuantMethod::kModelOpt;
+  throw Error(Code::kQuantized, name.empty()
+                                    ? "quantization_config does not name its method"
+                                    : cat("weights quantised by ", escaped(name), " are not decoded"))
+      .expected("fp8, mxfp4, compressed-tensors or modelopt")
+      .found(name.empty() ? "no quant_method" : escaped(name))
+      .help("load the model in the library that wrote it and save it in bfloat16");
+}
+
+// Where a member of an object is in the text: from its key to behind its value.
+struct Extent {
+  std::size_t begin = 0, end = 0;
+};
+
+// Walks over JSON that is known to be valid.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  // The member of the object that begins at or behind `at`; an empty extent if there is none. Sets `value` to where
+  // its value begins.
+  Extent find(std::size_t at, std::string_view key, std::size_t* value = nullptr) const {
+    at = text_.find('{', at) + 1;
+    while ((at = skip_space(at)) < text_.size() && text_[at] != '}') {
+      std::size_t begin = at, name_end = string_end(at);
+      std::size_t start = skip_space(skip_space(name_end) + 1);
+      std::size_t end = value_end(start);
+      if (text_.substr(begin + 1, name_end - begin - 2) == key) {
+        if (value) *value = start;
+        return {begin, end};
+      }
+      at = skip_space(end);
+      if (at < text_.size() && text_[at] == ',') at++;
+    }
+    return {};
+  }
+
+  std::size_t skip_space(std::size_t at) const {
+    at = text_.find_first_not_of(" \t\r\n", at);
+    return at == text_.npos ? text_.size() : at;
+  }
+
+ private:
+  std::size_t string_end(std::size_t at) const {
+    for (at++; text_[at] != '"'; at++)
+      if (text_[at] == '\\') at++;
+    return at + 1;
+  }
+  std::size_t value_end(std::size_t at) const {
+    if (text_[at] == '"') return string_end(at);
+    if (text_[at] != '{' && text_[at] != '[')
+      return std::min(text_.find_first_of(",}] \t\r\n", at), text_.size());
+    int depth = 0;
+    do {
+      char c = text_[at];
+      if (c == '"') {
+        at = string_end(at);
+        continue;
+      }
+      depth += c == '{' || c == '[';
+      depth -= c == '}' || c == ']';
+      at++;
+    } while (depth > 0);
+    return at;
+  }
+
+  std::string_view text_;
+};
+
+// Removes the member with the comma that is before it, or else behind it.
+std::string cut(std::string_view text, const Extent& member) {
+  std::size_t before = text.find_last_not_of(" \t\r\n", member.begin - 1);
+  std::size_t begin = member.begin, end = member.end;
+  if (text[before] == ',') {
+    begin = before;
+  } else if (std::size_t after = Scanner(text).skip_space(end); text[after] == ',') {
+    end = Scanner(text).skip_space(after + 1);
+  }
+  return cat(text.substr(0, begin), text.substr(end));
+}
+
+}  // namespace
+
+const JsonValue* quantization_entry(const JsonValue& config) {
+  const JsonValue* language = member(config, kLanguage, JsonType::kObject);
+  for (const JsonValue* object : {&config, language})
+    for (const char* key : kEntries)
+      if (const JsonValue* entry = object ? object->find(key) : nullptr; entry && !entry->is(JsonType::kNull))
+        return entry;
+  return nullptr;
+}
+
+QuantConfig quant_config_of(const JsonValue& entry) {
+  if (!entry.is(JsonType::kObject))
+    throw Error(Code::kBadConfig, "quantization_config is not an object").found(entry.summary());
+  QuantConfig config;
+  // hf_quant_config.json has the settings one level deeper, and no name of the method.
+  const JsonValue* inner = member(entry, "quantization", JsonType::kObject);
+  const JsonValue& how = inner ? *inner : entry;
+  std::string algorithm = text_of(how, "quant_algo"), format = text_of(how, "format");
+  std::string name = text_of(how, "quant_method");
+  // Older files of compressed-tensors have the format alone.
+  if (name.empty() && member(how, "config_groups", JsonType::kObject)) name = "compressed-tensors";
+  if (name.empty() && !algorithm.empty()) name = "modelopt";
+  config.method = method_of(name);
+  config.text =
+      cat(name, algorithm.empty() ? "" : " ", escaped(algorithm), format.empty() ? "" : " ", escaped(format));
+  read_block(how, "weight_block_size", config.block_rows, config.block_columns);
+  read_groups(how, config);
+  if (config.method == QuantMethod::kModelOpt)
+    if (i64 size = size_of(how, "group_size"); size > 0) config.weights.push_back({0, size, "group"});
+  return config;
+}
+
+std::optional<QuantConfig> read_quant_config(const Folder& folder) {
+  for (const char* name : {"config.json", "hf_quant_config.json"}) {
+    if (!folder.has_file(name)) continue;
+    std::optional<QuantConfig> config =
+        with_file(cat(folder.path(), "/", name), [&]() -> std::optional<QuantConfig> {
+          JsonValue json =
+              parse_json(json_text(folder.open_file(name), kMostConfigBytes), JsonNumbers::kPython);
+          const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
+          if (!entry) return std::nullopt;
+          return quant_config_of(*entry);
+        });
+    if (!config) continue;
+    config->file = name;
+    return config;
+  }
+  return std::nullopt;
+}
+
+std::string without_quantization(std::string_view config_json) {
+  std::string text(config_json);
+  for (const char* key : kEntries) {
+    if (Extent at = Scanner(text).find(0, key); at.end > 0) text = cut(text, at);
+    std::size_t language = 0;
+    if (Scanner(text).find(0, kLanguage, &language).end > 0 && text[language] == '{')
+      if (Extent at = Scanner(text).find(language, key); at.end > 0) text = cut(text, at);
+  }
+  return text;
+}
+
+std::string quantization_text(std::string_view config_json) {
+  Scanner scanner(config_json);
+  std::vector<std::size_t> objects = {0};  // where they begin
+  std::size_t value = 0;
+  if (scanner.find(0, kLanguage, &value).end > 0 && config_json[value] == '{') objects.push_back(value);
+  for (std::size_t object : objects)
+    for (const char* key : kEntries)
+      if (Extent at = scanner.find(object, key, &value); at.end > 0)
+        return std::string(config_json.substr(value, at.end - value));
+  return "";
+}
+
+std::string with_quantization(std::string_view config_json, std::string_view entry) {
+  std::string text = without_quantization(config_json);
+  std::size_t close = text.find_last_of('}');
+  std::size_t last = text.find_last_not_of(" \t\r\n", close - 1);
+  std::string_view comma = text[last] == '{' ? "" : ",";
+  return cat(text.substr(0, last + 1), comma, "\n  \"quantization_config\": ", entry, "\n",
+             text.substr(close));
+}
+
+}  // namespace mckpt::impl

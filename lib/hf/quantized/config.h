@@ -1,0 +1,56 @@
+// What the config of a Hugging Face model says about its quantised weights: the method and the sizes of blocks and
+// groups. It is read from `quantization_config` of config.json (also inside `text_config`, and under its older name
+// `compression_config`), or from hf_quant_config.json of ModelOpt.
+//
+//   {"quant_method": "fp8", "weight_block_size": [128, 128]}                        kFp8, blocks 128 x 128
+//   {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": ...}
+//   {"quantization": {"quant_algo": "NVFP4", "group_size": 16}}                     kModelOpt
+//
+// The lists of modules that are not quantised are not read: what is quantised is decided by the presence of scales.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class Folder;
+class JsonValue;
+
+enum class QuantMethod : u8 { kFp8, kMxfp4, kCompressedTensors, kModelOpt };
+
+// Plain values; 0: the config does not say it.
+struct QuantConfig {
+  QuantMethod method = QuantMethod::kFp8;
+  std::string text;  // of the method, for messages: "fp8", "compressed-tensors pack-quantized"
+  std::string file;  // that says so: "config.json"
+  i64 block_rows = 0, block_columns = 0;
+  // The weights of the groups of compressed-tensors, which may differ between modules.
+  struct Weights {
+    i64 bits = 0, group_size = 0;
+    std::string strategy;  // "group", "channel", "tensor", "block", "tensor_group"
+    i64 block_rows = 0, block_columns = 0;
+  };
+  std::vector<Weights> weights{};
+};
+
+// The entry of a config that declares quantised weights; null if there is none.
+const JsonValue* quantization_entry(const JsonValue& config);
+// Throws kQuantized for a method that is not decoded, kBadConfig for an entry that is malformed.
+QuantConfig quant_config_of(const JsonValue& entry);
+// What the files of a folder declare; nothing if they declare nothing. Throws what the former throws, with the file.
+std::optional<QuantConfig> read_quant_config(const Folder& folder);
+
+// A config.json without the entry that declares quantised weights; otherwise the text is the same. The text itself
+// if there is no such entry.
+std::string without_quantization(std::string_view config_json);
+// With this entry, as JSON, at the end; an entry that is there is replaced. pre: the text is an object.
+std::string with_quantization(std::string_view config_json, std::string_view entry);
+
+// The entry as the text has it, at the top or in `text_config`; "" if there is none.
+std::string quantization_text(std::string_view config_json);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,164 @@
+// The view: numbers of tensors are mapped to those of the source, and quantised ones get computed bytes.
+#include "hf/quantized/dequantized_store.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/quantized/dequantize.h"
+#include "hf/quantized/value_bytes.h"
+#include "io/file/folder.h"
+
+namespace mckpt::impl {
+
+DequantizedStore::DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype)
+    : source_(std::move(source)), model_(std::move(model)), dtype_(dtype) {
+  if (!is_dequantized_type(dtype))
+    throw Error(Code::kBadCast, "quantised weights are not decoded to this type")
+        .expected("bfloat16, float16 or float32")
+        .found(dtype_name(dtype));
+  root_ = source_->root();
+  format_ = source_->format();
+  opening_ = source_->opening();
+  ranks_ = source_->ranks();
+  files_ = source_->files();
+  objects_ = source_->objects();
+  facts_ = source_->facts();
+  findings_ = source_->findings();
+  findings_.insert(findings_.end(), model_.findings.begin(), model_.findings.end());
+  std::vector<i64> made(static_cast<std::size_t>(source_->tensor_count()), -1);
+  for (std::size_t q = 0; q < model_.tensors.size(); q++) made[model_.tensors[q].codes] = static_cast<i64>(q);
+  for (i64 t = 0; t < source_->tensor_count(); t++)
+    if (!std::ranges::binary_search(model_.beside, t)) tensors_.push_back({t, made[t]});
+  memory_ = std::make_unique<ValueMemory>(*source_);
+}
+
+DequantizedStore::~DequantizedStore() = default;
+
+const QuantizedTensor* DequantizedStore::quantized(i64 t) const {
+  return at(t).quantized < 0 ? nullptr : &model_.tensors[at(t).quantized];
+}
+
+std::string_view DequantizedStore::name(i64 t) const {
+  const QuantizedTensor* q = quantized(t);
+  return q ? std::string_view(q->name) : source_->name(at(t).source);
+}
+
+DType DequantizedStore::dtype(i64 t) const { return quantized(t) ? dtype_ : source_->dtype(at(t).source); }
+
+std::span<const i64> DequantizedStore::dims(i64 t) const {
+  const QuantizedTensor* q = quantized(t);
+  return q ? std::span<const i64>(q->dims) : source_->dims(at(t).source);
+}
+
+i64 DequantizedStore::chunk_count(i64 t) const {
+  return quantized(t) ? 1 : source_->chunk_count(at(t).source);
+}
+
+Chunk DequantizedStore::chunk(i64 t, i64 index) const {
+  Chunk out = source_->chunk(at(t).source, index);
+  if (const QuantizedTensor* q = quantized(t))
+    out.offsets = zero_offsets(q->dims.size()), out.sizes = q->dims;
+  return out;
+}
+
+ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
+  const QuantizedTensor* q = quantized(t);
+  if (!q) {
+    ChunkData out = source_->resolve(at(t).source, index);
+    if (out.checksum) out.checksum->tensor = t;
+    return out;
+  }
+  return {.file = source_->chunk(at(t).source, 0).file,
+          .offset = 0,
+          .dtype = dtype_,
+          .unpacked = value_bytes(*source_, *q, dtype_, *memory_)};
+}
+
+// The sums of codes and scales are those of the files all the same; they belong to no tensor of the view.
+void DequantizedStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
+  std::vector<i64> number(static_cast<std::size_t>(source_->tensor_count()), -1);
+  for (i64 t = 0; t < tensor_count(); t++) number[at(t).source] = t;
+  source_->each_checksum([&](const Checksum& sum) {
+    Checksum own = sum;
+    if (own.tensor >= 0) own.tensor = number[own.tensor];
+    visit(own);
+  });
+}
+
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const std::optional<QuantConfig>& config,
+                                   DType dtype) {
+  QuantizedModel model = recognise(*store, config);
+  if (model.empty()) return store;
+  return std::make_unique<DequantizedStore>(std::move(store), std::move(model), dtype);
+}
+
+namespace {
+
+// The folder that has the config of the store: its root, or the folder of its file.
+std::string config_folder(const Store& store) {
+  struct stat st;
+  if (::stat(store.root().c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return store.root();
+  std::size_t slash = store.root().rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : store.root().substr(0, slash);
+}
+
+}  // namespace
+
+std::optional<QuantConfig> quant_config_of(const Store& store) {
+  return read_quant_config(Folder(config_folder(store), store.opening()));
+}
+
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype) {
+  if (format_family(store->format()) != FormatFamily::kSafetensors) return store;
+  std::optional<QuantConfig> config;
+  try {
+    config = quant_config_of(*store);
+  } catch (const Error&) {
+    return store;
+  }
+  return dequantized(std::move(store), config, dtype);
+}
+
+std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening) {
+  return dequantized(open_store(path, opening));
+}
+
+// Schemes by how many modules have them. A module is a matrix, or a stack of them.
+std::string quantized_text(const Store& source, const QuantizedModel& model) {
+  std::map<std::string, i64> schemes;
+  for (const QuantizedTensor& q : model.tensors) schemes[scheme_text(q.layout)]++;
+  std::vector<bool> codes(static_cast<std::size_t>(source.tensor_count()));
+  for (const QuantizedTensor& q : model.tensors) codes[q.codes] = true;
+  i64 modules = std::ssize(model.tensors);
+  for (i64 t = 0; t < source.tensor_count(); t++) {
+    bool matrix = source.dims(t).size() >= 2 && dtype_info(source.dtype(t)).kind == DTypeKind::kFloat;
+    bool beside = codes[t] || std::ranges::binary_search(model.beside, t) || source.name(t).ends_with("bias");
+    modules += matrix && !beside;
+  }
+  std::vector<std::pair<i64, std::string>> order;
+  for (const auto& [text, count] : schemes) order.emplace_back(-count, text);
+  std::ranges::sort(order);
+  std::string out;
+  for (const auto& [count, text] : order) out += cat(out.empty() ? "" : " and ", text);
+  return cat(out, ", ", with_commas(std::ssize(model.tensors)), " of ", counted(modules, "module"));
+}
+
+void add_quantized_fact(Store& store) {
+  if (format_family(store.format()) != FormatFamily::kSafetensors) return;
+  try {
+    QuantizedModel model = recognise(store, quant_config_of(store));
+    if (!model.tensors.empty()) store.add_fact("quantized modules", quantized_text(store, model));
+  } catch (const Error& e) {
+    // A config that says nothing usable leaves the fact out; `verify` reports it.
+    if (e.code() == Code::kInterrupted) throw;
+  }
+}
+
+const DequantizedStore* dequantized_view(const Store& store) {
+  return dynamic_cast<const DequantizedStore*>(&store);
+}
+
+}  // namespace mckpt::impl

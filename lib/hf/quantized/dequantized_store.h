@@ -1,0 +1,88 @@
+// DequantizedStore: a quantised model seen as the model that it was made of. It has the tensors of values under their
+// own names; codes, scales and scales of activations are not tensors of it. Everything else is the source's:
+//
+//   source   w.weight F8_E4M3 [300, 130]   w.weight_scale_inv F32 [3, 2]   norm.weight BF16 [130]
+//   view     w.weight BF16    [300, 130]                                   norm.weight BF16 [130]
+//
+// The bytes of a tensor of values are computed when they are read (ChunkData::unpacked, value_bytes.h): nothing is
+// decoded before, and nothing is kept but what the reads of one expert share.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/items/dtype.h"
+#include "hf/quantized/recognise.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+
+class ValueMemory;
+
+// The view. It owns the source, and is as thread-safe.
+class DequantizedStore final : public Store {
+ public:
+  // `dtype`: of all dequantised tensors: bfloat16, float16 or float32. Throws kBadCast for another one. Findings are
+  // those of the source and of the model.
+  DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype);
+  ~DequantizedStore() override;
+
+  const Store& source() const { return *source_; }
+  const QuantizedModel& model() const { return model_; }
+  DType values() const { return dtype_; }  // of all dequantised tensors
+  // What the tensor is made of; null for a tensor that the source has as it is.
+  const QuantizedTensor* quantized(i64 t) const;
+
+  i64 tensor_count() const override { return std::ssize(tensors_); }
+  std::string_view name(i64 t) const override;
+  DType dtype(i64 t) const override;
+  std::span<const i64> dims(i64 t) const override;
+  i64 chunk_count(i64 t) const override;
+  Chunk chunk(i64 t, i64 index) const override;
+  ChunkData resolve(i64 t, i64 index) const override;
+  std::shared_ptr<const PickleValue> object(i64 index) const override { return source_->object(index); }
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+  std::optional<std::vector<Finding>> check(int threads) const override { return source_->check(threads); }
+
+ private:
+  struct Tensor {
+    i64 source = -1;     // of the source: the tensor itself, or its codes
+    i64 quantized = -1;  // index into model_.tensors
+  };
+  const Tensor& at(i64 t) const { return tensors_[static_cast<std::size_t>(t)]; }
+
+  std::unique_ptr<Store> source_;
+  QuantizedModel model_;
+  DType dtype_;
+  std::vector<Tensor> tensors_;
+  std::unique_ptr<ValueMemory> memory_;
+};
+
+// The view of a store whose tensors are quantised; otherwise the store itself. `config` as for recognise(). Does not
+// look at findings: a caller that computes with the values refuses those (refuse_quantized_faults).
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const std::optional<QuantConfig>& config,
+                                   DType dtype = DType::kBF16);
+// What the config in the folder of a store of safetensors, or beside its file, declares. Throws what
+// read_quant_config() throws.
+std::optional<QuantConfig> quant_config_of(const Store& store);
+// The same for a store of safetensors, with that config. Other formats have no names of quantised tensors. A config
+// that cannot be read, or has another method, is left to those who need it.
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16);
+
+// What of the model is quantised and how, as reports show it: "fp8 blocks 128x128, 61 of 66 modules". Modules are the
+// matrices, and stacks of them, of floating-point values.
+std::string quantized_text(const Store& source, const QuantizedModel& model);
+inline std::string quantized_text(const DequantizedStore& view) {
+  return quantized_text(view.source(), view.model());
+}
+
+// open_store() with the view over what is quantised; for commands that show or compare values.
+std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening);
+
+// Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is quantised.
+void add_quantized_fact(Store& store);
+
+// The view that a store is; null for any other store.
+const DequantizedStore* dequantized_view(const Store& store);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,192 @@
+// Codes of less than a byte: MXFP4 of gpt-oss, NVFP4 of ModelOpt, and everything that compressed-tensors packs.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/items/shape.h"
+#include "hf/quantized/parts.h"
+#include "io/file/bytes.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kNvGroup = 16;
+
+// The bits by which so many words hold the row. Throws if there is more than one number.
+i64 bits_of(const PartFinder& parts, const QuantizedTensor& q, i64 words) {
+  i64 found = 0;
+  for (i64 bits = 2; bits <= 8; bits++)
+    if (ceil_div(q.layout.columns * bits, 32) == words) {
+      if (found > 0)
+        parts.misfit(q.codes, "the width of a code is not known", "quantization_config with num_bits",
+                     cat(found, " or ", bits, " bits"));
+      found = bits;
+    }
+  return found;
+}
+
+// Rows and columns, which are read.
+std::pair<i64, i64> shape_of(const PartFinder& parts, i64 tensor) {
+  StoreFiles files(parts.store());
+  std::vector<u8> bytes;
+  TensorReader(parts.store(), files).read(tensor, [&](std::span<const u8> b, i64) {
+    bytes.insert(bytes.end(), b.begin(), b.end());
+  });
+  bool wide = parts.store().dtype(tensor) == DType::kI64;
+  auto number = [&](std::size_t i) {
+    return wide ? static_cast<i64>(load_le<u64>(bytes.data() + 8 * i))
+                : static_cast<i64>(static_cast<i32>(load_le<u32>(bytes.data() + 4 * i)));
+  };
+  std::pair<i64, i64> shape(number(0), number(1));
+  if (shape.first < 0 || shape.second < 0 || shape.second > (i64{1} << 40))
+    parts.misfit(tensor, "the shape of packed codes has an impossible number", "rows and columns",
+                 cat("[", shape.first, ", ", shape.second, "]"));
+  return shape;
+}
+
+void set_integers(const PartFinder& parts, QuantizedTensor& q) {
+  PartFinder::Dims d = parts.dims(q.codes), s = parts.dims(q.scales);
+  QuantLayout& l = q.layout;
+  if (d.size() != 2)
+    parts.misfit(q.codes, "packed codes are not a matrix", "2 dimensions", dims_to_string(d));
+  if (s.size() != 2 || s[0] != d[0])
+    parts.misfit(q.scales, "the shape does not fit the packed codes", cat("[", d[0], ", groups]"),
+                 dims_to_string(s));
+  l.rows = d[0];
+  const QuantConfig* config = parts.config();
+  const QuantConfig::Weights* w = config && config->weights.size() == 1 ? &config->weights[0] : nullptr;
+  i64 bits = w ? w->bits : 0, group = w && w->strategy == "group" ? w->group_size : 0;
+  l.columns = bits > 0 ? d[1] * 32 / bits : 0;
+  if (group == 0 || l.columns != s[1] * group) {
+    auto [rows, columns] = shape_of(parts, q.shape);
+    if (rows != l.rows)
+      parts.misfit(q.shape, "the shape has other rows than the codes", cat(l.rows), cat(rows));
+    l.columns = columns;
+  }
+  if (bits == 0) bits = bits_of(parts, q, d[1]);
+  if (bits < 2 || bits > 8 || ceil_div(l.columns * bits, 32) != d[1])
+    parts.misfit(q.codes, cat("the words of a row do not hold ", l.columns, " codes of ", bits, " bits"),
+                 dims_to_string(PartFinder::Dims{l.rows, ceil_div(l.columns * bits, 32)}), dims_to_string(d));
+  l.int_bits = static_cast<int>(bits);
+  if (group == 0)
+    group = s[1] <= 1 ? std::max<i64>(l.columns, 1) : l.columns % s[1] == 0 ? l.columns / s[1] : 0;
+  if (group == 0)
+    parts.misfit(q.scales, cat("groups of one size do not fill ", l.columns, " columns"),
+                 "a number that divides them", cat(s[1]));
+  q.dims = {l.rows, l.columns};
+  parts.set_groups(q, group);
+}
+
+void set_zero_points(const PartFinder& parts, QuantizedTensor& q) {
+  q.zero_points = parts.find(cat(q.name, "_zero_point"));
+  if (q.zero_points < 0) return;
+  q.layout.zero_points = true;
+  parts.expect_dtype(q.zero_points, {DType::kI32});
+  parts.expect_dims(q.zero_points, {q.layout.zero_point_word_rows(), q.layout.scale_columns()},
+                    "one zero point for each scale, packed along the rows");
+}
+
+void check_tensor_scale(const PartFinder& parts, const QuantizedTensor& q) {
+  parts.expect_dtype(q.tensor_scale, {DType::kF32});
+  if (Shape(parts.dims(q.tensor_scale)).items() != 1)
+    parts.misfit(q.tensor_scale, "a scale of the tensor is not one number", "[] or [1]",
+                 dims_to_string(parts.dims(q.tensor_scale)));
+}
+
+// Two E2M1 codes a byte in compressed-tensors' spelling: NVFP4, or MXFP4 without a scale of the tensor.
+QuantizedTensor packed_floats(const PartFinder& parts, QuantizedTensor q) {
+  parts.set_matrix(q, 2);
+  if (q.layout.scales != DType::kF8E4M3) {
+    parts.expect_dtype(q.scales, {DType::kU8, DType::kF8E8M0});
+    parts.set_groups(q, PartFinder::kMxGroup);
+    return q;
+  }
+  q.tensor_scale = parts.find(cat(q.name, "_global_scale"));
+  if (q.tensor_scale < 0)
+    parts.misfit(q.codes, "NVFP4 codes have no scale of the tensor",
+                 cat("a tensor ", escaped(q.name), "_global_scale"), "no such tensor");
+  // A number without dimensions makes compressed-tensors round the quotient of the scales to bfloat16.
+  q.layout.tensor_rule =
+      parts.dims(q.tensor_scale).empty() ? TensorScale::kDivideToBf16 : TensorScale::kDivide;
+  check_tensor_scale(parts, q);
+  parts.set_groups(q, kNvGroup);
+  return q;
+}
+
+}  // namespace
+
+// Codes [E, rows, groups, 16]; the bf16 release has the tensor with its last dimensions exchanged.
+std::optional<QuantizedTensor> mxfp4_blocks(const PartFinder& parts, i64 t) {
+  std::string_view name = parts.store().name(t);
+  name.remove_suffix(std::string_view("_blocks").size());
+  i64 scales = parts.find(cat(name, "_scales"));
+  if (scales < 0) {
+    if (parts.config() && parts.config()->method == QuantMethod::kMxfp4)
+      parts.misfit(t, "codes have no scales", cat("a tensor ", escaped(name), "_scales"), "no such tensor");
+    return std::nullopt;
+  }
+  QuantizedTensor q = parts.made(CodeFormat::kE2M1, name, t, scales);
+  parts.expect_dtype(t, {DType::kU8});
+  parts.expect_dtype(scales, {DType::kU8, DType::kF8E8M0});
+  PartFinder::Dims d = parts.dims(t);
+  if (d.size() != 4 || d[3] != PartFinder::kMxGroup / 2)
+    parts.misfit(t, "the blocks of MXFP4 have another shape", "[experts, rows, groups, 16]",
+                 dims_to_string(d));
+  parts.expect_dims(scales, {d[0], d[1], d[2]}, "one scale for the 16 bytes of a block");
+  q.layout.matrices = d[0], q.layout.rows = d[1], q.layout.columns = d[2] * PartFinder::kMxGroup;
+  q.layout.block_columns = PartFinder::kMxGroup;
+  q.turned = true;
+  q.dims = {d[0], q.layout.columns, d[1]};
+  if (parts.find(q.name) >= 0)
+    parts.misfit(parts.find(q.name), "the values are there beside their codes", "one of them", "both");
+  return q;
+}
+
+std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 t) {
+  const std::string_view name = parts.store().name(t);
+  i64 scales = parts.find(cat(name, "_scale")), global = parts.find(cat(name, "_scale_2"));
+  if (scales < 0 && global < 0) return std::nullopt;
+  if (scales < 0 || global < 0)
+    parts.misfit(t, "NVFP4 codes have only one of their two scales",
+                 cat(escaped(name), "_scale and ", escaped(name), "_scale_2"),
+                 escaped(parts.store().name(scales < 0 ? global : scales)));
+  QuantizedTensor q = parts.made(CodeFormat::kE2M1, name, t, scales);
+  q.tensor_scale = global;
+  q.layout.tensor_rule = TensorScale::kTimes, q.layout.nibble_8_is_plus_zero = true;
+  parts.expect_dtype(scales, {DType::kF8E4M3});
+  parts.set_matrix(q, 2);
+  check_tensor_scale(parts, q);
+  parts.set_groups(q, kNvGroup);
+  return q;
+}
+
+// Integers, NVFP4 or MXFP4, by the type of the codes.
+std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 t) {
+  std::string_view weight = parts.store().name(t);
+  weight.remove_suffix(std::string_view("_packed").size());
+  i64 scales = parts.find(cat(weight, "_scale"));
+  if (scales < 0)
+    parts.misfit(t, "codes have no scales", cat("a tensor ", escaped(weight), "_scale"), "no such tensor");
+  if (i64 order = parts.find(cat(weight, "_g_idx")); order >= 0)
+    throw Error(Code::kQuantized, "packed weights with reordered groups are not decoded")
+        .tensor(parts.store().name(order));
+  if (parts.store().dtype(t) == DType::kU8)
+    return packed_floats(parts, parts.made(CodeFormat::kE2M1, weight, t, scales));
+  parts.expect_dtype(t, {DType::kI32});
+  QuantizedTensor q = parts.made(CodeFormat::kPackedInt, weight, t, scales);
+  parts.expect_dtype(scales, {DType::kBF16, DType::kF16, DType::kF32});
+  q.layout.product_is_f16 = q.layout.scales == DType::kF16;
+  q.shape = parts.find(cat(weight, "_shape"));
+  if (q.shape < 0)
+    parts.misfit(t, "packed codes have no shape", cat("a tensor ", escaped(weight), "_shape"),
+                 "no such tensor");
+  parts.expect_dtype(q.shape, {DType::kI64, DType::kI32});
+  parts.expect_dims(q.shape, {2}, "rows and columns");
+  set_integers(parts, q);
+  set_zero_points(parts, q);
+  return q;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,75 @@
+// Looks tensors up and compares shapes.
+#include "hf/quantized/parts.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+
+PartFinder::PartFinder(const Store& store, const std::optional<QuantConfig>& config)
+    : store_(store), config_(config) {
+  for (i64 t = 0; t < store.tensor_count(); t++) numbers_.emplace(store.name(t), t);
+}
+
+i64 PartFinder::find(std::string_view name) const {
+  auto at = numbers_.find(name);
+  return at == numbers_.end() ? -1 : at->second;
+}
+
+PartFinder::Dims PartFinder::dims(i64 t) const { return {store_.dims(t).begin(), store_.dims(t).end()}; }
+
+void PartFinder::misfit(i64 tensor, std::string_view what, const std::string& expected,
+                        const std::string& found) const {
+  throw Error(Code::kQuantMisfit, std::string(what))
+      .tensor(store_.name(tensor))
+      .expected(expected)
+      .found(found);
+}
+
+void PartFinder::expect_dims(i64 tensor, const Dims& expected, std::string_view why) const {
+  if (dims(tensor) != expected)
+    misfit(tensor, cat("the shape does not fit: ", why), dims_to_string(expected),
+           dims_to_string(dims(tensor)));
+}
+
+void PartFinder::expect_dtype(i64 tensor, std::initializer_list<DType> types) const {
+  if (std::ranges::find(types, store_.dtype(tensor)) != types.end()) return;
+  std::string expected;
+  for (DType t : types) expected += cat(expected.empty() ? "" : " or ", dtype_name(t));
+  misfit(tensor, "the data type does not fit its part in a quantised weight", expected,
+         std::string(dtype_name(store_.dtype(tensor))));
+}
+
+QuantizedTensor PartFinder::made(CodeFormat format, std::string_view name, i64 codes, i64 scales) const {
+  QuantizedTensor q;
+  q.name = name, q.codes = codes, q.scales = scales;
+  q.layout.codes = format, q.layout.scales = store_.dtype(scales);
+  return q;
+}
+
+void PartFinder::set_matrix(QuantizedTensor& q, i64 codes_per_byte) const {
+  Dims d = dims(q.codes);
+  if (d.size() != 2 && d.size() != 3)
+    misfit(q.codes, "codes are neither a matrix nor a stack of matrices", "2 or 3 dimensions",
+           dims_to_string(d));
+  q.layout.matrices = d.size() == 3 ? d[0] : 1;
+  q.layout.rows = d[d.size() - 2], q.layout.columns = d[d.size() - 1] * codes_per_byte;
+  q.dims = d;
+  q.dims.back() = q.layout.columns;
+}
+
+void PartFinder::set_groups(QuantizedTensor& q, i64 columns) const {
+  q.layout.block_columns = columns;
+  expect_grid(q, cat("one scale for ", columns, " codes of a row"));
+}
+
+void PartFinder::expect_grid(const QuantizedTensor& q, std::string_view why) const {
+  Dims expected = {q.layout.scale_rows(), q.layout.scale_columns()};
+  if (q.dims.size() == 3) expected.insert(expected.begin(), q.layout.matrices);
+  expect_dims(q.scales, expected, why);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,65 @@
+// What all dialects of quantised weights have in common: parts are found by name, and their types and shapes are checked
+// against what the layout needs. Every misfit is an Error with the tensor and both sides.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/name_hash.h"
+#include "core/items/dtype.h"
+#include "hf/quantized/config.h"
+#include "hf/quantized/scheme.h"
+
+namespace mckpt::impl {
+
+class Store;
+
+inline bool is_exponent(DType t) { return t == DType::kU8 || t == DType::kF8E8M0; }
+
+// The tensors of a store by name. The store and the config outlive it.
+class PartFinder {
+ public:
+  using Dims = std::vector<i64>;
+  static constexpr i64 kMxGroup = 32;  // codes of one scale in MXFP8 and MXFP4
+
+  PartFinder(const Store& store, const std::optional<QuantConfig>& config);
+
+  const Store& store() const { return store_; }
+  const QuantConfig* config() const { return config_ ? &*config_ : nullptr; }
+  i64 find(std::string_view name) const;  // -1: there is no such tensor
+  Dims dims(i64 tensor) const;
+
+  [[noreturn]] void misfit(i64 tensor, std::string_view what, const std::string& expected,
+                           const std::string& found) const;
+  void expect_dims(i64 tensor, const Dims& expected, std::string_view why) const;
+  void expect_dtype(i64 tensor, std::initializer_list<DType> types) const;
+
+  QuantizedTensor made(CodeFormat format, std::string_view name, i64 codes, i64 scales) const;
+  // The layout's rows and columns are those of a tensor of codes, which is a matrix or a stack of matrices.
+  void set_matrix(QuantizedTensor& q, i64 codes_per_byte) const;
+  // A scale for `columns` codes of a row, as the shape of the scales must be.
+  void set_groups(QuantizedTensor& q, i64 columns) const;
+  void expect_grid(const QuantizedTensor& q, std::string_view why) const;
+
+ private:
+  const Store& store_;
+  const std::optional<QuantConfig>& config_;
+  NameMap<std::string_view, i64> numbers_;
+};
+
+// The dialects. Each looks for the parts of the tensor `codes`; nothing if it is not codes of this dialect. All throw
+// kQuantMisfit and kQuantized.
+//
+//   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale
+//   mxfp4_blocks      NAME_blocks, NAME_scales (gpt-oss)
+//   nvfp4_weight      NAME of U8, NAME_scale, NAME_scale_2 (ModelOpt)
+//   packed_weight     NAME_packed, NAME_scale, and NAME_shape or NAME_global_scale (compressed-tensors)
+std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 codes);
+std::optional<QuantizedTensor> mxfp4_blocks(const PartFinder& parts, i64 codes);
+std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 codes);
+std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 codes);
+
+}  // namespace mckpt::impl

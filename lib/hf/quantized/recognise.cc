@@ -1,0 +1,184 @@
+// One pass over the tensors: each that can be codes looks for its scales by name, and what is found is checked. What
+// remains are scales without codes and, in a model that is quantised, codes without scales.
+#include "hf/quantized/recognise.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/items/dtype.h"
+#include "hf/quantized/parts.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Ends of names of scales that belong to activations and caches: no weight is computed with them.
+constexpr std::string_view kActivations[] = {"input_scale",  "activation_scale", "input_global_scale",
+                                             "output_scale", "k_scale",          "v_scale"};
+// What is behind the name of the values in the names of tensors that belong to codes.
+constexpr std::string_view kScaleEnds[] = {"_scale_inv", "_scale",      "_scale_2", "_global_scale",
+                                           "_shape",     "_zero_point", "_scales"};
+
+bool is_fp8(DType t) { return t == DType::kF8E4M3 || t == DType::kF8E5M2; }
+
+class Recogniser {
+ public:
+  Recogniser(const Store& store, const std::optional<QuantConfig>& config)
+      : store_(store), config_(config), parts_(store, config) {
+    used_.resize(static_cast<std::size_t>(store.tensor_count()));
+  }
+
+  QuantizedModel run() {
+    for (i64 t = 0; t < store_.tensor_count(); t++) {
+      try {
+        if (std::optional<QuantizedTensor> found = codes_at(t)) {
+          if (std::string fault = layout_fault(found->layout); !fault.empty())
+            throw Error(Code::kQuantMisfit, fault);
+          take(*std::move(found));
+        }
+      } catch (const Error& e) {
+        add(e, t);
+        faulty_.insert(values_name(store_.name(t)));
+      }
+    }
+    judge_rest();
+    judge_method();
+    for (i64 t = 0; t < store_.tensor_count(); t++)
+      if (used_[t] == kBeside) out_.beside.push_back(t);
+    return std::move(out_);
+  }
+
+ private:
+  enum Use : u8 { kFree, kCodes, kBeside };
+
+  void add(const Error& e, i64 tensor) {
+    Error copy = e;
+    if (copy.tensor().empty()) copy.tensor(store_.name(tensor));
+    i64 about = parts_.find(copy.tensor());
+    Finding finding = to_finding(copy);
+    Chunk chunk = store_.chunk(about < 0 ? tensor : about, 0);
+    if (finding.file.empty() && chunk.file >= 0) finding.file = store_.files()[chunk.file].path;
+    out_.findings.push_back(std::move(finding));
+    used_[tensor] = kCodes;
+  }
+
+  void take(QuantizedTensor found) {
+    used_[found.codes] = kCodes;
+    for (i64 t : {found.scales, found.tensor_scale, found.zero_points, found.shape})
+      if (t >= 0) used_[t] = kBeside;
+    out_.tensors.push_back(std::move(found));
+  }
+
+  std::optional<QuantizedTensor> codes_at(i64 t) {
+    std::string_view name = store_.name(t);
+    if (name.ends_with("_blocks")) return mxfp4_blocks(parts_, t);
+    if (name.ends_with(".weight_packed")) return packed_weight(parts_, t);
+    if (store_.dtype(t) == DType::kU8 && name.ends_with(".weight")) return nvfp4_weight(parts_, t);
+    if (!is_fp8(store_.dtype(t))) return std::nullopt;
+    std::optional<QuantizedTensor> found = fp8_weight(parts_, t);
+    if (!found) bare_.push_back(t);
+    return found;
+  }
+
+  // The name of the values that codes of a faulty tensor would have.
+  static std::string_view values_name(std::string_view codes) {
+    for (std::string_view end : {"_packed", "_blocks"})
+      if (codes.ends_with(end)) return codes.substr(0, codes.size() - end.size());
+    return codes;
+  }
+
+  // Everything that no codes took: scales of activations, scales without codes, codes without scales.
+  void judge_rest() {
+    bool quantised = config_ || !out_.tensors.empty();
+    for (i64 t = 0; t < store_.tensor_count(); t++) {
+      if (used_[t] != kFree) continue;
+      std::string_view name = store_.name(t);
+      std::string_view last = name.substr(name.rfind('.') + 1);
+      bool activation = std::ranges::find(kActivations, last) != std::end(kActivations);
+      if (activation && quantised) used_[t] = kBeside;
+      if (activation || !quantised || !is_lonely_scale(name)) continue;
+      add(Error(Code::kQuantMisfit, "a scale has no codes")
+              .expected("the codes that it multiplies")
+              .found("none"),
+          t);
+      used_[t] = kBeside;
+    }
+    if (quantised)
+      for (i64 t : bare_)
+        if (used_[t] == kFree && !is_scale_of_faulty(store_.name(t)))
+          add(Error(Code::kQuantMisfit, "codes have no scales")
+                  .expected(cat(escaped(store_.name(t)), "_scale_inv or _scale"))
+                  .found("no such tensor"),
+              t);
+  }
+
+  // The name of the values that a tensor of this name would be a scale of; "" if it is no name of a scale.
+  static std::string_view scaled_name(std::string_view name) {
+    for (std::string_view end : kScaleEnds) {
+      if (!name.ends_with(end)) continue;
+      std::string_view values = name.substr(0, name.size() - end.size());
+      if (values.ends_with("weight") || values.ends_with("_proj")) return values;
+    }
+    return "";
+  }
+  // Whether the name is that of a scale whose codes are not there. Codes that have a finding of their own are.
+  bool is_lonely_scale(std::string_view name) const {
+    return !scaled_name(name).empty() && !is_scale_of_faulty(name);
+  }
+  bool is_scale_of_faulty(std::string_view name) const { return faulty_.contains(scaled_name(name)); }
+
+  // Whether the method that the config declares has such codes.
+  bool fits_method(const QuantLayout& layout) const {
+    bool fp8 = layout.codes == CodeFormat::kE4M3 || layout.codes == CodeFormat::kE5M2;
+    bool fp4 = layout.codes == CodeFormat::kE2M1;
+    switch (config_->method) {
+      case QuantMethod::kFp8:
+        return fp8;
+      case QuantMethod::kMxfp4:
+        return fp4 && is_exponent(layout.scales);
+      case QuantMethod::kModelOpt:
+        return fp8 || fp4;
+      case QuantMethod::kCompressedTensors:
+        return true;
+    }
+    return false;
+  }
+
+  void judge_method() {
+    if (!config_ || !out_.findings.empty()) return;
+    if (out_.tensors.empty()) {
+      Finding f = to_finding(
+          Error(Code::kQuantMisfit, "the config declares quantised weights, and no tensor is quantised")
+              .expected(cat("codes and scales of ", config_->text))
+              .found("tensors of floating-point numbers")
+              .help("take quantization_config out of config.json if the weights are not quantised"));
+      f.file = config_->file;
+      out_.findings.push_back(std::move(f));
+    }
+    for (const QuantizedTensor& q : out_.tensors) {
+      if (fits_method(q.layout)) continue;
+      add(Error(Code::kQuantMisfit, "the config declares another method than the tensors have")
+              .expected(cat(config_->text, " by ", config_->file))
+              .found(scheme_text(q.layout)),
+          q.codes);
+      return;
+    }
+  }
+
+  const Store& store_;
+  const std::optional<QuantConfig>& config_;
+  PartFinder parts_;
+  std::vector<Use> used_;
+  std::vector<i64> bare_;             // FP8 tensors without scales
+  NameSet<std::string_view> faulty_;  // names of values whose codes have a finding
+  QuantizedModel out_;
+};
+
+}  // namespace
+
+QuantizedModel recognise(const Store& store, const std::optional<QuantConfig>& config) {
+  return Recogniser(store, config).run();
+}
+
+}  // namespace mckpt::impl

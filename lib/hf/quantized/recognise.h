@@ -1,0 +1,34 @@
+// Finds the quantised tensors of a store: by the names and types of codes and scales, with the sizes of blocks and
+// groups that the config gives. Shapes never decide about sizes: they are checked.
+//
+//   w.weight F8_E4M3 [300, 130] + w.weight_scale_inv F32 [3, 2]    blocks of 128 x 128 by config.json: 3 x 2 scales
+//                                 w.weight_scale_inv F32 [2, 2]    a finding: expected [3, 2]
+//
+// docs/formats/quantized.md lists the names of all dialects.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hf/quantized/config.h"
+#include "hf/quantized/scheme.h"
+#include "io/store/finding.h"
+
+namespace mckpt::impl {
+
+class Store;
+
+// A plain value.
+struct QuantizedModel {
+  std::vector<QuantizedTensor> tensors;  // in the order of their codes in the store
+  std::vector<i64> beside;  // tensors that are no weights: scales, shapes, scales of activations; ascending
+  std::vector<Finding> findings;  // contradictions
+
+  bool empty() const { return tensors.empty() && findings.empty(); }
+};
+
+// `config`: what the model's config declares, if it declares anything. Reads the shapes of packed integers whose
+// number of columns nothing else tells, and no other data. Without a config, blocks are 128 x 128.
+QuantizedModel recognise(const Store& store, const std::optional<QuantConfig>& config);
+
+}  // namespace mckpt::impl

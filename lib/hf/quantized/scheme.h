@@ -1,0 +1,33 @@
+// What a quantised tensor is made of: which tensors of the files have its codes and scales.
+//
+//   "w.weight"            F8_E4M3 [300, 130]    codes     \.
+//   "w.weight_scale_inv"  F32     [3, 2]        scales    /  "w.weight" [300, 130], blocks of 128 x 128
+//
+// How codes become values is a QuantLayout (core/quantized/layout.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "core/quantized/layout.h"
+
+namespace mckpt::impl {
+
+// Numbers of tensors in the store; -1: the scheme has no such tensor. layout.tensor_scale is not read yet: it is the
+// number in `tensor_scale`.
+struct QuantizedTensor {
+  std::string name;       // of the tensor of values
+  std::vector<i64> dims;  // of the values
+  i64 codes = -1, scales = -1;
+  i64 tensor_scale = -1;  // NVFP4: one float for the whole tensor
+  i64 zero_points = -1;   // packed integers
+  i64 shape = -1;         // packed integers: rows and columns
+  QuantLayout layout{};   // of the matrices of codes, as they are stored
+  bool turned = false;    // the values have the last two dimensions in the other order than the codes
+};
+
+// "fp8 blocks 128x128", "fp8 one scale a row", "mxfp4 groups of 32", "int4 groups of 32".
+std::string scheme_text(const QuantLayout& layout);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Quantised models as published go all the way: into a checkpoint of two and four ranks and back, equal to their source;
+# dequantised; and quantised again into the very files that they came in.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+data=$MCKPT_SOURCE/test_data/quantized
+
+same_files() { # FOLDER FOLDER: every file but the manifest
+  diff -r -x mckpt_manifest.json "$1" "$2" >&2 || fail "$1 is not $2"
+}
+
+for model in "deepseek_v3_128 --tp 2 --ep 2 --dp 1" "gpt_oss --tp 2 --ep 4 --dp 4"; do
+  set -- $model
+  name=$1 source=$data/$1
+  shift
+  expect 0 "$mckpt" convert hf-to-fsdp "$source" $name.ckpt "$@"
+  expect 0 "$mckpt" verify $name.ckpt --against "$source"
+  has out "equal"
+  expect 0 "$mckpt" export $name.ckpt $name.plain
+  has err "config  without quantization_config"
+  expect 0 "$mckpt" convert dequantize "$source" $name.values
+  # The same tensors, whatever way they came.
+  expect 0 "$mckpt" verify $name.plain --against $name.values
+  has out "equal"
+  ! grep -q quantization_config $name.values/config.json || fail "config.json declares quantised weights"
+  expect 0 "$mckpt" export $name.ckpt $name.again --assets "$source" --quantize like-source
+  same_files $name.again "$source"
+done
+
+# The other way round, and blocks of FP8 are a fixed point of scales that came from bf16.
+expect 0 "$mckpt" convert quantize gpt_oss.values gpt_oss.like --to like-source --like "$data/gpt_oss"
+same_files gpt_oss.like "$data/gpt_oss"
+expect 0 "$mckpt" convert quantize deepseek_v3_128.values fp8 --to fp8-block
+expect 0 "$mckpt" verify fp8 --against "$data/deepseek_v3_128"
+has out "equal"
+expect 0 "$mckpt" verify fp8
+has out "scales"
+
+# Values under their names; codes and scales where they are asked for.
+expect 0 "$mckpt" cat "$data/gpt_oss" 'model.layers.0.mlp.experts.gate_up_proj[0,:1,:4]'
+has out "-0.1875  -0.25  0.03125  -0"
+expect 0 "$mckpt" cat "$data/gpt_oss" 'model.layers.0.mlp.experts.gate_up_proj_scales[0,:1]'
+has out "124  120  125"
+expect 0 "$mckpt" inspect "$data/deepseek_v3_128"
+has out "quantized modules fp8 blocks 128x128, 36 of 43 modules"
+
+# A scale that is NaN, one that is negative, one that is zero, and a grid of scales of another shape.
+cp -r "$data/gpt_oss" bad
+cp -r "$data/deepseek_v3_128" worse
+cp -r "$data/deepseek_v3_128" other
+python - <<'PY'
+import json, struct
+def data_of(path, name):
+    with open(path, "rb") as f:
+        size = struct.unpack("<Q", f.read(8))[0]
+        return 8 + size + json.loads(f.read(size))[name]["data_offsets"][0]
+def put(path, name, at, value):
+    begin = data_of(path, name)
+    with open(path, "r+b") as f:
+        f.seek(begin + at)
+        f.write(value)
+bad = "bad/model-00001-of-00002.safetensors"
+put(bad, "model.layers.0.mlp.experts.down_proj_scales", 17, b"\xff")
+worse = "worse/model-00002-of-00003.safetensors"
+put(worse, "model.layers.1.self_attn.o_proj.weight_scale_inv", 4, struct.pack("<f", -1.0))
+put(worse, "model.layers.1.self_attn.q_a_proj.weight_scale_inv", 0, struct.pack("<f", 0.0))
+config = json.load(open("other/config.json"))
+config["quantization_config"]["weight_block_size"] = [64, 128]
+json.dump(config, open("other/config.json", "w"))
+PY
+expect 1 "$mckpt" verify bad
+has out "MC2017"
+has out "down_proj_scales"
+has out "NaN: 1 of 768"
+expect 1 "$mckpt" verify worse
+has out "negative: 1 of 2"
+has out "zero: 1 of 4"
+expect 3 "$mckpt" convert hf-to-fsdp other nothing --tp 1
+has err "MC2016"
+has err "expected [3, 2], found [2, 2]"
+[ ! -e nothing ] || fail "something was written"

@@ -1,0 +1,299 @@
+// Which tensors are quantised, how, and what is refused: names, shapes and the config against each other.
+#include "hf/quantized/recognise.h"
+
+#include <gtest/gtest.h>
+
+#include "hf/quantized/dequantized_store.h"
+#include "made_folder.h"
+
+namespace mckpt::impl::quantized_test {
+namespace {
+
+const std::string kFp8 =
+    R"({"model_type": "x", "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 64]}})";
+const std::string kMx = R"({"quantization_config": {"quant_method": "mxfp4"}})";
+const std::string kModelOpt =
+    R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}})";
+
+std::string int_config(int bits, int group) {
+  return cat(R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized",
+    "config_groups": {"group_0": {"weights": {"num_bits": )",
+             bits, R"(, "strategy": "group", "group_size": )", group, R"(, "symmetric": true}}}}})");
+}
+
+QuantizedModel recognised(const std::vector<MadePart>& tensors, const std::string& config) {
+  TempFolder folder;
+  put_model(folder, tensors, config);
+  std::unique_ptr<Store> store = open_store(folder.path());
+  return recognise(*store, quant_config_of(*store));
+}
+
+std::string words(i64 rows, i64 columns) {
+  std::string out;
+  for (i64 n : {rows, columns})
+    for (int i = 0; i < 8; i++) out += static_cast<char>(n >> (8 * i));
+  return out;
+}
+
+TEST(Recognise, KnowsEveryDialect) {
+  struct Case {
+    std::string config;
+    std::vector<MadePart> tensors;
+    std::string name, text;
+    std::vector<i64> dims;
+  };
+  using D = DType;
+  const Case cases[] = {
+      {kFp8,
+       {{"w.weight", D::kF8E4M3, {300, 130}}, {"w.weight_scale_inv", D::kF32, {3, 3}}},
+       "w.weight",
+       "fp8 blocks 128x64",
+       {300, 130}},
+      {"",
+       {{"w.weight", D::kF8E4M3, {300, 130}}, {"w.weight_scale_inv", D::kBF16, {3, 2}}},
+       "w.weight",
+       "fp8 blocks 128x128",
+       {300, 130}},
+      {"",
+       {{"w.weight", D::kF8E5M2, {30, 13}}, {"w.weight_scale", D::kF32, {}}},
+       "w.weight",
+       "fp8 e5m2 one scale a tensor",
+       {30, 13}},
+      {"",
+       {{"w.weight", D::kF8E4M3, {30, 13}}, {"w.weight_scale", D::kF32, {30, 1}}},
+       "w.weight",
+       "fp8 one scale a row",
+       {30, 13}},
+      {"",
+       {{"w.weight", D::kF8E4M3, {10, 96}}, {"w.weight_scale", D::kU8, {10, 3}}},
+       "w.weight",
+       "mxfp8 groups of 32",
+       {10, 96}},
+      // Fewer rows than a block: a row of scales for the gate, and one for the up projection.
+      {kFp8,
+       {{"experts.gate_up_proj", D::kF8E4M3, {2, 10, 70}},
+        {"experts.gate_up_proj_scale_inv", D::kF32, {2, 2, 2}}},
+       "experts.gate_up_proj",
+       "fp8 blocks 5x64",
+       {2, 10, 70}},
+      {kMx,
+       {{"experts.down_proj_blocks", D::kU8, {2, 5, 3, 16}}, {"experts.down_proj_scales", D::kU8, {2, 5, 3}}},
+       "experts.down_proj",
+       "mxfp4 groups of 32",
+       {2, 96, 5}},
+      {kModelOpt,
+       {{"w.weight", D::kU8, {4, 24}},
+        {"w.weight_scale", D::kF8E4M3, {4, 3}},
+        {"w.weight_scale_2", D::kF32, {}},
+        {"w.input_scale", D::kF32, {}}},
+       "w.weight",
+       "nvfp4 groups of 16",
+       {4, 48}},
+      {"",
+       {{"w.weight_packed", D::kU8, {4, 24}},
+        {"w.weight_scale", D::kF8E4M3, {4, 3}},
+        {"w.weight_global_scale", D::kF32, {1}}},
+       "w.weight",
+       "nvfp4 groups of 16",
+       {4, 48}},
+      {int_config(4, 32),
+       {{"w.weight_packed", D::kI32, {6, 8}},
+        {"w.weight_scale", D::kBF16, {6, 2}},
+        {"w.weight_shape", D::kI64, {2}}},
+       "w.weight",
+       "int4 groups of 32",
+       {6, 64}},
+      {"",
+       {{"w.weight_packed", D::kI32, {6, 3}},
+        {"w.weight_scale", D::kBF16, {6, 1}},
+        {"w.weight_shape", D::kI64, {2}, words(6, 20)}},
+       "w.weight",
+       "int4 groups of 20",
+       {6, 20}},
+  };
+  for (const Case& c : cases) {
+    QuantizedModel model = recognised(c.tensors, c.config);
+    for (const Finding& f : model.findings) ADD_FAILURE() << c.text << ": " << f.message;
+    ASSERT_EQ(model.tensors.size(), 1u) << c.text;
+    EXPECT_EQ(model.tensors[0].name, c.name);
+    EXPECT_EQ(scheme_text(model.tensors[0].layout), c.text);
+    EXPECT_EQ(model.tensors[0].dims, c.dims) << c.text;
+    EXPECT_EQ(model.beside.size() + 1, c.tensors.size()) << c.text;
+  }
+}
+
+// Each is one finding, about that tensor, with these two sides.
+TEST(Recognise, RefusesWhatDoesNotFitTogether) {
+  struct Case {
+    const char* what;
+    std::string config;
+    std::vector<MadePart> tensors;
+    std::string about, expected, found;
+  };
+  using D = DType;
+  const MadePart codes{"w.weight", D::kF8E4M3, {300, 130}};
+  const MadePart packed{"w.weight_packed", D::kI32, {6, 8}}, shape{"w.weight_shape", D::kI64, {2}, words(6, 64)};
+  const Case cases[] = {
+      {"fewer rows of scales",
+       kFp8,
+       {codes, {"w.weight_scale_inv", D::kF32, {2, 3}}},
+       "w.weight_scale_inv",
+       "[3, 3]",
+       "[2, 3]"},
+      {"a block of another size",
+       "",
+       {codes, {"w.weight_scale_inv", D::kF32, {3, 3}}},
+       "w.weight_scale_inv",
+       "[3, 2]",
+       "[3, 3]"},
+      {"a scale for each row where blocks are declared",
+       kFp8,
+       {codes, {"w.weight_scale_inv", D::kF32, {300, 1}}},
+       "w.weight_scale_inv",
+       "[3, 3]",
+       "[300, 1]"},
+      {"one scale where blocks are declared",
+       kFp8,
+       {codes, {"w.weight_scale_inv", D::kF32, {}}},
+       "w.weight_scale_inv",
+       "[3, 3]",
+       "[]"},
+      {"integer scales",
+       "",
+       {codes, {"w.weight_scale_inv", D::kI32, {3, 2}}},
+       "w.weight_scale_inv",
+       "float32",
+       "int32"},
+      {"no scales", kFp8, {codes}, "w.weight", "w.weight_scale_inv or _scale", "no such tensor"},
+      {"no codes",
+       kFp8,
+       {{"w.weight_scale_inv", D::kF32, {3, 3}},
+        {"v.weight", D::kF8E4M3, {1, 1}},
+        {"v.weight_scale_inv", D::kF32, {1, 1}}},
+       "w.weight_scale_inv",
+       "the codes",
+       "none"},
+      {"two scales",
+       "",
+       {codes, {"w.weight_scale_inv", D::kF32, {3, 2}}, {"w.weight_scale", D::kF32, {}}},
+       "w.weight",
+       "one of them",
+       "w.weight_scale_inv and w.weight_scale"},
+      {"a stack with one scale",
+       "",
+       {{"e.gate_up_proj", D::kF8E4M3, {2, 8, 8}}, {"e.gate_up_proj_scale", D::kF32, {}}},
+       "e.gate_up_proj_scale",
+       "2 scales",
+       "1"},
+      {"blocks without scales",
+       kMx,
+       {{"experts.down_proj_blocks", D::kU8, {2, 5, 3, 16}}},
+       "experts.down_proj_blocks",
+       "a tensor experts.down_proj_scales",
+       "no such tensor"},
+      {"blocks of 15 bytes",
+       kMx,
+       {{"experts.down_proj_blocks", D::kU8, {2, 5, 3, 15}}, {"experts.down_proj_scales", D::kU8, {2, 5, 3}}},
+       "experts.down_proj_blocks",
+       "[experts, rows, groups, 16]",
+       "[2, 5, 3, 15]"},
+      {"a group without a scale",
+       kMx,
+       {{"experts.down_proj_blocks", D::kU8, {2, 5, 3, 16}}, {"experts.down_proj_scales", D::kU8, {2, 5, 2}}},
+       "experts.down_proj_scales",
+       "[2, 5, 3]",
+       "[2, 5, 2]"},
+      {"values beside their codes",
+       kMx,
+       {{"e.down_proj", D::kBF16, {2, 96, 5}},
+        {"e.down_proj_blocks", D::kU8, {2, 5, 3, 16}},
+        {"e.down_proj_scales", D::kU8, {2, 5, 3}}},
+       "e.down_proj",
+       "one of them",
+       "both"},
+      {"NVFP4 without the scale of the tensor",
+       kModelOpt,
+       {{"w.weight", D::kU8, {4, 24}}, {"w.weight_scale", D::kF8E4M3, {4, 3}}},
+       "w.weight",
+       "w.weight_scale and w.weight_scale_2",
+       "w.weight_scale"},
+      {"NVFP4 with groups of 32",
+       kModelOpt,
+       {{"w.weight", D::kU8, {4, 32}},
+        {"w.weight_scale", D::kF8E4M3, {4, 2}},
+        {"w.weight_scale_2", D::kF32, {}}},
+       "w.weight_scale",
+       "[4, 4]",
+       "[4, 2]"},
+      {"two scales of the tensor",
+       kModelOpt,
+       {{"w.weight", D::kU8, {4, 32}},
+        {"w.weight_scale", D::kF8E4M3, {4, 4}},
+        {"w.weight_scale_2", D::kF32, {2}}},
+       "w.weight_scale_2",
+       "[] or [1]",
+       "[2]"},
+      {"packed codes without a shape",
+       int_config(4, 32),
+       {packed, {"w.weight_scale", D::kBF16, {6, 2}}},
+       "w.weight_packed",
+       "a tensor w.weight_shape",
+       "no such tensor"},
+      {"groups of another size",
+       int_config(4, 16),
+       {packed, {"w.weight_scale", D::kBF16, {6, 2}}, shape},
+       "w.weight_scale",
+       "[6, 4]",
+       "[6, 2]"},
+      {"codes of another width",
+       int_config(8, 32),
+       {packed, {"w.weight_scale", D::kBF16, {6, 2}}, shape},
+       "w.weight_packed",
+       "[6, 16]",
+       "[6, 8]"},
+      {"a shape of other rows",
+       "",
+       {packed, {"w.weight_scale", D::kBF16, {6, 2}}, {"w.weight_shape", D::kI64, {2}, words(7, 64)}},
+       "w.weight_shape",
+       "6",
+       "7"},
+      {"scales of other rows",
+       int_config(4, 32),
+       {packed, {"w.weight_scale", D::kBF16, {5, 2}}, shape},
+       "w.weight_scale",
+       "[6, groups]",
+       "[5, 2]"},
+      {"another method",
+       kMx,
+       {codes, {"w.weight_scale_inv", D::kF32, {3, 2}}},
+       "w.weight",
+       "mxfp4 by config.json",
+       "fp8 blocks 128x128"},
+      {"nothing is quantised",
+       kFp8,
+       {{"w.weight", D::kBF16, {3, 2}}},
+       "",
+       "codes and scales of fp8",
+       "tensors of floating-point numbers"},
+  };
+  for (const Case& c : cases) {
+    QuantizedModel model = recognised(c.tensors, c.config);
+    ASSERT_EQ(model.findings.size(), 1u) << c.what;
+    const Finding& f = model.findings[0];
+    EXPECT_EQ(f.tensor, c.about) << c.what;
+    EXPECT_EQ(f.code, Code::kQuantMisfit) << c.what;
+    EXPECT_FALSE(f.file.empty()) << c.what;
+    EXPECT_NE(f.message.find(cat("expected ", c.expected)), std::string::npos) << c.what << ": " << f.message;
+    EXPECT_NE(f.message.find(cat("found ", c.found)), std::string::npos) << c.what << ": " << f.message;
+  }
+}
+
+TEST(Recognise, LeavesPlainModelsAlone) {
+  QuantizedModel model =
+      recognised({{"w.weight", DType::kBF16, {3, 2}}, {"v.weight", DType::kF8E4M3, {3, 2}}}, "");
+  EXPECT_TRUE(model.empty());
+  EXPECT_TRUE(model.beside.empty());
+}
+
+}  // namespace
+}  // namespace mckpt::impl::quantized_test
