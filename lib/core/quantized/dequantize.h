@@ -2,7 +2,7 @@
 //
 //   value = narrow( f32(code) * f32(scale) )        one rounding in fp32, one to bf16, fp16 or fp32
 //
-// Bit for bit what the reference implementations give (docs/formats/quantization_rules.md has where they differ
+// Bit for bit what the reference implementations give (docs/formats/quantized.md has where they differ
 // among themselves). A NaN is written as the quiet NaN without payload (0x7fc0 in bf16), whatever made it.
 #pragma once
 

@@ -1,7 +1,7 @@
 // The way back: scales for values, and the codes that are nearest to values / scales.
 //
 // Two steps, because scales can also be given: those of the file that the values came from. Then codes, and with them
-// the bytes, come back as they were wherever the scheme is a fixed point (docs/formats/quantization_rules.md).
+// the bytes, come back as they were wherever the scheme is a fixed point (docs/formats/quantized.md).
 #pragma once
 
 #include <span>
