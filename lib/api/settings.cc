@@ -256,6 +256,7 @@ void read(Settings& s, mckpt::CompareOptions& to) {
 
 void read(Settings& s, mckpt::DiffOptions& to) {
   read(s, to.opening);
+  s.take("within", to.within);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
   s.take("threads", to.threads);
 }

@@ -115,7 +115,7 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
-  Comparison comparison(*tested, *source, options.threads, options.count_all, observer);
+  Comparison comparison(*tested, *source, options.threads, options.counting, observer);
   bool listed = check_manifests(*tested, *source, options.threads, out.report);
   bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
   name_beside(path, *tested, out.report);

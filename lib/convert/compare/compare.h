@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "convert/compare/checks/types.h"
+#include "convert/compare/differences/counting.h"
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/int.h"
@@ -36,7 +37,8 @@ struct CompareOptions {
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   TypeClaim types{};                         // the types that the conversion was asked for
   bool weights_only = false;                 // the conversion left the states of the optimizer out
-  bool count_all = false;  // count the differing items of every tensor, not only of those that findings name
+  bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
+  Counting counting{};
   int threads = 1;
 };
 

@@ -102,6 +102,14 @@ class Tested(TypedDict, total=False):
     path_etp: Int
 
 
+class Within(TypedDict, total=False):
+    """
+    within: tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some
+    """
+
+    within: Texts
+
+
 class Grid(TypedDict, total=False):
     """
     tp: tensor-parallel ranks
@@ -314,7 +322,7 @@ _SOURCE = (Files, Model, Accept, Source)
 _LAYERS = (Layers, WeightsOnly, Accept, Files)
 # By function, or by `to`: the groups of settings that there are.
 SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
-DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested)}
+DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
 COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly)}
 LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export)}

@@ -36,7 +36,7 @@ expect 2 "$mckpt" convert resard a b
 has err 'did you mean `mckpt convert reshard`?'
 expect 2 "$mckpt" convert '2' a b
 lacks err "did you mean"
-expect 2 "$mckpt" diff a b
-has err 'did you mean `mckpt verify PATH --against SRC`?'
+expect 2 "$mckpt" compare a b
+has err 'did you mean `mckpt diff A B`?'
 expect 2 "$mckpt" info a
 has err 'did you mean `mckpt inspect PATH`?'
