@@ -284,11 +284,11 @@ class SourceSettings(Files, Model, Accept, Source, total=False):
     """Of open_as_fsdp()."""
 
 
-class DiffSettings(SourceSettings, Tested, total=False):
+class DiffSettings(SourceSettings, Tested, Within, total=False):
     """Of diff()."""
 
 
-class CompareSettings(DiffSettings, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
+class CompareSettings(SourceSettings, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
     """Of verify(), with `against`."""
 
 
