@@ -1,7 +1,7 @@
 """Times the export of what training programs save, whole processes, next to `cp` of the result and to the tool that is used for it: rank files of
 verl, a DCP folder of accelerate, and DeepSpeed ZeRO 3.
 
-usage: training_checkpoints.py MCKPT [--folder DIR] [--gib N] [--rounds N] [--threads N] [--ranks N] [--only WORD]
+usage: training_checkpoints.py MCKPT [--folder DIR] [--gib N] [--rounds N] [--threads N] [--ranks N] [--only WORD] [--without-tools]
 
 Each folder has about --gib GiB, that of ZeRO with the optimizer's states. Contenders take turns; sources are in the page cache if there is room,
 and results are removed between rounds, the folders at the end. The memory is the largest RssAnon (private memory) of the process, looked at
@@ -28,6 +28,7 @@ parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--ranks", type=int, default=8)
 parser.add_argument("--only", default="")
+parser.add_argument("--without-tools", action="store_true", help="which need memory for the whole model, once or twice")
 a = parser.parse_args()
 LAYER = 126 << 20  # bytes of a layer of the model below, in bfloat16
 SIZES = "--hidden 2048 --heads 16 --kv 8 --head-dim 128 --ffn 8192 --vocab 32000".split()
@@ -48,7 +49,7 @@ for path in sorted(glob.glob(model + '/*.safetensors')):
         whole = file.get_slice(name)
         shape = torch.Size(whole.get_shape())
         rows = -(-shape[0] // ranks)
-        local = whole[min(rank * rows, shape[0]):min((rank + 1) * rows, shape[0])]
+        local = whole[min(rank * rows, shape[0]):min((rank + 1) * rows, shape[0])].clone()
         strides = torch.empty(shape, device='meta').stride()
         state[name] = DTensor.from_local(local, mesh, [Shard(0)], run_check=False, shape=shape, stride=strides)
 torch.save(state, f'{folder}/model_world_size_{ranks}_rank_{rank}.pt')
@@ -70,7 +71,7 @@ torch.save({'optimizer_state_dict': {'zero_stage': ZeroStageEnum(3), 'partition_
                                      'optimizer_state_dict': {'state': state, 'param_groups': []}},
             'ds_config': {}, 'ds_version': '0.19.8'}, f'{folder}/bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt')
 torch.save({'module': {name: torch.empty(0, dtype=torch.bfloat16) for name in shapes}, 'buffer_names': [], 'optimizer': None,
-            'param_shapes': [shapes], 'frozen_param_shapes': None, 'frozen_param_fragments': None, 'shared_params': {}, 'lr_scheduler': None,
+            'param_shapes': [shapes], 'frozen_param_shapes': collections.OrderedDict(), 'frozen_param_fragments': {}, 'shared_params': {}, 'lr_scheduler': None,
             'skipped_steps': 0, 'global_steps': 2, 'dp_world_size': ranks, 'mp_world_size': 1, 'ds_version': '0.19.8',
             'ds_config': {'zero_optimization': {'stage': 3}}}, f'{folder}/zero_pp_rank_{rank}_mp_rank_00_model_states.pt')
 """
@@ -177,7 +178,7 @@ def case(name, source, export, tool, peer):
     """`export`: arguments after the name of the source; `peer`: the command of the tool, or nothing."""
     made, copied, merged = work / "made", work / "copied", work / "merged"
     contenders = {"cp": ["cp", "-r", made, copied], "mckpt": [mckpt, "export", source, made, *export, *j]}
-    if peer:
+    if peer and not a.without_tools:
         contenders[tool] = peer(merged)
     results = {who: [] for who in contenders}
     warm(source)
@@ -217,6 +218,8 @@ try:
         verl = by_ranks(SAVE_AS_VERL, model, work / "verl")
         (verl / "huggingface").mkdir()
         shutil.copy(model / "config.json", verl / "huggingface")
+        if a.only:
+            shutil.rmtree(model)
         case("rank files of verl", verl, [], "torch, as verl merges", lambda out: [sys.executable, "-c", MERGE_AS_VERL, verl, out])
     if a.only in "accelerate":
         dcp = work / "pytorch_model_fsdp_0"

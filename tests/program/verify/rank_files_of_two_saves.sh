@@ -17,6 +17,7 @@ begin pieces
 cp "$data"/replicas/model_world_size_4_rank_*.pt saved
 broken "model_world_size_4_rank_2.pt: the file is of another save than the model here: one of a job of 4 ranks"
 lacks out "model_world_size_3"
+lacks out "a hole"  # each of these files by itself is no checkpoint, which is not said as well
 begin pieces
 cp "$data/replicas/model_world_size_4_rank_1.pt" saved/model_world_size_3_rank_1.pt
 broken "model_world_size_3_rank_1.pt: by its name the file is of one of 3 ranks, but a job of 4 ranks wrote it" "rank 1 describes the tensor differently"
