@@ -12,7 +12,7 @@ from mckpt_tests.checks import expect, expect_equal, finish, need
 from mckpt_tests.folders import difference, files_of, safetensors, scratch
 from mckpt_tests.models import GOLDEN
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import TINY_MODEL
+from mckpt_tests.setting import FAULTY_IO, SANITIZED, TINY_MODEL
 
 CASES = os.path.join(os.path.dirname(GOLDEN), "own_names")
 # The table of the model's tensors is in another order, and has other files: checked by what an export makes of it.
@@ -124,6 +124,18 @@ def accounts():
     mckpt("convert", "to-fsdp", os.path.join(run, "pytorch_model_fsdp_0"), os.path.join(run, "second"), "--resume")
 
 
+def resumed():
+    """Killed while it writes, and gone on with: the result of a run that was left alone. A source that changed is refused."""
+    source, whole, cut = source_of("fsdp2_app"), new("whole"), new("cut")
+    mckpt("convert", "to-fsdp", source, whole, "--dp", 2)
+    fault = {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": "pwrite:3:KILL"}
+    run = run_mckpt("convert", "to-fsdp", source, cut, "--dp", 2, "--no-sync", "-j1", env=fault)
+    expect(run.returncode == -9 and not os.path.exists(os.path.join(cut, "release")), f"was not killed: {run.returncode}")
+    text = mckpt("convert", "to-fsdp", source, cut, "--dp", 2, "--resume")
+    expect("continues the unfinished output" in text, text)
+    expect_equal("resumed", difference(cut, whole), "")
+
+
 def ranks_share_a_file():
     source, alone, shared = source_of("fsdp2_tp"), new("alone.safetensors"), new("shared.safetensors")
     mckpt("convert", "to-safetensors", source, alone)
@@ -176,7 +188,9 @@ types()
 changed_bits()
 original_files()
 accounts()
+if not SANITIZED:  # whose libraries must be loaded before any other
+    resumed()
 ranks_share_a_file()
 refused()
 zero()
-finish(least=60)
+finish(least=250)
