@@ -3,7 +3,7 @@
 // of the conversion:
 //
 //   tested              source              compared as                                in
-//   a checkpoint        a Hugging Face dir  chunks that an import would write          against_model.cc
+//   a checkpoint        a model             chunks that an import would write          against_model.cc
 //   a Hugging Face dir  a checkpoint        tensors that an export would write         against_export.cc
 //   a checkpoint        a checkpoint        tensors of the same names, in any pieces   against_checkpoint.cc
 //   one of them with the model's own names  tensors of the same names, in any pieces   against_own.cc

@@ -73,13 +73,14 @@ bool Publication::stage() {
     if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(resumed(*staged_))});
     using Begin = OutputFiles::Begin;
     if (!staged_->published())
-      out_.emplace(folder_, staged_->files(), staged_->resumes() ? Begin::kGoOn : Begin::kCreate, how);
+      out_.emplace(folder_, staged_files(conversion_), staged_->resumes() ? Begin::kGoOn : Begin::kCreate,
+                   how);
   }
   if (rank_0_says(ranks_, staged_ && staged_->published())) return false;
   if (!leader()) {
     observer_.staged(conversion_.path);
-    folder_ = StagedFolder::staging_path(conversion_.path);
-    out_.emplace(folder_, conversion_.files, OutputFiles::Begin::kGoOn, how);
+    folder_ = staging_path(conversion_);
+    out_.emplace(folder_, staged_files(conversion_), OutputFiles::Begin::kGoOn, how);
   }
   sink_.emplace(*out_, observer_);
   return true;
