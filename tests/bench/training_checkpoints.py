@@ -43,13 +43,15 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 model, folder, ranks, rank = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 dist.init_process_group('fake', store=FakeStore(), rank=rank, world_size=ranks)
 mesh, state = init_device_mesh('cpu', (ranks,)), {}
+block = torch.randint(0x3c00, 0x3f80, (1000003,), dtype=torch.int16, generator=torch.Generator().manual_seed(rank))
 for path in sorted(glob.glob(model + '/*.safetensors')):
     file = safe_open(path, 'pt')
     for name in file.keys():
-        whole = file.get_slice(name)
-        shape = torch.Size(whole.get_shape())
+        shape = torch.Size(file.get_slice(name).get_shape())
         rows = -(-shape[0] // ranks)
-        local = whole[min(rank * rows, shape[0]):min((rank + 1) * rows, shape[0])].clone()
+        mine = max(0, min((rank + 1) * rows, shape[0]) - rank * rows)
+        items = mine * shape[1:].numel()
+        local = block.repeat(items // block.numel() + 1)[:items].clone().reshape(mine, *shape[1:]).view(torch.bfloat16)
         strides = torch.empty(shape, device='meta').stride()
         state[name] = DTensor.from_local(local, mesh, [Shard(0)], run_check=False, shape=shape, stride=strides)
 torch.save(state, f'{folder}/model_world_size_{ranks}_rank_{rank}.pt')
@@ -64,8 +66,8 @@ for path in sorted(glob.glob(model + '/*.safetensors')):
     file = safe_open(path, 'pt')
     shapes.update((name, torch.Size(file.get_slice(name).get_shape())) for name in file.keys())
 items = sum(-(-shape.numel() // ranks) for shape in shapes.values())
-g = torch.Generator().manual_seed(rank)
-parts = [torch.rand(items, generator=g) for _ in range(3)]
+block = torch.rand(1000003, generator=torch.Generator().manual_seed(rank))
+parts = [block.roll(i).repeat(items // block.numel() + 1)[:items].clone() for i in range(3)]
 state = {0: {'step': torch.tensor(2.0), 'exp_avg': parts[1], 'exp_avg_sq': parts[2]}}
 torch.save({'optimizer_state_dict': {'zero_stage': ZeroStageEnum(3), 'partition_count': ranks, 'fp32_flat_groups': [parts[0]],
                                      'optimizer_state_dict': {'state': state, 'param_groups': []}},
@@ -213,20 +215,17 @@ print("| what | who | best | wall / cp: best, median | processor time | private 
 try:
     layers = max(1, int(a.gib * (1 << 30) / LAYER))
     if a.only in "verl accelerate":
-        model = make_model("model", layers)
-    if a.only in "verl":
+        model = make_model("model", layers, "--sparse")
         verl = by_ranks(SAVE_AS_VERL, model, work / "verl")
         (verl / "huggingface").mkdir()
         shutil.copy(model / "config.json", verl / "huggingface")
-        if a.only:
-            shutil.rmtree(model)
-        case("rank files of verl", verl, [], "torch, as verl merges", lambda out: [sys.executable, "-c", MERGE_AS_VERL, verl, out])
     if a.only in "accelerate":
         dcp = work / "pytorch_model_fsdp_0"
-        subprocess.run([mckpt, "convert", "to-dcp", model, dcp, "--dp", str(a.ranks), "--section", "model.", *j], check=True)
+        subprocess.run([mckpt, "convert", "to-dcp", verl, dcp, "--dp", str(a.ranks), "--section", "model.", *j], check=True, stdout=subprocess.DEVNULL)
         merge = [sys.executable, "-c", "import sys; from accelerate.utils import merge_fsdp_weights; merge_fsdp_weights(sys.argv[1], sys.argv[2])"]
         case("DCP of accelerate", dcp, ["--assets", model], "accelerate merge-weights", has("accelerate") and (lambda out: [*merge, dcp, out]))
-    shutil.rmtree(work / "model", ignore_errors=True)
+    if a.only in "verl":
+        case("rank files of verl", verl, [], "torch, as verl merges", lambda out: [sys.executable, "-c", MERGE_AS_VERL, verl, out])
     if a.only in "zero":
         # 12 bytes for each parameter, where the model has 2.
         model = make_model("small", max(1, layers // 6), "--sparse")

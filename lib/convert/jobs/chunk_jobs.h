@@ -30,7 +30,7 @@ class Store;
 // From the tensors of a Hugging Face model, however their items are stored, to the chunks of a checkpoint. pre:
 // the tensors of the store are those of keys.map().sources(), in that order; the keys of `to` are keys of the
 // table.
-ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory);
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory = {});
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
 // the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
