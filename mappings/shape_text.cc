@@ -63,7 +63,7 @@ constexpr Word kWords[] = {
     {"mamba_in", [](M m, T) { return 2 * (m.mamba.inner() + m.mamba.group_state()) + m.mamba.heads; }},
     {"mamba_kernel", [](M m, T) { return m.mamba.conv_kernel; }},
     {"text_hidden", [](M m, T) { return m.text.hidden; }},
-    {"indexer", [](M m, T) { return m.indexer.heads * m.indexer.head_dim; }},
+    {"indexer_q", [](M m, T) { return m.indexer.heads * m.indexer.head_dim; }},
     {"indexer_dim", [](M m, T) { return m.indexer.head_dim; }},
     {"channels", [](M m, T) { return m.vision.in_channels; }},
     {"patch", [](M m, T) { return m.vision.patch; }},

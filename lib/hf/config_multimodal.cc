@@ -98,6 +98,24 @@ void read_mistral3(const ConfigFields& top, ModelConfig& m) {
     throw top.unsupported("vision_feature_layer", "is not one layer").found(layer->summary());
 }
 
+// Files of the hub have few entries of the language model: those of the 4B model are the defaults of the class.
+void read_gemma3(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields text = top.object("text_config").with_defaults(R"({"vocab_size": 262208, "hidden_size": 2304,
+      "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
+      "head_dim": 256})");
+  read_gemma3_text(text, m);
+  m.tied = top.flag_or(kTied, true);
+  read_siglip(top.object("vision_config"), m);
+}
+
+void read_glm4v_moe(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields text = top.object("text_config");
+  read_glm4_moe(text, m);
+  m.mtp = {};
+  m.tied = read_tied(top, text);
+  read_glm4v_vision(top.object("vision_config"), m);
+}
+
 void read_minimax_m3(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c = top.object("text_config");
   read_text(c, m, {.kv_groups = 4, .head_dim = 128});

@@ -34,6 +34,13 @@ i64 read_merge(const ConfigFields& c) {
   return merge;
 }
 
+// A position for each patch of a square image.
+void read_positions(const ConfigFields& c, VisionConfig& v) {
+  v.patch = c.size("patch_size");
+  i64 side = c.size("image_size") / v.patch;
+  v.positions = checked_mul(side, side, "the number of patches of an image");
+}
+
 void need_text_width(const ConfigFields& c, i64 width, const ModelConfig& m) {
   if (width == m.text.hidden) return;
   throw c.error("out_hidden_size", "is not the hidden size of the language model")
@@ -88,6 +95,32 @@ void read_pixtral(const ConfigFields& top, ModelConfig& m) {
   v.in_channels = c.size("num_channels");
   v.patch = c.size("patch_size");
   v.merge = read_merge(top.with_defaults(R"({"spatial_merge_size": 2})"));
+}
+
+// The pooling head that SigLIP can have is not part of these models.
+void read_siglip(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+      "num_attention_heads": 12, "num_channels": 3, "image_size": 224, "patch_size": 16})");
+  if (c.flag_or("vision_use_head", true))
+    throw c.unsupported("vision_use_head", "is not false; Megatron's model has no tensors of a pooling head");
+  read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
+  m.vision.in_channels = c.size("num_channels");
+  read_positions(c, m.vision);
+}
+
+void read_glm4v_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"depth": 24, "hidden_size": 1536, "num_heads": 12, "in_channels": 3,
+      "image_size": 336, "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2,
+      "out_hidden_size": 4096, "intermediate_size": 13696})");
+  refuse_flag(c, "attention_bias");
+  read_tower(c, m.vision_tower, "num_heads", "depth");
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("in_channels");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.out_hidden = c.size("out_hidden_size");
+  v.merge = read_merge(c);
+  read_positions(c, v);
+  need_text_width(c, v.out_hidden, m);
 }
 
 void read_minimax_vision(const ConfigFields& top, ModelConfig& m) {

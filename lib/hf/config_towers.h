@@ -15,6 +15,10 @@ void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack);
 void read_qwen2_5_vision(const ConfigFields& c, ModelConfig& m);
 // Pixtral, and the number of patches on the side of a square that the projector of `top` joins.
 void read_pixtral(const ConfigFields& top, ModelConfig& m);
+// SigLIP, as Gemma 3 has it.
+void read_siglip(const ConfigFields& c, ModelConfig& m);
+// GLM-4.5V: the blocks' MLPs are as wide as the language model, the merger has the width of the config.
+void read_glm4v_vision(const ConfigFields& c, ModelConfig& m);
 // The tower of MiniMax-M3, its projector and its merger of patches.
 void read_minimax_vision(const ConfigFields& top, ModelConfig& m);
 // Whisper's encoder, as Qwen2-Audio and Qwen3-Omni have it.

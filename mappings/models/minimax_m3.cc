@@ -46,7 +46,7 @@ constexpr Row kMoe[] = {
 };
 
 constexpr Row kIndexer[] = {
-    {"q_proj.weight", "replicate", {{{"index_q_proj.weight", "indexer hidden"}}}},
+    {"q_proj.weight", "replicate", {{{"index_q_proj.weight", "indexer_q hidden"}}}},
     {"k_proj.weight", "replicate", {{{"index_k_proj.weight", "indexer_dim hidden"}}}},
     {"q_norm.weight", "replicate", {{{"index_q_norm.weight", "indexer_dim"}}}},
     {"k_norm.weight", "replicate", {{{"index_k_norm.weight", "indexer_dim"}}}},
