@@ -18,7 +18,9 @@ namespace mckpt::impl {
 
 enum class DType : u8;
 
-enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kGdn, kMamba };
+// Indexed attention is latent attention with an indexer, which chooses the keys that a query sees; a layer without one
+// beside it uses the choice of the layer before, and its norms of the low-rank parts are the same modules.
+enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kIndexedAttention, kGdn, kMamba };
 enum class Ffn : u8 { kNone, kDense, kMoe };
 
 // One layer: its mixer of tokens and its feed-forward part. Layers of hybrid stacks have one of the two, all
@@ -60,6 +62,11 @@ struct MlaConfig {
   i64 q_lora = 0, kv_lora = 0, nope = 0, rope = 0, v_dim = 0;  // q_lora 0: no low-rank queries
 };
 
+// The indexer of sparse attention: its heads and their size.
+struct IndexerConfig {
+  i64 heads = 0, head_dim = 0;
+};
+
 // Gated delta net, a linear attention with a recurrent state: numbers and sizes of key and value heads, taps
 // of the convolution.
 struct GdnConfig {
@@ -94,10 +101,13 @@ struct ModelConfig {
   std::string model_type;
   i64 vocab = 0;
   bool tied = false;
-  std::optional<DType> dtype;  // of the parameters, if the config says it
+  bool layer_norms = false;          // with means and biases, not RMS norms
+  bool zero_centered_norms = false;  // the file, too, has norms less one
+  std::optional<DType> dtype;        // of the parameters, if the config says it
   TowerConfig text, vision_tower;
   MoeConfig moe;
   MlaConfig mla;
+  IndexerConfig indexer;
   GdnConfig gdn;
   MambaConfig mamba;
   VisionConfig vision;

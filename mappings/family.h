@@ -32,7 +32,7 @@ enum class Tower : u8 { kText, kVision };
 
 // The rows of a layer by its kind: first the rows of its mixer, then those of its feed-forward part.
 struct LayerRows {
-  std::span<const Row> attention{}, latent_attention{}, gdn{}, mamba{};
+  std::span<const Row> attention{}, latent_attention{}, indexed_attention{}, gdn{}, mamba{};
   std::span<const Row> dense{}, moe{};
 };
 

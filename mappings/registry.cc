@@ -26,8 +26,10 @@ namespace {
 std::vector<const Family*> collect() {
   std::vector<const Family*> all;
   for (std::span<const Family> list :
-       {dense_families(), qwen3_moe_families(), qwen3_next_families(), qwen3_5_families(),
-        qwen3_vl_families(), nemotron_h_families(), deepseek_v3_families(), gpt_oss_families()})
+       {dense_families(), gemma_families(), post_norm_families(), nemotron_families(), qwen3_moe_families(),
+        qwen3_next_families(), qwen3_5_families(), qwen3_vl_families(), nemotron_h_families(),
+        deepseek_v3_families(), sparse_attention_families(), glm4_moe_families(), expert_families(),
+        gpt_oss_families()})
     for (const Family& family : list) all.push_back(&family);
   return all;
 }
@@ -180,6 +182,7 @@ std::vector<RowList> row_lists(const Section& section) {
   if (const LayerRows* layer = section.layer) {
     add("attention", layer->attention);
     add("latent_attention", layer->latent_attention);
+    add("indexed_attention", layer->indexed_attention);
     add("gdn", layer->gdn);
     add("mamba", layer->mamba);
     add("dense", layer->dense);
