@@ -54,6 +54,13 @@ ModelConfig latent_attention() {
   return m;
 }
 
+ModelConfig joined_mlp() {
+  ModelConfig m;
+  m.text.hidden = 2;
+  m.text.ffn = 4;
+  return m;
+}
+
 ModelConfig vocabulary() {
   ModelConfig m;
   m.vocab = 5;
@@ -77,6 +84,13 @@ std::vector<RuleExample> plain() {
        .caption = "rows in equal parts, the halves of each exchanged",
        .sources = {{{4, 4}}},
        .parts = {{"first half", {0, 0, 2, {4, 4}, {}}}, {"second half", {0, 2, 2, {4, 4}, {}}}}},
+      {.name = "column_by_group",
+       .rule = "column_by_group",
+       .caption = "2 groups of 2 items over 4 cells",
+       .model = attention(false, 2),
+       .sources = {{{4}}},
+       .parts = {{"weight", rows(0, 1, 0, 4)}},
+       .cells = 4},
       {.name = "row",
        .rule = "row",
        .caption = "columns in equal parts",
@@ -87,6 +101,11 @@ std::vector<RuleExample> plain() {
        .caption = "every cell has the whole tensor",
        .sources = {{{4}}},
        .parts = {{"weight", rows(0, 1, 0, 4)}}},
+      {.name = "replicate_row",
+       .rule = "replicate_row",
+       .caption = "every cell has the only row, as a vector",
+       .sources = {{{1, 4}}},
+       .parts = {{"weight", rows(0, 4, 0, 1)}}},
       {.name = "zero_centered_norm",
        .rule = "zero_centered_norm",
        .caption = "every cell has the whole tensor, less one",
@@ -105,6 +124,13 @@ std::vector<RuleExample> plain() {
        .caption = "a gated MLP of width 4",
        .sources = {{{4, 2}}, {{4, 2}}},
        .parts = {{"gate", rows(0, 2, 0, 4)}, {"up", rows(1, 2, 0, 4)}},
+       .split = KeySplit::kSwiglu},
+      {.name = "gated_mlp_joined",
+       .rule = "gated_mlp_joined",
+       .caption = "a gated MLP of width 4, gate above up in one tensor",
+       .model = joined_mlp(),
+       .sources = {{{8, 2}}},
+       .parts = {{"gate", rows(0, 2, 0, 4)}, {"up", rows(0, 2, 4, 4)}},
        .split = KeySplit::kSwiglu},
   };
 }

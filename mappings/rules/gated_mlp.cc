@@ -12,6 +12,7 @@
 //
 // Checkpoints of Megatron-FSDP therefore store the halves under keys of their own, `_w` (gate) and `_v` (up),
 // whose rows are in global order for any number of cells.
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
@@ -19,6 +20,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"gate_proj", "up_proj"};
+constexpr std::string_view kJoinedRoles[] = {"gate_up_proj"};
 
 Holding hold_gated(const RuleInput& in) {
   expect_rank(in, 0, kRoles[0], 1, 2);
@@ -28,8 +30,22 @@ Holding hold_gated(const RuleInput& in) {
   return hold_blocks(blocks, gate, in.part, "the width of the MLP");
 }
 
+// One tensor, all of gate above all of up.
+Holding hold_joined(const RuleInput& in) {
+  expect_rank(in, 0, kJoinedRoles[0], 1, 2);
+  const Shape& both = in.sources[0].shape;
+  i64 width = positive(in.tower.ffn, "the width of the MLP"),
+      hidden = positive(in.tower.hidden, "the hidden size");
+  expect_shape(in, 0, kJoinedRoles[0], weight_or_bias(in, 0, 2 * width, hidden), "gate above up");
+  RowBlock blocks[] = {{0, 0, width}, {0, width, width}};
+  return hold_blocks(blocks, both, in.part, "the width of the MLP");
+}
+
 constexpr Rule kRules[] = {
     {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated, KeySplit::kSwiglu},
+    {"gated_mlp_joined", kJoinedRoles,
+     "each cell's part of gate above its part of up, from one tensor with both", hold_joined,
+     KeySplit::kSwiglu},
 };
 
 }  // namespace

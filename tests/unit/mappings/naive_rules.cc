@@ -72,6 +72,21 @@ void zero_centered_norm(Walk& w) {
   w.out.addend = -1;
 }
 
+void replicate_row(Walk& w) {
+  replicate(w);
+  w.finish({w.dim(0, 1)}, -1);
+}
+
+// Cell by cell: which group has the cell's first item, if every group is on so many cells.
+void column_by_group(Walk& w) {
+  i64 groups = w.m.text.kv_groups, dim = w.m.text.head_dim, shared = groups < w.T ? w.T / groups : 1;
+  i64 own = groups < w.T ? 1 : groups / w.T;
+  for (i64 g = w.t / shared * own; g < w.t / shared * own + own; g++)
+    for (i64 d = 0; d < dim; d++) w.item(0, g * dim + d);
+  w.finish({own * dim}, groups == 1 && w.T > 1 ? -1 : 0);
+  w.out.copies = groups == 1 ? 1 : shared;
+}
+
 void vocab(Walk& w) {
   i64 V = w.dim(0, 0), Vp = w.c.padded_vocab == 0 ? V : w.c.padded_vocab, n = Vp / w.T;
   for (i64 r = w.t * n; r < (w.t + 1) * n; r++) {
@@ -133,6 +148,13 @@ void gated_mlp(Walk& w) {
   i64 n = w.dim(0, 0) / w.T;
   for (int half : {0, 1})
     for (i64 r = 0; r < n; r++) w.row(half, w.t * n + r);
+  w.finish_rows();
+}
+
+void gated_mlp_joined(Walk& w) {
+  i64 width = w.dim(0, 0) / 2, n = width / w.T;
+  for (i64 half : {0, 1})
+    for (i64 r = 0; r < n; r++) w.row(0, half * width + w.t * n + r);
   w.finish_rows();
 }
 
@@ -267,6 +289,9 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column", column},
     {"column_transposed", column_transposed},
     {"column_swapped", column_swapped},
+    {"column_by_group", column_by_group},
+    {"replicate_row", replicate_row},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", zero_centered_norm},
