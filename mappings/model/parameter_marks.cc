@@ -39,7 +39,7 @@ ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   if (row.ends_with("_down_proj.weight") || row.ends_with("_latent_proj.weight") ||
       has(row, ".indexer.linear_"))
     m.partition_dim = 0;
-  if (p.row->rule == "gated_mlp") m.partition_stride = 2;
+  if (p.row->rule == "gated_mlp" || p.row->rule == "gated_mlp_joined") m.partition_stride = 2;
   bool replicated = dim < 0 && !is_expert_bias(p);
   m.sequence_parallel = grid.tp > 1 && replicated && p.section->tower == Tower::kText;
   return m;

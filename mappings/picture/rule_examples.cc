@@ -54,13 +54,6 @@ ModelConfig latent_attention() {
   return m;
 }
 
-ModelConfig joined_mlp() {
-  ModelConfig m;
-  m.text.hidden = 2;
-  m.text.ffn = 4;
-  return m;
-}
-
 ModelConfig vocabulary() {
   ModelConfig m;
   m.vocab = 5;
@@ -127,8 +120,7 @@ std::vector<RuleExample> plain() {
        .split = KeySplit::kSwiglu},
       {.name = "gated_mlp_joined",
        .rule = "gated_mlp_joined",
-       .caption = "a gated MLP of width 4, gate above up in one tensor",
-       .model = joined_mlp(),
+       .caption = "a gated MLP of width 4, stored as one tensor",
        .sources = {{{8, 2}}},
        .parts = {{"gate", rows(0, 2, 0, 4)}, {"up", rows(0, 2, 4, 4)}},
        .split = KeySplit::kSwiglu},

@@ -153,8 +153,8 @@ void gated_mlp(Walk& w) {
 
 void gated_mlp_joined(Walk& w) {
   i64 width = w.dim(0, 0) / 2, n = width / w.T;
-  for (i64 half : {0, 1})
-    for (i64 r = 0; r < n; r++) w.row(0, half * width + w.t * n + r);
+  for (i64 first : {w.t * n, width + w.t * n})
+    for (i64 r = first; r < first + n; r++) w.row(0, r);
   w.finish_rows();
 }
 
@@ -291,7 +291,6 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column_swapped", column_swapped},
     {"column_by_group", column_by_group},
     {"replicate_row", replicate_row},
-    {"gated_mlp_joined", gated_mlp_joined},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", zero_centered_norm},
@@ -300,6 +299,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"qkv_joined", qkv_joined},
     {"mla_down", mla_down},
     {"gated_mlp", gated_mlp},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"gated_expert", gated_expert},
     {"gated_expert_transposed", gated_expert_transposed},
     {"gated_expert_interleaved", gated_expert_interleaved},

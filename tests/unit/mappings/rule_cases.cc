@@ -115,11 +115,11 @@ Cases gated_mlp(std::string_view rule) {
 Cases gated_mlp_joined(std::string_view rule) {
   Cases cases;
   for (i64 parts : kParts)
-    for (i64 n : kWidths)
-      for (i64 columns : {0, 1, 2, 3, 4, 5}) {  // 0: the bias
-        Shape both = columns == 0 ? Shape{2 * n * parts} : Shape{2 * n * parts, columns};
-        cases.push_back({rule, joined_model(n * parts, columns == 0 ? 7 : columns), {both}, parts});
-      }
+    for (i64 n : kWidths) {
+      cases.push_back({rule, {}, {{2 * n * parts}}, parts});
+      for (i64 columns : {1, 2, 3, 4, 5, 6, 8, 12})
+        cases.push_back({rule, {}, {{2 * n * parts, columns}}, parts});
+    }
   return cases;
 }
 
@@ -217,7 +217,6 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"column_swapped", swapped},
     {"column_by_group", by_group},
     {"replicate_row", only_row},
-    {"gated_mlp_joined", gated_mlp_joined},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", replicate},
@@ -226,6 +225,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"qkv_joined", attention},
     {"mla_down", mla},
     {"gated_mlp", gated_mlp},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"gated_expert", experts},
     {"gated_expert_transposed", experts},
     {"gated_expert_interleaved", experts},

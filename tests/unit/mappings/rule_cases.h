@@ -9,13 +9,6 @@
 
 namespace mckpt::impl {
 
-inline ModelConfig joined_model(i64 width, i64 hidden) {
-  ModelConfig m;
-  m.text.ffn = width;
-  m.text.hidden = hidden;
-  return m;
-}
-
 inline ModelConfig attention_model(i64 heads, i64 groups, i64 dim, i64 hidden, bool gate = false) {
   ModelConfig m;
   m.text.heads = heads;
