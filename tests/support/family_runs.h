@@ -84,8 +84,10 @@ inline PackedFile packed_runs(const std::string& path) {
       std::vector<std::string>& rank = file.runs.back().ranks.emplace_back();
       while (fields >> word) {
         std::size_t dash = word.find('-');
-        std::size_t first = std::stoul(word), last = dash == word.npos ? first : std::stoul(word.substr(dash + 1));
-        rank.insert(rank.end(), lines.begin() + static_cast<i64>(first), lines.begin() + static_cast<i64>(last) + 1);
+        std::size_t first = std::stoul(word),
+                    last = dash == word.npos ? first : std::stoul(word.substr(dash + 1));
+        rank.insert(rank.end(), lines.begin() + static_cast<i64>(first),
+                    lines.begin() + static_cast<i64>(last) + 1);
       }
     } else if (word == "saved") {
       file.saved.push_back(line.substr(6));
@@ -144,19 +146,22 @@ class FamilyModel {
     std::string bytes;
     i64 items = 0;  // that a rank has written
   };
-  std::vector<std::string> saved_lines(const ModelMap& mine, const Grid& grid, i64 rank, const FsdpSetup& setup,
-                                       std::map<std::string, Whole>& wholes) const {
+  std::vector<std::string> saved_lines(const ModelMap& mine, const Grid& grid, i64 rank,
+                                       const FsdpSetup& setup, std::map<std::string, Whole>& wholes) const {
     std::vector<ModelParameter> parameters = golden_parameters(mine, grid, rank);
     FsdpLayout layout(parameters, mine.model(), grid, setup);
     std::vector<std::string> lines;
     for (const FsdpTensor& t : layout.tensors(cell_of(grid, rank))) {
       const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
       DType stored = DType::kF32;
-      std::string key = t.key.substr(std::strlen("model.module.")), data = t.empty() ? "" : bytes(p, t.items, stored);
+      std::string key = t.key.substr(std::strlen("model.module.")),
+                  data = t.empty() ? "" : bytes(p, t.items, stored);
       std::string box = t.empty() ? "nothing" : cat(times_text(t.offsets), " ", times_text(t.sizes));
-      lines.push_back(cat(key, " ", dtype_name(stored), " ", times_text(t.global.dims()), " ", short_digest(data), " ", box));
+      lines.push_back(cat(key, " ", dtype_name(stored), " ", times_text(t.global.dims()), " ",
+                          short_digest(data), " ", box));
       Whole& whole = wholes[key];
-      if (whole.bytes.empty()) whole = {t.global, stored, std::string(static_cast<std::size_t>(t.global.items()) * 4, '\xff'), 0};
+      if (whole.bytes.empty())
+        whole = {t.global, stored, std::string(static_cast<std::size_t>(t.global.items()) * 4, '\xff'), 0};
       if (!t.empty()) paste(t, data, whole.bytes);
     }
     return lines;

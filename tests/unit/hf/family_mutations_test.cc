@@ -16,6 +16,15 @@
 namespace mckpt::impl {
 namespace family_mutations_test {
 
+constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
+                                                       &LayerRows::latent_attention,
+                                                       &LayerRows::indexed_attention,
+                                                       &LayerRows::gdn,
+                                                       &LayerRows::mamba,
+                                                       &LayerRows::dense,
+                                                       &LayerRows::moe};
+static_assert(sizeof(LayerRows) == std::size(kLists) * sizeof(std::span<const Row>), "a list is missing");
+
 // A family whose rows can be changed.
 class Mutant {
  public:
@@ -24,9 +33,7 @@ class Mutant {
       copy(section.rows);
       if (!section.layer) continue;
       LayerRows& layer = layers_.emplace_back(*section.layer);
-      for (auto list : {&LayerRows::attention, &LayerRows::latent_attention, &LayerRows::indexed_attention,
-                        &LayerRows::gdn, &LayerRows::mamba, &LayerRows::dense, &LayerRows::moe})
-        copy(layer.*list);
+      for (auto list : kLists) copy(layer.*list);
       section.layer = &layer;
     }
     family_.sections = sections_;
