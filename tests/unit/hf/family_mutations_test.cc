@@ -17,10 +17,12 @@ namespace mckpt::impl {
 namespace family_mutations_test {
 
 constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
+                                                       &LayerRows::sparse_attention,
                                                        &LayerRows::latent_attention,
                                                        &LayerRows::indexed_attention,
                                                        &LayerRows::gdn,
                                                        &LayerRows::mamba,
+                                                       &LayerRows::attention_and_mamba,
                                                        &LayerRows::dense,
                                                        &LayerRows::moe};
 static_assert(sizeof(LayerRows) == std::size(kLists) * sizeof(std::span<const Row>), "a list is missing");
