@@ -20,9 +20,13 @@ namespace mckpt::impl {
 namespace {
 
 // The lists of rows of one layer, in the order in which they are searched.
-constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention, &LayerRows::latent_attention,
-                                                       &LayerRows::gdn,       &LayerRows::mamba,
-                                                       &LayerRows::dense,     &LayerRows::moe};
+constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
+                                                       &LayerRows::latent_attention,
+                                                       &LayerRows::indexed_attention,
+                                                       &LayerRows::gdn,
+                                                       &LayerRows::mamba,
+                                                       &LayerRows::dense,
+                                                       &LayerRows::moe};
 
 std::string whole_name(const Section& section, const Row& row) { return cat(section.megatron, row.megatron); }
 

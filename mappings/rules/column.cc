@@ -9,7 +9,23 @@
 //    6  7  8                   run [0+6]               run [6+6]
 //    9 10 11
 //
+// Two forms of files differ in the order of items:
+//
+//   column_transposed   the file has [in, out]:                0  1  2  3         cell 0 of 2    0  4
+//                                                              4  5  6  7                        1  5
+//   column_swapped      the halves of each row change places:  0  1 | 2  3        cell 0 of 2    2  3  0  1
+//                                                              4  5 | 6  7
+//
+// A norm over all keys is split by groups of keys and values, but where the cells are more than the groups, several of
+// them have the part of one group. 2 groups over 4 cells:
+//
+//   cells 0 and 1    the items of group 0          cells 2 and 3    those of group 1
+//
 // ("Column" is Megatron's word: a layer computes x * W^T, so the rows of W are the columns of the factor.)
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
@@ -25,8 +41,57 @@ Holding hold_column(const RuleInput& in) {
   return hold_blocks({&whole, 1}, source, in.part, "the number of rows of the weight");
 }
 
+// The columns of the file are Megatron's rows: a transpose, as one run with two loops.
+Holding hold_transposed(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  i64 columns = source[0], rows = source[1];
+  ItemRange own = own_part(rows, in.part, "the number of columns of the weight");
+  ItemRun turned{0, own.begin, 1, {rows, columns}, {1, own.items()}};
+  return {LocalShape{{own.items(), columns}}, 0, {turned}, 0};
+}
+
+// Two runs a row: the loops of a run only go forward, and here the second half comes first.
+Holding hold_swapped(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  i64 half = quotient(source[1], "the number of columns of the weight", 2, "the number of halves");
+  ItemRange own = own_part(source[0], in.part, "the number of rows of the weight");
+  std::vector<ItemRun> runs;
+  for (i64 row = own.begin; row < own.end; row++)
+    for (i64 side : {1, 0}) runs.push_back({0, (2 * row + side) * half, half, {}, {}});
+  return {LocalShape{source.with_dim(0, own.items())}, 0, std::move(runs), 0};
+}
+
+Holding hold_by_group(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 1, 1);
+  const Shape& source = in.sources[0].shape;
+  i64 cells = in.part.count, groups = positive(in.tower.kv_groups, "the number of key-value groups");
+  if (groups % cells != 0 && cells % groups != 0)
+    throw Error(Code::kBadGrid,
+                "of the number of key-value groups and the parallel size, neither divides the other")
+        .expected(cat("a multiple or a divisor of ", cells))
+        .found(groups);
+  i64 rows =
+      product({groups, positive(in.tower.head_dim, "the size of a head")}, "the number of rows of the keys");
+  expect_shape(in, 0, kRoles[0], source.with_dim(0, rows), "key-value groups * head size");
+  i64 copies = std::max<i64>(cells / groups, 1);
+  RowBlock whole{0, 0, source[0]};
+  Holding holding = hold_blocks({&whole, 1}, source, {in.part.index / copies, cells / copies},
+                                "the number of rows of the weight");
+  holding.copies = copies;
+  if (cells > 1 && copies == cells)
+    holding.partition_dim = -1, holding.copies = 1;  // one part, which every cell has
+  return holding;
+}
+
 constexpr Rule kRules[] = {
     {"column", kRoles, "dimension 0 in equal parts", hold_column},
+    {"column_transposed", kRoles, "dimension 1 in equal parts, transposed", hold_transposed},
+    {"column_swapped", kRoles, "dimension 0 in equal parts, the two halves of each row exchanged",
+     hold_swapped},
+    {"column_by_group", kRoles,
+     "a vector by groups of keys and values, a group on several cells if they are more", hold_by_group},
 };
 
 }  // namespace

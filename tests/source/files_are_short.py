@@ -15,7 +15,9 @@ lib/io/pickle/machine.h
 lib/io/pickle/value.h
 lib/io/store/store.h
 lib/live/model/model.h
+mappings/config.h
 mappings/models/blocks.h
+mappings/models/deepseek.h
 """.split())
 
 

@@ -40,6 +40,21 @@ void column(Walk& w) {
   w.finish_rows();
 }
 
+// Row r of the cell is column r of the file.
+void column_transposed(Walk& w) {
+  i64 n = w.dim(0, 1) / w.T;
+  for (i64 r = w.t * n; r < (w.t + 1) * n; r++)
+    for (i64 j = 0; j < w.dim(0, 0); j++) w.item(0, j * w.dim(0, 1) + r);
+  w.finish({n, w.dim(0, 0)}, 0);
+}
+
+void column_swapped(Walk& w) {
+  i64 n = w.dim(0, 0) / w.T, columns = w.dim(0, 1);
+  for (i64 r = w.t * n; r < (w.t + 1) * n; r++)
+    for (i64 j = 0; j < columns; j++) w.item(0, r * columns + (j + columns / 2) % columns);
+  w.finish_rows();
+}
+
 void row(Walk& w) {
   i64 n = w.dim(0, 1) / w.T;
   for (i64 i = 0; i < w.dim(0, 0); i++)
@@ -55,6 +70,21 @@ void replicate(Walk& w) {
 void zero_centered_norm(Walk& w) {
   replicate(w);
   w.out.addend = -1;
+}
+
+void replicate_row(Walk& w) {
+  replicate(w);
+  w.finish({w.dim(0, 1)}, -1);
+}
+
+// Cell by cell: which group has the cell's first item, if every group is on so many cells.
+void column_by_group(Walk& w) {
+  i64 groups = w.m.text.kv_groups, dim = w.m.text.head_dim, shared = groups < w.T ? w.T / groups : 1;
+  i64 own = groups < w.T ? 1 : groups / w.T;
+  for (i64 g = w.t / shared * own; g < w.t / shared * own + own; g++)
+    for (i64 d = 0; d < dim; d++) w.item(0, g * dim + d);
+  w.finish({own * dim}, groups == 1 && w.T > 1 ? -1 : 0);
+  w.out.copies = groups == 1 ? 1 : shared;
 }
 
 void vocab(Walk& w) {
@@ -118,6 +148,13 @@ void gated_mlp(Walk& w) {
   i64 n = w.dim(0, 0) / w.T;
   for (int half : {0, 1})
     for (i64 r = 0; r < n; r++) w.row(half, w.t * n + r);
+  w.finish_rows();
+}
+
+void gated_mlp_joined(Walk& w) {
+  i64 width = w.dim(0, 0) / 2, n = width / w.T;
+  for (i64 first : {w.t * n, width + w.t * n})
+    for (i64 r = first; r < first + n; r++) w.row(0, r);
   w.finish_rows();
 }
 
@@ -250,6 +287,10 @@ void mamba_conv(Walk& w) {
 
 const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column", column},
+    {"column_transposed", column_transposed},
+    {"column_swapped", column_swapped},
+    {"column_by_group", column_by_group},
+    {"replicate_row", replicate_row},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", zero_centered_norm},
@@ -258,6 +299,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"qkv_joined", qkv_joined},
     {"mla_down", mla_down},
     {"gated_mlp", gated_mlp},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"gated_expert", gated_expert},
     {"gated_expert_transposed", gated_expert_transposed},
     {"gated_expert_interleaved", gated_expert_interleaved},

@@ -23,6 +23,22 @@ Cases column(std::string_view rule) {
   return cases;
 }
 
+Cases turned(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 rows : {1, 2, 3, 6, 8})
+      for (i64 n : kWidths) cases.push_back({rule, {}, {{rows, n * parts}}, parts});
+  return cases;
+}
+
+Cases swapped(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : kWidths)
+      for (i64 half : {1, 2, 3, 5}) cases.push_back({rule, {}, {{n * parts, 2 * half}}, parts});
+  return cases;
+}
+
 Cases row(std::string_view rule) {
   Cases cases;
   for (i64 parts : kParts)
@@ -93,6 +109,34 @@ Cases gated_mlp(std::string_view rule) {
       for (i64 columns : {1, 2, 3, 4, 5, 6, 8, 12})
         cases.push_back({rule, {}, {{n * parts, columns}, {n * parts, columns}}, parts});
     }
+  return cases;
+}
+
+Cases gated_mlp_joined(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : kWidths) {
+      cases.push_back({rule, {}, {{2 * n * parts}}, parts});
+      for (i64 columns : {1, 2, 3, 4, 5, 6, 8, 12})
+        cases.push_back({rule, {}, {{2 * n * parts, columns}}, parts});
+    }
+  return cases;
+}
+
+Cases by_group(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 groups : {1, 2, 3, 4, 6, 8})
+      for (i64 dim : {1, 2, 3, 5})
+        if (groups % parts == 0 || parts % groups == 0)
+          cases.push_back({rule, attention_model(groups, groups, dim, 7, false), {{groups * dim}}, parts});
+  return cases;
+}
+
+Cases only_row(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : kWidths) cases.push_back({rule, {}, {{1, n}}, parts});
   return cases;
 }
 
@@ -169,6 +213,10 @@ Cases mamba(std::string_view rule) {
 
 const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"column", column},
+    {"column_transposed", turned},
+    {"column_swapped", swapped},
+    {"column_by_group", by_group},
+    {"replicate_row", only_row},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", replicate},
@@ -177,6 +225,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"qkv_joined", attention},
     {"mla_down", mla},
     {"gated_mlp", gated_mlp},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"gated_expert", experts},
     {"gated_expert_transposed", experts},
     {"gated_expert_interleaved", experts},

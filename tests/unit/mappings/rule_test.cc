@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
+#include "tests/unit/mappings/rule_cases.h"
 
 namespace mckpt::impl {
 namespace rule_test {
@@ -45,6 +45,20 @@ TEST(Rules, GiveTheseRuns) {
       {"rows of a matrix", {"column", {}, {{6, 3}}, 2}, "[3, 3] 0 [0+9]\n[3, 3] 0 [9+9]\n"},
       {"rows of a convolution", {"column", {}, {{4, 1, 2}}, 2}, "[2, 1, 2] 0 [0+4]\n[2, 1, 2] 0 [4+4]\n"},
       {"a value per head", {"column", {}, {{4}}, 4}, "[1] 0 [0+1]\n[1] 0 [1+1]\n[1] 0 [2+1]\n[1] 0 [3+1]\n"},
+      {"a group on two cells",
+       {"column_by_group", attention_model(2, 2, 3, 7), {{6}}, 4},
+       "[3] 0 [0+3]\n[3] 0 [0+3]\n[3] 0 [3+3]\n[3] 0 [3+3]\n"},
+      {"two groups a cell",
+       {"column_by_group", attention_model(4, 4, 1, 7), {{4}}, 2},
+       "[2] 0 [0+2]\n[2] 0 [2+2]\n"},
+      {"one group",
+       {"column_by_group", attention_model(4, 1, 3, 7), {{3}}, 2},
+       "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
+      {"the only row", {"replicate_row", {}, {{1, 3}}, 2}, "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
+      {"a transposed matrix",
+       {"column_transposed", {}, {{3, 4}}, 2},
+       "[2, 3] 0 [0+1 x3/4 x2/1]\n[2, 3] 0 [2+1 x3/4 x2/1]\n"},
+      {"halves exchanged", {"column_swapped", {}, {{2, 4}}, 2}, "[1, 4] 0 [2+2][0+2]\n[1, 4] 0 [6+2][4+2]\n"},
       {"columns", {"row", {}, {{3, 4}}, 2}, "[3, 2] 1 [0+2 x3/4]\n[3, 2] 1 [2+2 x3/4]\n"},
       {"columns of one cell", {"row", {}, {{3, 4}}, 1}, "[3, 4] 1 [0+12]\n"},
       {"on every cell", {"replicate", {}, {{3, 2}}, 2}, "[3, 2] -1 [0+6]\n[3, 2] -1 [0+6]\n"},
@@ -73,6 +87,9 @@ TEST(Rules, GiveTheseRuns) {
       {"gate above up",
        {"gated_mlp", {}, {{4, 3}, {4, 3}}, 2},
        "[4, 3] 0 [0+6]1[0+6]\n[4, 3] 0 [6+6]1[6+6]\n"},
+      {"gate above up, from one tensor",
+       {"gated_mlp_joined", {}, {{8, 3}}, 2},
+       "[4, 3] 0 [0+6][12+6]\n[4, 3] 0 [6+6][18+6]\n"},
       {"MLA down projections",
        {"mla_down", mla_model(3, 2, 1, 2), {{3, 2}, {3, 2}}, 1},
        "[6, 2] -1 [0+6]1[0+6]\n"},
