@@ -32,7 +32,7 @@ ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   m.partition_dim = dim;
   // These are replicated linear layers, but Megatron marks a dimension.
   if (row.ends_with("_down_proj.weight")) m.partition_dim = 0;
-  if (p.row->rule == "gated_mlp") m.partition_stride = 2;
+  if (p.row->rule == "gated_mlp" || p.row->rule == "gated_mlp_joined") m.partition_stride = 2;
   bool replicated = dim < 0 && !is_expert_bias(p);
   m.sequence_parallel = grid.tp > 1 && replicated && p.section->tower == Tower::kText;
   return m;

@@ -96,6 +96,12 @@ std::vector<RuleExample> plain() {
        .sources = {{{4, 2}}, {{4, 2}}},
        .parts = {{"gate", rows(0, 2, 0, 4)}, {"up", rows(1, 2, 0, 4)}},
        .split = KeySplit::kSwiglu},
+      {.name = "gated_mlp_joined",
+       .rule = "gated_mlp_joined",
+       .caption = "a gated MLP of width 4, stored as one tensor",
+       .sources = {{{8, 2}}},
+       .parts = {{"gate", rows(0, 2, 0, 4)}, {"up", rows(0, 2, 4, 4)}},
+       .split = KeySplit::kSwiglu},
   };
 }
 

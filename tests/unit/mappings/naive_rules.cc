@@ -121,6 +121,13 @@ void gated_mlp(Walk& w) {
   w.finish_rows();
 }
 
+void gated_mlp_joined(Walk& w) {
+  i64 width = w.dim(0, 0) / 2, n = width / w.T;
+  for (i64 first : {w.t * n, width + w.t * n})
+    for (i64 r = first; r < first + n; r++) w.row(0, r);
+  w.finish_rows();
+}
+
 // Fused experts: unit u of the cell, gate or up (half 0 or 1), column h.
 i64 hidden(const Walk& w) { return w.m.moe.latent > 0 ? w.m.moe.latent : w.m.text.hidden; }
 
@@ -258,6 +265,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"qkv_joined", qkv_joined},
     {"mla_down", mla_down},
     {"gated_mlp", gated_mlp},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"gated_expert", gated_expert},
     {"gated_expert_transposed", gated_expert_transposed},
     {"gated_expert_interleaved", gated_expert_interleaved},

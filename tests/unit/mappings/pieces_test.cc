@@ -52,6 +52,7 @@ constexpr Split kSplits[] = {
     {"gdn_in_proj", KeySplit::kGdnInProj}, {"gdn_in_proj_grouped", KeySplit::kGdnInProj},
     {"gdn_conv", KeySplit::kGdnConv},      {"mamba_in_proj", KeySplit::kMambaInProj},
     {"mamba_conv", KeySplit::kMambaConv},  {"mla_down", KeySplit::kMlaDown},
+    {"gated_mlp_joined", KeySplit::kSwiglu},
 };
 
 // What each key stores: slot and item, of all cells in turn.

@@ -96,6 +96,17 @@ Cases gated_mlp(std::string_view rule) {
   return cases;
 }
 
+Cases gated_mlp_joined(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : kWidths) {
+      cases.push_back({rule, {}, {{2 * n * parts}}, parts});
+      for (i64 columns : {1, 2, 3, 4, 5, 6, 8, 12})
+        cases.push_back({rule, {}, {{2 * n * parts, columns}}, parts});
+    }
+  return cases;
+}
+
 Shape expert_source(std::string_view rule, i64 experts, i64 width, i64 hidden) {
   if (rule == "gated_expert" || rule == "gated_expert_interleaved_rows") return {experts, 2 * width, hidden};
   if (rule == "gated_expert_transposed" || rule == "gated_expert_interleaved")
@@ -177,6 +188,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"qkv_joined", attention},
     {"mla_down", mla},
     {"gated_mlp", gated_mlp},
+    {"gated_mlp_joined", gated_mlp_joined},
     {"gated_expert", experts},
     {"gated_expert_transposed", experts},
     {"gated_expert_interleaved", experts},

@@ -94,6 +94,9 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "found [2, 2]"},
       {{"gated_mlp", {}, {{4, 3}, {4, 2}}, 1},
        "MC2011 up_proj does not have the shape of gate_proj: expected [4, 3], found [4, 2]"},
+      {{"gated_mlp_joined", {}, {{7, 3}}, 1},
+       "MC2011 the source gate_up_proj has not two halves: expected an even number of rows, gate and up, found "
+       "[7, 3]"},
       {{"gated_mlp", {}, {{3, 3}, {3, 3}}, 2},
        "MC0201 the width of the MLP does not divide by the parallel size: expected a multiple of 2, found 3"},
       {{"gated_expert", moe_model(2, 2, 3), {{2, 3, 4}}, 1},
@@ -183,7 +186,7 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
 TEST(RuleErrors, SeeEveryDimensionOfEverySource) {
   auto takes_any = [](std::string_view rule, int d) {
     return rule == "column" || rule == "row" || rule == "replicate" || rule == "zero_centered_norm" ||
-           (rule == "vocab" && d == 1);
+           ((rule == "vocab" || rule == "gated_mlp_joined") && d == 1);
   };
   for (const Rule& rule : all_rules())
     for (const RuleCase& good : cases_of(rule.name))

@@ -274,6 +274,8 @@ const std::vector<Mutation> kMutations = {
     {"mla_down", "halves exchanged", swap_halves},
     {"gated_mlp", "gate for up", swap_halves},
     {"gated_mlp", "gate and up concatenated, then cut", plain_cut},
+    {"gated_mlp_joined", "gate for up", swap_halves},
+    {"gated_mlp_joined", "gate and up as they are, then cut", plain_cut},
     {"gated_expert", "gate for up", swap_halves},
     {"gated_expert", "the next expert", next_expert},
     {"gated_expert", "taken for the transposed form", as_rule<kTransposed>},
