@@ -75,6 +75,9 @@ void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m);
 void read_qwen3_vl(const ConfigFields& top, ModelConfig& m);
 // qwen3_moe without MTP, and a vision tower with deepstack mergers.
 void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m);
+// The entries of any decoder under the names that most families give them: the reader of a map without a base.
+// Attention or latent attention in every layer; dense MLPs, experts, or both.
+void read_any(const ConfigFields& top, ModelConfig& m);
 // Mamba, attention, dense MLPs and experts as layers of their own, in the order of a pattern; optional MTP
 // depths.
 void read_nemotron_h(const ConfigFields& c, ModelConfig& m);
