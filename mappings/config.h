@@ -18,7 +18,17 @@ namespace mckpt::impl {
 
 enum class DType : u8;
 
-enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kGdn, kMamba };
+// kSparseAttention: attention with an indexer, which chooses the positions that it looks at. kAttentionAndMamba: both read
+// the same norm, and the layer adds what they give.
+enum class Mixer : u8 {
+  kNone,
+  kAttention,
+  kLatentAttention,
+  kGdn,
+  kMamba,
+  kSparseAttention,
+  kAttentionAndMamba
+};
 enum class Ffn : u8 { kNone, kDense, kMoe };
 
 // One layer: its mixer of tokens and its feed-forward part. Layers of hybrid stacks have one of the two, all
@@ -30,7 +40,7 @@ struct LayerSpec {
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
-// A tower: the language model, or the vision model in front of it.
+// A tower: the language model, or the vision or audio model in front of it.
 struct TowerConfig {
   i64 hidden = 0;
   i64 heads = 0, kv_groups = 0, head_dim = 0;
@@ -71,6 +81,7 @@ struct GdnConfig {
 // Mamba-2: heads, their size, the size of a state, and the groups of heads that share their B and C.
 struct MambaConfig {
   i64 heads = 0, head_dim = 0, state = 0, groups = 0, conv_kernel = 0;
+  bool norm = true;  // before the output projection
   i64 inner() const { return heads * head_dim; }
   i64 group_state() const { return groups * state; }
 };
@@ -80,6 +91,18 @@ struct MambaConfig {
 struct VisionConfig {
   i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
   i64 deepstack = 0;  // number of deepstack mergers
+  i64 projector = 0;  // width inside the projector to the language model
+};
+
+// What an audio tower has besides its TowerConfig: the frequencies that it reads, the channels of its
+// convolutions and the frequencies behind them, its positions, and the width of its output.
+struct AudioConfig {
+  i64 mel_bins = 0, channels = 0, bins = 0, positions = 0, out_hidden = 0;
+};
+
+// The indexer of sparse attention: heads that score, and their size.
+struct IndexerConfig {
+  i64 heads = 0, head_dim = 0;
 };
 
 // Multi-token prediction: `depths` blocks after the decoder, each with the same layers.
@@ -95,12 +118,14 @@ struct ModelConfig {
   i64 vocab = 0;
   bool tied = false;
   std::optional<DType> dtype;  // of the parameters, if the config says it
-  TowerConfig text, vision_tower;
+  TowerConfig text, vision_tower, audio_tower;
   MoeConfig moe;
   MlaConfig mla;
   GdnConfig gdn;
   MambaConfig mamba;
   VisionConfig vision;
+  AudioConfig audio;
+  IndexerConfig indexer;
   MtpConfig mtp;
 };
 

@@ -28,11 +28,12 @@ enum class Scope : u8 {
 enum class Stage : u8 { kFirst, kFirstAndMtp, kLast, kLastOfMany };
 
 // The model of which the section is a part; it gives the TowerConfig for shapes and conditions.
-enum class Tower : u8 { kText, kVision };
+enum class Tower : u8 { kText, kVision, kAudio };
 
 // The rows of a layer by its kind: first the rows of its mixer, then those of its feed-forward part.
 struct LayerRows {
-  std::span<const Row> attention{}, latent_attention{}, gdn{}, mamba{};
+  std::span<const Row> attention{}, sparse_attention{}, latent_attention{}, gdn{}, mamba{},
+      attention_and_mamba{};
   std::span<const Row> dense{}, moe{};
 };
 
@@ -45,6 +46,10 @@ struct Section {
   const LayerRows* layer = nullptr;         // of scopes with layers
   Stage stage = Stage::kFirst;
   Tower tower = Tower::kText;
+  // False for layers that are not Megatron's own: those of a tower that is Hugging Face's module, and what belongs to a
+  // layer and is registered outside of the decoder. They are no FSDP units, and keep the numbers of the whole model.
+  bool own_layers = true;
+  std::string_view also{};  // another spelling of the Hugging Face prefix, in older or newer files
 };
 
 // A Hugging Face tensor that no parameter reads, and why nothing is lost.

@@ -34,6 +34,7 @@ constexpr Condition kConditions[] = {
     {Needs::kRouterBias, "router_bias", [](M m, T) { return m.moe.router_bias; }},
     {Needs::kExpertBias, "expert_bias", [](M m, T) { return m.moe.expert_bias; }},
     {Needs::kLatent, "latent_experts", [](M m, T) { return m.moe.latent > 0; }},
+    {Needs::kMambaNorm, "mamba_norm", [](M m, T) { return m.mamba.norm; }},
     {Needs::kSharedExpert, "shared_expert", [](M m, T) { return m.moe.shared_ffn > 0; }},
     {Needs::kSharedGate, "shared_gate", [](M m, T) { return m.moe.shared_ffn > 0 && m.moe.shared_gate; }},
     {Needs::kTied, "tied", [](M m, T) { return m.tied; }},

@@ -25,6 +25,7 @@ enum class Needs {
   kRouterBias,
   kExpertBias,
   kLatent,
+  kMambaNorm,
   kSharedExpert,
   kSharedGate,
   kTied,

@@ -37,6 +37,7 @@ struct Row {
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;  // keys in fsdp_dtensor
   bool buffer = false;               // persistent buffer: always fp32, never sharded by FSDP
+  bool fp32 = false;                 // fp32 at run time, whatever the type of all others
   bool alternates = false;           // alternates with the row before: weight0, bias0, weight1, ...
   std::string_view also{};           // another spelling of the first source's name, in older or newer files
   bool whole_names = false;          // names of sources do not get the section's prefix

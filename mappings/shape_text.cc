@@ -62,12 +62,23 @@ constexpr Word kWords[] = {
     {"mamba_conv", [](M m, T) { return m.mamba.inner() + 2 * m.mamba.group_state(); }},
     {"mamba_in", [](M m, T) { return 2 * (m.mamba.inner() + m.mamba.group_state()) + m.mamba.heads; }},
     {"mamba_kernel", [](M m, T) { return m.mamba.conv_kernel; }},
+    {"text_hidden", [](M m, T) { return m.text.hidden; }},
+    {"indexer_q", [](M m, T) { return m.indexer.heads * m.indexer.head_dim; }},
+    {"indexer_dim", [](M m, T) { return m.indexer.head_dim; }},
     {"channels", [](M m, T) { return m.vision.in_channels; }},
     {"patch", [](M m, T) { return m.vision.patch; }},
     {"temporal_patch", [](M m, T) { return m.vision.temporal_patch; }},
     {"positions", [](M m, T) { return m.vision.positions; }},
     {"merged", [](M m, T) { return merged(m); }},
+    {"merge", [](M m, T) { return m.vision.merge; }},
+    {"merged_text", [](M m, T) { return m.text.hidden * m.vision.merge * m.vision.merge; }},
+    {"projector", [](M m, T) { return m.vision.projector; }},
     {"out_hidden", [](M m, T) { return m.vision.out_hidden; }},
+    {"mel_bins", [](M m, T) { return m.audio.mel_bins; }},
+    {"audio_channels", [](M m, T) { return m.audio.channels; }},
+    {"audio_bins", [](M m, T) { return m.audio.bins; }},
+    {"audio_positions", [](M m, T) { return m.audio.positions; }},
+    {"audio_out", [](M m, T) { return m.audio.out_hidden; }},
 };
 
 // Calls fn for each part of the text between separators.

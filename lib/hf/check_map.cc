@@ -15,7 +15,9 @@ namespace {
 
 // The map without questions; rows that cannot be applied are left out.
 std::string answered(MapFile map) {
-  std::erase_if(map.rows, [](const MapRow& row) { return !row.todo.empty() && (row.megatron.empty() || row.rule.empty()); });
+  std::erase_if(map.rows, [](const MapRow& row) {
+    return !row.todo.empty() && (row.megatron.empty() || row.rule.empty());
+  });
   for (MapRow& row : map.rows) row.todo.clear();
   return map_file_text(map);
 }

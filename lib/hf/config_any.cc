@@ -26,10 +26,12 @@ i64 number_of_experts(const ConfigFields& c) {
 void read_sparse(const ConfigFields& c, ModelConfig& m) {
   m.moe.ffn = c.has("moe_intermediate_size") ? c.size("moe_intermediate_size") : c.size("intermediate_size");
   m.moe.shared_ffn = c.count_or("shared_expert_intermediate_size", c.count_or("shared_intermediate_size", 0));
-  if (i64 shared = c.count_or("n_shared_experts", c.count_or("num_shared_experts", 0)); shared > 0 && m.moe.shared_ffn == 0)
+  if (i64 shared = c.count_or("n_shared_experts", c.count_or("num_shared_experts", 0));
+      shared > 0 && m.moe.shared_ffn == 0)
     m.moe.shared_ffn = checked_mul(shared, m.moe.ffn, "the width of the shared experts");
   i64 first = c.count_or("first_k_dense_replace", 0), step = c.size_or("decoder_sparse_step", 1),
-      every = c.find("moe_layer_freq") && c.find("moe_layer_freq")->is_integer() ? c.size("moe_layer_freq") : 1;
+      every =
+          c.find("moe_layer_freq") && c.find("moe_layer_freq")->is_integer() ? c.size("moe_layer_freq") : 1;
   std::vector<i64> dense = c.numbers_or_none("mlp_only_layers");
   for (i64 n = first; n < std::ssize(m.text.layers); n++)
     if (n % every == 0 && (n + 1) % step == 0 && std::ranges::find(dense, n) == dense.end())

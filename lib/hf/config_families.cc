@@ -82,6 +82,15 @@ constexpr ReaderRow kReaders[] = {
     {"nemotron_h", read_nemotron_h},
     {"deepseek_v3", read_deepseek_v3},
     {"gpt_oss", read_gpt_oss},
+    {"qwen2_5_vl", read_qwen2_5_vl},
+    {"qwen2_audio", read_qwen2_audio},
+    {"qwen3_omni_moe", read_qwen3_omni_moe},
+    {"mistral3", read_mistral3},
+    {"bailing_moe_v2", read_bailing_moe},
+    {"sarvam_moe", read_bailing_moe},
+    {"mimo", read_mimo},
+    {"falcon_h1", read_falcon_h1},
+    {"minimax_m3_vl", read_minimax_m3},
 };
 
 }  // namespace

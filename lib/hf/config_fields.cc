@@ -6,13 +6,24 @@
 
 namespace mckpt::impl {
 
-const JsonValue* ConfigFields::find(std::string_view key) const {
+const JsonValue* ConfigFields::entry(std::string_view key) const {
   const JsonValue* value = object_.find(key);
+  return value || !defaults_ ? value : defaults_->find(key);
+}
+
+ConfigFields ConfigFields::with_defaults(std::string_view defaults) const {
+  ConfigFields all = *this;
+  all.defaults_ = std::make_shared<const JsonValue>(parse_json(defaults, JsonNumbers::kPython));
+  return all;
+}
+
+const JsonValue* ConfigFields::find(std::string_view key) const {
+  const JsonValue* value = entry(key);
   return value && value->is(JsonType::kNull) ? nullptr : value;
 }
 
 bool ConfigFields::is_null(std::string_view key) const {
-  const JsonValue* value = object_.find(key);
+  const JsonValue* value = entry(key);
   return value && value->is(JsonType::kNull);
 }
 
@@ -26,7 +37,7 @@ Error ConfigFields::unsupported(std::string_view name, std::string_view what) co
 
 // An integer in [least, kLargest].
 i64 ConfigFields::integer(std::string_view name, i64 least) const {
-  const JsonValue* value = object_.find(name);
+  const JsonValue* value = entry(name);
   if (!value) throw error(name, "is missing");
   if (!value->is_integer())
     throw error(name, "is of the wrong type").expected("an integer").found(value->summary());

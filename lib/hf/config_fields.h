@@ -8,6 +8,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,9 @@ class ConfigFields {
   std::vector<i64> numbers_or_none(std::string_view key) const;
   // An entry that is an object. Throws kBadConfig if it is absent or not an object.
   ConfigFields object(std::string_view key) const;
+  // The same object, in which an absent entry has the value that it has in `defaults`, a JSON object: transformers writes
+  // the parts of a multimodal config without what is the default of their class.
+  ConfigFields with_defaults(std::string_view defaults) const;
 
   std::string key(std::string_view name) const { return cat(prefix_, name); }
   // An error about an entry, with the code kBadConfig; the reader of the file adds the file's name.
@@ -62,9 +66,11 @@ class ConfigFields {
 
  private:
   i64 integer(std::string_view key, i64 least) const;
+  const JsonValue* entry(std::string_view key) const;  // also null
 
   const JsonValue& object_;
   std::string prefix_;
+  std::shared_ptr<const JsonValue> defaults_;
 };
 
 }  // namespace mckpt::impl

@@ -81,5 +81,17 @@ void read_any(const ConfigFields& top, ModelConfig& m);
 // Mamba, attention, dense MLPs and experts as layers of their own, in the order of a pattern; optional MTP
 // depths.
 void read_nemotron_h(const ConfigFields& c, ModelConfig& m);
+// Language models of these families behind a tower that Megatron copies.
+void read_qwen2_5_vl(const ConfigFields& top, ModelConfig& m);
+void read_qwen2_audio(const ConfigFields& top, ModelConfig& m);
+void read_qwen3_omni_moe(const ConfigFields& top, ModelConfig& m);
+void read_mistral3(const ConfigFields& top, ModelConfig& m);
+void read_minimax_m3(const ConfigFields& top, ModelConfig& m);
+// Ling 2.0 and Sarvam: dense layers first, then experts.
+void read_bailing_moe(const ConfigFields& c, ModelConfig& m);
+// Qwen2 with MTP layers.
+void read_mimo(const ConfigFields& c, ModelConfig& m);
+// Attention beside Mamba in every layer.
+void read_falcon_h1(const ConfigFields& c, ModelConfig& m);
 
 }  // namespace mckpt::impl

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "hf/config_towers.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {
@@ -102,36 +103,6 @@ void read_sparse_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaul
   m.moe.shared_gate = false;
 }
 
-// The vision tower. `deepstack`: the family may feed early vision layers into the decoder.
-void read_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
-  ConfigFields c = top.object("vision_config");
-  TowerConfig& t = m.vision_tower;
-  t.hidden = c.size("hidden_size");
-  t.heads = t.kv_groups = c.size("num_heads");
-  must_divide(c, "hidden_size", t.hidden, "num_heads", t.heads);
-  t.head_dim = t.hidden / t.heads;
-  t.ffn = c.size("intermediate_size");
-  t.qkv_bias = t.proj_bias = true;
-  t.gated_mlp = t.swiglu = false;
-  t.layers.assign(static_cast<std::size_t>(layer_count(c, "depth")), {});
-  VisionConfig& v = m.vision;
-  v.in_channels = c.size("in_channels");
-  v.patch = c.size("patch_size");
-  v.temporal_patch = c.size("temporal_patch_size");
-  v.positions = c.size("num_position_embeddings");
-  v.out_hidden = c.size("out_hidden_size");
-  v.merge = c.size("spatial_merge_size");
-  if (v.merge > 1024)
-    throw c.error("spatial_merge_size", "is out of range").expected("at most 1024").found(v.merge);
-  if (v.out_hidden != m.text.hidden)
-    throw c.error("out_hidden_size", "is not the hidden size of the language model")
-        .expected(m.text.hidden)
-        .found(v.out_hidden);
-  v.deepstack = static_cast<i64>(c.numbers_or_none("deepstack_visual_indexes").size());
-  if (v.deepstack > 0 && !deepstack)
-    throw c.unsupported("deepstack_visual_indexes", "is not empty; this family has no deepstack mergers");
-}
-
 }  // namespace
 
 void read_qwen2(const ConfigFields& c, ModelConfig& m) {
@@ -169,22 +140,22 @@ void read_qwen3_vl(const ConfigFields& top, ModelConfig& m) {
   m.text.qk_norm = true;
   m.text.qkv_bias = c.flag_or("attention_bias", false);
   set_layers(m, layer_count(c, "num_hidden_layers"), {});
-  read_vision(top, m, true);
+  read_qwen_vision(top, m, true);
 }
 
 void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m) {
   read_sparse_decoder(top.object("text_config"), m, {.kv_groups = 16});
-  read_vision(top, m, true);
+  read_qwen_vision(top, m, true);
 }
 
 void read_qwen3_5(const ConfigFields& top, ModelConfig& m) {
   read_qwen3_5_text(top.object("text_config"), m);
-  read_vision(top, m, false);
+  read_qwen_vision(top, m, false);
 }
 
 void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m) {
   read_qwen3_next(top.object("text_config"), m);
-  read_vision(top, m, false);
+  read_qwen_vision(top, m, false);
 }
 
 }  // namespace mckpt::impl

@@ -50,7 +50,8 @@ const Spelling kSpellings[] = {
 std::string config_text(const std::string& path, const OpenOptions& opening) {
   Folder folder(path, opening);
   if (!folder.has_file("config.json"))
-    throw Error(Code::kNotFound, "config.json was not found, and without it the model is not known").file(path);
+    throw Error(Code::kNotFound, "config.json was not found, and without it the model is not known")
+        .file(path);
   return json_text(folder.open_file("config.json"), kMaxConfigBytes);
 }
 
@@ -74,7 +75,8 @@ std::vector<MapEntry> usual_spellings(const JsonValue& config) {
 
 bool has_output_layer(const SourceTable& tensors) {
   for (const NameKind& kind : name_kinds(tensors))
-    for (std::string_view name : {"lm_head.weight", "embed_out.weight", "output.weight", "output_layer.weight"})
+    for (std::string_view name :
+         {"lm_head.weight", "embed_out.weight", "output.weight", "output_layer.weight"})
       if (kind.name == name || kind.name.ends_with(cat(".", name))) return true;
   return false;
 }
@@ -82,7 +84,8 @@ bool has_output_layer(const SourceTable& tensors) {
 // The entries that may have to be changed for the reader of the base, one more each time.
 class Attempts {
  public:
-  Attempts(const std::string& text, const JsonValue& config, const SourceTable& tensors) : text_(text), config_(config) {
+  Attempts(const std::string& text, const JsonValue& config, const SourceTable& tensors)
+      : text_(text), config_(config) {
     map_.config = usual_spellings(config);
     if (!has_output_layer(tensors) && !present(config, "tie_word_embeddings"))
       map_.config.push_back({"tie_word_embeddings", "", "true"});
@@ -102,7 +105,8 @@ class Attempts {
     map.base = std::string(base.name);
     if (auto m = read(map)) return m;
     for (std::string_view flag : {"attention_bias", "mlp_bias"})
-      if (const JsonValue* value = config_.find(flag); value && value->is(JsonType::kBool) && value->boolean(flag)) {
+      if (const JsonValue* value = config_.find(flag);
+          value && value->is(JsonType::kBool) && value->boolean(flag)) {
         map.config.push_back({std::string(flag), "", "false"});
         if (auto m = read(map)) return m;
       }
@@ -111,8 +115,9 @@ class Attempts {
       map.config.push_back({std::string(key), "", cat(n)});
       return true;
     };
-    for (auto [key, n] : {std::pair("num_key_value_heads", numbers.text.kv_groups), std::pair("head_dim", numbers.text.head_dim),
-                          std::pair("moe_intermediate_size", numbers.moe.ffn)})
+    for (auto [key, n] :
+         {std::pair("num_key_value_heads", numbers.text.kv_groups),
+          std::pair("head_dim", numbers.text.head_dim), std::pair("moe_intermediate_size", numbers.moe.ffn)})
       if (add(key, n))
         if (auto m = read(map)) return m;
     return std::nullopt;
@@ -138,7 +143,8 @@ class Attempts {
 FolderTensors known_tensors(const std::string& path, const OpenOptions& opening) {
   FolderTensors tensors = tensors_of_folder(path, opening);
   if (tensors.table.size() == 0 || tensors.index)
-    throw Error(Code::kNotFound, "the folder has no headers of weights, and without shapes no map can be drafted")
+    throw Error(Code::kNotFound,
+                "the folder has no headers of weights, and without shapes no map can be drafted")
         .file(path)
         .expected("safetensors files");
   refuse_quantized(tensors.table);
@@ -174,8 +180,14 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
     if (!base) with_config.config = attempts.entries();
     map = draft_map(tensors.table, std::move(model), base);
     map.config = std::move(with_config.config);
-    ModelDraft draft{map_file_text(map), *map.base, std::string(families[0].family->name), tensors.table.size(), 0,
-                     std::ssize(map.rows), std::ssize(open_questions(map)), std::ssize(map.remove)};
+    ModelDraft draft{map_file_text(map),
+                     *map.base,
+                     std::string(families[0].family->name),
+                     tensors.table.size(),
+                     0,
+                     std::ssize(map.rows),
+                     std::ssize(open_questions(map)),
+                     std::ssize(map.remove)};
     for (const Explained& e : families)
       if (e.family == (base ? base : families[0].family)) {
         draft.explained = e.tensors;
@@ -196,11 +208,13 @@ void add_way_on(Error& error, const std::string& path, const OpenOptions& openin
     JsonValue config = parse_json(text, JsonNumbers::kPython);
     std::optional<ModelConfig> numbers = Attempts(text, config, tensors.table).numbers();
     Explained near = explained_by_families(tensors.table, numbers ? &*numbers : nullptr)[0];
-    error.note(near.tensors == 0 ? std::string("no family explains any of its tensors")
-                                 : cat("by its tensors the nearest family is ", near.family->name, ", which explains ",
-                                       with_commas(near.tensors), " of ", counted(tensors.table.size(), "tensor")));
+    error.note(near.tensors == 0
+                   ? std::string("no family explains any of its tensors")
+                   : cat("by its tensors the nearest family is ", near.family->name, ", which explains ",
+                         with_commas(near.tensors), " of ", counted(tensors.table.size(), "tensor")));
     if (!tensors.index)
-      error.help(cat("mckpt mappings draft ", escaped(path, 4096), " map.json   writes a first map file, for `map_file`"));
+      error.help(cat("mckpt mappings draft ", escaped(path, 4096),
+                     " map.json   writes a first map file, for `map_file`"));
   } catch (const Error&) {
     // The error that is reported is the one about the model type.
   }

@@ -15,10 +15,10 @@ struct OpenOptions;
 // A map file for the model in a folder. Its text is ready to be written.
 struct ModelDraft {
   std::string text;
-  std::string base;  // the family's name, or "none"
-  std::string nearest;       // of all families
-  i64 tensors = 0;           // of the model
-  i64 explained = 0;         // of them by the nearest family
+  std::string base;     // the family's name, or "none"
+  std::string nearest;  // of all families
+  i64 tensors = 0;      // of the model
+  i64 explained = 0;    // of them by the nearest family
   i64 rows = 0, to_decide = 0, removed = 0;
 };
 

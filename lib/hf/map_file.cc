@@ -167,7 +167,8 @@ MapEntry entry_of(const JsonMember& m) {
     return entry;
   }
   const JsonValue::Object& object = m.value.object(m.name);
-  if (object.size() != 1 || object[0].name != "key") fault(m.name, "must be a value, or {\"key\": \"an entry of config.json\"}");
+  if (object.size() != 1 || object[0].name != "key")
+    fault(m.name, "must be a value, or {\"key\": \"an entry of config.json\"}");
   entry.from = text_of(object[0]);
   if (entry.from.empty()) fault(m.name, "names no entry");
   return entry;
@@ -221,7 +222,8 @@ MapFile parse_map_file(std::string_view text) {
 std::vector<std::string> open_questions(const MapFile& file) {
   std::vector<std::string> lines;
   for (const MapRow& row : file.rows)
-    if (!row.todo.empty()) lines.push_back(cat("to do: ", escaped(row.sources[0].name), ": ", escaped(row.todo, 400)));
+    if (!row.todo.empty())
+      lines.push_back(cat("to do: ", escaped(row.sources[0].name), ": ", escaped(row.todo, 400)));
   return lines;
 }
 
@@ -230,7 +232,9 @@ void refuse_draft(const MapFile& file) {
   if (lines.empty()) return;
   throw Error(Code::kBadMap, cat("the map is a draft: ", counted(std::ssize(lines), "row"), " to decide"))
       .each_note(lines)
-      .help("correct each of these rows, and take its \"todo\" out; `mckpt mappings check HF_DIR MAP` says what is left");
+      .help(
+          "correct each of these rows, and take its \"todo\" out; `mckpt mappings check HF_DIR MAP` says "
+          "what is left");
 }
 
 std::string read_map_text(const std::string& path, const OpenOptions& opening) {

@@ -22,14 +22,14 @@ std::string quoted(std::string_view text) {
 }
 
 // "name": "value"
-std::string member(std::string_view name, std::string_view value) { return cat(quoted(name), ": ", quoted(value)); }
+std::string member(std::string_view name, std::string_view value) {
+  return cat(quoted(name), ": ", quoted(value));
+}
 
 // Lines between two brackets, with commas.
 class Block {
  public:
-  void add(std::string line) {
-    text_ += cat(text_.empty() ? "" : ",\n", std::move(line));
-  }
+  void add(std::string line) { text_ += cat(text_.empty() ? "" : ",\n", std::move(line)); }
   bool empty() const { return text_.empty(); }
   std::string text(std::string_view open, std::string_view close, std::string_view indent) const {
     return text_.empty() ? cat(open, close) : cat(open, "\n", text_, "\n", indent, close);
@@ -42,7 +42,8 @@ class Block {
 std::string sources_text(const MapRow& row) {
   std::string out;
   for (const MapRow::Source& s : row.sources)
-    out += cat(out.empty() ? "" : ",\n                       ", "[", quoted(s.name), ", ", quoted(s.shape), "]");
+    out +=
+        cat(out.empty() ? "" : ",\n                       ", "[", quoted(s.name), ", ", quoted(s.shape), "]");
   return cat("\"hugging_face\": [", out, "]");
 }
 
@@ -74,11 +75,13 @@ std::string map_file_text(const MapFile& file) {
   Block members, config, rows, remove, unread;
   if (file.base) members.add(cat("  ", member("base", *file.base)));
   for (const MapEntry& e : file.config)
-    config.add(cat("    ", quoted(e.key), ": ", e.from.empty() ? e.value : cat("{", member("key", e.from), "}")));
+    config.add(
+        cat("    ", quoted(e.key), ": ", e.from.empty() ? e.value : cat("{", member("key", e.from), "}")));
   for (const MapRow& row : file.rows) rows.add(row_text(row));
   for (const std::string& name : file.remove) remove.add(cat("    ", quoted(name)));
   for (const MapUnread& u : file.unread)
-    unread.add(cat("    {", member("name", u.name), u.copy_of.empty() ? "" : cat(", ", member("copy_of", u.copy_of)), ", ",
+    unread.add(cat("    {", member("name", u.name),
+                   u.copy_of.empty() ? "" : cat(", ", member("copy_of", u.copy_of)), ", ",
                    member("reason", u.reason), "}"));
   if (!config.empty()) members.add(cat("  \"config\": ", config.text("{", "}", "  ")));
   members.add(cat("  \"rows\": ", rows.text("[", "]", "  ")));

@@ -142,7 +142,8 @@ void read_mapped(HfModel& m, const Folder& folder, const HfModelOptions& options
   with_file(options.map_file.empty() ? folder.path() : options.map_file, [&] {
     refuse_draft(map);
     m.config = read_config(folder, options.files, options.shapes_only, &map);
-    m.own = m.config.family ? std::make_unique<OwnFamily>(*m.config.family, map) : std::make_unique<OwnFamily>(map);
+    m.own = m.config.family ? std::make_unique<OwnFamily>(*m.config.family, map)
+                            : std::make_unique<OwnFamily>(map);
   });
   m.config.family = &m.own->family();
   follow_rows(map, m.config.model);

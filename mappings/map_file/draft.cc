@@ -27,20 +27,40 @@ namespace {
 constexpr std::string_view kUsualLayers = "decoder.layers.{L}.";
 
 // The order in which Megatron registers the parameters: before the layers, in a layer, after the layers.
-constexpr std::string_view kBefore[] = {"embedding.word_embeddings.weight", "embedding.position_embeddings.weight"};
-constexpr std::string_view kInLayer[] = {
-    "self_attention.core_attention.softmax_offset", "self_attention.linear_proj.weight", "self_attention.linear_proj.bias",
-    "self_attention.linear_proj.post_layernorm.weight", "self_attention.linear_proj.post_layernorm.bias",
-    "self_attention.linear_qkv.layer_norm_weight", "self_attention.linear_qkv.layer_norm_bias",
-    "self_attention.linear_qkv.weight", "self_attention.linear_qkv.bias", "self_attention.q_layernorm.weight",
-    "self_attention.q_layernorm.bias", "self_attention.k_layernorm.weight", "self_attention.k_layernorm.bias",
-    "pre_mlp_layernorm.weight", "pre_mlp_layernorm.bias", "mlp.router.weight", "mlp.router.bias", "mlp.router.expert_bias",
-    "mlp.experts.linear_fc1.weight{E}", "mlp.experts.linear_fc2.weight{E}", "mlp.shared_experts.linear_fc1.weight",
-    "mlp.shared_experts.linear_fc2.weight", "mlp.linear_fc1.layer_norm_weight", "mlp.linear_fc1.layer_norm_bias",
-    "mlp.linear_fc1.weight", "mlp.linear_fc1.bias", "mlp.linear_fc2.weight", "mlp.linear_fc2.bias",
-    "mlp.linear_fc2.post_layernorm.weight", "mlp.linear_fc2.post_layernorm.bias"};
-constexpr std::string_view kAfter[] = {"decoder.final_layernorm.weight", "decoder.final_layernorm.bias", "output_layer.weight",
-                                       "output_layer.bias"};
+constexpr std::string_view kBefore[] = {"embedding.word_embeddings.weight",
+                                        "embedding.position_embeddings.weight"};
+constexpr std::string_view kInLayer[] = {"self_attention.core_attention.softmax_offset",
+                                         "self_attention.linear_proj.weight",
+                                         "self_attention.linear_proj.bias",
+                                         "self_attention.linear_proj.post_layernorm.weight",
+                                         "self_attention.linear_proj.post_layernorm.bias",
+                                         "self_attention.linear_qkv.layer_norm_weight",
+                                         "self_attention.linear_qkv.layer_norm_bias",
+                                         "self_attention.linear_qkv.weight",
+                                         "self_attention.linear_qkv.bias",
+                                         "self_attention.q_layernorm.weight",
+                                         "self_attention.q_layernorm.bias",
+                                         "self_attention.k_layernorm.weight",
+                                         "self_attention.k_layernorm.bias",
+                                         "pre_mlp_layernorm.weight",
+                                         "pre_mlp_layernorm.bias",
+                                         "mlp.router.weight",
+                                         "mlp.router.bias",
+                                         "mlp.router.expert_bias",
+                                         "mlp.experts.linear_fc1.weight{E}",
+                                         "mlp.experts.linear_fc2.weight{E}",
+                                         "mlp.shared_experts.linear_fc1.weight",
+                                         "mlp.shared_experts.linear_fc2.weight",
+                                         "mlp.linear_fc1.layer_norm_weight",
+                                         "mlp.linear_fc1.layer_norm_bias",
+                                         "mlp.linear_fc1.weight",
+                                         "mlp.linear_fc1.bias",
+                                         "mlp.linear_fc2.weight",
+                                         "mlp.linear_fc2.bias",
+                                         "mlp.linear_fc2.post_layernorm.weight",
+                                         "mlp.linear_fc2.post_layernorm.bias"};
+constexpr std::string_view kAfter[] = {"decoder.final_layernorm.weight", "decoder.final_layernorm.bias",
+                                       "output_layer.weight", "output_layer.bias"};
 
 // The place of a name in that order, and all names in it.
 class Order {
@@ -57,7 +77,8 @@ class Order {
   // The whole name; one that the order does not have is that of a row without a place.
   std::string whole(std::string_view leaf) const {
     for (const std::string& name : names_)
-      if (name.ends_with(leaf) && (name.size() == leaf.size() || name[name.size() - leaf.size() - 1] == '.')) return name;
+      if (name.ends_with(leaf) && (name.size() == leaf.size() || name[name.size() - leaf.size() - 1] == '.'))
+        return name;
     return std::string(leaf);
   }
   // Rows that have no name yet are the last of the layers, or of all.
@@ -71,7 +92,9 @@ class Order {
   std::vector<std::string> before(const std::string& name) const {
     auto at = std::ranges::find(names_, name);
     if (at == names_.end()) return {};
-    i64 n = at - names_.begin(), first = n < first_of_layer_ ? 0 : n < end_of_layer_ ? first_of_layer_ : end_of_layer_;
+    i64 n = at - names_.begin(), first = n < first_of_layer_ ? 0
+                                         : n < end_of_layer_ ? first_of_layer_
+                                                             : end_of_layer_;
     std::vector<std::string> out(names_.begin() + first, at);
     std::ranges::reverse(out);
     return out;
@@ -86,7 +109,8 @@ class Order {
 std::string layers_of(const Family* base) {
   if (base)
     for (const Section& section : base->sections)
-      if (section.scope == Scope::kLayers && section.tower == Tower::kText && section.megatron.ends_with(kUsualLayers))
+      if (section.scope == Scope::kLayers && section.tower == Tower::kText &&
+          section.megatron.ends_with(kUsualLayers))
         return std::string(section.megatron);
   return std::string(kUsualLayers);
 }
@@ -94,7 +118,11 @@ std::string layers_of(const Family* base) {
 class Drafter {
  public:
   Drafter(const SourceTable& tensors, ModelConfig model, const Family* base)
-      : tensors_(tensors), model_(std::move(model)), base_(base), kinds_(name_kinds(tensors)), order_(layers_of(base)),
+      : tensors_(tensors),
+        model_(std::move(model)),
+        base_(base),
+        kinds_(name_kinds(tensors)),
+        order_(layers_of(base)),
         read_(static_cast<std::size_t>(tensors.size())) {
     for (const NameKind& kind : kinds_) names_.insert(kind.name);
   }
@@ -113,7 +141,8 @@ class Drafter {
  private:
   // Marks the tensors that rows of the base read; collects the rows that find no tensor, or one of another shape.
   void keep_rows_of_base() {
-    if (i64 depths = mtp_depths_in(*base_, model_, tensors_); !model_.mtp.stated || depths == 0) model_.mtp.depths = depths;
+    if (i64 depths = mtp_depths_in(*base_, model_, tensors_); !model_.mtp.stated || depths == 0)
+      model_.mtp.depths = depths;
     std::vector<Needs> forms = forms_of_experts();
     std::map<std::string, bool> fits;  // rows that apply, by name
     std::vector<std::pair<std::string, i32>> readers;
@@ -124,7 +153,8 @@ class Drafter {
         bool& good = fits.try_emplace(name, true).first->second;
         for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++) {
           i32 t = tensors_.find(present_name(site, row, s, expert, tensors_));
-          good = good && t >= 0 && has_shape(site, row.sources[s].shape, t) && !is_other_norm(row, tensors_[t].name);
+          good = good && t >= 0 && has_shape(site, row.sources[s].shape, t) &&
+                 !is_other_norm(row, tensors_[t].name);
           if (t >= 0) readers.emplace_back(name, t);
         }
       });
@@ -143,10 +173,12 @@ class Drafter {
   // the one after attention is another norm.
   bool is_other_norm(const Row& row, std::string_view name) const {
     constexpr std::string_view kNorm = "post_attention_layernorm.weight";
-    bool before_mlp = row.megatron.ends_with("linear_fc1.layer_norm_weight") || row.megatron.starts_with("pre_mlp_layernorm");
+    bool before_mlp = row.megatron.ends_with("linear_fc1.layer_norm_weight") ||
+                      row.megatron.starts_with("pre_mlp_layernorm");
     return before_mlp && name.ends_with(kNorm) && std::ranges::any_of(names_, [](std::string_view other) {
-      return other.ends_with(".pre_feedforward_layernorm.weight") || other.ends_with(".post_feedforward_layernorm.weight");
-    });
+             return other.ends_with(".pre_feedforward_layernorm.weight") ||
+                    other.ends_with(".post_feedforward_layernorm.weight");
+           });
   }
 
   std::vector<Needs> forms_of_experts() const {
@@ -159,7 +191,8 @@ class Drafter {
 
   bool has_shape(const Site& site, std::string_view text, i32 t) const {
     try {
-      return !tensors_[t].header_known || std::ranges::equal(shape_of(text, model_, *site.tower).dims(), tensors_[t].dims);
+      return !tensors_[t].header_known ||
+             std::ranges::equal(shape_of(text, model_, *site.tower).dims(), tensors_[t].dims);
     } catch (const Error&) {
       return false;
     }
@@ -191,7 +224,8 @@ class Drafter {
 
   void add(const NameKind& kind, const Recognised& r) {
     std::string whole = r.leaf.empty() ? "" : order_.whole(r.leaf);
-    auto at = std::ranges::find_if(file_.rows, [&](const MapRow& row) { return !whole.empty() && row.megatron == whole; });
+    auto at = std::ranges::find_if(
+        file_.rows, [&](const MapRow& row) { return !whole.empty() && row.megatron == whole; });
     MapRow::Source source{kind.name, r.shape};
     if (at != file_.rows.end() && at->rule == r.rule && roles(r.rule) > 1) {
       // Roles come in any order; they are kept in that of the rule.
@@ -209,7 +243,8 @@ class Drafter {
     row.needs = r.needs;
     row.split = r.split;
     row.buffer = r.buffer;
-    row.todo = at == file_.rows.end() ? r.todo : cat("another tensor is ", whole, " already: which of them is it?");
+    row.todo =
+        at == file_.rows.end() ? r.todo : cat("another tensor is ", whole, " already: which of them is it?");
     row.sources.resize(static_cast<std::size_t>(roles(r.rule) > 1 ? r.slot + 1 : 1));
     row.sources.back() = std::move(source);
     if (row.todo.empty()) row.todo = question_of_layers(kind, whole);
@@ -241,8 +276,9 @@ class Drafter {
                       std::ranges::none_of(row.sources, [](const auto& s) { return s.name.empty(); });
       if (complete) continue;
       std::erase_if(row.sources, [](const MapRow::Source& s) { return s.name.empty(); });
-      row.todo = cat("the rule ", row.rule, " takes ", needed, " tensors, ", listed(rule_named(row.rule).roles, needed),
-                     "; ", row.sources.size() == 1 ? "only this one was" : "only these were", " found");
+      row.todo = cat("the rule ", row.rule, " takes ", needed, " tensors, ",
+                     listed(rule_named(row.rule).roles, needed), "; ",
+                     row.sources.size() == 1 ? "only this one was" : "only these were", " found");
     }
   }
 
@@ -280,8 +316,8 @@ class Drafter {
   std::vector<NameKind> kinds_;
   KindNames names_;
   Order order_;
-  std::vector<bool> read_;        // by rows of the base, or known not to be read
-  std::set<std::string> unfit_;   // rows of the base that find no tensor, or one of another shape
+  std::vector<bool> read_;       // by rows of the base, or known not to be read
+  std::set<std::string> unfit_;  // rows of the base that find no tensor, or one of another shape
   MapFile file_;
 };
 

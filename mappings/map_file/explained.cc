@@ -32,8 +32,9 @@ class Counter {
   }
 
   Explained count(const Family& family) const {
-    std::set<std::size_t> known;            // kinds that a row or an unread row explains
-    std::map<std::string, bool> always;     // rows that all models of the family have, and whether they are found
+    std::set<std::size_t> known;  // kinds that a row or an unread row explains
+    std::map<std::string, bool>
+        always;  // rows that all models of the family have, and whether they are found
     for (const Section& section : family.sections)
       for (const RowList& list : row_lists(section))
         for (const Row& row : list.rows) {
@@ -68,7 +69,8 @@ class Counter {
     for (const Source& source : row.sources) {
       if (source.name.empty()) break;
       auto at = find(section, row, source.name);
-      if (at == by_name_.end() && &source == &row.sources[0] && !row.also.empty()) at = find(section, row, row.also);
+      if (at == by_name_.end() && &source == &row.sources[0] && !row.also.empty())
+        at = find(section, row, row.also);
       bool found = at != by_name_.end() && has_shape(kinds_[at->second], section, source.shape);
       if (found) known.insert(at->second);
       all &= found;

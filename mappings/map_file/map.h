@@ -37,8 +37,8 @@ struct MapRow {
   KeySplit split = KeySplit::kNone;
   bool buffer = false, alternates = false;
   std::string gathered_with = {};  // a module, as in Row
-  std::string layer = {};          // without a base: the member of LayerRows that has the row; "": by its name
-  std::string todo = {};           // of a draft: what a person has to decide; such a map is not applied
+  std::string layer = {};  // without a base: the member of LayerRows that has the row; "": by its name
+  std::string todo = {};   // of a draft: what a person has to decide; such a map is not applied
 
   friend bool operator==(const MapRow&, const MapRow&) = default;
 };

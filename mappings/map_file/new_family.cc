@@ -38,11 +38,14 @@ std::string_view kind_of(const MapRow& row) {
     if (l.name == row.layer) return l.name;
     names.push_back(l.name);
   }
-  throw Error(Code::kBadMap, cat("row ", escaped(row.megatron), ": there is no kind of layer '", escaped(row.layer), "'"))
+  throw Error(Code::kBadMap,
+              cat("row ", escaped(row.megatron), ": there is no kind of layer '", escaped(row.layer), "'"))
       .expected(listed(names, names.size()));
 }
 
-bool ends_with_name(const MapRow& row, std::string_view name) { return std::string_view(row.megatron).ends_with(name); }
+bool ends_with_name(const MapRow& row, std::string_view name) {
+  return std::string_view(row.megatron).ends_with(name);
+}
 
 }  // namespace
 
@@ -109,7 +112,8 @@ void OwnFamily::add_tied_output(const MapFile& file) {
   auto output = std::ranges::find_if(file.rows, [](const MapRow& row) {
     return ends_with_name(row, kOutput) && row.needs == Needs::kUntied;
   });
-  auto embedding = std::ranges::find_if(file.rows, [](const MapRow& row) { return ends_with_name(row, kEmbedding); });
+  auto embedding =
+      std::ranges::find_if(file.rows, [](const MapRow& row) { return ends_with_name(row, kEmbedding); });
   if (output == file.rows.end() || embedding == file.rows.end()) return;
   MapRow copy = *output;
   copy.sources = embedding->sources;

@@ -27,60 +27,71 @@ struct Known {
 };
 
 constexpr std::string_view kJoinedQkv =
-    "are the rows all queries, then all keys, then all values (qkv_joined)? If they are ordered by key-value group, its "
+    "are the rows all queries, then all keys, then all values (qkv_joined)? If they are ordered by key-value "
+    "group, its "
     "queries, its key, its value, as Megatron has them, the rule is column";
 constexpr std::string_view kJoinedGate =
-    "is gate above up, as the rule has it? Its shape would be the same with up above gate, or with alternating rows, for "
+    "is gate above up, as the rule has it? Its shape would be the same with up above gate, or with "
+    "alternating rows, for "
     "which there is no rule";
-constexpr std::string_view kWhichIsGate = "is w1 the gate, which is activated, and w3 up? The shapes are the same";
+constexpr std::string_view kWhichIsGate =
+    "is w1 the gate, which is activated, and w3 up? The shapes are the same";
 constexpr std::string_view kJoinedExperts =
-    "is gate above up in each expert (gated_expert)? If their rows alternate, the rule is gated_expert_interleaved_rows";
-constexpr std::string_view kPositions = "Megatron has learned positions only if the run asks for them: is it so?";
+    "is gate above up in each expert (gated_expert)? If their rows alternate, the rule is "
+    "gated_expert_interleaved_rows";
+constexpr std::string_view kPositions =
+    "Megatron has learned positions only if the run asks for them: is it so?";
 
 constexpr std::string_view kQkv = "self_attention.linear_qkv", kProj = "self_attention.linear_proj";
 
 // The first line that fits a name and its shape wins. fc1 and fc2 follow the module of the place.
 constexpr Known kKnown[] = {
-    {Place::kOnce, "embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|embeddings", "embedding.word_embeddings", "vocab",
-     "vocab hidden", "", ""},
-    {Place::kOnce, "wpe|embed_positions|position_embeddings", "embedding.position_embeddings", "replicate", "", "", "", 0,
-     kPositions},
-    {Place::kOnce, "norm|ln_f|final_layer_norm|final_layernorm|norm_f|final_norm", "decoder.final_layernorm", "replicate",
-     "hidden", "replicate", "hidden"},
+    {Place::kOnce, "embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|embeddings",
+     "embedding.word_embeddings", "vocab", "vocab hidden", "", ""},
+    {Place::kOnce, "wpe|embed_positions|position_embeddings", "embedding.position_embeddings", "replicate",
+     "", "", "", 0, kPositions},
+    {Place::kOnce, "norm|ln_f|final_layer_norm|final_layernorm|norm_f|final_norm", "decoder.final_layernorm",
+     "replicate", "hidden", "replicate", "hidden"},
     {Place::kOnce, "lm_head|embed_out|output", "output_layer", "vocab", "vocab hidden", "column", "vocab"},
     {Place::kAttention, "q_proj|wq|query|q_lin|query_proj", kQkv, "qkv", "q hidden", "qkv", "q", 0},
     {Place::kAttention, "k_proj|wk|key|k_lin|key_proj", kQkv, "qkv", "kv hidden", "qkv", "kv", 1},
     {Place::kAttention, "v_proj|wv|value|v_lin|value_proj", kQkv, "qkv", "kv hidden", "qkv", "kv", 2},
-    {Place::kAttention, "qkv_proj|query_key_value|c_attn|Wqkv|wqkv|qkv|W_pack|att_proj|in_proj", kQkv, "qkv_joined",
-     "qkv hidden", "qkv_joined", "qkv", 0, kJoinedQkv},
-    {Place::kAttention, "o_proj|wo|out_proj|dense|c_proj|out_lin|proj", kProj, "row", "hidden attention", "replicate",
-     "hidden"},
-    {Place::kAttention, "q_norm|q_layernorm|query_layernorm", "self_attention.q_layernorm", "replicate", "head_dim",
-     "replicate", "head_dim"},
-    {Place::kAttention, "k_norm|k_layernorm|key_layernorm", "self_attention.k_layernorm", "replicate", "head_dim",
-     "replicate", "head_dim"},
+    {Place::kAttention, "qkv_proj|query_key_value|c_attn|Wqkv|wqkv|qkv|W_pack|att_proj|in_proj", kQkv,
+     "qkv_joined", "qkv hidden", "qkv_joined", "qkv", 0, kJoinedQkv},
+    {Place::kAttention, "o_proj|wo|out_proj|dense|c_proj|out_lin|proj", kProj, "row", "hidden attention",
+     "replicate", "hidden"},
+    {Place::kAttention, "q_norm|q_layernorm|query_layernorm", "self_attention.q_layernorm", "replicate",
+     "head_dim", "replicate", "head_dim"},
+    {Place::kAttention, "k_norm|k_layernorm|key_layernorm", "self_attention.k_layernorm", "replicate",
+     "head_dim", "replicate", "head_dim"},
     {Place::kMlp, "gate_proj", "fc1", "gated_mlp", "ffn hidden", "gated_mlp", "ffn", 0},
     {Place::kMlp, "w1", "fc1", "gated_mlp", "ffn hidden", "gated_mlp", "ffn", 0, kWhichIsGate},
     {Place::kMlp, "w3", "fc1", "gated_mlp", "ffn hidden", "gated_mlp", "ffn", 1, kWhichIsGate},
     {Place::kMlp, "up_proj|fc1|c_fc|dense_h_to_4h|fc_in|wi", "fc1", "column", "ffn hidden", "column", "ffn"},
-    {Place::kMlp, "gate_up_proj", "fc1", "gated_mlp_joined", "2*ffn hidden", "gated_mlp_joined", "2*ffn", 0, kJoinedGate},
-    {Place::kMlp, "down_proj|fc2|c_proj|dense_4h_to_h|fc_out|w2|wo", "fc2", "row", "hidden ffn", "replicate", "hidden"},
-    {Place::kMlp, "gate|router|layer|wg", "mlp.router", "replicate", "experts hidden", "replicate", "experts"},
-    {Place::kMlp, "input_linear", "experts.fc1", "gated_expert", "experts 2*expert_ffn hidden", "", "", 0, kJoinedExperts},
+    {Place::kMlp, "gate_up_proj", "fc1", "gated_mlp_joined", "2*ffn hidden", "gated_mlp_joined", "2*ffn", 0,
+     kJoinedGate},
+    {Place::kMlp, "down_proj|fc2|c_proj|dense_4h_to_h|fc_out|w2|wo", "fc2", "row", "hidden ffn", "replicate",
+     "hidden"},
+    {Place::kMlp, "gate|router|layer|wg", "mlp.router", "replicate", "experts hidden", "replicate",
+     "experts"},
+    {Place::kMlp, "input_linear", "experts.fc1", "gated_expert", "experts 2*expert_ffn hidden", "", "", 0,
+     kJoinedExperts},
     {Place::kMlp, "output_linear", "experts.fc2", "expert_row", "experts hidden expert_ffn", "", ""},
     {Place::kExperts, "gate_proj", "fc1", "gated_mlp", "expert_ffn hidden", "", "", 0},
     {Place::kExperts, "w1", "fc1", "gated_mlp", "expert_ffn hidden", "", "", 0, kWhichIsGate},
     {Place::kExperts, "w3", "fc1", "gated_mlp", "expert_ffn hidden", "", "", 1, kWhichIsGate},
     {Place::kExperts, "up_proj|fc1|c_fc", "fc1", "column", "expert_ffn hidden", "", ""},
     {Place::kExperts, "down_proj|fc2|c_proj|w2", "fc2", "row", "hidden expert_ffn", "", ""},
-    {Place::kExperts, "gate_up_proj", "fc1", "gated_expert", "experts 2*expert_ffn hidden", "", "", 0, kJoinedExperts},
-    {Place::kExperts, "gate_up_proj", "fc1", "gated_expert_transposed", "experts hidden 2*expert_ffn", "", "", 0,
+    {Place::kExperts, "gate_up_proj", "fc1", "gated_expert", "experts 2*expert_ffn hidden", "", "", 0,
      kJoinedExperts},
+    {Place::kExperts, "gate_up_proj", "fc1", "gated_expert_transposed", "experts hidden 2*expert_ffn", "", "",
+     0, kJoinedExperts},
     {Place::kExperts, "down_proj", "fc2", "expert_row", "experts hidden expert_ffn", "", ""},
     {Place::kExperts, "down_proj", "fc2", "expert_row_transposed", "experts expert_ffn hidden", "", ""},
     {Place::kShared, "gate_proj", "fc1", "gated_mlp", "shared_ffn hidden", "", "", 0},
     {Place::kShared, "up_proj", "fc1", "column", "shared_ffn hidden", "", ""},
-    {Place::kShared, "input_linear|gate_up_proj", "fc1", "gated_mlp_joined", "2*shared_ffn hidden", "", "", 0, kJoinedGate},
+    {Place::kShared, "input_linear|gate_up_proj", "fc1", "gated_mlp_joined", "2*shared_ffn hidden", "", "", 0,
+     kJoinedGate},
     {Place::kShared, "down_proj|output_linear", "fc2", "row", "hidden shared_ffn", "", ""},
 };
 
@@ -97,7 +108,7 @@ bool is_one_of(std::string_view name, std::string_view names) {
 struct Parts {
   std::string_view front{}, inner{};  // before and after the layer's number; front alone for names without
   std::string_view leaf{};            // the last part before "weight" or "bias"
-  bool bias = false, bare = false;  // bare: neither weight nor bias
+  bool bias = false, bare = false;    // bare: neither weight nor bias
   Place place = Place::kOnce;
 };
 
@@ -162,7 +173,9 @@ std::string words_of(const NameKind& kind, const ModelConfig& model) {
 
 std::string shape_question(const NameKind& kind, std::string_view text, const ModelConfig& model) {
   std::optional<Shape> expected = shape_if(text, model);
-  return cat("by its name it is ", expected ? cat("[", text, "] = ", to_string(*expected)) : cat("[", text, "], which config.json does not give"),
+  return cat("by its name it is ",
+             expected ? cat("[", text, "] = ", to_string(*expected))
+                      : cat("[", text, "], which config.json does not give"),
              ", but the tensor is ", dims_to_string(kind.dims), ": what is it?");
 }
 
@@ -172,8 +185,11 @@ std::string open_question(const NameKind& kind, const ModelConfig& model) {
     std::vector<std::string_view> words = words_for(size, model, model.text);
     if (!words.empty()) sizes += cat("; ", size, " is ", listed(words));
   }
-  return cat("which parameter is it, and how is it split? Name it in \"megatron\" with its rule, or list the tensor under "
-             "\"unread\"", sizes);
+  return cat(
+      "which parameter is it, and how is it split? Name it in \"megatron\" with its rule, or list the tensor "
+      "under "
+      "\"unread\"",
+      sizes);
 }
 
 // The module and the number of the expert, as Megatron writes them.
@@ -181,7 +197,9 @@ std::string leaf_of(const Known& known, const Parts& p) {
   bool of_experts = p.place == Place::kExperts || known.megatron.starts_with("experts.");
   std::string_view short_name = known.megatron.substr(known.megatron.starts_with("experts.") ? 8 : 0);
   if (short_name != "fc1" && short_name != "fc2") return cat(known.megatron, p.bias ? ".bias" : ".weight");
-  std::string_view module = of_experts ? "mlp.experts" : p.place == Place::kShared ? "mlp.shared_experts" : "mlp";
+  std::string_view module = of_experts                  ? "mlp.experts"
+                            : p.place == Place::kShared ? "mlp.shared_experts"
+                                                        : "mlp";
   return cat(module, ".linear_", short_name, p.bias ? ".bias" : ".weight", of_experts ? "{E}" : "");
 }
 
@@ -193,11 +211,13 @@ bool has_gate(std::string_view name, const KindNames& names) {
 }
 
 // What a known name is; nothing if the place or the name is not known. With a shape that does not fit, a question.
-std::optional<Recognised> by_table(const NameKind& kind, const Parts& p, const KindNames& names, const ModelConfig& model) {
+std::optional<Recognised> by_table(const NameKind& kind, const Parts& p, const KindNames& names,
+                                   const ModelConfig& model) {
   std::optional<Recognised> unfit;
   for (const Known& known : kKnown) {
     if (known.place != p.place || !is_one_of(p.leaf, known.names)) continue;
-    std::string_view rule = p.bias ? known.bias_rule : known.rule, shape = p.bias ? known.bias_shape : known.shape;
+    std::string_view rule = p.bias ? known.bias_rule : known.rule,
+                     shape = p.bias ? known.bias_shape : known.shape;
     if (rule.empty()) continue;
     Recognised r{leaf_of(known, p), std::string(rule), std::string(shape), known.slot};
     if (r.rule == "column" && has_gate(kind.name, names)) r.rule = "gated_mlp", r.slot = 1;
@@ -216,16 +236,19 @@ std::optional<Recognised> by_table(const NameKind& kind, const Parts& p, const K
 
 // The norms of a layer. After attention or before the MLP: the name of the norm between the two means either, and the
 // other norms of the layer decide.
-std::optional<Recognised> norm_of_layer(const NameKind& kind, const Parts& p, const KindNames& names, const ModelConfig& model) {
+std::optional<Recognised> norm_of_layer(const NameKind& kind, const Parts& p, const KindNames& names,
+                                        const ModelConfig& model) {
   auto beside = [&](std::string_view leaf) { return names.contains(cat(p.front, leaf, ".weight")); };
   bool sandwich = beside("pre_feedforward_layernorm") || beside("post_feedforward_layernorm");
   std::string todo;
   std::string_view module;
   bool post = false;
-  if (is_one_of(p.leaf, "input_layernorm|ln_1|attention_norm|norm1|attention_layernorm|input_layer_norm|ln_attn")) {
+  if (is_one_of(p.leaf,
+                "input_layernorm|ln_1|attention_norm|norm1|attention_layernorm|input_layer_norm|ln_attn")) {
     module = "self_attention.linear_qkv";
-  } else if (is_one_of(p.leaf, "ln_2|ffn_norm|norm2|feedforward_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|"
-                               "pre_mlp_layernorm|ln_mlp") ||
+  } else if (is_one_of(p.leaf,
+                       "ln_2|ffn_norm|norm2|feedforward_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|"
+                       "pre_mlp_layernorm|ln_mlp") ||
              (is_one_of(p.leaf, "post_attention_layernorm|post_attention_norm") && !sandwich)) {
     module = "mlp.linear_fc1";
   } else if (is_one_of(p.leaf, "post_attention_layernorm|post_attention_norm")) {

@@ -23,10 +23,11 @@ struct NameKind;
 using KindNames = std::set<std::string, std::less<>>;
 
 struct Recognised {
-  std::string leaf{};   // Megatron's name after the prefix of the layer, or the whole name; "" if it is not known
+  std::string
+      leaf{};  // Megatron's name after the prefix of the layer, or the whole name; "" if it is not known
   std::string rule{};   // "" with `leaf`
   std::string shape{};  // in words
-  int slot = 0;        // the role in the rule
+  int slot = 0;         // the role in the rule
   KeySplit split = KeySplit::kNone;
   Needs needs = Needs::kAlways;
   bool buffer = false;

@@ -23,9 +23,14 @@ namespace mckpt::impl {
 namespace {
 
 // The lists of rows of one layer, in the order in which they are searched.
-constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention, &LayerRows::latent_attention,
-                                                       &LayerRows::gdn,       &LayerRows::mamba,
-                                                       &LayerRows::dense,     &LayerRows::moe};
+constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
+                                                       &LayerRows::sparse_attention,
+                                                       &LayerRows::latent_attention,
+                                                       &LayerRows::gdn,
+                                                       &LayerRows::mamba,
+                                                       &LayerRows::attention_and_mamba,
+                                                       &LayerRows::dense,
+                                                       &LayerRows::moe};
 
 std::string whole_name(const Section& section, const Row& row) { return cat(section.megatron, row.megatron); }
 
@@ -62,7 +67,8 @@ std::string OwnFamily::rule_for(const MapRow& from) {
         .expected("one source")
         .found(from.sources.size());
   Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
-  std::string note = cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ", evidence_text(partition.evidence));
+  std::string note = cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ",
+                         evidence_text(partition.evidence));
   if (notes_.empty() || notes_.back() != note) notes_.push_back(std::move(note));
   return std::string(rule_of(partition));
 }
@@ -188,8 +194,10 @@ void follow_rows(const MapFile& file, ModelConfig& model) {
   for (const std::string& name : file.remove) set(name, false);
   for (const MapRow& row : file.rows) {
     set(row.megatron, true);
-    bool first_layer = layer_kind_of(row.megatron) != "attention" && row.megatron.find("linear_fc1.weight") != std::string::npos;
-    if (first_layer && !row.rule.empty() && !row.rule.starts_with("gated")) text.gated_mlp = text.swiglu = false;
+    bool first_layer = layer_kind_of(row.megatron) != "attention" &&
+                       row.megatron.find("linear_fc1.weight") != std::string::npos;
+    if (first_layer && !row.rule.empty() && !row.rule.starts_with("gated"))
+      text.gated_mlp = text.swiglu = false;
   }
 }
 

@@ -292,10 +292,15 @@ i64 account(const Family& family, const ModelConfig& model, const std::vector<Ne
 
 std::string present_name(const Site& site, const Row& row, std::size_t source, i64 expert,
                          const SourceTable& sources) {
-  std::string name = source_name(site, row, row.sources[source].name, expert);
-  if (source > 0 || row.also.empty() || sources.find(name) >= 0) return name;
-  std::string other = source_name(site, row, row.also, expert);
-  return sources.find(other) >= 0 ? other : name;
+  std::string_view own = row.sources[source].name, also = source == 0 ? row.also : "";
+  std::string name = source_name(site, row, own, expert);
+  if (sources.find(name) >= 0) return name;
+  auto is_there = [&](const std::string& other) { return sources.find(other) >= 0; };
+  if (!also.empty())
+    if (std::string other = source_name(site, row, also, expert); is_there(other)) return other;
+  if (!site.section->also.empty())
+    if (std::string other = other_source_name(site, row, own, expert); is_there(other)) return other;
+  return name;
 }
 
 }  // namespace mckpt::impl

@@ -139,9 +139,10 @@ bool is_trained(const Family& family, const Section& section) {
          std::find(family.trained.begin(), family.trained.end(), section.megatron) != family.trained.end();
 }
 
-// Only layers are units.
+// Only Megatron's own layers are units; one with attention and Mamba side by side is of neither class.
 UnitClass unit_class_of(const Site& site) {
-  if (!site.layer) return UnitClass::kNone;
+  if (!site.layer || !site.section->own_layers) return UnitClass::kNone;
+  if (site.layer->mixer == Mixer::kAttentionAndMamba) return UnitClass::kNone;
   return site.layer->mixer == Mixer::kMamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;
 }
 
@@ -175,8 +176,8 @@ std::vector<std::string> gathered_with(const Site& site, const Row& row, const M
 }
 
 Site on_this_stage(Site site, const Place& place) {
-  if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
-    site.numbers['L'] -= place.first_layer;
+  bool own = site.section->tower == Tower::kText && site.section->own_layers;
+  if (site.section->scope == Scope::kLayers && own) site.numbers['L'] -= place.first_layer;
   return site;
 }
 
@@ -230,7 +231,7 @@ ModelMap ModelMap::promised(ModelConfig model, const Family& family, const MapOp
 Needs ModelMap::form_of(const Section& section) const { return forms_[&section - family_->sections.data()]; }
 
 Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& setup) const {
-  const TowerConfig& tower = p.section->tower == Tower::kVision ? model_.vision_tower : model_.text;
+  const TowerConfig& tower = tower_of(model_, p.section->tower);
   i64 expert = is_fused_expert(*p.row, p.expert_number) ? p.expert_number : 0;
   try {
     return holding_of(model_, tower, *p.row, part, expert, setup.vocab_rows);
@@ -269,8 +270,9 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.expert_number = expert;
       p.holding = holdings.of(site, row, p.part, expert);
       p.source_dtype = common_type(sources_, p, model_);
-      p.typed_by_run = setup.params_dtype.has_value();
-      p.dtype = p.typed_by_run ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
+      p.typed_by_run = setup.params_dtype.has_value() || row.fp32;
+      p.dtype = row.fp32 ? DType::kF32 : p.source_dtype;
+      if (setup.params_dtype) p.dtype = row.buffer || row.fp32 ? DType::kF32 : *setup.params_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);
       p.gathered_with = gathered_with(local, row, model_);

@@ -56,7 +56,8 @@ void refuse_misfit(const ModelConfig& model, const Grid& grid) {
                 "choose another `ep`");
   if (grid.cp == 1) return;
   if (has_mixer(model, Mixer::kGdn)) refuse_gdn_misfit(model.gdn, grid);
-  if (has_mixer(model, Mixer::kMamba)) refuse_mamba_misfit(model.mamba, grid);
+  if (has_mixer(model, Mixer::kMamba) || has_mixer(model, Mixer::kAttentionAndMamba))
+    refuse_mamba_misfit(model.mamba, grid);
 }
 
 }  // namespace mckpt::impl

@@ -24,6 +24,9 @@ char symbol_of(const LayerSpec& layer) {
       return 'G';
     case Mixer::kMamba:
       return 'M';
+    case Mixer::kSparseAttention:
+    case Mixer::kAttentionAndMamba:
+      return 0;
     case Mixer::kNone:
       return layer.ffn == Ffn::kMoe ? 'E' : layer.ffn == Ffn::kDense ? '-' : 0;
   }
@@ -32,7 +35,9 @@ char symbol_of(const LayerSpec& layer) {
 
 // "attention and a dense MLP at once", for messages.
 std::string words_of(const LayerSpec& layer) {
-  constexpr const char* kMixers[] = {"", "attention", "latent attention", "a gated delta net", "Mamba"};
+  constexpr const char* kMixers[] = {
+      "",      "attention",        "latent attention",      "a gated delta net",
+      "Mamba", "sparse attention", "attention beside Mamba"};
   constexpr const char* kFfns[] = {"", "a dense MLP", "a mixture of experts"};
   bool both = layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone;
   return cat(kMixers[static_cast<int>(layer.mixer)], both ? " and " : "", kFfns[static_cast<int>(layer.ffn)],

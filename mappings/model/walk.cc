@@ -61,7 +61,7 @@ class Walker {
   Site site(const Section& section) {
     Site s;
     s.section = &section;
-    s.tower = section.tower == Tower::kVision ? &model_.vision_tower : &model_.text;
+    s.tower = &tower_of(model_, section.tower);
     return s;
   }
 
@@ -70,7 +70,7 @@ class Walker {
     for (i64 n = 0; n < std::ssize(s.tower->layers); n++) {
       s.numbers['L'] = n;
       s.layer = &s.tower->layers[n];
-      s.unit = unit_++;
+      s.unit = section.own_layers ? unit_++ : -1;
       visit_(s);
     }
   }
@@ -97,12 +97,16 @@ std::span<const Row> mixer_rows(const LayerRows& rows, Mixer mixer) {
       return {};
     case Mixer::kAttention:
       return rows.attention;
+    case Mixer::kSparseAttention:
+      return rows.sparse_attention;
     case Mixer::kLatentAttention:
       return rows.latent_attention;
     case Mixer::kGdn:
       return rows.gdn;
     case Mixer::kMamba:
       return rows.mamba;
+    case Mixer::kAttentionAndMamba:
+      return rows.attention_and_mamba;
   }
   return {};
 }
@@ -118,6 +122,18 @@ std::string named(std::string_view prefix, std::string_view name, const Site& si
 }
 
 }  // namespace
+
+const TowerConfig& tower_of(const ModelConfig& model, Tower tower) {
+  switch (tower) {
+    case Tower::kText:
+      break;
+    case Tower::kVision:
+      return model.vision_tower;
+    case Tower::kAudio:
+      return model.audio_tower;
+  }
+  return model.text;
+}
 
 void each_site(const Family& family, const ModelConfig& model,
                const std::function<void(const Site&)>& visit) {
@@ -171,6 +187,10 @@ std::string megatron_name(const Site& site, const Row& row, i64 expert) {
 
 std::string source_name(const Site& site, const Row& row, std::string_view name, i64 expert) {
   return named(row.whole_names ? "" : site.section->hugging_face, name, site, expert);
+}
+
+std::string other_source_name(const Site& site, const Row& row, std::string_view name, i64 expert) {
+  return named(row.whole_names ? "" : site.section->also, name, site, expert);
 }
 
 }  // namespace mckpt::impl

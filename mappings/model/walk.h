@@ -12,6 +12,7 @@
 namespace mckpt::impl {
 
 enum class Needs;
+enum class Tower : u8;
 struct Family;
 struct LayerSpec;
 struct ModelConfig;
@@ -28,6 +29,8 @@ struct Site {
   i64 unit = -1;    // its FSDP unit; only layers are units
 };
 
+const TowerConfig& tower_of(const ModelConfig& model, Tower tower);
+
 // Calls visit(site) for every place of the model, section by section; the three MTP sections depth by depth.
 void each_site(const Family& family, const ModelConfig& model, const std::function<void(const Site&)>& visit);
 
@@ -43,5 +46,7 @@ void each_row(const Site& site, const ModelConfig& model, Needs form, i64 first_
 // The whole name of a row's parameter, or of one of its sources.
 std::string megatron_name(const Site& site, const Row& row, i64 expert);
 std::string source_name(const Site& site, const Row& row, std::string_view name, i64 expert);
+// The same with the section's other prefix. pre: it has one.
+std::string other_source_name(const Site& site, const Row& row, std::string_view name, i64 expert);
 
 }  // namespace mckpt::impl

@@ -8,6 +8,12 @@
 
 namespace mckpt::impl {
 
+// A parameter of a tower that Megatron takes over as Hugging Face's module: the name is the same on both sides, and every
+// cell has the whole tensor.
+constexpr Row copied(std::string_view name, std::string_view shape, Needs needs = Needs::kAlways) {
+  return {.megatron = name, .rule = "replicate", .sources = {{{name, shape}}}, .needs = needs};
+}
+
 // Grouped-query attention with Hugging Face names as in Llama; bias, query and key norms and softmax offsets
 // if the model has them.
 inline constexpr Row kAttentionRows[] = {

@@ -17,5 +17,13 @@ std::span<const Family> qwen3_5_families();
 std::span<const Family> nemotron_h_families();
 std::span<const Family> deepseek_v3_families();
 std::span<const Family> gpt_oss_families();
+std::span<const Family> qwen2_5_vl_families();
+std::span<const Family> qwen2_audio_families();
+std::span<const Family> qwen3_omni_moe_families();
+std::span<const Family> mistral3_families();
+std::span<const Family> bailing_moe_families();
+std::span<const Family> mimo_families();
+std::span<const Family> falcon_h1_families();
+std::span<const Family> minimax_m3_families();
 
 }  // namespace mckpt::impl

@@ -9,6 +9,13 @@
 //    6  7  8                   run [0+6]               run [6+6]
 //    9 10 11
 //
+// Two forms of files differ in the order of items:
+//
+//   column_transposed   the file has [in, out]:                0  1  2  3         cell 0 of 2    0  4
+//                                                              4  5  6  7                        1  5
+//   column_swapped      the halves of each row change places:  0  1 | 2  3        cell 0 of 2    2  3  0  1
+//                                                              4  5 | 6  7
+//
 // ("Column" is Megatron's word: a layer computes x * W^T, so the rows of W are the columns of the factor.)
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
@@ -25,8 +32,33 @@ Holding hold_column(const RuleInput& in) {
   return hold_blocks({&whole, 1}, source, in.part, "the number of rows of the weight");
 }
 
+// The columns of the file are Megatron's rows: a transpose, as one run with two loops.
+Holding hold_transposed(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  i64 columns = source[0], rows = source[1];
+  ItemRange own = own_part(rows, in.part, "the number of columns of the weight");
+  ItemRun turned{0, own.begin, 1, {rows, columns}, {1, own.items()}};
+  return {LocalShape{{own.items(), columns}}, 0, {turned}, 0};
+}
+
+// Two runs a row: the loops of a run only go forward, and here the second half comes first.
+Holding hold_swapped(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  i64 half = quotient(source[1], "the number of columns of the weight", 2, "the number of halves");
+  ItemRange own = own_part(source[0], in.part, "the number of rows of the weight");
+  std::vector<ItemRun> runs;
+  for (i64 row = own.begin; row < own.end; row++)
+    for (i64 side : {1, 0}) runs.push_back({0, (2 * row + side) * half, half, {}, {}});
+  return {LocalShape{source.with_dim(0, own.items())}, 0, std::move(runs), 0};
+}
+
 constexpr Rule kRules[] = {
     {"column", kRoles, "dimension 0 in equal parts", hold_column},
+    {"column_transposed", kRoles, "dimension 1 in equal parts, transposed", hold_transposed},
+    {"column_swapped", kRoles, "dimension 0 in equal parts, the two halves of each row exchanged",
+     hold_swapped},
 };
 
 }  // namespace

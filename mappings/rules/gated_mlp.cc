@@ -49,8 +49,9 @@ Holding hold_joined(const RuleInput& in) {
 
 constexpr Rule kRules[] = {
     {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated, KeySplit::kSwiglu},
-    {"gated_mlp_joined", kJoinedRoles, "each cell's part of gate above its part of up, from one tensor with both",
-     hold_joined, KeySplit::kSwiglu},
+    {"gated_mlp_joined", kJoinedRoles,
+     "each cell's part of gate above its part of up, from one tensor with both", hold_joined,
+     KeySplit::kSwiglu},
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 // The golden models: their configs, maps, and what ranks of a run hold of them.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,14 @@
 
 namespace mckpt::impl {
 
+// The folder of a model: golden/models/ and golden/families/ have different names.
+inline std::string golden_folder(const std::string& model) {
+  std::string folder = cat(MCKPT_TEST_DATA "/golden/models/", model);
+  return std::filesystem::exists(folder) ? folder : cat(MCKPT_TEST_DATA "/golden/families/", model);
+}
+
 inline std::string golden_config_text(const std::string& model) {
-  std::ifstream in(cat(MCKPT_TEST_DATA "/golden/models/", model, "/config.json"));
+  std::ifstream in(golden_folder(model) + "/config.json");
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -27,6 +35,23 @@ inline std::vector<std::string> golden_models() {
   std::vector<std::string> names;
   for (const auto& e : std::filesystem::directory_iterator(MCKPT_TEST_DATA "/golden/models"))
     names.push_back(e.path().filename().string());
+  return names;
+}
+
+// The models of golden/families/ that no table has yet: a line of pending.txt each.
+inline std::set<std::string> pending_models() {
+  std::ifstream in(MCKPT_TEST_DATA "/golden/families/pending.txt");
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// The other models of golden/families/.
+inline std::vector<std::string> family_models() {
+  std::vector<std::string> names;
+  std::set<std::string> pending = pending_models();
+  for (const auto& e : std::filesystem::directory_iterator(MCKPT_TEST_DATA "/golden/families"))
+    if (e.is_directory() && !pending.contains(e.path().filename()))
+      names.push_back(e.path().filename().string());
+  std::sort(names.begin(), names.end());
   return names;
 }
 

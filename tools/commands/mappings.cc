@@ -30,15 +30,17 @@ Exit mappings_command(CommandLine& line) {
   for (const Family* family : all_families()) families.emplace_back(family->name);
   line.positional("WHAT", what, "list, show, draft, check or draw")
       .choices({"list", "show", "draft", "check", "draw"});
-  line.positional("SUBJECT", subject,
-                  "the family to show, the folder of the model to draft a map for or to check, or the rule to draw")
+  line.positional(
+          "SUBJECT", subject,
+          "the family to show, the folder of the model to draft a map for or to check, or the rule to draw")
       .words(std::move(families));
   line.positional("MAP", map, "draft: the file to write (stdout without it); check: the map file to check");
   line.flag("--svg", svg, "draw one picture as SVG").common();
   how.declare(line);
   line.description(
       "Lists the model families, shows the table of one family, pairs every tensor of a model with a "
-      "parameter (check; with -v, the pairs are listed), writes a first map file for a model that no family has (draft), "
+      "parameter (check; with -v, the pairs are listed), writes a first map file for a model that no family "
+      "has (draft), "
       "or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
@@ -62,7 +64,8 @@ Exit mappings_command(CommandLine& line) {
   if (what == "draft") draft_map_of(out, line.flags(), subject, map, line.opening());
   if (what == "check") {
     HfModelOptions reading = how.options();
-    if (!map.empty() && !reading.map_file.empty()) throw Error(Code::kUsage, "two map files are given").expected("one");
+    if (!map.empty() && !reading.map_file.empty())
+      throw Error(Code::kUsage, "two map files are given").expected("one");
     if (!map.empty()) reading.map_file = map;
     check_model(out, line.flags(), subject, reading);
   }

@@ -34,7 +34,7 @@ class SharedFolder {
 };
 
 inline void write_golden(const std::string& model, const TempFolder& folder) {
-  std::ifstream recipes(cat(MCKPT_TEST_DATA "/golden/models/", model, "/tensors.txt"));
+  std::ifstream recipes(golden_folder(model) + "/tensors.txt");
   std::string header = "{", data;
   for (const GoldenTensor& t : draw_golden(recipes)) {
     std::string shape;

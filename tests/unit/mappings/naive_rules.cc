@@ -40,6 +40,21 @@ void column(Walk& w) {
   w.finish_rows();
 }
 
+// Row r of the cell is column r of the file.
+void column_transposed(Walk& w) {
+  i64 n = w.dim(0, 1) / w.T;
+  for (i64 r = w.t * n; r < (w.t + 1) * n; r++)
+    for (i64 j = 0; j < w.dim(0, 0); j++) w.item(0, j * w.dim(0, 1) + r);
+  w.finish({n, w.dim(0, 0)}, 0);
+}
+
+void column_swapped(Walk& w) {
+  i64 n = w.dim(0, 0) / w.T, columns = w.dim(0, 1);
+  for (i64 r = w.t * n; r < (w.t + 1) * n; r++)
+    for (i64 j = 0; j < columns; j++) w.item(0, r * columns + (j + columns / 2) % columns);
+  w.finish_rows();
+}
+
 void row(Walk& w) {
   i64 n = w.dim(0, 1) / w.T;
   for (i64 i = 0; i < w.dim(0, 0); i++)
@@ -257,6 +272,8 @@ void mamba_conv(Walk& w) {
 
 const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column", column},
+    {"column_transposed", column_transposed},
+    {"column_swapped", column_swapped},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", zero_centered_norm},

@@ -23,6 +23,22 @@ Cases column(std::string_view rule) {
   return cases;
 }
 
+Cases turned(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 rows : {1, 2, 3, 6, 8})
+      for (i64 n : kWidths) cases.push_back({rule, {}, {{rows, n * parts}}, parts});
+  return cases;
+}
+
+Cases swapped(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : kWidths)
+      for (i64 half : {1, 2, 3, 5}) cases.push_back({rule, {}, {{n * parts, 2 * half}}, parts});
+  return cases;
+}
+
 Cases row(std::string_view rule) {
   Cases cases;
   for (i64 parts : kParts)
@@ -180,6 +196,8 @@ Cases mamba(std::string_view rule) {
 
 const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"column", column},
+    {"column_transposed", turned},
+    {"column_swapped", swapped},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", replicate},

@@ -30,6 +30,17 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "found 5"},
       {{"column", {}, {Shape{}}, 1},
        "MC2011 weight has a wrong number of dimensions: expected 1 to 64, found 0, []"},
+      {{"column_transposed", {}, {{3, 5}}, 2},
+       "MC0201 the number of columns of the weight does not divide by the parallel size: expected a multiple "
+       "of 2, found 5"},
+      {{"column_transposed", {}, {{4}}, 1},
+       "MC2011 weight has a wrong number of dimensions: expected 2, found 1, [4]"},
+      {{"column_swapped", {}, {{4, 5}}, 2},
+       "MC2010 the number of columns of the weight does not divide by the number of halves: expected a "
+       "multiple of 2, found 5"},
+      {{"column_swapped", {}, {{5, 4}}, 2},
+       "MC0201 the number of rows of the weight does not divide by the parallel size: expected a multiple of "
+       "2, found 5"},
       {{"row", {}, {{4, 5}}, 2},
        "MC0201 the number of columns of the weight does not divide by the parallel size: expected a multiple "
        "of "
@@ -186,6 +197,7 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
 TEST(RuleErrors, SeeEveryDimensionOfEverySource) {
   auto takes_any = [](std::string_view rule, int d) {
     return rule == "column" || rule == "row" || rule == "replicate" || rule == "zero_centered_norm" ||
+           rule == "column_transposed" || rule == "column_swapped" ||
            ((rule == "vocab" || rule == "gated_mlp_joined") && d == 1);
   };
   for (const Rule& rule : all_rules())

@@ -20,8 +20,11 @@ namespace {
 void write_new(const std::string& path, std::string_view text) {
   int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0 && errno == EEXIST)
-    throw Error(Code::kOutputExists, "the file exists already").file(path).help("name another file, or remove this one");
-  if (fd < 0) throw Error(Code::kWriteFailed, cat("the map file cannot be made: ", errno_text(errno))).file(path);
+    throw Error(Code::kOutputExists, "the file exists already")
+        .file(path)
+        .help("name another file, or remove this one");
+  if (fd < 0)
+    throw Error(Code::kWriteFailed, cat("the map file cannot be made: ", errno_text(errno))).file(path);
   while (!text.empty()) {
     ssize_t n = ::write(fd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
@@ -43,8 +46,10 @@ std::string summary(const ModelDraft& d) {
   else
     base += cat(d.base == "none" ? cat("; the nearest family is ", d.nearest) : "", ", which explains ",
                 with_commas(d.explained), " of ", counted(d.tensors, "tensor"));
-  std::string decide = d.rows == 0 ? "" : cat(", ", d.to_decide == 0 ? "none" : cat(d.to_decide), " of them to decide");
-  return cat(base, "; ", counted(d.rows, "row"), decide, d.removed == 0 ? "" : cat("; ", d.removed, " of the base removed"));
+  std::string decide =
+      d.rows == 0 ? "" : cat(", ", d.to_decide == 0 ? "none" : cat(d.to_decide), " of them to decide");
+  return cat(base, "; ", counted(d.rows, "row"), decide,
+             d.removed == 0 ? "" : cat("; ", d.removed, " of the base removed"));
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 #include "core/fsdp/grid.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
-#include "mappings/models/family_facts.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/models/family_facts.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "mappings/row.h"
@@ -152,19 +152,25 @@ void write_families(Output& out) {
       for (std::string_view type : f->model_types) json.value(type);
       json.end_array();
       const FamilyFacts facts = facts_or_none(*f);
-      json.field("examples", facts.examples).field("quantised", facts.quantised).field("tested", facts.tested).end_object();
+      json.field("examples", facts.examples)
+          .field("quantised", facts.quantised)
+          .field("tested", facts.tested)
+          .end_object();
     }
     json.end_array();
     json.end_answer();
     return;
   }
   using enum Align;
-  TextTable table({{"family", kLeft}, {"model_type", kLeft}, {"quantised as", kLeft}, {"compared on", kLeft},
+  TextTable table({{"family", kLeft},
+                   {"model_type", kLeft},
+                   {"quantised as", kLeft},
+                   {"compared on", kLeft},
                    {"on the hub", kLeft, true}});
   for (const Family* f : all_families()) {
     const FamilyFacts facts = facts_or_none(*f);
-    table.row({std::string(f->name), joined(f->model_types), std::string(facts.quantised), std::string(facts.tested),
-               std::string(facts.examples)});
+    table.row({std::string(f->name), joined(f->model_types), std::string(facts.quantised),
+               std::string(facts.tested), std::string(facts.examples)});
   }
   table.write(out);
 }

@@ -1,0 +1,162 @@
+// Readers of vision and audio towers. transformers writes a tower's entries without those that are the default of its class,
+// so each reader states these defaults (transformers 5.23); a wrong size is found when the tensors are compared.
+#include "hf/config_towers.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/config_fields.h"
+#include "hf/config_parts.h"
+#include "mappings/config.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The width, heads and layers of a tower; a head is width / heads unless the config gives its size.
+void read_tower(const ConfigFields& c, TowerConfig& t, std::string_view heads, std::string_view layers) {
+  t.hidden = c.size("hidden_size");
+  t.heads = t.kv_groups = c.size(heads);
+  if (c.has("head_dim")) {
+    t.head_dim = c.size("head_dim");
+  } else {
+    must_divide(c, "hidden_size", t.hidden, heads, t.heads);
+    t.head_dim = t.hidden / t.heads;
+  }
+  t.ffn = c.size("intermediate_size");
+  t.gated_mlp = t.swiglu = false;
+  t.layers.assign(static_cast<std::size_t>(layer_count(c, layers)), {Mixer::kAttention, Ffn::kNone});
+}
+
+// Sizes are multiplied by the square of it.
+i64 read_merge(const ConfigFields& c) {
+  i64 merge = c.size("spatial_merge_size");
+  if (merge > 1024)
+    throw c.error("spatial_merge_size", "is out of range").expected("at most 1024").found(merge);
+  return merge;
+}
+
+// A position for each patch of a square image.
+void read_positions(const ConfigFields& c, VisionConfig& v) {
+  v.patch = c.size("patch_size");
+  i64 side = c.size("image_size") / v.patch;
+  v.positions = checked_mul(side, side, "the number of patches of an image");
+}
+
+void need_text_width(const ConfigFields& c, i64 width, const ModelConfig& m) {
+  if (width == m.text.hidden) return;
+  throw c.error("out_hidden_size", "is not the hidden size of the language model")
+      .expected(m.text.hidden)
+      .found(width);
+}
+
+}  // namespace
+
+void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
+  ConfigFields c = top.object("vision_config");
+  TowerConfig& t = m.vision_tower;
+  read_tower(c, t, "num_heads", "depth");
+  t.qkv_bias = t.proj_bias = true;
+  for (LayerSpec& layer : t.layers) layer.ffn = Ffn::kDense;
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("in_channels");
+  v.patch = c.size("patch_size");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.positions = c.size("num_position_embeddings");
+  v.out_hidden = c.size("out_hidden_size");
+  v.merge = read_merge(c);
+  need_text_width(c, v.out_hidden, m);
+  v.deepstack = static_cast<i64>(c.numbers_or_none("deepstack_visual_indexes").size());
+  if (v.deepstack > 0 && !deepstack)
+    throw c.unsupported("deepstack_visual_indexes", "is not empty; this family has no deepstack mergers");
+}
+
+// Files of the hub say in_chans, transformers in_channels.
+void read_qwen2_5_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"depth": 32, "hidden_size": 3584, "intermediate_size": 3420,
+      "num_heads": 16, "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2,
+      "out_hidden_size": 3584})");
+  read_tower(c, m.vision_tower, "num_heads", "depth");
+  VisionConfig& v = m.vision;
+  v.in_channels = c.has_any({"in_channels", "in_chans"}) ? c.size_of({"in_channels", "in_chans"}) : 3;
+  v.patch = c.size("patch_size");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.out_hidden = c.size("out_hidden_size");
+  v.merge = read_merge(c);
+  need_text_width(c, v.out_hidden, m);
+}
+
+void read_pixtral(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields c =
+      top.object("vision_config").with_defaults(R"({"hidden_size": 1024, "intermediate_size": 4096,
+      "num_hidden_layers": 24, "num_attention_heads": 16, "num_channels": 3, "patch_size": 16})");
+  if (std::string type = c.text_or("model_type", "pixtral"); type != "pixtral")
+    throw c.unsupported("model_type", "is another vision tower").expected("pixtral").found(escaped(type));
+  read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("num_channels");
+  v.patch = c.size("patch_size");
+  v.merge = read_merge(top.with_defaults(R"({"spatial_merge_size": 2})"));
+}
+
+// The pooling head that SigLIP can have is not part of these models.
+void read_siglip(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+      "num_attention_heads": 12, "num_channels": 3, "image_size": 224, "patch_size": 16})");
+  if (c.flag_or("vision_use_head", true))
+    throw c.unsupported("vision_use_head", "is not false; Megatron's model has no tensors of a pooling head");
+  read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
+  m.vision.in_channels = c.size("num_channels");
+  read_positions(c, m.vision);
+}
+
+void read_glm4v_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"depth": 24, "hidden_size": 1536, "num_heads": 12, "in_channels": 3,
+      "image_size": 336, "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2,
+      "out_hidden_size": 4096, "intermediate_size": 13696})");
+  refuse_flag(c, "attention_bias");
+  read_tower(c, m.vision_tower, "num_heads", "depth");
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("in_channels");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.out_hidden = c.size("out_hidden_size");
+  v.merge = read_merge(c);
+  read_positions(c, v);
+  need_text_width(c, v.out_hidden, m);
+}
+
+void read_minimax_vision(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields c =
+      top.object("vision_config").with_defaults(R"({"hidden_size": 1280, "intermediate_size": 5120,
+      "num_hidden_layers": 32, "num_attention_heads": 16, "num_channels": 3, "patch_size": 14,
+      "temporal_patch_size": 2, "spatial_merge_size": 2})");
+  read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("num_channels");
+  v.patch = c.size("patch_size");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.merge = read_merge(c);
+  v.projector = top.size_or("projector_hidden_size", 6144);
+}
+
+// Three convolutions of step 2 halve the frequencies, rounding up each time; conv_out reads what is left of them.
+void read_audio(const ConfigFields& audio, ModelConfig& m) {
+  ConfigFields c =
+      audio.with_defaults(R"({"num_mel_bins": 128, "encoder_layers": 32, "encoder_attention_heads": 20,
+      "encoder_ffn_dim": 5120, "d_model": 1280, "max_source_positions": 1500})");
+  TowerConfig& t = m.audio_tower;
+  t.hidden = c.size("d_model");
+  t.heads = t.kv_groups = c.size("encoder_attention_heads");
+  must_divide(c, "d_model", t.hidden, "encoder_attention_heads", t.heads);
+  t.head_dim = t.hidden / t.heads;
+  t.ffn = c.size("encoder_ffn_dim");
+  t.gated_mlp = t.swiglu = false;
+  t.layers.assign(static_cast<std::size_t>(layer_count(c, "encoder_layers")),
+                  {Mixer::kAttention, Ffn::kNone});
+  AudioConfig& a = m.audio;
+  a.mel_bins = a.bins = c.size("num_mel_bins");
+  for (int step = 0; step < 3; step++) a.bins = (a.bins + 1) / 2;
+  a.positions = c.size("max_source_positions");
+  a.channels = c.count_or("downsample_hidden_size", 0);
+  a.out_hidden = c.count_or("output_dim", 0);
+}
+
+}  // namespace mckpt::impl

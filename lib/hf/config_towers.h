@@ -1,0 +1,27 @@
+// Readers of the towers in front of a language model: each fills the vision or the audio tower of a ModelConfig from the
+// object of config.json that describes it. All throw kBadConfig or kUnsupportedModel with the key. pre: the language model
+// was read, since projectors end in its hidden size.
+#pragma once
+
+namespace mckpt::impl {
+
+class ConfigFields;
+struct ModelConfig;
+
+// The tower of Qwen3-VL, Qwen3.5 and Qwen3-Omni, under "vision_config" of `top`. `deepstack`: the family may feed early
+// vision layers into the decoder.
+void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack);
+// Qwen2.5-VL: no biases of the patches, no positions, a gated MLP.
+void read_qwen2_5_vision(const ConfigFields& c, ModelConfig& m);
+// Pixtral, and the number of patches on the side of a square that the projector of `top` joins.
+void read_pixtral(const ConfigFields& top, ModelConfig& m);
+// SigLIP, as Gemma 3 has it.
+void read_siglip(const ConfigFields& c, ModelConfig& m);
+// GLM-4.5V: the blocks' MLPs are as wide as the language model, the merger has the width of the config.
+void read_glm4v_vision(const ConfigFields& c, ModelConfig& m);
+// The tower of MiniMax-M3, its projector and its merger of patches.
+void read_minimax_vision(const ConfigFields& top, ModelConfig& m);
+// Whisper's encoder, as Qwen2-Audio and Qwen3-Omni have it.
+void read_audio(const ConfigFields& c, ModelConfig& m);
+
+}  // namespace mckpt::impl

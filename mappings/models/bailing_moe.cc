@@ -1,0 +1,111 @@
+// Ling 2.0 (bailing_moe_v2) and Sarvam: attention whose queries, keys and values are one tensor of the file, dense layers
+// first, then experts with a shared one and a bias of the router.
+//
+//   attention.query_key_value   all queries above all keys above all values     linear_qkv, by group
+//   attention.dense                                                              linear_proj
+//
+// Peculiar to this family: names of GPT-NeoX's kind (word_embeddings, query_layernorm, dense); MTP layers, numbered behind
+// those of the decoder, end in a norm of their own.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kAttention[] = {
+    {"self_attention.linear_proj.weight", "row", {{{"attention.dense.weight", "hidden attention"}}}},
+    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    {"self_attention.linear_qkv.weight",
+     "qkv_joined",
+     {{{"attention.query_key_value.weight", "qkv hidden"}}}},
+    {"self_attention.linear_qkv.bias",
+     "qkv_joined",
+     {{{"attention.query_key_value.bias", "qkv"}}},
+     Needs::kQkvBias},
+    {"self_attention.q_layernorm.weight",
+     "replicate",
+     {{{"attention.query_layernorm.weight", "head_dim"}}},
+     Needs::kQkNorm},
+    {"self_attention.k_layernorm.weight",
+     "replicate",
+     {{{"attention.key_layernorm.weight", "head_dim"}}},
+     Needs::kQkNorm},
+};
+
+constexpr Row kMoe[] = {
+    {"pre_mlp_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
+    {"mlp.router.weight", "replicate", {{{"mlp.gate.weight", "experts hidden"}}}},
+    {.megatron = "mlp.router.expert_bias",
+     .rule = "replicate",
+     .sources = {{{"mlp.gate.expert_bias", "experts"}}},
+     .needs = Needs::kExpertBias,
+     .buffer = true},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "gated_mlp",
+     {{{"mlp.experts.{E}.gate_proj.weight", "expert_ffn hidden"},
+       {"mlp.experts.{E}.up_proj.weight", "expert_ffn hidden"}}},
+     Needs::kExpertsApart,
+     KeySplit::kSwiglu},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "row",
+     {{{"mlp.experts.{E}.down_proj.weight", "hidden expert_ffn"}}},
+     Needs::kExpertsApart},
+    {"mlp.shared_experts.linear_fc1.weight",
+     "gated_mlp",
+     {{{"mlp.shared_experts.gate_proj.weight", "shared_ffn hidden"},
+       {"mlp.shared_experts.up_proj.weight", "shared_ffn hidden"}}},
+     Needs::kSharedExpert,
+     KeySplit::kSwiglu},
+    {"mlp.shared_experts.linear_fc2.weight",
+     "row",
+     {{{"mlp.shared_experts.down_proj.weight", "hidden shared_ffn"}}},
+     Needs::kSharedExpert},
+};
+
+constexpr LayerRows kLayer = {.attention = kAttention, .dense = kDenseRows, .moe = kMoe};
+
+constexpr Row kEmbedding[] = {
+    {"embedding.word_embeddings.weight", "vocab", {{{"word_embeddings.weight", "vocab hidden"}}}},
+};
+constexpr Row kTiedOutput[] = {
+    {"output_layer.weight", "vocab", {{{"word_embeddings.weight", "vocab hidden"}}}, Needs::kTied},
+};
+constexpr Row kMtpHead[] = {
+    {"enorm.weight", "replicate", {{{"enorm.weight", "hidden"}}}},
+    {"hnorm.weight", "replicate", {{{"hnorm.weight", "hidden"}}}},
+    {"eh_proj.weight", "column", {{{"eh_proj.weight", "hidden 2*hidden"}}}},
+};
+constexpr Row kMtpTail[] = {
+    {"final_layernorm.weight", "replicate", {{{"final_layernorm.weight", "hidden"}}}},
+};
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbedding, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kMtpHead, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kMtpTail, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutput, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.word_embeddings.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kBailing[] = {"bailing_moe_v2"}, kSarvam[] = {"sarvam_moe"};
+constexpr Needs kForms[] = {Needs::kExpertsApart};
+constexpr Needs kHas[] = {Needs::kQkvBias, Needs::kQkNorm, Needs::kExpertBias, Needs::kSharedExpert};
+
+constexpr Family kFamilies[] = {
+    {"bailing_moe_v2", kBailing, "BailingMoeV2ForCausalLM", "Ling 2.0 (Bailing), with experts", kSections,
+     kUnread, kForms, kHas},
+    {"sarvam_moe", kSarvam, "SarvamMoEForCausalLM", "Sarvam, with experts", kSections, kUnread, kForms, kHas},
+};
+
+}  // namespace
+
+std::span<const Family> bailing_moe_families() { return kFamilies; }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,78 @@
+// Falcon-H1: attention and Mamba side by side in every layer, behind one norm, then a gated MLP.
+//
+//            .-> mamba_mixer    -.
+//   norm  --<                     >-- +  -> mlp (with its own norm)
+//            '-> self_attention -'
+//
+// Peculiar to this family: the norm before both mixers is a parameter of the layer, so neither in_proj nor linear_qkv has
+// one. The multipliers of the config are not part of any tensor.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kMixers[] = {
+    {"norm.weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    {.megatron = "mamba_mixer.conv1d_weight",
+     .rule = "mamba_conv",
+     .sources = {{{"mamba.conv1d.weight", "mamba_conv 1 mamba_kernel"}}},
+     .gathered_with = kOwnLayer},
+    {.megatron = "mamba_mixer.conv1d_bias",
+     .rule = "mamba_conv",
+     .sources = {{{"mamba.conv1d.bias", "mamba_conv"}}},
+     .gathered_with = kOwnLayer},
+    {"mamba_mixer.dt_bias", "column", {{{"mamba.dt_bias", "mamba_heads"}}}},
+    {"mamba_mixer.A_log", "column", {{{"mamba.A_log", "mamba_heads"}}}},
+    {"mamba_mixer.D", "column", {{{"mamba.D", "mamba_heads"}}}},
+    {"mamba_mixer.in_proj.weight", "mamba_in_proj", {{{"mamba.in_proj.weight", "mamba_in hidden"}}}},
+    {"mamba_mixer.norm.weight", "column", {{{"mamba.norm.weight", "mamba_inner"}}}, Needs::kMambaNorm},
+    {"mamba_mixer.out_proj.weight", "row", {{{"mamba.out_proj.weight", "hidden mamba_inner"}}}},
+    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
+    {"self_attention.linear_qkv.weight",
+     "qkv",
+     {{{"self_attn.q_proj.weight", "q hidden"},
+       {"self_attn.k_proj.weight", "kv hidden"},
+       {"self_attn.v_proj.weight", "kv hidden"}}}},
+};
+
+constexpr Row kMlp[] = {
+    {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"pre_ff_layernorm.weight", "hidden"}}}},
+    {"mlp.linear_fc1.weight",
+     "gated_mlp",
+     {{{"feed_forward.gate_proj.weight", "ffn hidden"}, {"feed_forward.up_proj.weight", "ffn hidden"}}},
+     Needs::kAlways,
+     KeySplit::kSwiglu},
+    {"mlp.linear_fc2.weight", "row", {{{"feed_forward.down_proj.weight", "hidden ffn"}}}},
+};
+
+constexpr LayerRows kLayer = {.attention_and_mamba = kMixers, .dense = kMlp};
+
+constexpr Row kFinalNorm[] = {
+    {"decoder.final_norm.weight", "replicate", {{{"final_layernorm.weight", "hidden"}}}},
+};
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNorm, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"falcon_h1"};
+constexpr Needs kHas[] = {Needs::kMambaNorm};
+
+constexpr Family kFamilies[] = {
+    {"falcon_h1", kTypes, "FalconH1ForCausalLM", "Falcon-H1", kSections, kUnread, {}, kHas},
+};
+
+}  // namespace
+
+std::span<const Family> falcon_h1_families() { return kFamilies; }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,51 @@
+// MiMo: Qwen2 with MTP layers of its own names.
+//
+//   model.mtp_layers.0.token_layernorm      mtp.layers.0.enorm
+//   model.mtp_layers.0.hidden_layernorm     mtp.layers.0.hnorm
+//   model.mtp_layers.0.input_proj           mtp.layers.0.eh_proj: the file has the columns of the hidden state first, Megatron
+//                                           those of the embedding
+//   model.mtp_layers.0.self_attn ...        mtp.layers.0.mtp_model_layer.self_attention ...
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kMtpHead[] = {
+    {"enorm.weight", "replicate", {{{"token_layernorm.weight", "hidden"}}}},
+    {"hnorm.weight", "replicate", {{{"hidden_layernorm.weight", "hidden"}}}},
+    {"eh_proj.weight", "column_swapped", {{{"input_proj.weight", "hidden 2*hidden"}}}},
+};
+constexpr Row kMtpTail[] = {
+    {"final_layernorm.weight", "replicate", {{{"final_layernorm.weight", "hidden"}}}},
+};
+constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
+constexpr std::string_view kMtp = "mtp.layers.{M}.", kTheirMtp = "model.mtp_layers.{M}.";
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kMtpHead, kMtp, kTheirMtp, kMtpHead, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", kTheirMtp, {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, kMtp, kTheirMtp, kMtpTail, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"mimo"};
+constexpr Needs kHas[] = {Needs::kQkvBias};
+
+constexpr Family kFamilies[] = {
+    {"mimo", kTypes, "MiMoForCausalLM", "MiMo, dense, with MTP", kSections, kUnread, {}, kHas},
+};
+
+}  // namespace
+
+std::span<const Family> mimo_families() { return kFamilies; }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,68 @@
+// Qwen2.5-VL: the language model of Qwen2 behind a vision tower that Megatron takes over from Hugging Face, so its tensors
+// keep their names and are whole on every cell.
+//
+//   model.layers.0.self_attn.q_proj ...     language_model.decoder.layers.0.self_attention.linear_qkv
+//   visual.blocks.0.attn.qkv                visual.blocks.0.attn.qkv        rows as in the file, not by group
+//
+// Peculiar to this family: files have the language model without a prefix ("model."), although a tower is beside it.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kFront[] = {
+    copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
+};
+constexpr Row kBlock[] = {
+    copied("norm1.weight", "hidden"),
+    copied("norm2.weight", "hidden"),
+    copied("attn.qkv.weight", "qkv hidden"),
+    copied("attn.qkv.bias", "qkv"),
+    copied("attn.proj.weight", "hidden attention"),
+    copied("attn.proj.bias", "hidden"),
+    copied("mlp.gate_proj.weight", "ffn hidden"),
+    copied("mlp.gate_proj.bias", "ffn"),
+    copied("mlp.up_proj.weight", "ffn hidden"),
+    copied("mlp.up_proj.bias", "ffn"),
+    copied("mlp.down_proj.weight", "hidden ffn"),
+    copied("mlp.down_proj.bias", "hidden"),
+};
+constexpr Row kMerger[] = {
+    copied("merger.ln_q.weight", "hidden"),    copied("merger.mlp.0.weight", "merged merged"),
+    copied("merger.mlp.0.bias", "merged"),     copied("merger.mlp.2.weight", "out_hidden merged"),
+    copied("merger.mlp.2.bias", "out_hidden"),
+};
+
+constexpr LayerRows kVisionLayer = {.attention = kBlock};
+constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
+constexpr std::string_view kLanguage = "language_model.", kLayers = "language_model.decoder.layers.{L}.";
+constexpr std::string_view kVisual = "visual.", kBlocks = "visual.blocks.{L}.";
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, kVisual, kVisual, kFront, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kLayers, kBlocks, kBlocks, {}, &kVisionLayer, Stage::kFirst, Tower::kVision, false},
+    {Scope::kOnce, kVisual, kVisual, kMerger, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kLanguage, "model.", kEmbeddingRows},
+    {Scope::kLayers, kLayers, "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, kLanguage, "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"qwen2_5_vl"};
+constexpr Needs kHas[] = {Needs::kQkvBias};
+
+constexpr Family kFamilies[] = {
+    {"qwen2_5_vl", kTypes, "Qwen2_5_VLForConditionalGeneration", "Qwen2.5-VL", kSections, kUnread, {}, kHas},
+};
+
+}  // namespace
+
+std::span<const Family> qwen2_5_vl_families() { return kFamilies; }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,106 @@
+// Qwen2-Audio: the language model of Qwen2 behind an audio tower (Whisper's encoder) and a projector, both copied under
+// their names.
+//
+//   frequencies -> conv1, conv2 -> + embed_positions -> layers -> layer_norm -> multi_modal_projector -> language_model
+//
+// Peculiar to this family: keys of the tower have no bias. Files of the hub say "language_model.model.", files that
+// transformers 5.12 saves "language_model.model.model.".
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kFront[] = {
+    copied("conv1.weight", "hidden mel_bins 3"),
+    copied("conv1.bias", "hidden"),
+    copied("conv2.weight", "hidden hidden 3"),
+    copied("conv2.bias", "hidden"),
+    copied("embed_positions.weight", "audio_positions hidden"),
+};
+constexpr Row kEncoderLayer[] = {
+    copied("self_attn.k_proj.weight", "hidden hidden"),
+    copied("self_attn.v_proj.weight", "hidden hidden"),
+    copied("self_attn.v_proj.bias", "hidden"),
+    copied("self_attn.q_proj.weight", "hidden hidden"),
+    copied("self_attn.q_proj.bias", "hidden"),
+    copied("self_attn.out_proj.weight", "hidden hidden"),
+    copied("self_attn.out_proj.bias", "hidden"),
+    copied("self_attn_layer_norm.weight", "hidden"),
+    copied("self_attn_layer_norm.bias", "hidden"),
+    copied("fc1.weight", "ffn hidden"),
+    copied("fc1.bias", "ffn"),
+    copied("fc2.weight", "hidden ffn"),
+    copied("fc2.bias", "hidden"),
+    copied("final_layer_norm.weight", "hidden"),
+    copied("final_layer_norm.bias", "hidden"),
+};
+constexpr Row kBack[] = {
+    copied("layer_norm.weight", "hidden"),
+    copied("layer_norm.bias", "hidden"),
+};
+constexpr Row kProjectorRows[] = {
+    copied("linear.weight", "text_hidden hidden"),
+    copied("linear.bias", "text_hidden"),
+};
+
+constexpr LayerRows kAudioLayer = {.attention = kEncoderLayer};
+constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
+constexpr std::string_view kAudio = "audio_tower.", kAudioLayers = "audio_tower.layers.{L}.";
+constexpr std::string_view kProjector = "multi_modal_projector.";
+constexpr std::string_view kLanguage = "language_model.", kLayers = "language_model.decoder.layers.{L}.";
+constexpr std::string_view kText = "language_model.model.", kTextLayers = "language_model.model.layers.{L}.";
+constexpr std::string_view kNewText = "language_model.model.model.";
+constexpr std::string_view kNewTextLayers = "language_model.model.model.layers.{L}.";
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, kAudio, kAudio, kFront, nullptr, Stage::kFirst, Tower::kAudio},
+    {Scope::kLayers, kAudioLayers, kAudioLayers, {}, &kAudioLayer, Stage::kFirst, Tower::kAudio, false},
+    {Scope::kOnce, kAudio, kAudio, kBack, nullptr, Stage::kFirst, Tower::kAudio},
+    {Scope::kOnce, kProjector, kProjector, kProjectorRows, nullptr, Stage::kFirst, Tower::kAudio},
+    {.megatron = kLanguage, .hugging_face = kText, .rows = kEmbeddingRows, .also = kNewText},
+    {.scope = Scope::kLayers,
+     .megatron = kLayers,
+     .hugging_face = kTextLayers,
+     .layer = &kLayer,
+     .also = kNewTextLayers},
+    {.megatron = kLanguage,
+     .hugging_face = kText,
+     .rows = kFinalNormRows,
+     .stage = Stage::kLast,
+     .also = kNewText},
+    {.megatron = kLanguage,
+     .hugging_face = "language_model.",
+     .rows = kOutputRows,
+     .stage = Stage::kLast,
+     .also = "language_model.model."},
+    {.megatron = kLanguage,
+     .hugging_face = kText,
+     .rows = kTiedOutputRows,
+     .stage = Stage::kLastOfMany,
+     .also = kNewText},
+};
+
+constexpr Unread kUnread[] = {
+    {"language_model.lm_head.weight", "language_model.model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"qwen2_audio"};
+constexpr Needs kHas[] = {Needs::kQkvBias};
+
+constexpr Family kFamilies[] = {
+    {"qwen2_audio",
+     kTypes,
+     "Qwen2AudioForConditionalGeneration",
+     "Qwen2-Audio",
+     kSections,
+     kUnread,
+     {},
+     kHas},
+};
+
+}  // namespace
+
+std::span<const Family> qwen2_audio_families() { return kFamilies; }
+
+}  // namespace mckpt::impl

@@ -1,0 +1,128 @@
+// Qwen3-Omni: its thinker, which is the language model of Qwen3 with experts behind a vision tower and an audio tower. Both
+// towers are Hugging Face's modules, copied under their names; the talker and what makes sound of its codes are not part of
+// Megatron's model.
+//
+//   thinker.model.layers.0. ...          thinker.language_model.decoder.layers.0. ...
+//   thinker.lm_head.weight               thinker.language_model.output_layer.weight
+//   thinker.visual.blocks.0.attn.qkv     the same: rows as in the file, not by group (Qwen3-VL splits them)
+//   thinker.audio_tower.layers.0. ...    thinker.audio_model.layers.0. ...
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kDeepstackMerger[] = {
+    copied("ln_q.weight", "merged"),
+    copied("ln_q.bias", "merged"),
+    copied("mlp.0.weight", "merged merged"),
+    copied("mlp.0.bias", "merged"),
+    copied("mlp.2.weight", "out_hidden merged"),
+    copied("mlp.2.bias", "out_hidden"),
+};
+constexpr Row kFront[] = {
+    copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
+    copied("patch_embed.proj.bias", "hidden"),
+    copied("pos_embed.weight", "positions hidden"),
+};
+constexpr Row kBlock[] = {
+    copied("norm1.weight", "hidden"),
+    copied("norm1.bias", "hidden"),
+    copied("norm2.weight", "hidden"),
+    copied("norm2.bias", "hidden"),
+    copied("attn.qkv.weight", "qkv hidden"),
+    copied("attn.qkv.bias", "qkv"),
+    copied("attn.proj.weight", "hidden attention"),
+    copied("attn.proj.bias", "hidden"),
+    copied("mlp.linear_fc1.weight", "ffn hidden"),
+    copied("mlp.linear_fc1.bias", "ffn"),
+    copied("mlp.linear_fc2.weight", "hidden ffn"),
+    copied("mlp.linear_fc2.bias", "hidden"),
+};
+constexpr Row kMerger[] = {
+    copied("ln_q.weight", "hidden"),
+    copied("ln_q.bias", "hidden"),
+    copied("mlp.0.weight", "merged merged"),
+    copied("mlp.0.bias", "merged"),
+    copied("mlp.2.weight", "out_hidden merged"),
+    copied("mlp.2.bias", "out_hidden"),
+};
+
+constexpr Row kAudioBlock[] = {
+    copied("self_attn.k_proj.weight", "hidden hidden"),
+    copied("self_attn.k_proj.bias", "hidden"),
+    copied("self_attn.v_proj.weight", "hidden hidden"),
+    copied("self_attn.v_proj.bias", "hidden"),
+    copied("self_attn.q_proj.weight", "hidden hidden"),
+    copied("self_attn.q_proj.bias", "hidden"),
+    copied("self_attn.out_proj.weight", "hidden hidden"),
+    copied("self_attn.out_proj.bias", "hidden"),
+    copied("self_attn_layer_norm.weight", "hidden"),
+    copied("self_attn_layer_norm.bias", "hidden"),
+    copied("fc1.weight", "ffn hidden"),
+    copied("fc1.bias", "ffn"),
+    copied("fc2.weight", "hidden ffn"),
+    copied("fc2.bias", "hidden"),
+    copied("final_layer_norm.weight", "hidden"),
+    copied("final_layer_norm.bias", "hidden"),
+};
+// Megatron registers the layers first.
+constexpr Row kAudioRest[] = {
+    copied("ln_post.weight", "hidden"),
+    copied("ln_post.bias", "hidden"),
+    copied("conv2d1.weight", "audio_channels 1 3 3"),
+    copied("conv2d1.bias", "audio_channels"),
+    copied("conv2d2.weight", "audio_channels audio_channels 3 3"),
+    copied("conv2d2.bias", "audio_channels"),
+    copied("conv2d3.weight", "audio_channels audio_channels 3 3"),
+    copied("conv2d3.bias", "audio_channels"),
+    copied("conv_out.weight", "hidden audio_channels*audio_bins"),
+    copied("proj1.weight", "hidden hidden"),
+    copied("proj1.bias", "hidden"),
+    copied("proj2.weight", "audio_out hidden"),
+    copied("proj2.bias", "audio_out"),
+};
+
+constexpr LayerRows kVisionBlock = {.attention = kBlock}, kAudioLayer = {.attention = kAudioBlock};
+constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
+constexpr std::string_view kVisual = "thinker.visual.", kBlocks = "thinker.visual.blocks.{L}.";
+constexpr std::string_view kMergers = "thinker.visual.merger_list.{M}.",
+                           kLastMerger = "thinker.visual.merger.";
+constexpr std::string_view kAudio = "thinker.audio_model.", kAudioTower = "thinker.audio_tower.";
+constexpr std::string_view kAudioLayers = "thinker.audio_model.layers.{L}.";
+constexpr std::string_view kTowerLayers = "thinker.audio_tower.layers.{L}.";
+constexpr std::string_view kLanguage = "thinker.language_model.", kText = "thinker.model.";
+constexpr std::string_view kLayers = "thinker.language_model.decoder.layers.{L}.";
+constexpr std::string_view kTextLayers = "thinker.model.layers.{L}.";
+
+constexpr Section kSections[] = {
+    {Scope::kMergers, kMergers, kMergers, kDeepstackMerger, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kVisual, kVisual, kFront, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kLayers, kBlocks, kBlocks, {}, &kVisionBlock, Stage::kFirst, Tower::kVision, false},
+    {Scope::kOnce, kLastMerger, kLastMerger, kMerger, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kLayers, kAudioLayers, kTowerLayers, {}, &kAudioLayer, Stage::kFirst, Tower::kAudio, false},
+    {Scope::kOnce, kAudio, kAudioTower, kAudioRest, nullptr, Stage::kFirst, Tower::kAudio},
+    {Scope::kOnce, kLanguage, kText, kEmbeddingRows},
+    {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, "thinker.", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"thinker.lm_head.weight", "thinker.model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"qwen3_omni_moe"};
+constexpr Needs kHas[] = {Needs::kQkNorm};
+
+constexpr Family kFamilies[] = {
+    {"qwen3_omni_moe", kTypes, "Qwen3OmniMoeForConditionalGeneration",
+     "Qwen3-Omni with experts, vision and audio: the thinker", kSections, kUnread, kQwenExpertForms, kHas},
+};
+
+}  // namespace
+
+std::span<const Family> qwen3_omni_moe_families() { return kFamilies; }
+
+}  // namespace mckpt::impl

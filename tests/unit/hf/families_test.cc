@@ -1,0 +1,79 @@
+// Every rank of the golden runs of test_data/golden/families: names in their order, types, local shapes, marks and digests;
+// under Megatron-FSDP keys, global shapes, boxes and digests; the saved checkpoints as wholes. A family of which a table has
+// a single wrong row is found by family_mutations_test.cc with the same comparison.
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "mappings/fsdp/setup.h"
+#include "tests/support/family_runs.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace families_test {
+
+// The first line in which two lists differ, "" if they are equal: a wrong row makes hundreds of differences.
+std::string difference(const std::vector<std::string>& mine, const std::vector<std::string>& golden) {
+  for (std::size_t i = 0; i < std::max(mine.size(), golden.size()); i++) {
+    std::string a = i < mine.size() ? mine[i] : "nothing more", b = i < golden.size() ? golden[i] : "nothing more";
+    if (a != b) return cat(a, "\n   real: ", b);
+  }
+  return "";
+}
+
+// Parameters in order; the real listing has buffers after them.
+std::vector<std::string> held_lines(const FamilyModel& model, const Grid& grid, i64 rank) {
+  std::vector<std::string> lines, buffers;
+  for (const ModelParameter& p : golden_parameters(*model.map, grid, rank))
+    (p.buffer() ? buffers : lines).push_back(model.held_line(p, grid));
+  lines.insert(lines.end(), buffers.begin(), buffers.end());
+  return lines;
+}
+
+TEST(Families, EveryRankHoldsWhatTheRealOneHolds) {
+  for (const std::string& name : family_models()) {
+    FamilyModel model(name);
+    std::vector<PackedRun> runs = packed_runs(model.folder + "/ranks.txt").runs;
+    EXPECT_GE(runs.size(), 1u) << name;
+    for (const PackedRun& run : runs) {
+      ASSERT_EQ(std::ssize(run.ranks), run.grid.world()) << name;
+      for (i64 rank = 0; rank < run.grid.world(); rank++)
+        EXPECT_EQ(difference(held_lines(model, run.grid, rank), run.ranks[static_cast<std::size_t>(rank)]), "")
+            << name << " " << to_string(run.grid) << " rank " << rank;
+    }
+  }
+}
+
+TEST(Families, EveryRankOfMegatronFsdpSavesWhatTheRealOneSaves) {
+  for (const std::string& name : family_models())
+    for (const auto& entry : std::filesystem::directory_iterator(golden_folder(name))) {
+      if (!entry.path().filename().string().starts_with("fsdp.")) continue;
+      FamilyModel model(name);
+      PackedFile file = packed_runs(entry.path());
+      const PackedRun& run = file.runs.at(0);
+      ASSERT_EQ(std::ssize(run.ranks), run.grid.world()) << entry;
+      std::map<std::string, FamilyModel::Whole> wholes;
+      for (i64 rank = 0; rank < run.grid.world(); rank++)
+        EXPECT_EQ(difference(model.saved_lines(*model.map, run.grid, rank, {}, wholes),
+                             run.ranks[static_cast<std::size_t>(rank)]),
+                  "")
+            << entry << " rank " << rank;
+      std::vector<std::string> saved;
+      for (const auto& [key, whole] : wholes)
+        saved.push_back(cat(key, " ", dtype_name(whole.dtype), " ", times_text(whole.shape.dims()), " ",
+                            short_digest(whole.bytes)));
+      std::sort(file.saved.begin(), file.saved.end());
+      std::sort(saved.begin(), saved.end());
+      EXPECT_EQ(difference(saved, file.saved), "") << entry;
+    }
+}
+
+// A model leaves pending.txt as soon as a table knows its type.
+TEST(Families, PendingModelsAreThoseThatNoTableHas) {
+  for (const std::string& name : pending_models()) {
+    ASSERT_TRUE(std::filesystem::exists(golden_folder(name))) << name;
+    EXPECT_NE(thrown_by([&] { FamilyModel model(name); }), "nothing") << name << " is to be taken out of pending.txt";
+  }
+}
+
+}  // namespace families_test
+}  // namespace mckpt::impl
