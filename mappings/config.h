@@ -18,12 +18,15 @@ namespace mckpt::impl {
 
 enum class DType : u8;
 
+// Indexed attention is latent attention with an indexer, which chooses the keys that a query sees; a layer without one
+// beside it uses the choice of the layer before, and its norms of the low-rank parts are the same modules.
 // kSparseAttention: attention with an indexer, which chooses the positions that it looks at. kAttentionAndMamba: both read
 // the same norm, and the layer adds what they give.
 enum class Mixer : u8 {
   kNone,
   kAttention,
   kLatentAttention,
+  kIndexedAttention,
   kGdn,
   kMamba,
   kSparseAttention,
@@ -70,6 +73,11 @@ struct MlaConfig {
   i64 q_lora = 0, kv_lora = 0, nope = 0, rope = 0, v_dim = 0;  // q_lora 0: no low-rank queries
 };
 
+// The indexer of sparse attention: its heads and their size.
+struct IndexerConfig {
+  i64 heads = 0, head_dim = 0;
+};
+
 // Gated delta net, a linear attention with a recurrent state: numbers and sizes of key and value heads, taps
 // of the convolution.
 struct GdnConfig {
@@ -100,11 +108,6 @@ struct AudioConfig {
   i64 mel_bins = 0, channels = 0, bins = 0, positions = 0, out_hidden = 0;
 };
 
-// The indexer of sparse attention: heads that score, and their size.
-struct IndexerConfig {
-  i64 heads = 0, head_dim = 0;
-};
-
 // Multi-token prediction: `depths` blocks after the decoder, each with the same layers.
 struct MtpConfig {
   i64 depths = 0;
@@ -117,15 +120,17 @@ struct ModelConfig {
   std::string model_type;
   i64 vocab = 0;
   bool tied = false;
-  std::optional<DType> dtype;  // of the parameters, if the config says it
+  bool layer_norms = false;          // with means and biases, not RMS norms
+  bool zero_centered_norms = false;  // the file, too, has norms less one
+  std::optional<DType> dtype;        // of the parameters, if the config says it
   TowerConfig text, vision_tower, audio_tower;
   MoeConfig moe;
   MlaConfig mla;
+  IndexerConfig indexer;
   GdnConfig gdn;
   MambaConfig mamba;
   VisionConfig vision;
   AudioConfig audio;
-  IndexerConfig indexer;
   MtpConfig mtp;
 };
 

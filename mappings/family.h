@@ -32,8 +32,8 @@ enum class Tower : u8 { kText, kVision, kAudio };
 
 // The rows of a layer by its kind: first the rows of its mixer, then those of its feed-forward part.
 struct LayerRows {
-  std::span<const Row> attention{}, sparse_attention{}, latent_attention{}, gdn{}, mamba{},
-      attention_and_mamba{};
+  std::span<const Row> attention{}, sparse_attention{}, latent_attention{}, indexed_attention{}, gdn{},
+      mamba{}, attention_and_mamba{};
   std::span<const Row> dense{}, moe{};
 };
 

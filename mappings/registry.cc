@@ -25,11 +25,30 @@ namespace {
 
 std::vector<const Family*> collect() {
   std::vector<const Family*> all;
-  for (std::span<const Family> list :
-       {dense_families(), qwen3_moe_families(), qwen3_next_families(), qwen3_5_families(),
-        qwen3_vl_families(), nemotron_h_families(), deepseek_v3_families(), gpt_oss_families(),
-        qwen2_5_vl_families(), qwen2_audio_families(), qwen3_omni_moe_families(), mistral3_families(),
-        bailing_moe_families(), mimo_families(), falcon_h1_families(), minimax_m3_families()})
+  for (std::span<const Family> list : {dense_families(),
+                                       gemma_families(),
+                                       post_norm_families(),
+                                       nemotron_families(),
+                                       qwen3_moe_families(),
+                                       qwen3_next_families(),
+                                       qwen3_5_families(),
+                                       qwen3_vl_families(),
+                                       nemotron_h_families(),
+                                       deepseek_v3_families(),
+                                       sparse_attention_families(),
+                                       glm4_moe_families(),
+                                       expert_families(),
+                                       gpt_oss_families(),
+                                       qwen2_5_vl_families(),
+                                       qwen2_audio_families(),
+                                       qwen3_omni_moe_families(),
+                                       mistral3_families(),
+                                       bailing_moe_families(),
+                                       mimo_families(),
+                                       falcon_h1_families(),
+                                       minimax_m3_families(),
+                                       gemma3_vl_families(),
+                                       glm4v_moe_families()})
     for (const Family& family : list) all.push_back(&family);
   return all;
 }
@@ -177,6 +196,7 @@ std::vector<RowList> row_lists(const Section& section) {
     add("attention", layer->attention);
     add("sparse_attention", layer->sparse_attention);
     add("latent_attention", layer->latent_attention);
+    add("indexed_attention", layer->indexed_attention);
     add("gdn", layer->gdn);
     add("mamba", layer->mamba);
     add("attention_and_mamba", layer->attention_and_mamba);

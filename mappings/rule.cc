@@ -54,7 +54,7 @@ GlobalShape global_shape(const Holding& holding, i64 parts) {
   const Shape& local = holding.shape.shape;
   int d = holding.partition_dim;
   if (d < 0) return {local};
-  return {local.with_dim(d, checked_mul(local[d], parts, "a whole parameter"))};
+  return {local.with_dim(d, checked_mul(local[d], parts / holding.copies, "a whole parameter"))};
 }
 
 }  // namespace mckpt::impl

@@ -60,6 +60,8 @@ struct Holding {
   int partition_dim = -1;     // the dimension that is split over the cells; -1: every cell holds all of it
   std::vector<ItemRun> runs;  // in local order; slot = index of the source, or kPaddingSlot
   float addend = 0;           // added to every value on import, subtracted on export
+  i64 copies =
+      1;  // cells one after the other that have the same part, where the cells are more than the parts
 };
 
 // One way to make a Megatron parameter from Hugging Face tensors.
@@ -81,7 +83,7 @@ const Rule& rule_named(std::string_view name);  // throws kUsage with the neares
 // the config contradict each other; each error names the number.
 Holding hold(const Rule& rule, const RuleInput& in);
 
-// The shape of the whole parameter, over `parts` cells. Throws kSizeOverflow.
+// The shape of the whole parameter, over `parts` cells. Throws kSizeOverflow. pre: `copies` divides `parts`.
 GlobalShape global_shape(const Holding& holding, i64 parts);
 
 // A part of a fused parameter that is stored under a key of its own: rows of the local tensor. The parts of all

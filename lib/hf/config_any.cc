@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "hf/config_readers.h"
 #include "io/json/json.h"
 #include "mappings/config.h"
 

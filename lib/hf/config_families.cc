@@ -1,10 +1,11 @@
-// The readers of Llama, gpt-oss and DeepSeek V3, and the table of all readers. A new family is a function
-// like these and a row of the table; config_parts.h has what families share.
+// The readers of Llama and gpt-oss, and the table of all readers. A new family is a function like these and a row of the
+// table; config_parts.h has what families share.
 #include "hf/config_families.h"
 
 #include "core/base/error.h"
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "hf/config_readers.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {
@@ -28,39 +29,6 @@ void read_gpt_oss(const ConfigFields& c, ModelConfig& m) {
   check_layer_experts(c, m);
 }
 
-// The ranks and head sizes of latent attention (MLA). q_lora_rank is missing in models without a low-rank
-// query.
-void read_mla(const ConfigFields& c, MlaConfig& mla) {
-  mla.q_lora = c.has("q_lora_rank") ? c.size("q_lora_rank") : 0;
-  mla.kv_lora = c.size("kv_lora_rank");
-  mla.nope = c.size("qk_nope_head_dim");
-  mla.rope = c.size("qk_rope_head_dim");
-  mla.v_dim = c.size("v_head_dim");
-}
-
-// DeepSeek V3: latent attention, dense layers first, then experts in every moe_layer_freq-th layer.
-void read_deepseek_v3(const ConfigFields& c, ModelConfig& m) {
-  m.vocab = c.size("vocab_size");
-  m.text.hidden = c.size("hidden_size");
-  m.text.heads = m.text.kv_groups = c.size("num_attention_heads");
-  refuse_flag(c, "attention_bias");
-  read_dense_ffn(c, m);
-  read_mla(c, m.mla);
-  m.text.head_dim = m.mla.nope + m.mla.rope;
-  m.moe.experts = read_experts(c, {"n_routed_experts", "num_local_experts"});
-  m.moe.ffn = c.size("moe_intermediate_size");
-  m.moe.shared_ffn =
-      checked_mul(c.count_or("n_shared_experts", 0), m.moe.ffn, "the width of the shared experts");
-  m.moe.expert_bias = true;
-  i64 layers = layer_count(c, "num_hidden_layers");
-  i64 first = c.count_or("first_k_dense_replace", 0), every = c.size_or("moe_layer_freq", 1);
-  set_layers(m, layers, {Mixer::kLatentAttention, Ffn::kDense});
-  for (i64 n = first; n < layers; n++)
-    if (n % every == 0) m.text.layers[n].ffn = Ffn::kMoe;
-  check_layer_experts(c, m);
-  read_mtp(c, m, 16, {Mixer::kLatentAttention, Ffn::kMoe});
-}
-
 // One row of the table.
 struct ReaderRow {
   std::string_view family;
@@ -69,6 +37,16 @@ struct ReaderRow {
 
 constexpr ReaderRow kReaders[] = {
     {"llama", read_llama},
+    {"mistral", read_mistral},
+    {"seed_oss", read_seed_oss},
+    {"gemma", read_gemma},
+    {"gemma2", read_gemma2},
+    {"gemma3_text", read_gemma3_text},
+    {"exaone4", read_exaone4},
+    {"olmo2", read_olmo2},
+    {"olmo3", read_olmo2},
+    {"glm4", read_glm4},
+    {"nemotron", read_nemotron},
     {"qwen2", read_qwen2},
     {"qwen3", read_qwen3},
     {"qwen3_moe", read_qwen3_moe},
@@ -81,11 +59,25 @@ constexpr ReaderRow kReaders[] = {
     {"qwen3_vl_moe", read_qwen3_vl_moe},
     {"nemotron_h", read_nemotron_h},
     {"deepseek_v3", read_deepseek_v3},
+    {"deepseek_v2", read_deepseek_v2},
+    {"glm4_moe_lite", read_glm4_moe_lite},
+    {"glm_moe_dsa", read_glm_moe_dsa},
+    {"deepseek_v32", read_deepseek_v32},
+    {"glm4_moe", read_glm4_moe},
+    {"qwen2_moe", read_qwen2_moe},
+    {"olmoe", read_olmoe},
+    {"mixtral", read_mixtral},
+    {"minimax_m2", read_minimax_m2},
+    {"hy_v3", read_hy_v3},
+    {"exaone_moe", read_exaone_moe},
+    {"ernie4_5_moe", read_ernie4_5_moe},
     {"gpt_oss", read_gpt_oss},
     {"qwen2_5_vl", read_qwen2_5_vl},
     {"qwen2_audio", read_qwen2_audio},
     {"qwen3_omni_moe", read_qwen3_omni_moe},
     {"mistral3", read_mistral3},
+    {"gemma3", read_gemma3},
+    {"glm4v_moe", read_glm4v_moe},
     {"bailing_moe_v2", read_bailing_moe},
     {"sarvam_moe", read_bailing_moe},
     {"mimo", read_mimo},

@@ -7,7 +7,7 @@
 #include "core/items/dtype.h"
 #include "hf/config_families.h"
 #include "hf/config_fields.h"
-#include "hf/config_parts.h"
+#include "hf/config_readers.h"
 #include "hf/map_file.h"
 #include "io/json/json.h"
 #include "mappings/family.h"

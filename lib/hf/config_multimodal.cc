@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "hf/config_readers.h"
 #include "hf/config_towers.h"
 #include "io/json/json.h"
 #include "mappings/config.h"
@@ -120,6 +121,7 @@ void read_minimax_m3(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c = top.object("text_config");
   read_text(c, m, {.kv_groups = 4, .head_dim = 128});
   m.text.qk_norm = true;
+  m.zero_centered_norms = true;
   m.text.ffn = c.size_or("dense_intermediate_size", 12288);
   m.tied = read_tied(top, c);
   i64 layers = layer_count(c, "num_hidden_layers");

@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "hf/config_readers.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {

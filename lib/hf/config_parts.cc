@@ -113,6 +113,35 @@ i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> 
   return n;
 }
 
+void read_moe(const ConfigFields& c, ModelConfig& m, std::initializer_list<std::string_view> keys) {
+  m.moe.experts = read_experts(c, keys);
+  m.moe.ffn = c.size("moe_intermediate_size");
+}
+
+void choose_dense_layers(const ConfigFields& c, ModelConfig& m, i64 dense) {
+  i64 layers = std::ssize(m.text.layers), first = c.count_or("first_k_dense_replace", dense);
+  for (i64 n = 0; n < layers; n++) m.text.layers[n].ffn = n < first ? Ffn::kDense : Ffn::kMoe;
+  if (!c.has("mlp_layer_types")) return;
+  std::vector<std::string> types = c.texts("mlp_layer_types");
+  if (static_cast<i64>(types.size()) != layers)
+    throw c.error("mlp_layer_types", "does not have one entry for each layer")
+        .expected(layers)
+        .found(types.size());
+  for (i64 n = 0; n < layers; n++) {
+    const std::string& type = types[static_cast<std::size_t>(n)];
+    if (type != "dense" && type != "sparse")
+      throw c.error("mlp_layer_types", "names a kind of layer that is not known")
+          .expected("dense or sparse")
+          .found(escaped(type));
+    Ffn ffn = type == "dense" ? Ffn::kDense : Ffn::kMoe;
+    if (c.has("first_k_dense_replace") && ffn != m.text.layers[n].ffn)
+      throw c.error("mlp_layer_types", cat("contradicts '", c.key("first_k_dense_replace"), "' at layer ", n))
+          .expected(n < first ? "dense" : "sparse")
+          .found(type);
+    m.text.layers[n].ffn = ffn;
+  }
+}
+
 // A config of 5 kB can ask for 10^9 names; this keeps their number below kMostLayerExperts.
 void check_layer_experts(const ConfigFields& c, const ModelConfig& m) {
   if (static_cast<i64>(m.text.layers.size()) * m.moe.experts > kMostLayerExperts)

@@ -52,46 +52,10 @@ void set_layers(ModelConfig& m, i64 count, LayerSpec spec);
 // Reads the number of MTP depths, at most `most`, under any of its spellings; each depth is a `layer`.
 void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer);
 
-// The readers of families; config_families.cc has the table of all. `c` is the object with the language
-// model's entries, `top` the whole config of a model that also has vision.
-
-// Attention without biases and a gated MLP in every layer.
-void read_llama(const ConfigFields& c, ModelConfig& m);
-// Llama, and biases of q, k and v.
-void read_qwen2(const ConfigFields& c, ModelConfig& m);
-// Llama, norms of q and k, and an optional MTP depth.
-void read_qwen3(const ConfigFields& c, ModelConfig& m);
-// Attention with norms of q and k; some or all layers have experts, none a shared expert.
-void read_qwen3_moe(const ConfigFields& c, ModelConfig& m);
-// Gated delta nets between attention layers with an output gate; experts with a gated shared expert.
-void read_qwen3_next(const ConfigFields& c, ModelConfig& m);
-// The mixers of qwen3_next with a dense MLP in every layer.
-void read_qwen3_5_text(const ConfigFields& c, ModelConfig& m);
-// qwen3_5_text, and a vision tower without deepstack mergers.
-void read_qwen3_5(const ConfigFields& top, ModelConfig& m);
-// qwen3_next, and a vision tower without deepstack mergers.
-void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m);
-// A dense decoder with norms of q and k, and a vision tower with deepstack mergers.
-void read_qwen3_vl(const ConfigFields& top, ModelConfig& m);
-// qwen3_moe without MTP, and a vision tower with deepstack mergers.
-void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m);
-// The entries of any decoder under the names that most families give them: the reader of a map without a base.
-// Attention or latent attention in every layer; dense MLPs, experts, or both.
-void read_any(const ConfigFields& top, ModelConfig& m);
-// Mamba, attention, dense MLPs and experts as layers of their own, in the order of a pattern; optional MTP
-// depths.
-void read_nemotron_h(const ConfigFields& c, ModelConfig& m);
-// Language models of these families behind a tower that Megatron copies.
-void read_qwen2_5_vl(const ConfigFields& top, ModelConfig& m);
-void read_qwen2_audio(const ConfigFields& top, ModelConfig& m);
-void read_qwen3_omni_moe(const ConfigFields& top, ModelConfig& m);
-void read_mistral3(const ConfigFields& top, ModelConfig& m);
-void read_minimax_m3(const ConfigFields& top, ModelConfig& m);
-// Ling 2.0 and Sarvam: dense layers first, then experts.
-void read_bailing_moe(const ConfigFields& c, ModelConfig& m);
-// Qwen2 with MTP layers.
-void read_mimo(const ConfigFields& c, ModelConfig& m);
-// Attention beside Mamba in every layer.
-void read_falcon_h1(const ConfigFields& c, ModelConfig& m);
+// Reads how many experts there are and their width. `keys`: the spellings of the number.
+void read_moe(const ConfigFields& c, ModelConfig& m, std::initializer_list<std::string_view> keys);
+// Says which layers have a dense MLP: the first `dense` ones of the config, or those that `mlp_layer_types` lists, which must
+// agree where both are given. pre: all layers are set.
+void choose_dense_layers(const ConfigFields& c, ModelConfig& m, i64 dense);
 
 }  // namespace mckpt::impl

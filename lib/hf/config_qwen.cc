@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "hf/config_readers.h"
 #include "hf/config_towers.h"
 #include "mappings/config.h"
 
@@ -108,6 +109,13 @@ void read_sparse_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaul
 void read_qwen2(const ConfigFields& c, ModelConfig& m) {
   read_dense_decoder(c, m, {.kv_groups = 32, .null_groups_are_heads = true});
   m.text.qkv_bias = true;
+}
+
+void read_qwen2_moe(const ConfigFields& c, ModelConfig& m) {
+  read_text(c, m, {.kv_groups = 16});
+  m.text.qkv_bias = c.flag_or("qkv_bias", true);
+  set_layers(m, layer_count(c, "num_hidden_layers"), {});
+  read_qwen_experts(c, m);
 }
 
 void read_qwen3(const ConfigFields& c, ModelConfig& m) {

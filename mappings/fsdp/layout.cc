@@ -11,6 +11,7 @@
 #include "mappings/config.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/parameter_marks.h"
 #include "mappings/model/walk.h"
 
 #include <algorithm>
@@ -127,12 +128,29 @@ void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, 
           .help("leave out `hsdp`, or choose `engine` v1");
 }
 
+// Of parameters that Megatron does not mark as split, Megatron-FSDP gives every tensor-parallel rank the values of the
+// first, and saves those only.
+void refuse_lost_norms(const std::vector<ModelParameter>& parameters) {
+  for (const ModelParameter& p : parameters)
+    if (p.part.count > 1 && is_split_norm(p))
+      throw Error(Code::kBadLayout,
+                  "Megatron-FSDP cannot hold norms that are split over tensor-parallel ranks")
+          .tensor(p.global_name)
+          .expected("`tp` 1")
+          .found(p.part.count)
+          .note(
+              "a real run saves the part of the first rank as if it were the whole norm, and the other parts "
+              "are lost")
+          .help("choose `tp` 1; experts may be split by `ep`");
+}
+
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
                        const Grid& grid, const FsdpSetup& setup)
     : FsdpLayout(parameters, model, grid, pack_groups(parameters, members_of(parameters, setup), grid, setup),
                  setup.strategy != Strategy::kNoShard, setup.keys) {
   refuse_unlike_v2(grid, setup);
   refuse_instances_of_experts(parameters, grid, setup);
+  refuse_lost_norms(parameters);
   if (setup.saved) refuse_unsavable();
 }
 

@@ -46,6 +46,8 @@ void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup);
 // Throws kBadLayout if it does, the grid has HSDP instances, and one of the parameters is of an expert.
 void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
                                  const FsdpSetup& setup);
+// Throws kBadLayout if a norm is split over several tensor-parallel ranks.
+void refuse_lost_norms(const std::vector<ModelParameter>& parameters);
 
 // The keys and boxes of every rank that shares one cell. Costs: packing once for all ranks, then one step a
 // key and rank.

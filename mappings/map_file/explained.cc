@@ -107,7 +107,7 @@ std::vector<Explained> explained_by_families(const SourceTable& tensors, const M
   for (const Family* family : all_families()) all.push_back(counter.count(*family));
   std::ranges::stable_sort(all, [&](const Explained& a, const Explained& b) {
     bool a_fits = counter.fits(*a.family), b_fits = counter.fits(*b.family);
-    return std::tuple(a_fits, a.score(), a.kinds) > std::tuple(b_fits, b.score(), b.kinds);
+    return std::tuple(a_fits, a.score(), -a.missing) > std::tuple(b_fits, b.score(), -b.missing);
   });
   return all;
 }

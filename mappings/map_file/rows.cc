@@ -24,8 +24,9 @@ namespace {
 
 // The lists of rows of one layer, in the order in which they are searched.
 constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
-                                                       &LayerRows::sparse_attention,
                                                        &LayerRows::latent_attention,
+                                                       &LayerRows::indexed_attention,
+                                                       &LayerRows::sparse_attention,
                                                        &LayerRows::gdn,
                                                        &LayerRows::mamba,
                                                        &LayerRows::attention_and_mamba,
@@ -190,6 +191,7 @@ void follow_rows(const MapFile& file, ModelConfig& model) {
     if (leaf == "self_attention.linear_qkv.bias") text.qkv_bias = present;
     if (leaf == "self_attention.linear_proj.bias") text.proj_bias = present;
     if (leaf == "self_attention.q_layernorm.weight") text.qk_norm = present;
+    if (leaf.ends_with("final_layernorm.bias")) model.layer_norms = present;
   };
   for (const std::string& name : file.remove) set(name, false);
   for (const MapRow& row : file.rows) {

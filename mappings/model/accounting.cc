@@ -54,7 +54,7 @@ struct Votes {
 // Counts a fused tensor whose shape shows which dimension is first; a square one shows nothing.
 void vote(const Site& site, const Row& row, const ModelConfig& model, const SourceTable& sources,
           Votes& votes) {
-  i32 at = sources.find(source_name(site, row, row.sources[0].name, 0));
+  i32 at = sources.find(present_name(site, row, 0, 0, sources));
   if (at < 0 || !sources[at].header_known) return;
   Shape found(sources[at].dims), mine = shape_of(row.sources[0].shape, model, *site.tower);
   Shape turned = {mine[0], mine[2], mine[1]};
@@ -86,7 +86,7 @@ class FormFinder {
     if (!site.layer || site.layer->ffn != Ffn::kMoe) return;
     for (const Row& row : site.section->layer->moe) {
       if (!is_expert_form(row.needs) || !known(row.needs)) continue;
-      std::string name = source_name(site, row, row.sources[0].name, 0);
+      std::string name = present_name(site, row, 0, 0, sources_);
       if (sources_.find(name) < 0) continue;
       (row.needs == Needs::kExpertsApart ? apart_ : whole_) = name;
       if (row.needs != Needs::kExpertsApart) vote(site, row, model_, sources_, votes_);

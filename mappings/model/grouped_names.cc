@@ -19,6 +19,7 @@ char symbol_of(const LayerSpec& layer) {
     case Mixer::kAttention:
       return '*';
     case Mixer::kLatentAttention:
+    case Mixer::kIndexedAttention:
       return '+';
     case Mixer::kGdn:
       return 'G';
@@ -36,7 +37,7 @@ char symbol_of(const LayerSpec& layer) {
 // "attention and a dense MLP at once", for messages.
 std::string words_of(const LayerSpec& layer) {
   constexpr const char* kMixers[] = {
-      "",      "attention",        "latent attention",      "a gated delta net",
+      "",      "attention",        "latent attention",      "indexed attention", "a gated delta net",
       "Mamba", "sparse attention", "attention beside Mamba"};
   constexpr const char* kFfns[] = {"", "a dense MLP", "a mixture of experts"};
   bool both = layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone;

@@ -23,6 +23,8 @@ struct ParameterMarks {
   friend bool operator==(const ParameterMarks&, const ParameterMarks&) = default;
 };
 
+// True for a norm over all heads whose items are split over the ranks. Megatron does not mark it.
+bool is_split_norm(const ModelParameter& parameter);
 ParameterMarks marks_of(const ModelParameter& parameter, const Grid& grid);
 
 }  // namespace mckpt::impl

@@ -101,6 +101,8 @@ std::span<const Row> mixer_rows(const LayerRows& rows, Mixer mixer) {
       return rows.sparse_attention;
     case Mixer::kLatentAttention:
       return rows.latent_attention;
+    case Mixer::kIndexedAttention:
+      return rows.indexed_attention;
     case Mixer::kGdn:
       return rows.gdn;
     case Mixer::kMamba:

@@ -6,7 +6,7 @@
 //
 // Peculiar to this family: names of GPT-NeoX's kind (word_embeddings, query_layernorm, dense); MTP layers, numbered behind
 // those of the decoder, end in a norm of their own.
-#include "mappings/models/blocks.h"
+#include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
@@ -33,33 +33,8 @@ constexpr Row kAttention[] = {
 };
 
 constexpr Row kMoe[] = {
-    {"pre_mlp_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
-    {"mlp.router.weight", "replicate", {{{"mlp.gate.weight", "experts hidden"}}}},
-    {.megatron = "mlp.router.expert_bias",
-     .rule = "replicate",
-     .sources = {{{"mlp.gate.expert_bias", "experts"}}},
-     .needs = Needs::kExpertBias,
-     .buffer = true},
-    {"mlp.experts.linear_fc1.weight{E}",
-     "gated_mlp",
-     {{{"mlp.experts.{E}.gate_proj.weight", "expert_ffn hidden"},
-       {"mlp.experts.{E}.up_proj.weight", "expert_ffn hidden"}}},
-     Needs::kExpertsApart,
-     KeySplit::kSwiglu},
-    {"mlp.experts.linear_fc2.weight{E}",
-     "row",
-     {{{"mlp.experts.{E}.down_proj.weight", "hidden expert_ffn"}}},
-     Needs::kExpertsApart},
-    {"mlp.shared_experts.linear_fc1.weight",
-     "gated_mlp",
-     {{{"mlp.shared_experts.gate_proj.weight", "shared_ffn hidden"},
-       {"mlp.shared_experts.up_proj.weight", "shared_ffn hidden"}}},
-     Needs::kSharedExpert,
-     KeySplit::kSwiglu},
-    {"mlp.shared_experts.linear_fc2.weight",
-     "row",
-     {{{"mlp.shared_experts.down_proj.weight", "hidden shared_ffn"}}},
-     Needs::kSharedExpert},
+    kMoeNormRow,  kRouterRow,     expert_bias_row("mlp.gate.expert_bias"), kApartUpRow, kApartDownRow,
+    kSharedUpRow, kSharedDownRow,
 };
 
 constexpr LayerRows kLayer = {.attention = kAttention, .dense = kDenseRows, .moe = kMoe};
@@ -70,11 +45,6 @@ constexpr Row kEmbedding[] = {
 constexpr Row kTiedOutput[] = {
     {"output_layer.weight", "vocab", {{{"word_embeddings.weight", "vocab hidden"}}}, Needs::kTied},
 };
-constexpr Row kMtpHead[] = {
-    {"enorm.weight", "replicate", {{{"enorm.weight", "hidden"}}}},
-    {"hnorm.weight", "replicate", {{{"hnorm.weight", "hidden"}}}},
-    {"eh_proj.weight", "column", {{{"eh_proj.weight", "hidden 2*hidden"}}}},
-};
 constexpr Row kMtpTail[] = {
     {"final_layernorm.weight", "replicate", {{{"final_layernorm.weight", "hidden"}}}},
 };
@@ -83,7 +53,7 @@ constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbedding, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
     {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kMtpHead, nullptr, Stage::kLast},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpHeadRows, nullptr, Stage::kLast},
     {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &kLayer, Stage::kLast},
     {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kMtpTail, nullptr, Stage::kLast},
     {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},

@@ -46,14 +46,20 @@ constexpr Unread kUnread[] = {
 };
 
 constexpr std::string_view kLlama[] = {"llama"};
+constexpr std::string_view kMistral[] = {"mistral"};
+constexpr std::string_view kSeedOss[] = {"seed_oss"};
 constexpr std::string_view kQwen2[] = {"qwen2"};
 constexpr std::string_view kQwen3[] = {"qwen3"};
 
+constexpr Needs kSeedOssHas[] = {Needs::kQkvBias, Needs::kProjBias};
 constexpr Needs kQwen2Has[] = {Needs::kQkvBias};
 constexpr Needs kQwen3Has[] = {Needs::kQkNorm};
 
 constexpr Family kFamilies[] = {
     {"llama", kLlama, "LlamaForCausalLM", "Llama 3", kPlainSections, kUnread},
+    {"mistral", kMistral, "MistralForCausalLM", "Mistral 7B, Nemo, Small 3, Ministral", kPlainSections,
+     kUnread},
+    {"seed_oss", kSeedOss, "SeedOssForCausalLM", "Seed-OSS", kPlainSections, kUnread, {}, kSeedOssHas},
     {"qwen2", kQwen2, "Qwen2ForCausalLM", "Qwen2 and Qwen2.5, dense", kPlainSections, kUnread, {}, kQwen2Has},
     {"qwen3", kQwen3, "Qwen3ForCausalLM", "Qwen3, dense", kSections, kUnread, {}, kQwen3Has},
 };

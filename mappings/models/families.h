@@ -10,12 +10,18 @@ namespace mckpt::impl {
 struct Family;
 
 std::span<const Family> dense_families();
+std::span<const Family> gemma_families();
+std::span<const Family> post_norm_families();
+std::span<const Family> nemotron_families();
 std::span<const Family> qwen3_moe_families();
 std::span<const Family> qwen3_vl_families();
 std::span<const Family> qwen3_next_families();
 std::span<const Family> qwen3_5_families();
 std::span<const Family> nemotron_h_families();
 std::span<const Family> deepseek_v3_families();
+std::span<const Family> sparse_attention_families();
+std::span<const Family> glm4_moe_families();
+std::span<const Family> expert_families();
 std::span<const Family> gpt_oss_families();
 std::span<const Family> qwen2_5_vl_families();
 std::span<const Family> qwen2_audio_families();
@@ -25,5 +31,7 @@ std::span<const Family> bailing_moe_families();
 std::span<const Family> mimo_families();
 std::span<const Family> falcon_h1_families();
 std::span<const Family> minimax_m3_families();
+std::span<const Family> gemma3_vl_families();
+std::span<const Family> glm4v_moe_families();
 
 }  // namespace mckpt::impl

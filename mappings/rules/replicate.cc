@@ -28,8 +28,16 @@ Holding hold_less_one(const RuleInput& in) {
   return holding;
 }
 
+Holding hold_only_row(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  expect_shape(in, 0, kRoles[0], source.with_dim(0, 1), "a matrix of one row");
+  return {LocalShape{Shape{source[1]}}, -1, {{0, 0, source.items(), {}, {}}}, 0};
+}
+
 constexpr Rule kRules[] = {
     {"replicate", kRoles, "every cell has the whole tensor", hold_all},
+    {"replicate_row", kRoles, "every cell has the only row of a matrix, as a vector", hold_only_row},
     {"zero_centered_norm", kRoles, "every cell has the whole tensor, less one", hold_less_one},
 };
 

@@ -16,6 +16,7 @@ lib/io/pickle/value.h
 lib/io/store/store.h
 lib/live/model/model.h
 mappings/models/blocks.h
+mappings/models/deepseek.h
 """.split())
 
 

@@ -55,6 +55,13 @@ inline std::vector<std::string> family_models() {
   return names;
 }
 
+// golden_models() and family_models().
+inline std::vector<std::string> all_models() {
+  std::vector<std::string> names = golden_models(), more = family_models();
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
 inline ModelMap golden_map(const std::string& model) {
   HfConfig c = golden_config(model);
   return ModelMap::promised(c.model, *c.family);

@@ -101,10 +101,10 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add("add_bias_linear", text.proj_bias);
   f.add("swiglu", text.swiglu);
   f.add("squared_relu", !text.gated_mlp);
-  f.add("normalization", "RMSNorm");
+  f.add("normalization", m.layer_norms ? "LayerNorm" : "RMSNorm");
   f.add_known("norm_epsilon", args.entries.norm_epsilon);
-  // The models with gated delta nets store their norms less one.
-  f.add("apply_layernorm_1p", has_layer(m, Mixer::kGdn));
+  // The models with gated delta nets, and a few others, store their norms less one.
+  f.add("apply_layernorm_1p", m.zero_centered_norms || has_layer(m, Mixer::kGdn));
   f.add("hidden_dropout", args.entries.hidden_dropout);
   f.add("untie_embeddings_and_output_weights", !m.tied);
   f.add("vocab_size", m.vocab);

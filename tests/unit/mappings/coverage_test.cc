@@ -1,5 +1,5 @@
-#include "core/base/error.h"
 #include "tests/unit/mappings/coverage.h"
+#include "core/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -72,6 +72,21 @@ void zero_centered_norm(Walk& w) {
   w.out.addend = -1;
 }
 
+void replicate_row(Walk& w) {
+  replicate(w);
+  w.finish({w.dim(0, 1)}, -1);
+}
+
+// Cell by cell: which group has the cell's first item, if every group is on so many cells.
+void column_by_group(Walk& w) {
+  i64 groups = w.m.text.kv_groups, dim = w.m.text.head_dim, shared = groups < w.T ? w.T / groups : 1;
+  i64 own = groups < w.T ? 1 : groups / w.T;
+  for (i64 g = w.t / shared * own; g < w.t / shared * own + own; g++)
+    for (i64 d = 0; d < dim; d++) w.item(0, g * dim + d);
+  w.finish({own * dim}, groups == 1 && w.T > 1 ? -1 : 0);
+  w.out.copies = groups == 1 ? 1 : shared;
+}
+
 void vocab(Walk& w) {
   i64 V = w.dim(0, 0), Vp = w.c.padded_vocab == 0 ? V : w.c.padded_vocab, n = Vp / w.T;
   for (i64 r = w.t * n; r < (w.t + 1) * n; r++) {
@@ -274,6 +289,8 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column", column},
     {"column_transposed", column_transposed},
     {"column_swapped", column_swapped},
+    {"column_by_group", column_by_group},
+    {"replicate_row", replicate_row},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", zero_centered_norm},

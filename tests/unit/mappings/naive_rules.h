@@ -14,6 +14,7 @@ struct NaiveHolding {
   int partition_dim = 0;
   std::vector<i64> items;  // in local order
   float addend = 0;
+  i64 copies = 1;
 };
 
 NaiveHolding naive_hold(const RuleCase& c, i64 part, i64 expert);

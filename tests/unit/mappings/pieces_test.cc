@@ -48,10 +48,10 @@ struct Split {
   KeySplit split;
 };
 constexpr Split kSplits[] = {
-    {"gated_mlp", KeySplit::kSwiglu},      {"gated_expert_interleaved", KeySplit::kSwiglu},
-    {"gdn_in_proj", KeySplit::kGdnInProj}, {"gdn_in_proj_grouped", KeySplit::kGdnInProj},
-    {"gdn_conv", KeySplit::kGdnConv},      {"mamba_in_proj", KeySplit::kMambaInProj},
-    {"mamba_conv", KeySplit::kMambaConv},  {"mla_down", KeySplit::kMlaDown},
+    {"gated_mlp", KeySplit::kSwiglu},        {"gated_expert_interleaved", KeySplit::kSwiglu},
+    {"gdn_in_proj", KeySplit::kGdnInProj},   {"gdn_in_proj_grouped", KeySplit::kGdnInProj},
+    {"gdn_conv", KeySplit::kGdnConv},        {"mamba_in_proj", KeySplit::kMambaInProj},
+    {"mamba_conv", KeySplit::kMambaConv},    {"mla_down", KeySplit::kMlaDown},
     {"gated_mlp_joined", KeySplit::kSwiglu},
 };
 

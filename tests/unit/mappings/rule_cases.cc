@@ -123,6 +123,23 @@ Cases gated_mlp_joined(std::string_view rule) {
   return cases;
 }
 
+Cases by_group(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 groups : {1, 2, 3, 4, 6, 8})
+      for (i64 dim : {1, 2, 3, 5})
+        if (groups % parts == 0 || parts % groups == 0)
+          cases.push_back({rule, attention_model(groups, groups, dim, 7, false), {{groups * dim}}, parts});
+  return cases;
+}
+
+Cases only_row(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : kWidths) cases.push_back({rule, {}, {{1, n}}, parts});
+  return cases;
+}
+
 Shape expert_source(std::string_view rule, i64 experts, i64 width, i64 hidden) {
   if (rule == "gated_expert" || rule == "gated_expert_interleaved_rows") return {experts, 2 * width, hidden};
   if (rule == "gated_expert_transposed" || rule == "gated_expert_interleaved")
@@ -198,6 +215,8 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"column", column},
     {"column_transposed", turned},
     {"column_swapped", swapped},
+    {"column_by_group", by_group},
+    {"replicate_row", only_row},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", replicate},

@@ -48,6 +48,12 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"row", {}, {{4}}, 2}, "MC2011 weight has a wrong number of dimensions: expected 2, found 1, [4]"},
       {{"replicate", {}, {{4}, {4}}, 1},
        "MC2011 the number of source tensors is wrong: expected 1: weight, found 2"},
+      {{"replicate_row", {}, {{2, 4}}, 1},
+       "MC2011 weight does not have the shape of a matrix of one row: expected [1, 4], found [2, 4]"},
+      {{"column_by_group", attention_model(3, 3, 2, 3), {{6}}, 2},
+       "MC0201 of the number of key-value groups and the parallel size, neither divides the other: expected "
+       "a "
+       "multiple or a divisor of 2, found 3"},
       {{"zero_centered_norm", {}, {{4, 1}}, 1},
        "MC2011 weight has a wrong number of dimensions: expected 1, found 2, [4, 1]"},
       {{"vocab", vocab_model(5), {{5, 2}}, 2},
@@ -106,7 +112,8 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"gated_mlp", {}, {{4, 3}, {4, 2}}, 1},
        "MC2011 up_proj does not have the shape of gate_proj: expected [4, 3], found [4, 2]"},
       {{"gated_mlp_joined", {}, {{7, 3}}, 1},
-       "MC2011 the source gate_up_proj has not two halves: expected an even number of rows, gate and up, found "
+       "MC2011 the source gate_up_proj has not two halves: expected an even number of rows, gate and up, "
+       "found "
        "[7, 3]"},
       {{"gated_mlp", {}, {{3, 3}, {3, 3}}, 2},
        "MC0201 the width of the MLP does not divide by the parallel size: expected a multiple of 2, found 3"},
@@ -198,7 +205,7 @@ TEST(RuleErrors, SeeEveryDimensionOfEverySource) {
   auto takes_any = [](std::string_view rule, int d) {
     return rule == "column" || rule == "row" || rule == "replicate" || rule == "zero_centered_norm" ||
            rule == "column_transposed" || rule == "column_swapped" ||
-           ((rule == "vocab" || rule == "gated_mlp_joined") && d == 1);
+           ((rule == "vocab" || rule == "replicate_row" || rule == "gated_mlp_joined") && d == 1);
   };
   for (const Rule& rule : all_rules())
     for (const RuleCase& good : cases_of(rule.name))

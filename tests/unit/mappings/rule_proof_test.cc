@@ -28,7 +28,7 @@ bool agrees(const RuleCase& c, i64 part, i64 expert, HoldFunction hold) {
   Holding h = hold(c, part, expert);
   NaiveHolding naive = naive_hold(c, part, expert);
   return h.shape.shape == naive.shape && h.partition_dim == naive.partition_dim && h.addend == naive.addend &&
-         items_in_order(h.runs) == naive.items;
+         h.copies == naive.copies && items_in_order(h.runs) == naive.items;
 }
 
 bool agrees(const RuleCase& c, HoldFunction hold) {
@@ -43,9 +43,10 @@ ShardedTensor shard(const RuleCase& c, std::mt19937& random) {
   ShardedTensor t;
   t.name = to_string(c);
   for (const Shape& s : c.sources) t.slot_items.push_back(s.items());
-  bool whole = hold_case(c, 0).partition_dim < 0;  // then every cell is a replica
+  Holding first = hold_case(c, 0);
+  bool whole = first.partition_dim < 0;  // then every cell is a replica
   for (i64 expert = 0; expert < c.experts; expert++)
-    for (i64 part = 0; part < (whole ? 1 : c.parts); part++)
+    for (i64 part = 0; part < (whole ? 1 : c.parts); part += first.copies)
       t.cells.push_back(hold_case(c, part, expert).runs);
   for (i32 cell = 0; cell < static_cast<i32>(t.cells.size()); cell++) {
     i64 n = items_of(t.cells[static_cast<std::size_t>(cell)]);
@@ -256,6 +257,10 @@ struct Mutation {
 const std::vector<Mutation> kMutations = {
     {"column", "cells in reverse", reversed_cells},
     {"column", "halves exchanged", swap_halves},
+    {"column_by_group", "cells in reverse", reversed_cells},
+    {"column_by_group", "halves exchanged", swap_halves},
+    {"replicate_row", "halves exchanged", swap_halves},
+    {"replicate_row", "as a matrix", as_rule<kReplicate>},
     {"row", "cells in reverse", reversed_cells},
     {"row", "rows instead of columns", as_rule<kColumn>},
     {"replicate", "halves exchanged", swap_halves},

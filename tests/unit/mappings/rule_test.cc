@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
+#include "tests/unit/mappings/rule_cases.h"
 
 namespace mckpt::impl {
 namespace rule_test {
@@ -45,6 +45,16 @@ TEST(Rules, GiveTheseRuns) {
       {"rows of a matrix", {"column", {}, {{6, 3}}, 2}, "[3, 3] 0 [0+9]\n[3, 3] 0 [9+9]\n"},
       {"rows of a convolution", {"column", {}, {{4, 1, 2}}, 2}, "[2, 1, 2] 0 [0+4]\n[2, 1, 2] 0 [4+4]\n"},
       {"a value per head", {"column", {}, {{4}}, 4}, "[1] 0 [0+1]\n[1] 0 [1+1]\n[1] 0 [2+1]\n[1] 0 [3+1]\n"},
+      {"a group on two cells",
+       {"column_by_group", attention_model(2, 2, 3, 7), {{6}}, 4},
+       "[3] 0 [0+3]\n[3] 0 [0+3]\n[3] 0 [3+3]\n[3] 0 [3+3]\n"},
+      {"two groups a cell",
+       {"column_by_group", attention_model(4, 4, 1, 7), {{4}}, 2},
+       "[2] 0 [0+2]\n[2] 0 [2+2]\n"},
+      {"one group",
+       {"column_by_group", attention_model(4, 1, 3, 7), {{3}}, 2},
+       "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
+      {"the only row", {"replicate_row", {}, {{1, 3}}, 2}, "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
       {"columns", {"row", {}, {{3, 4}}, 2}, "[3, 2] 1 [0+2 x3/4]\n[3, 2] 1 [2+2 x3/4]\n"},
       {"columns of one cell", {"row", {}, {{3, 4}}, 1}, "[3, 4] 1 [0+12]\n"},
       {"on every cell", {"replicate", {}, {{3, 2}}, 2}, "[3, 2] -1 [0+6]\n[3, 2] -1 [0+6]\n"},

@@ -1,0 +1,55 @@
+// Nemotron, dense (Minitron): Llama with LayerNorms, which have biases and are stored less one, in the file as in Megatron,
+// and an MLP that is not gated.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kAttention[] = {
+    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
+    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    {"self_attention.linear_qkv.layer_norm_bias", "replicate", {{{"input_layernorm.bias", "hidden"}}}},
+    {"self_attention.linear_qkv.weight",
+     "qkv",
+     {{{"self_attn.q_proj.weight", "q hidden"},
+       {"self_attn.k_proj.weight", "kv hidden"},
+       {"self_attn.v_proj.weight", "kv hidden"}}}},
+};
+constexpr Row kDense[] = {
+    {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
+    {"mlp.linear_fc1.layer_norm_bias", "replicate", {{{"post_attention_layernorm.bias", "hidden"}}}},
+    {"mlp.linear_fc1.weight", "column", {{{"mlp.up_proj.weight", "ffn hidden"}}}},
+    {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}},
+};
+constexpr Row kFinalNorm[] = {
+    {"decoder.final_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
+    {"decoder.final_layernorm.bias", "replicate", {{{"norm.bias", "hidden"}}}},
+};
+
+constexpr LayerRows kLayer = {.attention = kAttention, .dense = kDense};
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNorm, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+    {"model.layers.{L}.self_attn.rotary_emb.inv_freq", "", kRotary},
+};
+
+constexpr std::string_view kTypes[] = {"nemotron"};
+
+constexpr Family kFamilies[] = {
+    {"nemotron", kTypes, "NemotronForCausalLM", "Nemotron-4 and Minitron, dense", kSections, kUnread},
+};
+
+}  // namespace
+
+std::span<const Family> nemotron_families() { return kFamilies; }
+
+}  // namespace mckpt::impl
