@@ -167,18 +167,12 @@ const std::vector<const Family*>& all_families() {
 }
 
 const Family& family_of_model(std::string_view model_type, std::string_view architecture) {
-  std::vector<std::string_view> types;
   for (const Family* family : all_families())
-    for (std::string_view type : family->model_types) {
-      if (type == model_type) return *family;
-      types.push_back(type);
-    }
+    if (std::ranges::find(family->model_types, model_type) != family->model_types.end()) return *family;
   std::string_view known_as = architecture.empty() ? "" : ", architecture ";
-  Error e(Code::kUnknownModel,
-          cat("the model type '", escaped(model_type), "'", known_as, escaped(architecture), " is unknown"));
-  if (std::string_view near = nearest(model_type, types); !near.empty())
-    e.note(cat("the nearest known one is ", near));
-  throw e.help("mckpt mappings list");
+  throw Error(Code::kUnknownModel,
+              cat("the model type '", escaped(model_type), "'", known_as, escaped(architecture), " is unknown"))
+      .help("mckpt mappings list");
 }
 
 const Family& family_named(std::string_view name) {

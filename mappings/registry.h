@@ -2,8 +2,8 @@
 //
 //   config.json: "model_type": "qwen3_moe"   ->   the Family qwen3_moe: sections, rows, forms of experts
 //
-// A model type that no table has is an error which names the nearest one; nothing is guessed from the
-// tensors.
+// A model type that no table has is an error; nothing is guessed from the tensors (mappings/map_file/explained.h compares
+// them with the families).
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Section;
 // All built-in families, in the order in which `mckpt mappings list` prints them.
 const std::vector<const Family*>& all_families();
 
-// The family of a model_type of config.json. Throws kUnknownModel with `architecture` and the nearest family.
+// The family of a model_type of config.json. Throws kUnknownModel with `architecture`.
 const Family& family_of_model(std::string_view model_type, std::string_view architecture);
 // The family of this name. Throws kUsage with the nearest one.
 const Family& family_named(std::string_view name);

@@ -6,9 +6,12 @@
 #include "core/items/dtype.h"
 #include "hf/config_families.h"
 #include "hf/config_fields.h"
+#include "hf/config_readers.h"
+#include "hf/map_file.h"
 #include "hf/quantized/config.h"
 #include "io/json/json.h"
 #include "mappings/family.h"
+#include "mappings/map_file/map.h"
 #include "mappings/registry.h"
 
 namespace mckpt::impl {
@@ -53,12 +56,26 @@ std::string first_architecture(const ConfigFields& top) {
   return names.empty() ? "" : names[0];
 }
 
+// The family of the model type, or the base that the map names; null for a map without a base.
+const Family* family_for(const HfConfig& config, const MapFile* map) {
+  if (map && !map->has_base()) return nullptr;
+  if (!map || !map->base) return &family_of_model(config.model.model_type, config.architecture);
+  try {
+    return &family_named(*map->base);
+  } catch (const Error& e) {
+    Error bad(Code::kBadMap, cat("the base of the map: ", e.message()));
+    for (const std::string& note : e.notes()) bad.note(note);
+    throw bad.help(cat(e.help(), " lists the families; \"none\" is for a map that has all rows"));
+  }
+}
+
 }  // namespace
 
-HfConfig read_hf_config(std::string_view text, bool shapes_only) {
+HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* map) {
   JsonValue json = parse_json(text, JsonNumbers::kPython);
   if (!json.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "the config is not a JSON object").found(json.summary());
+  if (map && !map->config.empty()) json = with_entries(json, *map);
   ConfigFields top(json, "");
   HfConfig config;
   config.architecture = first_architecture(top);
@@ -67,7 +84,7 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only) {
   if (config.model.model_type.empty())
     throw top.error("model_type",
                     config.architecture.empty() ? "is missing, and so is 'architectures'" : "is missing");
-  config.family = &family_of_model(config.model.model_type, config.architecture);
+  config.family = family_for(config, map);
   read_quantization(json, shapes_only, config);
   config.model.dtype = read_dtype(top);
   if (top.has("text_config")) {
@@ -76,7 +93,8 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only) {
   }
   // The flag at the top decides also for models with vision: the flag in text_config is often a wrong default.
   config.model.tied = top.flag_or("tie_word_embeddings", false);
-  family_reader(config.family->name)(top, config.model);
+  const FamilyReader read = config.family ? family_reader(config.family->name) : read_any;
+  read(top, config.model);
   config.run = read_run_entries(top);
   return config;
 }

@@ -14,11 +14,12 @@
 namespace mckpt::impl {
 
 struct Family;
+struct MapFile;
 
-// What is read of a config. The family is a constant of the program.
+// What is read of a config.
 struct HfConfig {
   ModelConfig model;
-  const Family* family = nullptr;
+  const Family* family = nullptr;    // a constant of the program; null for a map without a base
   std::string architecture;          // architectures[0]; "" if the config has none
   std::string transformers_version;  // of the program that wrote the config; "" if it is not given
   RunEntries run;                    // what only the args of a training run state
@@ -27,7 +28,8 @@ struct HfConfig {
 
 // `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,
 // kUnsupportedModel, kQuantized; none of them names the file. `shapes_only`: no data will be read, so a method of
-// quantisation that is not decoded is not refused: the model has the shapes that the config gives.
-HfConfig read_hf_config(std::string_view text, bool shapes_only = false);
+// quantisation that is not decoded is not refused: the model has the shapes that the config gives. `map` chooses the
+// family and changes entries (mappings/map_file/map.h); it throws kBadMap for a base that does not exist.
+HfConfig read_hf_config(std::string_view text, bool shapes_only = false, const MapFile* map = nullptr);
 
 }  // namespace mckpt::impl

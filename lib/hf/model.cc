@@ -10,6 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "hf/assets.h"
+#include "hf/draft_of_model.h"
+#include "hf/folder_tensors.h"
 #include "hf/map_file.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
@@ -31,11 +33,10 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMaxConfigBytes = 16 << 20;
-constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 // Throws kNotFound for a folder without config.json, with a hint if the folder is the checkpoint of a
 // training run.
-HfConfig read_config(const Folder& folder, bool shapes_only) {
+HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shapes_only, const MapFile* map) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
     if (std::string adapter = adapter_text(folder); !adapter.empty())
@@ -52,19 +53,13 @@ HfConfig read_config(const Folder& folder, bool shapes_only) {
     throw e.file(folder.path()).help("name the folder of a Hugging Face model");
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
-    return read_hf_config(json_text(folder.open_file("config.json"), kMaxConfigBytes), shapes_only);
+    try {
+      return read_hf_config(json_text(folder.open_file("config.json"), kMaxConfigBytes), shapes_only, map);
+    } catch (Error& e) {
+      if (e.code() == Code::kUnknownModel) add_way_on(e, folder.path(), opening);
+      throw;
+    }
   });
-}
-
-// Whether the folder has safetensors files; sets the name of the index, if there is one.
-bool has_safetensors(const Folder& folder, std::string& index) {
-  bool any = false;
-  for (const FolderEntry& e : folder.entries()) {
-    if (e.folder) continue;
-    any |= e.name.ends_with(".safetensors");
-    if (e.name.ends_with(kIndexSuffix)) index = e.name;
-  }
-  return any;
 }
 
 // Throws if the store has a problem, such as a missing file or a tensor that is stored twice; the error lists
@@ -85,31 +80,6 @@ void refuse_findings(const Store& store) {
     for (const std::string& line : lines) e.note(line);
   if (!first->help.empty()) e.help(first->help);
   throw e;
-}
-
-// The tables of source tensors, in the order of the store, of mckpt's list, or of the index. An index has
-// names only: its tensors get their types and shapes from the family's tables.
-SourceTable table_of(const Store& store) {
-  SourceTable table;
-  for (i64 t = 0; t < store.tensor_count(); t++)
-    if (table.add({store.name(t), store.dims(t), store.dtype(t), true}) < 0)
-      throw Error(Code::kUnaccounted, "a tensor is in the model twice").tensor(store.name(t));
-  return table;
-}
-
-SourceTable table_of(const TensorTable& tensors) {
-  SourceTable table;
-  for (const TensorTable::Entry& e : tensors.tensors)
-    if (table.add({e.name, e.dims, e.dtype, true}) < 0)
-      throw Error(Code::kUnaccounted, "a tensor is in the list twice").tensor(e.name);
-  return table;
-}
-
-SourceTable table_of(const SafetensorsIndex& index) {
-  SourceTable table;
-  for (const SafetensorsIndex::Entry& entry : index.weight_map)
-    table.add({entry.tensor, {}, DType::kBF16, false});
-  return table;
 }
 
 // For a path that does not exist: opens it as a store, which throws the error that all commands have, with
@@ -178,16 +148,29 @@ std::string agreed_map(const HfModelOptions& options, const TensorTable* table) 
   return agreed;
 }
 
-// The map file that applies, and the family that it changes. `list`: mckpt's list of tensors; null: there is none.
-void choose_map(HfModel& m, const HfModelOptions& options, const TensorTable* list) {
+// Reads the config as the map that applies says, and makes the family of the map. `list`: mckpt's list of tensors;
+// null: there is none.
+void read_mapped_config(HfModel& m, const Folder& folder, const HfModelOptions& options, const TensorTable* list) {
   m.map_text = agreed_map(options, list);
-  if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
+  if (m.map_text.empty()) {
+    m.config = read_config(folder, options.files, options.shapes_only, nullptr);
+    return;
+  }
+  MapFile map = parse_map_file(m.map_text);
+  with_file(options.map_file.empty() ? folder.path() : options.map_file, [&] {
+    refuse_draft(map);
+    m.config = read_config(folder, options.files, options.shapes_only, &map);
+    m.own = m.config.family ? std::make_unique<OwnFamily>(*m.config.family, map)
+                            : std::make_unique<OwnFamily>(map);
+  });
+  m.config.family = &m.own->family();
+  follow_rows(map, m.config.model);
 }
 
 // Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of
 // them, with those that the tables promise.
 std::unique_ptr<ModelMap> map_of(const HfModel& m) {
-  const Family& family = m.own ? m.own->family() : *m.config.family;
+  const Family& family = *m.config.family;
   const MapOptions how = map_options(m.expert_layout);
   auto map = [&](SourceTable tensors) {
     return std::make_unique<ModelMap>(m.config.model, family, std::move(tensors), how);
@@ -200,8 +183,10 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
 
 }  // namespace
 
-HfConfig hf_config_of(const std::string& path, const OpenOptions& opening) {
-  return read_config(Folder(path, opening), false);
+HfConfig hf_config_of(const std::string& path, const OpenOptions& opening, const std::string& map_text) {
+  if (map_text.empty()) return read_config(Folder(path, opening), opening, false, nullptr);
+  MapFile map = parse_map_file(map_text);
+  return read_config(Folder(path, opening), opening, false, &map);
 }
 
 HfModel::HfModel() = default;
@@ -220,15 +205,15 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   m.expert_layout = options.expert_layout;
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
-  m.config = read_config(folder, options.shapes_only);
   // Nothing is known of the tensors of a method that is not decoded; the shapes are those that the config promises.
   std::optional<QuantConfig> quant = quantization_of(folder, options.shapes_only);
-  bool config_alone = !m.config.quantized.empty() && !quant;
-  if (!config_alone && !weights && folder.has_file(list))
+  if (!weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
     });
-  choose_map(m, options, m.table.get());
+  read_mapped_config(m, folder, options, m.table.get());
+  bool config_alone = !m.config.quantized.empty() && !quant;
+  if (config_alone) m.table = nullptr;
   with_file(path, [&] {
     if (config_alone) {
       // map_of() takes the tensors that the family's tables promise.
@@ -256,11 +241,10 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
   m.path = path;
   m.opening = options.files;
   m.expert_layout = options.expert_layout;
-  m.config = read_config(folder, false);
   std::optional<TensorTable> list;
   if (std::string text = tensor_table_text(folder); !text.empty())
     list = with_file(cat(path, "/", kTensorTableName), [&] { return parse_tensor_table(text); });
-  choose_map(m, options, list ? &*list : nullptr);
+  read_mapped_config(m, folder, options, list ? &*list : nullptr);
   m.store = std::move(weights);
   with_file(m.store->root(), [&] { m.map = map_of(m); });
   return m;

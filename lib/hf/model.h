@@ -66,7 +66,8 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
                       const HfModelOptions& options = {});
 
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
-HfConfig hf_config_of(const std::string& path, const OpenOptions& opening);
+// `map_text`: the map file that applies to the model, or "".
+HfConfig hf_config_of(const std::string& path, const OpenOptions& opening, const std::string& map_text);
 
 // A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor
 // without a name is not a parameter. They are registered in the order of the store, or of `order`, which has

@@ -1,5 +1,7 @@
-// Adds the rows of a map file to a copy of a family's tables, or replaces rows by them.
+// Adds the rows of a map file to a copy of a family's tables, or replaces rows by them. new_family.cc makes a family of
+// rows alone.
 //
+//   a name under "remove"                                 all rows of that name are taken out, first of all
 //   a row of the file whose Megatron name the table has   replaces all rows of that name
 //   a new name, with "after": the name of a row           follows the last row of that name, in the same list
 //   anything else                                         kBadMap
@@ -12,6 +14,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/map_file/partition.h"
 #include "mappings/registry.h"
 #include "mappings/shape_text.h"
@@ -23,8 +26,10 @@ namespace {
 constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
                                                        &LayerRows::latent_attention,
                                                        &LayerRows::indexed_attention,
+                                                       &LayerRows::sparse_attention,
                                                        &LayerRows::gdn,
                                                        &LayerRows::mamba,
+                                                       &LayerRows::attention_and_mamba,
                                                        &LayerRows::dense,
                                                        &LayerRows::moe};
 
@@ -37,7 +42,13 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
     : family_(base),
       sections_(base.sections.begin(), base.sections.end()),
       unread_(base.unread.begin(), base.unread.end()) {
+  for (const std::string& name : file.remove) remove(name);
   for (const MapRow& row : file.rows) apply(row);
+  finish(file);
+}
+
+// The sections are complete: adds the unread tensors, and checks the tables.
+void OwnFamily::finish(const MapFile& file) {
   for (const MapUnread& u : file.unread) unread_.push_back({keep(u.name), keep(u.copy_of), keep(u.reason)});
   family_.sections = sections_;
   family_.unread = unread_;
@@ -57,8 +68,9 @@ std::string OwnFamily::rule_for(const MapRow& from) {
         .expected("one source")
         .found(from.sources.size());
   Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
-  notes_.push_back(cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ",
-                       evidence_text(partition.evidence)));
+  std::string note = cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ",
+                         evidence_text(partition.evidence));
+  if (notes_.empty() || notes_.back() != note) notes_.push_back(std::move(note));
   return std::string(rule_of(partition));
 }
 
@@ -94,6 +106,27 @@ void OwnFamily::rewrite(Section& section, std::span<const Row> LayerRows::*list,
   LayerRows& layer = layers_.emplace_back(*section.layer);
   layer.*list = rows;
   section.layer = &layer;
+}
+
+// Takes all rows of the name out. Throws kBadMap if there is none.
+void OwnFamily::remove(const std::string& name) {
+  bool found = false;
+  for (Section& section : sections_) {
+    auto named = [&](const Row& row) { return whole_name(section, row) == name; };
+    auto visit = [&](std::span<const Row> LayerRows::*list) {
+      std::span<const Row> rows = list ? section.layer->*list : section.rows;
+      if (std::ranges::none_of(rows, named)) return;
+      rewrite(section, list, [&](Rows& all) { std::erase_if(all, named); });
+      found = true;
+    };
+    if (section.layer)
+      for (auto list : kLists) visit(list);
+    else
+      visit(nullptr);
+  }
+  if (!found)
+    throw Error(Code::kBadMap, cat("no row to remove is named ", escaped(name)))
+        .help("`mckpt mappings show FAMILY` lists the rows");
 }
 
 // Throws kBadMap for a row that neither replaces one nor follows one.
@@ -151,15 +184,45 @@ bool OwnFamily::insert(const MapRow& from) {
   return found;
 }
 
+void follow_rows(const MapFile& file, ModelConfig& model) {
+  TowerConfig& text = model.text;
+  auto set = [&](std::string_view name, bool present) {
+    std::string_view leaf = name.substr(layer_prefix(name).size());
+    if (leaf == "self_attention.linear_qkv.bias") text.qkv_bias = present;
+    if (leaf == "self_attention.linear_proj.bias") text.proj_bias = present;
+    if (leaf == "self_attention.q_layernorm.weight") text.qk_norm = present;
+    if (leaf.ends_with("final_layernorm.bias")) model.layer_norms = present;
+  };
+  for (const std::string& name : file.remove) set(name, false);
+  for (const MapRow& row : file.rows) {
+    set(row.megatron, true);
+    bool first_layer = layer_kind_of(row.megatron) != "attention" &&
+                       row.megatron.find("linear_fc1.weight") != std::string::npos;
+    if (first_layer && !row.rule.empty() && !row.rule.starts_with("gated"))
+      text.gated_mlp = text.swiglu = false;
+  }
+}
+
+namespace {
+
+constexpr std::pair<std::string_view, KeySplit> kSplits[] = {{"", KeySplit::kNone},
+                                                             {"swiglu", KeySplit::kSwiglu},
+                                                             {"gdn_in_proj", KeySplit::kGdnInProj},
+                                                             {"gdn_conv", KeySplit::kGdnConv}};
+
+}  // namespace
+
 KeySplit key_split_from_name(std::string_view name) {
-  constexpr std::pair<std::string_view, KeySplit> kNames[] = {{"", KeySplit::kNone},
-                                                              {"swiglu", KeySplit::kSwiglu},
-                                                              {"gdn_in_proj", KeySplit::kGdnInProj},
-                                                              {"gdn_conv", KeySplit::kGdnConv}};
-  for (const auto& [known, split] : kNames)
+  for (const auto& [known, split] : kSplits)
     if (known == name) return split;
   throw Error(Code::kBadMap, cat("there is no split '", escaped(name), "'"))
       .expected("swiglu, gdn_in_proj or gdn_conv");
+}
+
+std::string_view key_split_name(KeySplit split) {
+  for (const auto& [name, known] : kSplits)
+    if (known == split) return name;
+  return "";
 }
 
 }  // namespace mckpt::impl

@@ -1,56 +1,31 @@
-// A family with the user's own rows: a map file (`map_file`) adds rows to the built-in tables, or replaces
-// rows. The file's JSON is read elsewhere; these types are its content.
+// A family of the user's own: a map file (`map_file`) adds rows to those of a built-in family, replaces or removes
+// some, or is a family by itself.
+//
+//   base llama, one row                      base none, all rows
+//     its sections, with that row in           rows without {L} before the layers     first pipeline stage
+//     the place of the one it names            rows with {L}                          the layers
+//                                              rows without {L} after them            last pipeline stage
 #pragma once
 
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "mappings/family.h"
+#include "mappings/map_file/map.h"
 
 namespace mckpt::impl {
 
-// One row of the file. Its names are whole: no prefix of a section is put before them.
-struct MapRow {
-  std::string megatron;   // the whole name, with placeholders
-  std::string rule = {};  // empty: the row has one source, split as partition_of() decides
-  struct Source {
-    std::string name, shape;  // the whole name
-
-    friend bool operator==(const Source&, const Source&) = default;
-  };
-  std::vector<Source> sources = {};
-  std::optional<int> partition_dim = {};  // of rows without a rule
-  std::string after = {};                 // for a new row: the whole Megatron name of the row before it
-  Needs needs = Needs::kAlways;
-  KeySplit split = KeySplit::kNone;
-  bool buffer = false, alternates = false;
-  std::string gathered_with = {};  // a module, as in Row
-
-  friend bool operator==(const MapRow&, const MapRow&) = default;
-};
-
-// A tensor that no parameter reads, and why nothing is lost.
-struct MapUnread {
-  std::string name, copy_of, reason;
-
-  friend bool operator==(const MapUnread&, const MapUnread&) = default;
-};
-
-struct MapFile {
-  std::vector<MapRow> rows;
-  std::vector<MapUnread> unread;
-
-  friend bool operator==(const MapFile&, const MapFile&) = default;
-};
+struct ModelConfig;
 
 // Owns copies of all that it changes. Its Family points into it, so it neither moves nor is copied, and must
 // outlive every use of family().
 class OwnFamily {
  public:
-  // Throws kBadMap, kUnknownPartition for a row without a rule.
+  // Changes a copy of `base`. Throws kBadMap, kUnknownPartition for a row without a rule.
   OwnFamily(const Family& base, const MapFile& file);
+  // The family that the file's rows are. Throws likewise.
+  explicit OwnFamily(const MapFile& file);
   OwnFamily(const OwnFamily&) = delete;
   OwnFamily& operator=(const OwnFamily&) = delete;
 
@@ -65,6 +40,11 @@ class OwnFamily {
   std::string rule_for(const MapRow& from);
   Row row_of(const MapRow& from, std::string_view name);
   void apply(const MapRow& row);
+  void remove(const std::string& name);
+  void add_once(const std::vector<MapRow>& rows, Stage stage);
+  void add_layers(const std::vector<MapRow>& rows);
+  void add_tied_output(const MapFile& file);
+  void finish(const MapFile& file);
   bool replace(const MapRow& row);
   bool insert(const MapRow& row);
   // Copies the rows of the list and lets `change` change the copy.
@@ -80,7 +60,17 @@ class OwnFamily {
   std::vector<std::string> notes_;
 };
 
-KeySplit key_split_from_name(
-    std::string_view name);  // "", "swiglu", "gdn_in_proj", "gdn_conv"; throws kBadMap
+// The name in front of the rows of a layer, "decoder.layers.{L}."; "" for a name without layers.
+std::string_view layer_prefix(std::string_view megatron);
+
+// The mixer and the feed-forward part to which a row of a layer belongs by its name: "attention", "dense" or "moe".
+std::string_view layer_kind_of(std::string_view megatron);
+
+// Sets what the rows of the map say of the model beyond its config: biases, norms of queries and keys, a plain MLP.
+void follow_rows(const MapFile& file, ModelConfig& model);
+
+// "", "swiglu", "gdn_in_proj", "gdn_conv"; throws kBadMap.
+KeySplit key_split_from_name(std::string_view name);
+std::string_view key_split_name(KeySplit split);  // "" for one that map files cannot name
 
 }  // namespace mckpt::impl

@@ -66,7 +66,7 @@ void refuse_fewer_rows(const Store& store, const HfModel& model) {
   if (own.empty()) return;
   i64 rows = 0, found = model.map->model().vocab;
   try {
-    rows = hf_config_of(own, store.opening()).model.vocab;
+    rows = hf_config_of(own, store.opening(), kept_map(store)).model.vocab;
   } catch (const Error&) {
     return;  // other assets are given because these cannot be used
   }

@@ -16,6 +16,7 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/models/family_facts.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "mappings/row.h"
@@ -30,6 +31,11 @@ std::string joined(std::span<const std::string_view> words) {
   std::string out;
   for (std::string_view w : words) out += cat(out.empty() ? "" : ", ", w);
   return out;
+}
+
+FamilyFacts facts_or_none(const Family& family) {
+  const FamilyFacts* facts = facts_of(family.name);
+  return facts ? *facts : FamilyFacts{family.name, "", "", ""};
 }
 
 // One row of a family with its whole names: the prefixes of its section are put in front.
@@ -144,17 +150,28 @@ void write_families(Output& out) {
       json.begin_object().field("name", f->name).field("architecture", f->architecture);
       json.field("summary", f->summary).key("model_types").begin_array();
       for (std::string_view type : f->model_types) json.value(type);
-      json.end_array().end_object();
+      json.end_array();
+      const FamilyFacts facts = facts_or_none(*f);
+      json.field("examples", facts.examples)
+          .field("quantised", facts.quantised)
+          .field("tested", facts.tested)
+          .end_object();
     }
     json.end_array();
     json.end_answer();
     return;
   }
   using enum Align;
-  TextTable table({{"family", kLeft}, {"model_type", kLeft}, {"architecture", kLeft}, {"", kLeft, true}});
-  for (const Family* f : all_families())
-    table.row({std::string(f->name), joined(f->model_types), std::string(f->architecture),
-               std::string(f->summary)});
+  TextTable table({{"family", kLeft},
+                   {"model_type", kLeft},
+                   {"quantised as", kLeft},
+                   {"compared on", kLeft},
+                   {"on the hub", kLeft, true}});
+  for (const Family* f : all_families()) {
+    const FamilyFacts facts = facts_or_none(*f);
+    table.row({std::string(f->name), joined(f->model_types), std::string(facts.quantised),
+               std::string(facts.tested), std::string(facts.examples)});
+  }
   table.write(out);
 }
 

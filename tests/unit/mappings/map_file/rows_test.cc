@@ -119,5 +119,58 @@ TEST(MapRows, AreRefusedWithWhatIsWrong) {
       "MC2009");
 }
 
+TEST(MapRows, ThatAModelLacksAreRemoved) {
+  MapFile file;
+  file.remove = {kLayer + "mlp.linear_fc1.layer_norm_weight"};
+  OwnFamily own(family_named("llama"), file);
+  EXPECT_EQ(layer_rows(own.family(), "dense"),
+            (std::vector<std::string>{"mlp.linear_fc1.weight gated_mlp", "mlp.linear_fc2.weight row"}));
+  EXPECT_EQ(layer_rows(family_named("llama"), "dense").size(), 3u);
+  file.remove = {kLayer + "mlp.linear_fc9.weight"};
+  EXPECT_EQ(thrown_by([&] { OwnFamily(family_named("llama"), file); }),
+            "MC2009 no row to remove is named decoder.layers.{L}.mlp.linear_fc9.weight");
+}
+
+// Every section of a family without a base: the rows in their lists, and the copy that a tied model has on its last stage.
+TEST(MapRows, WithoutABaseAreAFamilyByThemselves) {
+  auto row = [](std::string megatron, std::string rule, std::string source, std::string shape,
+                Needs needs = Needs::kAlways) {
+    return MapRow{.megatron = std::move(megatron),
+                  .rule = std::move(rule),
+                  .sources = {{std::move(source), std::move(shape)}},
+                  .needs = needs};
+  };
+  MapFile file;
+  file.base = std::string(kNoBase);
+  file.rows = {
+      row("embedding.word_embeddings.weight", "vocab", "in.weight", "vocab hidden"),
+      row(kLayer + "self_attention.linear_qkv.weight", "column", "h.{L}.qkv.weight", "qkv hidden"),
+      row(kLayer + "pre_mlp_layernorm.weight", "replicate", "h.{L}.n.weight", "hidden"),
+      row(kLayer + "mlp.experts.linear_fc2.weight{E}", "row", "h.{L}.e.{E}.down", "hidden expert_ffn"),
+      row(kLayer + "mlp.linear_fc2.weight", "row", "h.{L}.down.weight", "hidden ffn"),
+      row("output_layer.weight", "vocab", "out.weight", "vocab hidden", Needs::kUntied)};
+  OwnFamily own(file);
+  std::string all;
+  for (const Section& section : own.family().sections)
+    for (const RowList& list : row_lists(section))
+      for (const Row& r : list.rows)
+        all += cat(static_cast<int>(section.stage), " ", list.kind, " ", section.megatron, r.megatron, " ",
+                   needs_name(r.needs), "\n");
+  EXPECT_EQ(all,
+            "0  embedding.word_embeddings.weight \n"
+            "0 attention decoder.layers.{L}.self_attention.linear_qkv.weight \n"
+            "0 latent_attention decoder.layers.{L}.self_attention.linear_qkv.weight \n"
+            "0 dense decoder.layers.{L}.mlp.linear_fc2.weight \n"
+            "0 moe decoder.layers.{L}.pre_mlp_layernorm.weight \n"
+            "0 moe decoder.layers.{L}.mlp.experts.linear_fc2.weight{E} \n"
+            "2  output_layer.weight untied\n"
+            "3  output_layer.weight tied\n");
+  EXPECT_EQ(own.family().sections.back().rows[0].sources[0].name, "in.weight");
+  file.rows.erase(file.rows.begin() + 1, file.rows.end() - 1);
+  EXPECT_EQ(
+      thrown_by([&] { OwnFamily{file}; }),
+      "MC2009 a map without a base has no rows of layers: expected Megatron names with {L}, found 2 rows");
+}
+
 }  // namespace map_rows_test
 }  // namespace mckpt::impl

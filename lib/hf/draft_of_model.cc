@@ -1,0 +1,223 @@
+// Chooses the base of a draft, and the entries under "config" with which the reader of the base takes the model's numbers.
+//
+//   other spellings      n_embd for hidden_size, ...: the entry is taken from there
+//   refused flags        attention_bias: true, which llama refuses: false, since rows of the map have the biases
+//   tied embeddings      a model without an output layer is tied, whatever its config leaves out
+#include "hf/draft_of_model.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "hf/config_fields.h"
+#include "hf/config_json.h"
+#include "hf/config_parts.h"
+#include "hf/folder_tensors.h"
+#include "hf/map_file.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/store/store.h"
+#include "mappings/family.h"
+#include "mappings/map_file/draft.h"
+#include "mappings/map_file/explained.h"
+#include "mappings/map_file/map.h"
+#include "mappings/map_file/name_kinds.h"
+#include "mappings/model/accounting.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMaxConfigBytes = 16 << 20;
+
+// The usual name of an entry, and the names that some families give it.
+struct Spelling {
+  std::string_view key;
+  std::initializer_list<std::string_view> others;
+};
+
+const Spelling kSpellings[] = {
+    {"hidden_size", {"n_embd", "d_model", "dim", "model_dim"}},
+    {"num_hidden_layers", {"n_layer", "n_layers", "num_layers"}},
+    {"num_attention_heads", {"n_head", "n_heads", "num_heads"}},
+    {"num_key_value_heads", {"num_kv_heads", "n_kv_heads", "n_head_kv", "num_query_groups"}},
+    {"intermediate_size", {"n_inner", "ffn_hidden_size", "ffn_dim", "d_ff", "ffn_hidden_dim"}},
+    {"vocab_size", {"padded_vocab_size", "n_vocab"}},
+    {"head_dim", {"kv_channels", "attention_head_dim"}},
+    {"hidden_act", {"activation_function", "hidden_activation", "hidden_act_fn"}},
+    {"moe_intermediate_size", {"expert_intermediate_size", "moe_ffn_hidden_size"}},
+};
+
+std::string config_text(const std::string& path, const OpenOptions& opening) {
+  Folder folder(path, opening);
+  if (!folder.has_file("config.json"))
+    throw Error(Code::kNotFound, "config.json was not found, and without it the model is not known")
+        .file(path);
+  return json_text(folder.open_file("config.json"), kMaxConfigBytes);
+}
+
+bool present(const JsonValue& config, std::string_view key) {
+  const JsonValue* value = config.find(key);
+  return value && !value->is(JsonType::kNull);
+}
+
+std::vector<MapEntry> usual_spellings(const JsonValue& config) {
+  std::vector<MapEntry> entries;
+  for (const Spelling& s : kSpellings) {
+    if (present(config, s.key)) continue;
+    for (std::string_view other : s.others)
+      if (present(config, other)) {
+        entries.push_back({std::string(s.key), std::string(other), ""});
+        break;
+      }
+  }
+  return entries;
+}
+
+bool has_output_layer(const SourceTable& tensors) {
+  for (const NameKind& kind : name_kinds(tensors))
+    for (std::string_view name :
+         {"lm_head.weight", "embed_out.weight", "output.weight", "output_layer.weight"})
+      if (kind.name == name || kind.name.ends_with(cat(".", name))) return true;
+  return false;
+}
+
+// The entries that may have to be changed for the reader of the base, one more each time.
+class Attempts {
+ public:
+  Attempts(const std::string& text, const JsonValue& config, const SourceTable& tensors)
+      : text_(text), config_(config) {
+    map_.config = usual_spellings(config);
+    if (!has_output_layer(tensors) && !present(config, "tie_word_embeddings"))
+      map_.config.push_back({"tie_word_embeddings", "", "true"});
+  }
+
+  // The numbers under usual names; nothing if the config does not give them.
+  std::optional<ModelConfig> numbers() const {
+    MapFile map = map_;
+    map.base = std::string(kNoBase);
+    return read(map);
+  }
+
+  // The numbers as the reader of the base takes them; nothing if it takes none of the attempts. `map` gets the base and
+  // the entries.
+  std::optional<ModelConfig> as(const Family& base, const ModelConfig& numbers, MapFile& map) const {
+    map = map_;
+    map.base = std::string(base.name);
+    if (auto m = read(map)) return m;
+    for (std::string_view flag : {"attention_bias", "mlp_bias"})
+      if (const JsonValue* value = config_.find(flag);
+          value && value->is(JsonType::kBool) && value->boolean(flag)) {
+        map.config.push_back({std::string(flag), "", "false"});
+        if (auto m = read(map)) return m;
+      }
+    auto add = [&](std::string_view key, i64 n) {
+      if (n <= 0 || present(with_entries(config_, map), key)) return false;
+      map.config.push_back({std::string(key), "", cat(n)});
+      return true;
+    };
+    for (auto [key, n] :
+         {std::pair("num_key_value_heads", numbers.text.kv_groups),
+          std::pair("head_dim", numbers.text.head_dim), std::pair("moe_intermediate_size", numbers.moe.ffn)})
+      if (add(key, n))
+        if (auto m = read(map)) return m;
+    return std::nullopt;
+  }
+
+  const std::vector<MapEntry>& entries() const { return map_.config; }
+
+ private:
+  std::optional<ModelConfig> read(const MapFile& map) const {
+    try {
+      return read_hf_config(text_, true, &map).model;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  const std::string& text_;
+  const JsonValue& config_;
+  MapFile map_;
+};
+
+// The tensors with shapes. Throws kNotFound for a folder that has no headers.
+FolderTensors known_tensors(const std::string& path, const OpenOptions& opening) {
+  FolderTensors tensors = tensors_of_folder(path, opening);
+  if (tensors.table.size() == 0 || tensors.index)
+    throw Error(Code::kNotFound,
+                "the folder has no headers of weights, and without shapes no map can be drafted")
+        .file(path)
+        .expected("safetensors files");
+  refuse_quantized(tensors.table);
+  return tensors;
+}
+
+}  // namespace
+
+// The base explains more than half of the kinds of tensors, and its reader takes the config; of two, the nearer one.
+ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
+  FolderTensors tensors = known_tensors(path, opening);
+  std::string text = config_text(path, opening);
+  return with_file(cat(path, "/config.json"), [&] {
+    JsonValue config = parse_json(text, JsonNumbers::kPython);
+    Attempts attempts(text, config, tensors.table);
+    std::optional<ModelConfig> numbers = attempts.numbers();
+    if (!numbers) {
+      MapFile none;
+      none.base = std::string(kNoBase);
+      none.config = attempts.entries();
+      static_cast<void>(read_hf_config(text, true, &none));  // throws what is wrong
+    }
+    std::vector<Explained> families = explained_by_families(tensors.table, &*numbers);
+    const i64 kinds = std::ssize(name_kinds(tensors.table));
+    MapFile map, with_config;
+    with_config.config = attempts.entries();
+    const Family* base = nullptr;
+    ModelConfig model = *numbers;
+    for (const Explained& e : families) {
+      if (2 * e.kinds <= kinds || base) continue;
+      if (auto read = attempts.as(*e.family, *numbers, with_config)) base = e.family, model = *read;
+    }
+    if (!base) with_config.config = attempts.entries();
+    map = draft_map(tensors.table, std::move(model), base);
+    map.config = std::move(with_config.config);
+    ModelDraft draft{map_file_text(map),
+                     *map.base,
+                     std::string(families[0].family->name),
+                     tensors.table.size(),
+                     0,
+                     std::ssize(map.rows),
+                     std::ssize(open_questions(map)),
+                     std::ssize(map.remove)};
+    for (const Explained& e : families)
+      if (e.family == (base ? base : families[0].family)) {
+        draft.explained = e.tensors;
+        draft.nearest = e.family->name;
+      }
+    return draft;
+  });
+}
+
+void add_way_on(Error& error, const std::string& path, const OpenOptions& opening) {
+  try {
+    FolderTensors tensors = tensors_of_folder(path, opening);
+    if (tensors.table.size() == 0) {
+      error.note("the folder lists no tensors, so that no family can be called the nearest");
+      return;
+    }
+    std::string text = config_text(path, opening);
+    JsonValue config = parse_json(text, JsonNumbers::kPython);
+    std::optional<ModelConfig> numbers = Attempts(text, config, tensors.table).numbers();
+    Explained near = explained_by_families(tensors.table, numbers ? &*numbers : nullptr)[0];
+    error.note(near.tensors == 0
+                   ? std::string("no family explains any of its tensors")
+                   : cat("by its tensors the nearest family is ", near.family->name, ", which explains ",
+                         with_commas(near.tensors), " of ", counted(tensors.table.size(), "tensor")));
+    if (!tensors.index)
+      error.help(cat("mckpt mappings draft ", escaped(path, 4096),
+                     " map.json   writes a first map file, for `map_file`"));
+  } catch (const Error&) {
+    // The error that is reported is the one about the model type.
+  }
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,92 @@
+"""The facts about families: every family has them, the grids are those of test_data/golden, and README has the table that
+`mckpt mappings list` prints.
+
+usage: family_facts.py [--update]      --update writes the grids into mappings/models/family_facts.cc, and the table into README.md
+"""
+import collections
+import json
+import os
+import re
+import sys
+
+from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, SOURCE
+
+GOLDEN = os.path.join(DATA, "golden")
+README = os.path.join(SOURCE, "README.md")
+FACTS = os.path.join(SOURCE, "mappings", "models", "family_facts.cc")
+TABLE = re.compile(r"(?<=<!-- families -->\n).*?(?=<!-- end of families -->)", re.S)
+
+
+def grid(run):
+    """tp2_cp1_ep4_world4 -> tp2 ep4"""
+    sizes = {name: int(n) for name, n in re.findall(r"(?<![a-z])(tp|cp|pp|ep|etp)(\d+)", run)}
+    return " ".join(f"{name}{sizes[name]}" for name in ("tp", "cp", "pp", "ep", "etp") if sizes.get(name, 1) > 1) or "1"
+
+
+def model_type(folder):
+    with open(os.path.join(folder, "config.json")) as f:
+        return json.load(f)["model_type"]
+
+
+def golden_grids():
+    """The grids of each model type whose ranks real Megatron had."""
+    grids = collections.defaultdict(set)
+    for kind in ("ranks", "fsdp", "torch_dist"):
+        for name in os.listdir(os.path.join(GOLDEN, kind)):
+            model, run = name.split(".", 1)
+            grids[model_type(os.path.join(GOLDEN, "models", model))].add(grid(run))
+    families = os.path.join(GOLDEN, "families")
+    with open(os.path.join(families, "pending.txt")) as f:
+        pending = f.read().split()
+    for model in os.listdir(families):
+        folder = os.path.join(families, model)
+        if model in pending or not os.path.isdir(folder):
+            continue
+        with open(os.path.join(folder, "ranks.txt")) as f:
+            runs = [line.replace("=", "") for line in f if line.startswith("run ")]
+        runs += [name for name in os.listdir(folder) if name.startswith("fsdp.")]
+        grids[model_type(folder)].update(grid(run) for run in runs)
+    return grids
+
+
+def write_grids(tested):
+    """Each line of the table: {"family", "examples", "quantised", "grids"}."""
+    with open(FACTS, encoding="utf-8") as f:
+        text = f.read()
+    line = re.compile(r'(\{"(\w+)",\s*"[^"]*",\s*"[^"]*",\s*)"[^"]*"\}')
+    with open(FACTS, "w", encoding="utf-8") as f:
+        f.write(line.sub(lambda m: f'{m[1]}"{tested.get(m[2], "")}"}}', text))
+
+
+answer = run_mckpt("mappings", "list", "--json", timeout=60)
+expect_equal("mappings list", [answer.returncode, answer.stderr], [0, ""])
+families = json.loads(answer.stdout)["families"]
+grids = golden_grids()
+tested = {f["name"]: ", ".join(sorted(set().union(*(grids[t] for t in f["model_types"])))) for f in families}
+if "--update" in sys.argv:
+    write_grids(tested)
+for family in families:
+    name = family["name"]
+    expect(family["examples"], f"{name} has no facts: a line of mappings/models/family_facts.cc")
+    if "--update" not in sys.argv:
+        expect_equal(f"grids of {name}", [family["tested"]], [tested[name]])
+
+
+def cell(text):
+    return text or "-"
+
+
+rows = ["| family | on the hub | quantised as | compared with real ranks on |", "|---|---|---|---|"]
+rows += [f"| `{f['name']}` | {cell(f['examples'])} | {cell(f['quantised'])} | {cell(tested[f['name']])} |" for f in families]
+want = "\n" + "\n".join(rows) + "\n\n"
+with open(README, encoding="utf-8") as f:
+    page = f.read()
+found = TABLE.search(page)
+if expect(found, "README.md has no place for the table of families") and "--update" in sys.argv:
+    with open(README, "w", encoding="utf-8") as f:
+        f.write(page[:found.start()] + want + page[found.end():])
+elif found:
+    expect(found[0] == want, "README.md has another table of families: tests/program/general/family_facts.py --update writes it")
+finish(2 * len(families) + 2)

@@ -1,0 +1,130 @@
+"""What a draft leaves open, and what an unknown model is answered in every command: nothing that names and shapes do not settle is
+guessed. Models of a few tensors, made here.
+"""
+import json
+import os
+import struct
+import tempfile
+
+from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.program import run_mckpt
+
+H, HEADS, KV, D, FFN, V, LAYERS = 12, 4, 2, 3, 10, 14, 2
+CONFIG = {"model_type": "mystery", "architectures": ["MysteryForCausalLM"], "hidden_size": H, "num_attention_heads": HEADS,
+          "num_key_value_heads": KV, "head_dim": D, "intermediate_size": FFN, "vocab_size": V, "num_hidden_layers": LAYERS,
+          "tie_word_embeddings": False}
+LLAMA = {"self_attn.q_proj.weight": [HEADS * D, H], "self_attn.k_proj.weight": [KV * D, H], "self_attn.v_proj.weight": [KV * D, H],
+         "self_attn.o_proj.weight": [H, HEADS * D], "mlp.gate_proj.weight": [FFN, H], "mlp.up_proj.weight": [FFN, H],
+         "mlp.down_proj.weight": [H, FFN], "input_layernorm.weight": [H], "post_attention_layernorm.weight": [H]}
+ONCE = {"model.embed_tokens.weight": [V, H], "model.norm.weight": [H], "lm_head.weight": [V, H]}
+root = tempfile.TemporaryDirectory(prefix="mckpt_draft_")
+
+
+def place(name):
+    return os.path.join(root.name, name)
+
+
+def model(name, layer, once=ONCE, only_in=(), **config):
+    """A folder with these tensors; those of `only_in` are in layer 1 alone."""
+    shapes = dict(once)
+    for n in range(LAYERS):
+        shapes.update({f"model.layers.{n}.{leaf}": shape for leaf, shape in layer.items() if n == 1 or leaf not in only_in})
+    header, at = {}, 0
+    for tensor, shape in shapes.items():
+        size = 2
+        for d in shape:
+            size *= d
+        header[tensor] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    os.mkdir(place(name))
+    with open(os.path.join(place(name), "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + bytes(at))
+    with open(os.path.join(place(name), "config.json"), "w") as f:
+        json.dump({**CONFIG, **config}, f)
+    return place(name)
+
+
+def mckpt(status, *args):
+    done = run_mckpt(*args, timeout=60)
+    expect(done.returncode == status, f"{args}: exit status {done.returncode}, not {status}: {done.stdout[-600:]}{done.stderr[-600:]}")
+    return done
+
+
+def draft(folder):
+    answer = json.loads(mckpt(0, "mappings", "draft", folder, "--json").stdout)
+    return answer, json.loads(answer["map"])
+
+
+def without(layer, *names):
+    return {leaf: shape for leaf, shape in layer.items() if leaf not in names}
+
+
+# A family under another name: no row, and the map is complete.
+plain = model("plain", LLAMA)
+answer, rows = draft(plain)
+expect_equal("llama by another name", [answer["base"], answer["explained"], answer["tensors"], rows], ["llama", 21, 21, {"base": "llama", "rows": []}])
+# What is left open, and why.
+cases = {
+    "no norm": (without(LLAMA, "post_attention_layernorm.weight"), {}, [], ["decoder.layers.{L}.mlp.linear_fc1.layer_norm_weight"]),
+    "no gate": (without(LLAMA, "mlp.gate_proj.weight"), {}, [("mlp.linear_fc1.weight", "column", "")], []),
+    "biases": ({**LLAMA, "self_attn.o_proj.bias": [H], "mlp.down_proj.bias": [H]}, {"attention_bias": True},
+               [("self_attention.linear_proj.bias", "replicate", ""), ("mlp.linear_fc2.bias", "replicate", "")], []),
+    "another width": ({**LLAMA, "mlp.down_proj.weight": [H, FFN + 1]}, {},
+                      [("mlp.linear_fc2.weight", "row", "by its name it is [hidden ffn] = [12, 10]")], []),
+    "w1": ({**without(LLAMA, "mlp.gate_proj.weight", "mlp.up_proj.weight"), "mlp.w3.weight": [FFN, H], "mlp.w1.weight": [FFN, H]}, {},
+           [("mlp.linear_fc1.weight", "gated_mlp", "is w1 the gate")], []),
+    "keys alone": ({**without(LLAMA, "self_attn.q_proj.weight")}, {},
+                   [("self_attention.linear_qkv.weight", "qkv", "the rule qkv takes 3 tensors")], []),
+    "sandwich": ({**LLAMA, "pre_feedforward_layernorm.weight": [H], "post_feedforward_layernorm.weight": [H]}, {},
+                 [("self_attention.linear_proj.post_layernorm.weight", "replicate", "the output of attention"),
+                  ("mlp.linear_fc1.layer_norm_weight", "replicate", ""),
+                  ("mlp.linear_fc2.post_layernorm.weight", "replicate", "the output of the MLP")], []),
+    "nobody knows": ({**LLAMA, "mystery.weight": [FFN, 7]}, {}, [("", "", "which parameter is it")], []),
+}
+for name, (layer, config, want, removed) in cases.items():
+    answer, rows = draft(model(name, layer, **config))
+    got = [(r["megatron"].removeprefix("decoder.layers.{L}."), r.get("rule", ""), r.get("todo", "")) for r in rows["rows"]]
+    expect_equal(f"{name}: rows", [g[:2] for g in got], [w[:2] for w in want])
+    expect_equal(f"{name}: removed", rows.get("remove", []), removed)
+    for (_, _, todo), (_, _, start) in zip(got, want):
+        expect(start in todo and bool(start) == bool(todo), f"{name}: to do: {todo!r}, not {start!r}")
+    expect_equal(f"{name}: to decide", [answer["to_decide"]], [sum(bool(w[2]) for w in want)])
+    with open(place(name + ".json"), "w") as f:
+        f.write(answer["map"])
+    done = mckpt(3 if answer["to_decide"] else 0, "mappings", "check", place(name), place(name + ".json"))
+    expect(not answer["to_decide"] or "the map is not finished" in done.stderr, f"{name}: {done.stderr}")
+expect_equal("w1 and w3", [s[0] for s in json.load(open(place("w1.json")))["rows"][0]["hugging_face"]],
+             ["model.layers.{L}.mlp.w1.weight", "model.layers.{L}.mlp.w3.weight"])
+some = draft(model("some layers", {**LLAMA, "mlp.up_proj.bias": [FFN]}, only_in=("mlp.up_proj.bias",)))[1]
+expect("which layers have it" in some["rows"][0].get("todo", ""), f"a bias of one layer: {some['rows']}")
+# Other spellings of the config, and a model without an output layer, which is tied.
+short = {k: v for k, v in CONFIG.items() if k not in ("hidden_size", "num_hidden_layers", "tie_word_embeddings")}
+gpt = model("spellings", LLAMA, {k: v for k, v in ONCE.items() if k != "lm_head.weight"})
+with open(os.path.join(gpt, "config.json"), "w") as f:
+    json.dump({**short, "n_embd": H, "n_layer": LAYERS}, f)
+answer, rows = draft(gpt)
+expect_equal("entries", [rows["config"]], [{"hidden_size": {"key": "n_embd"}, "num_hidden_layers": {"key": "n_layer"}, "tie_word_embeddings": True}])
+mckpt(0, "mappings", "draft", gpt, place("spellings.json"))
+mckpt(4, "mappings", "draft", gpt, place("spellings.json"))  # it may have a person's decisions
+mckpt(0, "convert", "hf-to-fsdp", gpt, place("ckpt"), "--map-file", place("spellings.json"), "--tp", 2, "--no-sync")
+for command in (["verify", place("ckpt"), "--against", gpt], ["convert", "reshard", place("ckpt"), place("moved"), "--tp", 1, "--dp", 2, "--no-sync"],
+                ["export", place("moved"), place("back"), "--no-sync"], ["verify", place("back"), "--against", place("ckpt")],
+                ["roundtrip", place("back"), "--map-file", place("spellings.json"), "--until", "check"]):
+    done = run_mckpt(*command, timeout=60)
+    expect(done.returncode == 0 or "MC0004" in done.stderr, f"{command}: {done.stderr[-600:]}")
+# Every command that needs the model answers with the way on.
+for command in (["convert", "hf-to-fsdp", plain, place("none")], ["ls", plain, "--as", "megatron"], ["layout", plain, "--tp", 2],
+                ["mappings", "check", plain]):
+    done = run_mckpt(*command, timeout=60)
+    for word in ("MC2002", "the nearest family is llama, which explains 21 of 21 tensors", "mckpt mappings draft"):
+        expect(done.returncode == 3 and word in done.stderr, f"{command}: no '{word}': {done.stderr[-600:]}")
+# A base that is none, and a map without a base for an unknown type.
+for text, word in (('{"base": "lama"}', "MC2009"), ('{"rows": []}', "MC2002"), ('{"base": "none", "rows": []}', "no rows of layers"),
+                   ('{"base": "llama", "remove": ["decoder.nothing"]}', "no row to remove"),
+                   ('{"base": "llama", "config": {"hidden_size": {"key": "width"}}}', "which config.json does not have")):
+    with open(place("bad.json"), "w") as f:
+        f.write(text)
+    done = mckpt(3, "mappings", "check", plain, place("bad.json"))
+    expect(word in done.stderr, f"{text}: no '{word}': {done.stderr[-400:]}")
+finish(90)

@@ -1,0 +1,80 @@
+// Prints the draft, and on stderr what it is.
+#include "tools/answers/mappings/draft.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "hf/draft_of_model.h"
+#include "io/file/file.h"
+#include "io/file/open_options.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/output.h"
+
+namespace mckpt::impl {
+namespace {
+
+// A file that exists may have a person's decisions in it.
+void write_new(const std::string& path, std::string_view text) {
+  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0 && errno == EEXIST)
+    throw Error(Code::kOutputExists, "the file exists already")
+        .file(path)
+        .help("name another file, or remove this one");
+  if (fd < 0)
+    throw Error(Code::kWriteFailed, cat("the map file cannot be made: ", errno_text(errno))).file(path);
+  while (!text.empty()) {
+    ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      int why = errno;
+      ::close(fd);
+      ::unlink(path.c_str());
+      throw Error(Code::kWriteFailed, cat("the map file cannot be written: ", errno_text(why))).file(path);
+    }
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  ::close(fd);
+}
+
+std::string summary(const ModelDraft& d) {
+  std::string base = cat("base ", d.base);
+  if (d.explained == 0)
+    base += "; no family explains any of the tensors";
+  else
+    base += cat(d.base == "none" ? cat("; the nearest family is ", d.nearest) : "", ", which explains ",
+                with_commas(d.explained), " of ", counted(d.tensors, "tensor"));
+  std::string decide =
+      d.rows == 0 ? "" : cat(", ", d.to_decide == 0 ? "none" : cat(d.to_decide), " of them to decide");
+  return cat(base, "; ", counted(d.rows, "row"), decide,
+             d.removed == 0 ? "" : cat("; ", d.removed, " of the base removed"));
+}
+
+}  // namespace
+
+void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path, const std::string& to,
+                  const OpenOptions& opening) {
+  ModelDraft draft = draft_of_model(path, opening);
+  if (!to.empty()) write_new(to, draft.text);
+  if (out.json()) {
+    AnswerJson json(out);
+    json.begin_answer("mappings", true).field("base", draft.base).field("nearest", draft.nearest);
+    json.field("tensors", draft.tensors).field("explained", draft.explained).field("map_rows", draft.rows);
+    json.field("to_decide", draft.to_decide).field("removed", draft.removed);
+    json.field("file", to).field("map", draft.text);
+    json.end_answer();
+    return;
+  }
+  if (to.empty()) {
+    out.keep_lines();
+    out.write(draft.text);
+  } else {
+    out.line(to);
+  }
+  note(flags, summary(draft));
+  if (!to.empty()) note(flags, cat("next: mckpt mappings check ", path, " ", to));
+}
+
+}  // namespace mckpt::impl
