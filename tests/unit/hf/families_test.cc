@@ -92,7 +92,7 @@ TEST(Families, FewerKeysThanQueriesAreRefusedWhereMegatronNormsAsManyKeys) {
   ASSERT_NE(at, text.npos);
   text.replace(at, 24, "\"num_key_value_heads\": 4");
   EXPECT_EQ(thrown_by([&] { read_hf_config(text); }),
-            "MC2002 'num_key_value_heads' is not the number of query heads; Megatron's model of this family "
+            "MC2003 'num_key_value_heads' is not the number of query heads; Megatron's model of this family "
             "norms as "
             "many keys as queries: expected 8, found 4");
 }

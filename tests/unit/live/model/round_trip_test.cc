@@ -116,20 +116,18 @@ TEST(LiveRoundTrip, EveryFamilyOnEveryGrid) {
   EXPECT_EQ(outcomes, want);
 }
 
-// Each on one of the grids, in turn: what differs between grids is in the rules, which the families share.
+// Each on one grid, in turn the next that can hold it: what differs between grids is in the rules, which families share.
 TEST(LiveRoundTrip, TheOtherFamilies) {
-  std::map<std::string, int> outcomes;
   std::size_t number = 0;
   for (const std::string& name : family_models()) {
     GoldenSource source(name);
-    const Grid& grid = kGrids[number++ % std::size(kGrids)];
-    std::string outcome =
-        round_trip(source, bf16_setup(*source.map, over_world(grid), kStrategies[number % 4])).substr(0, 6);
-    EXPECT_TRUE(outcome == "nothin" || outcome == "MC0204" || outcome == "MC2007" || outcome == "MC0203")
-        << name << " " << outcome;
-    outcomes[outcome]++;
+    std::string outcome;
+    for (std::size_t tries = 0; tries < std::size(kGrids) && outcome != "nothing"; tries++) {
+      const Grid& grid = kGrids[number++ % std::size(kGrids)];
+      outcome = round_trip(source, bf16_setup(*source.map, over_world(grid), kStrategies[number % 4]));
+    }
+    EXPECT_EQ(outcome, "nothing") << name;
   }
-  EXPECT_GE(outcomes["nothin"], 15);
 }
 
 TEST(LiveRoundTrip, EveryStrategyWithInstances) {
