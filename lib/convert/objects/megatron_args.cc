@@ -238,9 +238,30 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
   }
 }
 
+// Chunks and layers of a pipeline's stages; where the run leaves them to Megatron there is no field.
+void add_pipeline(Fields& f, const MegatronArgs& args) {
+  const PipelineOptions& o = args.pipeline;
+  if (o.chunks > 1) {
+    f.add("virtual_pipeline_model_parallel_size", o.chunks);
+    const PipelineSplit split(std::ssize(args.map.model().text.layers), args.run.grid.pp, o);
+    if (!o.first_layers && !o.last_layers)
+      f.add("num_layers_per_virtual_pipeline_stage", split.part(0, 0).end_layer);
+  }
+  if (o.first_layers) f.add("decoder_first_pipeline_num_layers", *o.first_layers);
+  if (o.last_layers) f.add("decoder_last_pipeline_num_layers", *o.last_layers);
+}
+
 void add_run(Fields& f, const MegatronArgs& args) {
   const Grid& g = args.run.grid;
   for (auto [name, value] : grid_args(g)) f.add(name, value);
+  add_pipeline(f, args);
+  if (args.format != ArgsFormat::kFsdpDtensor) {
+    f.add("use_megatron_fsdp", false);
+    f.add("use_distributed_optimizer", args.format == ArgsFormat::kTorchDist);
+    f.add("ckpt_format", args.format == ArgsFormat::kTorchDist ? "torch_dist" : "torch");
+    f.add("data_parallel_random_init", false);
+    return;
+  }
   if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
   f.add("use_megatron_fsdp", true);
   f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
@@ -286,6 +307,11 @@ bool is_grid_arg(std::string_view name) {
 
 std::string pickle_args(const MegatronArgs& args) {
   PickleWriter p;
+  write_args(p, args);
+  return p.finish();
+}
+
+void write_args(PickleWriter& p, const MegatronArgs& args) {
   p.class_name("argparse", "Namespace");
   p.op(Op::kEmptyTuple), p.op(Op::kNewobj);
   p.op(Op::kEmptyDict), p.op(Op::kMark);
@@ -298,7 +324,6 @@ std::string pickle_args(const MegatronArgs& args) {
   add_run(f, args);
   add_training(f, args);
   p.op(Op::kSetitems), p.op(Op::kBuild);
-  return p.finish();
 }
 
 std::string pickle_integer(i64 value) {

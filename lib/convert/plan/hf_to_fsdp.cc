@@ -37,20 +37,6 @@
 namespace mckpt::impl {
 namespace {
 
-// Throws kNotFound for a folder with a config alone, which other commands take.
-HfModel open_with_weights(const HfToFsdpOptions& options) {
-  HfModel model = open_hf_model(options.source, options.model);
-  if (model.has_data()) return model;
-  std::string source = escaped(options.source, 4096);
-  throw Error(Code::kNotFound, "the folder has no weights to convert")
-      .file(options.source)
-      .expected("safetensors files")
-      .help(has_torch_weights(Folder(options.source, options.model.files))
-                ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
-                      "/model.safetensors   makes safetensors of the .bin files there")
-                : "download the model with its weights");
-}
-
 FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
   FsdpRun run;
   run.grid = options.grid;
@@ -79,11 +65,24 @@ std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, co
 
 }  // namespace
 
+HfModel open_with_weights(const std::string& path, const HfModelOptions& options) {
+  HfModel model = open_hf_model(path, options);
+  if (model.has_data()) return model;
+  std::string source = escaped(path, 4096);
+  throw Error(Code::kNotFound, "the folder has no weights to convert")
+      .file(path)
+      .expected("safetensors files")
+      .help(has_torch_weights(Folder(path, options.files))
+                ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
+                      "/model.safetensors   makes safetensors of the .bin files there")
+                : "download the model with its weights");
+}
+
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   refuse_unlike_v2(options.grid, options.fsdp);
   refuse_other_types(options.fsdp, options.values);
   Conversion c;
-  auto& model = c.parts.make<HfModel>(open_with_weights(options));
+  auto& model = c.parts.make<HfModel>(open_with_weights(options.source, options.model));
   c.notes.append(notes_of(model));
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   const LayerPattern* groups = nullptr;

@@ -18,6 +18,7 @@
 namespace mckpt::impl {
 
 struct Conversion;
+struct HfModel;
 
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
@@ -33,6 +34,9 @@ struct HfToFsdpOptions {
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
+
+// The model in a folder with its weights. Throws kNotFound for a folder with a config alone, which other commands take.
+HfModel open_with_weights(const std::string& path, const HfModelOptions& options);
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
