@@ -26,6 +26,11 @@ namespace {
 constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
                            kStrategy = "data_parallel_sharding_strategy",
                            kPerTokenLoss = "calculate_per_token_loss";
+// How a pipeline's stages divide the layers.
+constexpr std::string_view kChunks = "virtual_pipeline_model_parallel_size",
+                           kChunkLayers = "num_layers_per_virtual_pipeline_stage",
+                           kFirstLayers = "decoder_first_pipeline_num_layers",
+                           kLastLayers = "decoder_last_pipeline_num_layers";
 
 // Writes the fields of the Namespace's dictionary one after the other. Belongs to one pickle; the writer
 // outlives it.
@@ -242,13 +247,13 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
 void add_pipeline(Fields& f, const MegatronArgs& args) {
   const PipelineOptions& o = args.pipeline;
   if (o.chunks > 1) {
-    f.add("virtual_pipeline_model_parallel_size", o.chunks);
+    f.add(kChunks, o.chunks);
     const PipelineSplit split(std::ssize(args.map.model().text.layers), args.run.grid.pp, o);
     if (!o.first_layers && !o.last_layers)
-      f.add("num_layers_per_virtual_pipeline_stage", split.part(0, 0).end_layer);
+      f.add(kChunkLayers, split.part(0, 0).end_layer);
   }
-  if (o.first_layers) f.add("decoder_first_pipeline_num_layers", *o.first_layers);
-  if (o.last_layers) f.add("decoder_last_pipeline_num_layers", *o.last_layers);
+  if (o.first_layers) f.add(kFirstLayers, *o.first_layers);
+  if (o.last_layers) f.add(kLastLayers, *o.last_layers);
 }
 
 void add_run(Fields& f, const MegatronArgs& args) {
@@ -256,17 +261,17 @@ void add_run(Fields& f, const MegatronArgs& args) {
   for (auto [name, value] : grid_args(g)) f.add(name, value);
   add_pipeline(f, args);
   if (args.format != ArgsFormat::kFsdpDtensor) {
-    f.add("use_megatron_fsdp", false);
+    f.add(kFsdpArg, false);
     f.add("use_distributed_optimizer", args.format == ArgsFormat::kTorchDist);
-    f.add("ckpt_format", args.format == ArgsFormat::kTorchDist ? "torch_dist" : "torch");
+    f.add(kFormatArg, args.format == ArgsFormat::kTorchDist ? "torch_dist" : "torch");
     f.add("data_parallel_random_init", false);
     return;
   }
   if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
-  f.add("use_megatron_fsdp", true);
+  f.add(kFsdpArg, true);
   f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
   f.add("use_distributed_optimizer", true);
-  f.add("ckpt_format", "fsdp_dtensor");
+  f.add(kFormatArg, "fsdp_dtensor");
   f.add("data_parallel_random_init", false);
   // Megatron-FSDP refuses context parallelism without it.
   if (g.cp > 1) f.add(kPerTokenLoss, true);
@@ -299,9 +304,17 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
            {"num_distributed_optimizer_instances", g.hsdp}}};
 }
 
+std::span<const std::string_view> pipeline_args() {
+  static constexpr std::string_view kNames[] = {kChunks,     kChunkLayers, kFirstLayers,
+                                                kLastLayers, "pipeline_model_parallel_layout"};
+  return kNames;
+}
+
 bool is_grid_arg(std::string_view name) {
   for (auto [known, value] : grid_args({}))
     if (known == name) return true;
+  std::span<const std::string_view> pipeline = pipeline_args();
+  if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg) return true;
   return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,7 +47,11 @@ struct MegatronArgs {
 std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
 // The field of the args with the rows of the vocabulary, padding included.
 inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
-// Whether a field of the args describes a grid, or follows from a grid and its sharding strategy.
+// The fields that say the format of a checkpoint and whether Megatron-FSDP wrote it.
+inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_megatron_fsdp";
+// The fields that say how a pipeline's stages divide the layers; without stages they are None.
+std::span<const std::string_view> pipeline_args();
+// Whether a field of the args describes a grid, or follows from a grid, its sharding strategy and the format.
 bool is_grid_arg(std::string_view name);
 
 // The args as a part of a larger pickle.

@@ -30,6 +30,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
+#include "io/dcp/keys/key.h"
 #include "io/file/sha256.h"
 #include "io/output/manifest.h"
 #include "io/output/plan_identity.h"
@@ -95,6 +96,12 @@ RankRun run_of(const OpenSource& source, const ToRanksOptions& options, Conversi
   return run;
 }
 
+// Throws kGridMisfit with all that does not divide over the grid.
+void refuse_misfit(const ModelMap& map, const RankRun& run) {
+  const PipelineSplit split(std::ssize(map.model().text.layers), run.grid.pp, run.pipeline);
+  map.parameters(run.grid, Cell{}, run.run, split.part(0, 0));
+}
+
 // A checkpoint has every parameter in the type of its run, which need not be that of the config.
 Adjust as_stored(const OpenSource& source, const RankRun& run) {
   if (!source.checkpoint || run.run.params_dtype) return [](std::vector<ModelParameter>&) {};
@@ -153,6 +160,18 @@ void note_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.grid = grid;
   c.details.note(cat("        ", counted(plan.file_count(), "file"), " of ranks (", to_string(grid), "), ",
                      counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes)));
+  if (const std::size_t copies = c.proof.tied.size(); copies > 0)
+    c.details.note(cat("        tied are the ", copies, " that an earlier rank has alike"));
+}
+
+// The files have weights only.
+void note_states(Conversion& c, const OpenSource& source) {
+  if (!source.checkpoint) return;
+  const Store& store = source.checkpoint->store();
+  i64 states = std::ssize(source.checkpoint->left_states());
+  for (i64 t = 0; t < store.tensor_count(); t++) states += is_of_optimizer(store.name(t));
+  if (states > 0)
+    c.details.note(cat("states  ", counted(states, "tensor"), " of the optimizer are not in the result"));
 }
 
 }  // namespace
@@ -165,6 +184,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   const ModelConfig& model = source.map().model();
   if (std::string text = vocab_run_note(model, source.map().family(), run.run, run.grid.tp); !text.empty())
     c.details.note(text);
+  refuse_misfit(source.map(), run);
   auto& keys = c.parts.make<KeyTable>(source.map(), run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   const i64 iteration = options.iteration.value_or(0);
   FsdpRun of_args;
@@ -199,6 +219,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));
   note_ranks(c, run.grid, plan);
+  note_states(c, source);
   return c;
 }
 

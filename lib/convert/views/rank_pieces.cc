@@ -59,12 +59,14 @@ std::optional<std::size_t> chunk_of(std::string_view section) {
 // Used once: run() makes the view.
 class Joining {
  public:
-  Joining(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run)
+  Joining(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
+          bool read_copies)
       : out_{std::make_unique<PieceStore>(std::move(store)), {}, {}},
         source_(out_.store->source()),
         map_(map),
         setup_(setup),
         run_(run),
+        read_copies_(read_copies),
         used_(static_cast<std::size_t>(source_.tensor_count())) {}
 
   RankPieces run() {
@@ -115,6 +117,7 @@ class Joining {
   const ModelMap& map_;
   RunSetup& setup_;
   const RunFacts& run_;
+  const bool read_copies_;
   std::vector<RankFile> files_;
   std::vector<bool> used_;              // by tensor of the source
   std::map<i32, std::string> by_source_;  // the parameter of a single rank that has this tensor first
@@ -170,7 +173,7 @@ void Joining::find_grid() {
     if (sizes.size() > 2) grid.ep = sizes[2];
   }
   // Without the argument, the experts of a rank are divided as its other parameters are.
-  if (map_.model().moe.experts > 0) grid.etp = run_.expert_tensor_ranks.value_or(grid.tp);
+  grid.etp = run_.expert_tensor_ranks.value_or(grid.tp);
   const std::pair<const char*, i64> sizes[] = {{"tp", grid.tp}, {"pp", grid.pp}, {"ep", grid.ep}, {"etp", grid.etp}};
   for (auto [name, size] : sizes)
     if (size < 1)
@@ -351,7 +354,7 @@ bool Joining::have_same_sum(i64 one, i64 other) const {
 void Joining::refuse_unlike_copies() const {
   std::vector<std::pair<i64, i64>> read;
   for (auto [one, other] : copies_)
-    if (!have_same_sum(one, other)) read.emplace_back(one, other);
+    if (read_copies_ || !have_same_sum(one, other)) read.emplace_back(one, other);
   std::vector<bool> same = have_same_bytes(source_, read, default_threads());
   std::vector<std::string> unlike;
   std::size_t first = read.size();
@@ -391,8 +394,9 @@ void Joining::make_objects() {
 
 }  // namespace
 
-RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run) {
-  return Joining(std::move(store), map, setup, run).run();
+RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
+                       bool read_copies) {
+  return Joining(std::move(store), map, setup, run, read_copies).run();
 }
 
 }  // namespace mckpt::impl

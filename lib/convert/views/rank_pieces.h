@@ -31,9 +31,11 @@ struct RankPieces {
 };
 
 // Takes the store into the result. The map may be discarded afterwards. `setup` gets the spelling and the rows of the
-// vocabulary that the files have. `run`: of the args, or as the user says it. Throws kUnknownPartition if the grid is not
+// vocabulary that the files have. `run`: of the args, or as the user says it. `read_copies`: also copies with equal
+// checksums are read and compared. Throws kUnknownPartition if the grid is not
 // known; kContradiction if args, names of folders and layers do not agree; kUnaccounted for parameters that a file lacks
 // and tensors that the model does not have; kSourceShape; kBadShards for copies that differ.
-RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run);
+RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
+                       bool read_copies);
 
 }  // namespace mckpt::impl
