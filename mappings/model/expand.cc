@@ -246,7 +246,8 @@ Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& se
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
                                                  const RunSetup& setup) const {
   refuse_misfit(model_, grid);
-  return parameters(grid, cell, setup, PipelineSplit(std::ssize(model_.text.layers), grid.pp).part(cell.pp, 0));
+  return parameters(grid, cell, setup,
+                    PipelineSplit(std::ssize(model_.text.layers), grid.pp).part(cell.pp, 0));
 }
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell, const RunSetup& setup,

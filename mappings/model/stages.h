@@ -24,8 +24,9 @@ struct StagePart {
 
 // What a run chooses beside the number of stages.
 struct PipelineOptions {
-  i64 chunks = 1;                                // of each stage
-  std::optional<i64> first_layers, last_layers;  // on the first and last stage; none: as many as on the others
+  i64 chunks = 1;  // of each stage
+  std::optional<i64> first_layers{},
+      last_layers{};  // on the first and last stage; none: as many as on the others
 };
 
 // The whole division. A value.

@@ -55,7 +55,8 @@ constexpr Mode kModes[] = {
      convert_safetensors_to_pt},
     {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
      convert_to_safetensors},
-    {"to-pt", "write the files that the ranks of a Megatron run save with --ckpt-format torch", convert_to_pt, true},
+    {"to-pt", "write the files that the ranks of a Megatron run save with --ckpt-format torch", convert_to_pt,
+     true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 

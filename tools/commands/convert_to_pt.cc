@@ -5,7 +5,7 @@
 //   plan    45 in -> 62 out: 39 copied, 2 fused, ...; dropped 0, invented 0
 //           4 files of ranks (tp=2 cp=1 ep=1 etp=1 pp=2 dp=1), 62 tensors, 20.1 KiB
 #include "convert/plan/conversion.h"
-#include "convert/plan/to_ranks.h"
+#include "convert/plan/reshard/to_ranks.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/checkpoint_flags.h"
@@ -42,10 +42,12 @@ void ToPtFlags::parse(CommandLine& line) {
   values.declare(line);
   options.declare_casts(line);
   line.description(
-      "Writes mp_rank_*/model_optim_rng.pt, what each rank of a Megatron run on this grid saves with --ckpt-format "
+      "Writes mp_rank_*/model_optim_rng.pt, what each rank of a Megatron run on this grid saves with "
+      "--ckpt-format "
       "torch: the tensors that it holds, under their names there, and args. There are no optimizer states.");
   line.description(
-      "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. Under mpirun the ranks share the "
+      "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. Under mpirun the ranks "
+      "share the "
       "work.");
   line.example("mckpt convert to-pt Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert to-pt Qwen3-0.6B ckpt --tp 2 --pp 2 --vpp 2");

@@ -145,7 +145,8 @@ RankPlan::RankPlan(const KeyTable& keys, const RankRun& run, const Adjust& adjus
 
 ChunkList::Box RankPlan::box(i64 c) const {
   std::size_t rank = dims(c).size();
-  std::span<const i64> numbers = std::span(numbers_).subspan(static_cast<std::size_t>(chunks_[c].box), 2 * rank);
+  std::span<const i64> numbers =
+      std::span(numbers_).subspan(static_cast<std::size_t>(chunks_[c].box), 2 * rank);
   return {numbers.first(rank), numbers.last(rank)};
 }
 

@@ -249,8 +249,7 @@ void add_pipeline(Fields& f, const MegatronArgs& args) {
   if (o.chunks > 1) {
     f.add(kChunks, o.chunks);
     const PipelineSplit split(std::ssize(args.map.model().text.layers), args.run.grid.pp, o);
-    if (!o.first_layers && !o.last_layers)
-      f.add(kChunkLayers, split.part(0, 0).end_layer);
+    if (!o.first_layers && !o.last_layers) f.add(kChunkLayers, split.part(0, 0).end_layer);
   }
   if (o.first_layers) f.add(kFirstLayers, *o.first_layers);
   if (o.last_layers) f.add(kLastLayers, *o.last_layers);
@@ -305,8 +304,8 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
 }
 
 std::span<const std::string_view> pipeline_args() {
-  static constexpr std::string_view kNames[] = {kChunks,     kChunkLayers, kFirstLayers,
-                                                kLastLayers, "pipeline_model_parallel_layout"};
+  static constexpr std::string_view kNames[] = {kChunks, kChunkLayers, kFirstLayers, kLastLayers,
+                                                "pipeline_model_parallel_layout"};
   return kNames;
 }
 
@@ -314,7 +313,8 @@ bool is_grid_arg(std::string_view name) {
   for (auto [known, value] : grid_args({}))
     if (known == name) return true;
   std::span<const std::string_view> pipeline = pipeline_args();
-  if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg) return true;
+  if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg)
+    return true;
   return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
 }
 

@@ -66,7 +66,8 @@ void refuse_other_formats(const Store& store) {
     e.help("mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   throw e.file(store.root())
       .expected(
-          "a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone, or a folder of mp_rank_*")
+          "a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone, or a folder of "
+          "mp_rank_*")
       .found(format_text(store.format()));
 }
 

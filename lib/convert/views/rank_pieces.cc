@@ -13,15 +13,14 @@
 
 #include "convert/objects/run_objects.h"
 #include "convert/views/piece_store.h"
+#include "convert/views/rank_copies.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/fsdp/rank_folders.h"
 #include "io/dcp/run/facts.h"
-#include "io/file/parallel.h"
 #include "io/pickle/copy.h"
 #include "io/store/store.h"
-#include "io/values/same_bytes.h"
 #include "mappings/config.h"
 #include "mappings/family.h"
 #include "mappings/fsdp/layout.h"
@@ -85,7 +84,7 @@ class Joining {
       Joined& joined = joined_.at(key);
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
     }
-    refuse_unlike_copies();
+    refuse_unlike_copies(source_, copies_, read_copies_);
     make_objects();
     return std::move(out_);
   }
@@ -108,9 +107,7 @@ class Joining {
   void add(i64 tensor, const std::vector<ModelParameter>& parameters, i32 index);
   void refuse_missing() const;
   void refuse_rest() const;
-  void refuse_unlike_copies() const;
   void make_objects();
-  bool have_same_sum(i64 one, i64 other) const;
 
   RankPieces out_;
   const Store& source_;
@@ -119,12 +116,12 @@ class Joining {
   const RunFacts& run_;
   const bool read_copies_;
   std::vector<RankFile> files_;
-  std::vector<bool> used_;              // by tensor of the source
+  std::vector<bool> used_;                // by tensor of the source
   std::map<i32, std::string> by_source_;  // the parameter of a single rank that has this tensor first
   NameSet<std::string> single_;           // the parameters of a single rank
   NameMap<std::string, Joined> joined_;
-  std::vector<std::string> order_;                // their keys
-  std::vector<std::pair<i64, i64>> copies_;       // a tensor of the source, and one that has the same
+  std::vector<std::string> order_;           // their keys
+  std::vector<std::pair<i64, i64>> copies_;  // a tensor of the source, and one that has the same
   std::vector<std::string> missing_;
 };
 
@@ -164,8 +161,9 @@ void Joining::find_grid() {
     }
     const bool experts = map_.model().moe.experts > 0;
     if (sizes.size() == 2 && experts)
-      throw Error(Code::kUnknownPartition,
-                  "the files have no args, so the second number of the folders may be a pipeline stage or experts")
+      throw Error(
+          Code::kUnknownPartition,
+          "the files have no args, so the second number of the folders may be a pipeline stage or experts")
           .file(source_.root())
           .found(files_[0].folder);
     grid.tp = run_.tensor_ranks.value_or(sizes[0]);
@@ -174,13 +172,11 @@ void Joining::find_grid() {
   }
   // Without the argument, the experts of a rank are divided as its other parameters are.
   grid.etp = run_.expert_tensor_ranks.value_or(grid.tp);
-  const std::pair<const char*, i64> sizes[] = {{"tp", grid.tp}, {"pp", grid.pp}, {"ep", grid.ep}, {"etp", grid.etp}};
-  for (auto [name, size] : sizes)
+  for (i64 size : {grid.tp, grid.pp, grid.ep, grid.etp})
     if (size < 1)
-      throw Error(Code::kContradiction, "a size in the args is not that of a grid")
+      throw Error(Code::kContradiction, "the args give a grid that no run has")
           .file(source_.root())
-          .expected(cat(name, " 1 or more"))
-          .found(size);
+          .found(to_string(grid));
 }
 
 void Joining::find_cells() {
@@ -253,7 +249,8 @@ std::vector<i64> Joining::count_layers() const {
           i64 layer = 0;
           const char *begin = name.data() + front.size(), *end = name.data() + name.size();
           if (!name.starts_with(front) || std::from_chars(begin, end, layer).ec != std::errc()) continue;
-          i64& most = layers[c * static_cast<std::size_t>(out_.grid.pp) + static_cast<std::size_t>(f.cell.pp)];
+          i64& most =
+              layers[c * static_cast<std::size_t>(out_.grid.pp) + static_cast<std::size_t>(f.cell.pp)];
           most = std::max(most, layer + 1);
         }
   return layers;
@@ -271,8 +268,9 @@ void Joining::refuse_other_layers(const PipelineSplit& split) const {
 
 void Joining::add_chunk(const RankFile& file, i64 chunk, const PipelineSplit& split) {
   static const Names kNone;
-  const Names& names =
-      static_cast<std::size_t>(chunk) < file.chunks.size() ? file.chunks[static_cast<std::size_t>(chunk)] : kNone;
+  const Names& names = static_cast<std::size_t>(chunk) < file.chunks.size()
+                           ? file.chunks[static_cast<std::size_t>(chunk)]
+                           : kNone;
   std::vector<ModelParameter> parameters =
       map_.parameters(out_.grid, file.cell, setup_, split.part(file.cell.pp, chunk));
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
@@ -285,14 +283,16 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, const PipelineSplit& sp
     const i64 tensor = at->second;
     used_[tensor] = true;
     if (!std::ranges::equal(source_.dims(tensor), p.shape().dims()))
-      throw Error(Code::kSourceShape, "a rank's part of a parameter does not have the shape that the grid gives it")
+      throw Error(Code::kSourceShape,
+                  "a rank's part of a parameter does not have the shape that the grid gives it")
           .file(cat(source_.root(), "/", file.folder))
           .tensor(p.name)
           .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
           .found(dims_to_string(source_.dims(tensor)));
     // The last of several stages has the embedding of a tied model once more.
     if (!single_.contains(p.global_name))
-      if (auto first = by_source_.find(p.sources[0]); first != by_source_.end()) p.global_name = first->second;
+      if (auto first = by_source_.find(p.sources[0]); first != by_source_.end())
+        p.global_name = first->second;
     add(tensor, parameters, i);
   }
 }
@@ -317,8 +317,8 @@ void Joining::add(i64 tensor, const std::vector<ModelParameter>& parameters, i32
 
 void Joining::refuse_missing() const {
   if (missing_.empty()) return;
-  throw Error(Code::kUnaccounted, cat("the files of the ranks lack ", counted(std::ssize(missing_), "parameter"),
-                                      " of the model"))
+  throw Error(Code::kUnaccounted, cat("the files of the ranks lack ",
+                                      counted(std::ssize(missing_), "parameter"), " of the model"))
       .file(source_.root())
       .each_note(missing_)
       .note(cat("the grid is ", to_string(out_.grid)));
@@ -341,41 +341,7 @@ void Joining::refuse_rest() const {
       .each_note(rest);
 }
 
-// Whether the records of the two tensors have equal sums and the tensors are at the same place in them.
-bool Joining::have_same_sum(i64 one, i64 other) const {
-  const ChunkData a = source_.resolve(one, 0), b = source_.resolve(other, 0);
-  return a.checksum && b.checksum && a.checksum->bytes == b.checksum->bytes &&
-         a.checksum->crc32 == b.checksum->crc32 && a.strides == b.strides && a.big_endian == b.big_endian &&
-         a.dtype == b.dtype && a.offset - a.checksum->offset == b.offset - b.checksum->offset &&
-         std::ranges::equal(source_.dims(one), source_.dims(other));
-}
-
-// The sums decide where they can; other copies are read.
-void Joining::refuse_unlike_copies() const {
-  std::vector<std::pair<i64, i64>> read;
-  for (auto [one, other] : copies_)
-    if (read_copies_ || !have_same_sum(one, other)) read.emplace_back(one, other);
-  std::vector<bool> same = have_same_bytes(source_, read, default_threads());
-  std::vector<std::string> unlike;
-  std::size_t first = read.size();
-  for (std::size_t i = 0; i < read.size(); i++) {
-    if (same[i]) continue;
-    first = std::min(first, i);
-    unlike.push_back(cat(escaped(source_.name(read[i].second)), " differs from ", escaped(source_.name(read[i].first))));
-  }
-  if (unlike.empty()) return;
-  const i64 count = std::ssize(unlike);
-  unlike.resize(std::min(unlike.size(), kMostNamed));
-  throw Error(Code::kBadShards, cat("ranks have ", counted(count, "tensor"),
-                                    " that should be the same in all of them, and are not"))
-      .file(file_path(source_, source_.chunk(read[first].second, 0).file))
-      .tensor(source_.name(read[first].second))
-      .each_note(unlike)
-      .help("files of several saves may be in the folder; copy it again");
-}
-
-// Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied is left out,
-// as those of the other ranks are.
+// Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied is left out.
 void Joining::make_objects() {
   const std::string front = cat(files_[0].folder, "/");
   for (std::size_t i = 0; i < source_.objects().size(); i++) {
@@ -394,8 +360,8 @@ void Joining::make_objects() {
 
 }  // namespace
 
-RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
-                       bool read_copies) {
+RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
+                       const RunFacts& run, bool read_copies) {
   return Joining(std::move(store), map, setup, run, read_copies).run();
 }
 

@@ -35,7 +35,7 @@ struct RankPieces {
 // checksums are read and compared. Throws kUnknownPartition if the grid is not
 // known; kContradiction if args, names of folders and layers do not agree; kUnaccounted for parameters that a file lacks
 // and tensors that the model does not have; kSourceShape; kBadShards for copies that differ.
-RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
-                       bool read_copies);
+RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
+                       const RunFacts& run, bool read_copies);
 
 }  // namespace mckpt::impl

@@ -113,7 +113,8 @@ u32 WrittenSums::ByPlace::crc32(i32 file, i64 offset) const {
   auto place = [](const Data* d) { return std::tuple(d->file, d->offset); };
   auto at = std::ranges::lower_bound(sorted_, std::tuple(file, offset), {}, place);
   if (at == sorted_.end() || place(*at) != std::tuple(file, offset))
-    throw Error(Code::kInternal, "the data of a tensor have no sum").found(cat("file ", file, " at ", offset));
+    throw Error(Code::kInternal, "the data of a tensor have no sum")
+        .found(cat("file ", file, " at ", offset));
   return (*at)->crc32;
 }
 

@@ -54,8 +54,9 @@ std::vector<std::pair<std::string_view, i64>> save_of(const TorchStore& store, s
       if (value->is_int()) out.emplace_back("iteration", value->as_int());
     } else if (inside == "args") {
       for (std::string_view field :
-           {"tensor_model_parallel_size", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
-            "expert_model_parallel_size", "expert_tensor_parallel_size", "num_layers", "hidden_size", "num_experts"})
+           {"tensor_model_parallel_size", "pipeline_model_parallel_size",
+            "virtual_pipeline_model_parallel_size", "expert_model_parallel_size",
+            "expert_tensor_parallel_size", "num_layers", "hidden_size", "num_experts"})
         if (i64 n = argument_of(store, i, field); n >= 0) out.emplace_back(field, n);
     }
   }
@@ -73,8 +74,8 @@ void find_mixed_saves(TorchStore& store, const std::vector<std::string>& folders
       if (other == first.end() || other->second == value) continue;
       store.add_finding({.code = Code::kMixedSaves,
                          .file = cat(folder, "/", kMainFile),
-                         .message = cat("the file is of another save than that of ", folders[0], ": ", name, " is ",
-                                        value, " here and ", other->second, " there"),
+                         .message = cat("the file is of another save than that of ", folders[0], ": ", name,
+                                        " is ", value, " here and ", other->second, " there"),
                          .help = "copy the folder again as a whole"});
       break;
     }
@@ -132,7 +133,8 @@ void add_missing_ranks(TorchStore& store, const std::vector<std::string>& folder
 void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folders) {
   if (std::vector<std::string> expected = folders_of_run(store); !expected.empty()) {
     const i64 count = std::ssize(expected);
-    std::erase_if(expected, [&](const std::string& f) { return std::ranges::find(folders, f) != folders.end(); });
+    std::erase_if(expected,
+                  [&](const std::string& f) { return std::ranges::find(folders, f) != folders.end(); });
     if (!expected.empty()) add_missing_ranks(store, folders, count, expected);
     return;
   }

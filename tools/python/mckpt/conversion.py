@@ -27,8 +27,8 @@ def plan(
     """Plans a conversion: headers are read, nothing is written.
 
     to: "fsdp" (of a Hugging Face model), "hf" (of a sharded checkpoint), "reshard", "safetensors" (of .pt files),
-    "pt" (of safetensors files), "ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it,
-    such as "hf-to-fsdp". threads: as many as there are processors, unless it is set.
+    "pt" (of safetensors files), "ranks" (files of a Megatron run's ranks, mp_rank_*), "ungroup", "group",
+    "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it, such as "hf-to-fsdp". threads: as many as there are processors, unless it is set.
     """
     threads = thread_count(threads)
     values = {"source": source, "target": target, "threads": threads, **what}

@@ -32,13 +32,14 @@ Place = Optional[Path]
 DType = Union[str, "torch.dtype", None]
 Rules = Optional[Mapping[str, Union[str, "torch.dtype"]]]
 
-#: What a conversion is to make: `to` of plan() and convert(). The last four words are those of the program.
+#: What a conversion is to make: `to` of plan() and convert(). The last five words are those of the program.
 Kind = Literal[
     "fsdp",
     "hf",
     "reshard",
     "safetensors",
     "pt",
+    "ranks",
     "ungroup",
     "group",
     "hybrid-to-gpt",
@@ -46,6 +47,7 @@ Kind = Literal[
     "to-fsdp",
     "to-hf",
     "to-safetensors",
+    "to-ranks",
     "to-pt",
     "hf-to-fsdp",
     "fsdp-to-hf",
@@ -122,6 +124,26 @@ class Grid(TypedDict, total=False):
     dp: Int
     hsdp: Int
     hsdp_outer: Optional[Literal["replicate", "shard"]]
+
+
+class Pipeline(TypedDict, total=False):
+    """
+    vpp: chunks of layers on each pipeline stage, which take turns
+    first_stage_layers: layers on the first pipeline stage; as many as on the others unless it is set
+    last_stage_layers: layers on the last pipeline stage, likewise
+    """
+
+    vpp: Int
+    first_stage_layers: Int
+    last_stage_layers: Int
+
+
+class Spelling(TypedDict, total=False):
+    """
+    spelling: names as other versions of Megatron have them: submodule-conv, unfused-norms
+    """
+
+    spelling: Texts
 
 
 class Fsdp(TypedDict, total=False):
@@ -298,6 +320,7 @@ class ConversionSettings(
     Fsdp,
     Vocab,
     ParamsDtype,
+    Pipeline,
     Naming,
     Iteration,
     WeightsOnly,
@@ -324,6 +347,7 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "reshard": (*_SOURCE, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Choice, TensorsOnly),
     "pt": (Files, Choice),
+    "ranks": (*_SOURCE, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),
     **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
 }
 

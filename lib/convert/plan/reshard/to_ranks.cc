@@ -5,7 +5,7 @@
 //
 // The parameters that several ranks hold alike are written for each of them; the proof counts the first as made of the
 // source, and the others as its copies.
-#include "convert/plan/to_ranks.h"
+#include "convert/plan/reshard/to_ranks.h"
 
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -212,8 +212,8 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.layout = &plan;
   c.files = plan.files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
-  std::string table = tensor_table_json(source.map().sources(), source.model.expert_layout, source.model.map_text,
-                                        original_files(source.model));
+  std::string table = tensor_table_json(source.map().sources(), source.model.expert_layout,
+                                        source.model.map_text, original_files(source.model));
   FsdpFolder::Beside beside{{}, plan_assets(source.model.path, table, c.opening)};
   place_iteration(c, options.target, options.iteration);
   c.identity = identity_of(options, source, plan, beside);
