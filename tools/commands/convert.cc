@@ -37,11 +37,8 @@ struct Mode {
 constexpr Mode kModes[] = {
     {"hf-to-fsdp", "make the checkpoint of a Megatron-FSDP run of any grid from a Hugging Face model",
      convert_hf_to_fsdp, true},
-    {"fsdp-to-hf",
-     "make a Hugging Face folder of a Megatron-FSDP or torch_dist checkpoint, as `mckpt export` does",
-     convert_fsdp_to_hf, true},
-    {"reshard", "write a checkpoint with its optimizer states for another grid or strategy", convert_reshard,
-     true},
+    {"fsdp-to-hf", "make a Hugging Face folder, as `mckpt export` does", convert_fsdp_to_hf, true},
+    {"reshard", "write a checkpoint with its states for another grid", convert_reshard, true},
     {"ungroup", "remove the groups of a hybrid checkpoint's layers: [*-]M becomes *-M", convert_ungroup,
      true},
     {"group", "group the layers of a hybrid checkpoint: *-M becomes [*-]M", convert_group, true},
@@ -55,8 +52,7 @@ constexpr Mode kModes[] = {
      convert_safetensors_to_pt},
     {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
      convert_to_safetensors},
-    {"to-pt", "write the files that the ranks of a Megatron run save with --ckpt-format torch", convert_to_pt,
-     true},
+    {"to-pt", "write files of Megatron's ranks (mp_rank_*), weights only", convert_to_pt, true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 
