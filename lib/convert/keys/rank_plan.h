@@ -9,7 +9,10 @@
 // the original and the others are copies.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/keys/fsdp_run.h"
