@@ -15,6 +15,7 @@
 #pragma once
 
 #include "convert/jobs/chunk_job.h"
+#include "convert/jobs/read_memory.h"
 #include "convert/jobs/tensor_places.h"
 
 namespace mckpt::impl {
@@ -22,14 +23,14 @@ namespace mckpt::impl {
 class KeyTable;
 class ModelMap;
 class Store;
-struct ReadMemory;
 
 // pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to
 // the type of their destination.
 
-// From the tensors of a Hugging Face model to the chunks of a checkpoint. pre: the tensors of the store are
-// those of keys.map().sources(), in that order; the keys of `to` are keys of the table.
-ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to);
+// From the tensors of a Hugging Face model, however their items are stored, to the chunks of a checkpoint. pre:
+// the tensors of the store are those of keys.map().sources(), in that order; the keys of `to` are keys of the
+// table.
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory);
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
 // the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds

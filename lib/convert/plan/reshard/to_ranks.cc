@@ -25,6 +25,8 @@
 #include "convert/source/checkpoint.h"
 #include "convert/source/choice.h"
 #include "convert/source/identity.h"
+#include "convert/source/import_source.h"
+#include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
@@ -32,7 +34,6 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/sha256.h"
-#include "io/output/manifest.h"
 #include "io/output/plan_identity.h"
 #include "io/pickle/writer.h"
 #include "io/store/store.h"
@@ -44,26 +45,33 @@
 namespace mckpt::impl {
 namespace {
 
-// What is needed of a source, whichever of the two kinds it is: exactly one of `checkpoint` and `folder` is set.
+// What is needed of a source, whichever of the two kinds it is: exactly one of `checkpoint` and `import` is set.
 struct OpenSource {
   const HfModel& model;
-  const HfModel* folder = nullptr;
+  const ImportSource* import = nullptr;
   const CheckpointModel* checkpoint = nullptr;
 
-  const Store& store() const { return folder ? *folder->store : checkpoint->store(); }
+  const Store& store() const { return import ? *import->model.store : checkpoint->store(); }
   const ModelMap& map() const { return *model.map; }
 };
 
-bool is_hf_folder(const Store& store) { return format_family(store.format()) == FormatFamily::kSafetensors; }
+// A folder of a model, or a checkpoint of a training run with the model's own names.
+bool has_model_names(const Store& store) {
+  return format_family(store.format()) == FormatFamily::kSafetensors || has_own_names(store);
+}
 
 OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
   std::unique_ptr<Store> store = open_store(options.source, options.checkpoint.model.files);
-  if (is_hf_folder(*store)) {
-    auto& model = c.parts.make<HfModel>(open_with_weights(options.source, options.checkpoint.model));
-    c.notes.append(notes_of(model));
-    if (options.rank == 0) refuse_unlike_copies(model, options.threads);
-    if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
-    return {model, &model, nullptr};
+  if (has_model_names(*store)) {
+    auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
+                                                                  .assets = options.checkpoint.assets,
+                                                                  .accept = options.checkpoint.accept,
+                                                                  .model = options.checkpoint.model,
+                                                                  .threads = options.threads}));
+    note_source(c, source);
+    if (options.rank == 0) refuse_unlike_copies(source.model, options.threads);
+    if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
+    return {source.model, &source, nullptr};
   }
   auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), options.checkpoint));
   c.oddities.push_back({checkpoint.store().root(), checkpoint.oddities()});
@@ -111,14 +119,16 @@ Adjust as_stored(const OpenSource& source, const RankRun& run) {
   };
 }
 
-ChunkJob job_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan) {
-  if (source.folder) return import_job(source.store(), keys, plan);
+ChunkJob job_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan,
+                const ToRanksOptions& options) {
+  if (source.import)
+    return import_job(source.store(), keys, plan, read_memory(options.threads, options.memory_bytes));
   return gather_job(source.store(), {source.checkpoint->keys(), source.checkpoint->chunks()}, {keys, plan});
 }
 
 ProofInput proof_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan) {
   ProofSide target{plan.size(), [&](i64 t) { return plan.name(t); }, [&](i64 t) { return plan.items(t); }};
-  ProofInput input = source.folder ? import_proof(source.store(), source.map(), std::move(target))
+  ProofInput input = source.import ? import_proof(source.store(), source.map(), std::move(target))
                                    : ProofInput{side_of(source.checkpoint->keys()), std::move(target)};
   for (i64 c = 0; c < plan.size(); c++)
     if (plan.copy(c)) input.tied.push_back(c);
@@ -202,19 +212,24 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   };
   auto& plan = c.parts.make<RankPlan>(keys, run, as_stored(source, run), front);
   options.values.rules.refuse_unmatched(plan.size(), [&](i64 t) { return plan.parameter(t); });
-  c.job = std::make_unique<ChunkJob>(job_of(source, keys, plan));
+  c.job = std::make_unique<ChunkJob>(job_of(source, keys, plan, options));
 
-  c.sources = {source.store().root()};
-  if (source.checkpoint) c.sources.push_back(source.model.path);
+  if (source.import)
+    c.sources = source.import->folders();
+  else
+    c.sources = {source.store().root(), source.model.path};
   c.opening = options.checkpoint.model.files;
   c.store = &source.store();
   c.proof = proof_of(source, keys, plan);
   c.layout = &plan;
   c.files = plan.files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
+  std::optional<SafetensorsOriginal> original =
+      source.import ? source.import->original() : original_files(source.model);
   std::string table = tensor_table_json(source.map().sources(), source.model.expert_layout,
-                                        source.model.map_text, original_files(source.model));
-  FsdpFolder::Beside beside{{}, plan_assets(source.model.path, table, c.opening)};
+                                        source.model.map_text, original);
+  FsdpFolder::Beside beside{{}, source.import ? source.import->assets(table)
+                                              : plan_assets(source.model.path, table, c.opening)};
   place_iteration(c, options.target, options.iteration);
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));

@@ -29,6 +29,7 @@ struct ToRanksOptions {
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release
   int threads = 1;
+  i64 memory_bytes = i64{256} << 20;  // for all of these together
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 
