@@ -12,6 +12,7 @@
 #include "convert/plan/own.h"
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard/reshard.h"
+#include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/reshard/to_dcp.h"
 #include "convert/run/run.h"
 #include "io/file/parallel.h"
@@ -230,6 +231,23 @@ Conversion plan(const Reshard& what, int threads) {
                                                       .vocab = impl::vocab_choice(what.vocab_size),
                                                       .iteration = what.iteration,
                                                       .threads = threads}));
+  });
+}
+
+Conversion plan(const ToRanks& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    impl::check_iteration(what.iteration);
+    return ConversionAccess::make(
+        impl::plan_to_ranks({.source = what.source,
+                             .target = what.target,
+                             .checkpoint = impl::checkpoint_options(what.opening),
+                             .grid = impl::grid_of(what.grid),
+                             .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
+                             .spelling = impl::spelling_of(what.spelling),
+                             .values = impl::value_options(what.values),
+                             .iteration = what.iteration,
+                             .threads = threads}));
   });
 }
 

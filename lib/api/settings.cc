@@ -89,6 +89,16 @@ void read(Settings& s, Reshard& to) {
   s.take("iteration", to.iteration);
 }
 
+void read(Settings& s, ToRanks& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.opening);
+  read(s, to.grid), read(s, to.values);
+  s.take("vpp", to.vpp);
+  s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
+  s.take("spelling", to.spelling);
+  s.take("iteration", to.iteration);
+}
+
 void read(Settings& s, Relayer& to) {
   read_ends(s, to);
   s.take("pattern", to.pattern);
@@ -140,7 +150,8 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"safetensors", "to-safetensors"},
     {"dcp", "to-dcp"},
     {"pt-to-safetensors", "pt-to-safetensors"},
-    {"pt", "to-pt"},
+    {"pt", "safetensors-to-pt"},
+    {"ranks", "to-ranks"},
     {"ungroup", "ungroup"},
     {"group", "group"},
     {"hybrid-to-gpt", "hybrid-to-gpt"},
@@ -149,12 +160,13 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"to-hf", "to-hf"},
     {"to-safetensors", "to-safetensors"},
     {"to-dcp", "to-dcp"},
-    {"to-pt", "to-pt"},
+    {"to-ranks", "to-ranks"},
+    {"to-pt", "to-ranks"},
     {"hf-to-fsdp", "to-fsdp"},
     {"fsdp-to-hf", "to-hf"},
-    {"safetensors-to-pt", "to-pt"},
+    {"safetensors-to-pt", "safetensors-to-pt"},
 };
-constexpr std::size_t kShortKinds = 11;  // the first ones, of which there is one for each kind
+constexpr std::size_t kShortKinds = 12;  // the first ones, of which there is one for each kind
 
 std::string_view kind_of(std::string_view word) {
   std::vector<std::string_view> words;
@@ -302,7 +314,8 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
   if (kind == "to-dcp") return plan(complete(s, ToDcp{}), threads);
   if (kind == "pt-to-safetensors") return plan(complete(s, PtToSafetensors{}), threads);
-  if (kind == "to-pt") return plan(complete(s, ToPt{}), threads);
+  if (kind == "safetensors-to-pt") return plan(complete(s, ToPt{}), threads);
+  if (kind == "to-ranks") return plan(complete(s, ToRanks{}), threads);
   return plan(complete(s, Relayer{.way = std::string(kind)}));
 }
 

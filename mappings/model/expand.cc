@@ -25,6 +25,7 @@
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/stacks.h"
+#include "mappings/model/stages.h"
 #include "mappings/model/walk.h"
 #include "mappings/needs.h"
 #include "mappings/row.h"
@@ -38,31 +39,31 @@ namespace {
 struct Place {
   const Grid& grid;
   const Cell& cell;
-  i64 first_layer = 0, end_layer = 0;    // of the text tower, on this stage
+  const StagePart& chunk;                // of the stage
   i64 first_expert = 0, end_expert = 0;  // on this rank
 };
 
 // pre: refuse_misfit()
-Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell) {
-  i64 l = std::ssize(model.text.layers) / grid.pp, e = model.moe.experts / grid.ep;
-  return {grid, cell, cell.pp * l, (cell.pp + 1) * l, cell.ep * e, (cell.ep + 1) * e};
+Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell, const StagePart& chunk) {
+  i64 e = model.moe.experts / grid.ep;
+  return {grid, cell, chunk, cell.ep * e, (cell.ep + 1) * e};
 }
 
-// True if the pipeline stage of the rank has the site. Layers of the text tower are divided among the stages;
-// the vision tower is on the first.
+// True if the rank's chunk of its pipeline stage has the site. Layers of the text tower are divided among the
+// chunks; the vision tower is in the first.
 bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
-  i64 last = place.grid.pp - 1, stage = place.cell.pp;
+  const auto [first_layer, end_layer, first, last] = place.chunk;
   if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
-    return site.numbers['L'] >= place.first_layer && site.numbers['L'] < place.end_layer;
+    return site.numbers['L'] >= first_layer && site.numbers['L'] < end_layer;
   switch (site.section->stage) {
     case Stage::kFirst:
-      return stage == 0;
+      return first;
     case Stage::kFirstAndMtp:
-      return stage == 0 || (stage == last && model.mtp.depths > 0);
+      return first || (last && model.mtp.depths > 0);
     case Stage::kLast:
-      return stage == last;
+      return last;
     case Stage::kLastOfMany:
-      return stage == last && last > 0;
+      return last && place.grid.pp > 1;
   }
   return false;
 }
@@ -177,7 +178,7 @@ std::vector<std::string> gathered_with(const Site& site, const Row& row, const M
 
 Site on_this_stage(Site site, const Place& place) {
   bool own = site.section->tower == Tower::kText && site.section->own_layers;
-  if (site.section->scope == Scope::kLayers && own) site.numbers['L'] -= place.first_layer;
+  if (site.section->scope == Scope::kLayers && own) site.numbers['L'] -= place.chunk.first_layer;
   return site;
 }
 
@@ -246,7 +247,16 @@ Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& se
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
                                                  const RunSetup& setup) const {
   refuse_misfit(model_, grid);
-  Place place = place_of_rank(model_, grid, cell);
+  return parameters(grid, cell, setup,
+                    PipelineSplit(std::ssize(model_.text.layers), grid.pp).part(cell.pp, 0));
+}
+
+std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell, const RunSetup& setup,
+                                                 const StagePart& chunk) const {
+  Grid layers_apart = grid;
+  layers_apart.pp = 1;  // the chunks divide the layers
+  refuse_misfit(model_, layers_apart);
+  Place place = place_of_rank(model_, grid, cell, chunk);
   Holdings holdings(model_, setup.vocab_rows);
   std::vector<ModelParameter> out;
   // A run with a misfit on any stage fails, so what other stages have is checked as well.

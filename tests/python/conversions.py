@@ -46,6 +46,15 @@ class Conversions(unittest.TestCase):
         with mckpt.open(self.folder / "a.safetensors") as ckpt:
             self.assertTrue(len(ckpt) and all(name.startswith("model.layers.0.") for name in ckpt))
 
+    def test_files_of_ranks(self):
+        c = mckpt.plan(TINY_MODEL, self.folder / "ranks", to="ranks", tp=2, pp=2, params_dtype="auto", iteration=5)
+        self.assertEqual((c.grid["tp"], c.grid["pp"], len(c.outputs)), (2, 2, 4))
+        self.assertTrue(mckpt.verify(c.run(progress=False).output, TINY_MODEL, progress=False).equal)
+        mckpt.convert(self.folder / "ranks", self.folder / "other", to="to-pt", tp=4, progress=False)
+        back = mckpt.export(self.folder / "other", self.folder / "hf", progress=False)
+        self.assertTrue(mckpt.verify(back.output, TINY_MODEL, progress=False).equal)
+        self.assertRaisesRegex(mckpt.Error, "one stage alone", lambda: mckpt.plan(TINY_MODEL, "b", to="ranks", vpp=2))
+
     def test_wrong_settings_are_refused(self):
         for settings, text in (({"strategi": "optim"}, "did you mean"), ({"tp": "two"}, "whole number")):
             with self.assertRaisesRegex(mckpt.Error, text) as raised:

@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = os.environ["MCKPT_SOURCE"]
-PAGES = ["README.md", "docs/map.md", "docs/library.md", "docs/python.md", "docs/decisions.md", "docs/design.md", "docs/glossary.md", "docs/conventions.md", "docs/getting_started.md", "docs/commands.md", "docs/clusters.md", "docs/ci_users.md", "docs/faq.md", "docs/agents.md", "docs/releasing.md", "CHANGELOG.md", "docs/adding_a_model.md", "docs/json.md", "docs/rules.md", "docs/reliability.md", "docs/performance.md", "SECURITY.md", "docs/formats/dcp.md", "docs/formats/hdf5.md", "docs/formats/layer_patterns.md", "docs/formats/manifest.md", "docs/formats/megatron_args.md", "docs/formats/own_names.md", "docs/formats/pickle.md", "docs/formats/safetensors.md", "docs/formats/torch_file.md", "docs/formats/fsdp_buffers.md"]
+PAGES = ["README.md", "docs/map.md", "docs/library.md", "docs/python.md", "docs/decisions.md", "docs/design.md", "docs/glossary.md", "docs/conventions.md", "docs/getting_started.md", "docs/commands.md", "docs/clusters.md", "docs/ci_users.md", "docs/faq.md", "docs/agents.md", "docs/releasing.md", "CHANGELOG.md", "docs/adding_a_model.md", "docs/json.md", "docs/rules.md", "docs/reliability.md", "docs/performance.md", "SECURITY.md", "docs/formats/dcp.md", "docs/formats/hdf5.md", "docs/formats/layer_patterns.md", "docs/formats/manifest.md", "docs/formats/megatron_args.md", "docs/formats/own_names.md", "docs/formats/pickle.md", "docs/formats/rank_files.md", "docs/formats/safetensors.md", "docs/formats/torch_file.md", "docs/formats/fsdp_buffers.md"]
 TOP = ["lib", "mappings", "tools", "tests", "docs", "scripts", "cmake", "test_data"]
 TESTS = ["faults", "judges", "program", "python", "unit"]
 LIBRARIES = ["api", "core", "io", "hf", "convert", "runtime", "live"]

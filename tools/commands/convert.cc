@@ -37,9 +37,7 @@ struct Mode {
 constexpr Mode kModes[] = {
     {"hf-to-fsdp", "make the checkpoint of a Megatron-FSDP run of any grid from a Hugging Face model",
      convert_hf_to_fsdp, true},
-    {"fsdp-to-hf",
-     "make a Hugging Face folder of a Megatron-FSDP or torch_dist checkpoint, as `mckpt export` does",
-     convert_fsdp_to_hf, true},
+    {"fsdp-to-hf", "make a Hugging Face folder, as `mckpt export` does", convert_fsdp_to_hf, true},
     {"reshard", "write a checkpoint for another grid, optimizer states too", convert_reshard, true},
     {"ungroup", "remove the groups of hybrid layers: [*-]M becomes *-M", convert_ungroup, true},
     {"group", "group the layers of a hybrid checkpoint: *-M becomes [*-]M", convert_group, true},
@@ -54,6 +52,7 @@ constexpr Mode kModes[] = {
     {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
      convert_to_safetensors, true},
     {"to-fsdp", "hf-to-fsdp, also of an FSDP2, verl or DeepSpeed checkpoint", convert_hf_to_fsdp, true},
+    {"to-pt", "write files of Megatron's ranks (mp_rank_*), weights only", convert_to_pt, true},
     {"dequantize", "write the values of a model in FP8, MXFP4, NVFP4 or INT4", convert_dequantize, true},
     {"quantize", "write a model in blocks of FP8, in MXFP4, or as another one", convert_quantize, true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},

@@ -35,7 +35,7 @@ constexpr FileFormat kFileFormats[] = {
     {format_text(Format::kTorchRanks), "model_world_size_*_rank_*.pt, pytorch_model_fsdp_*_rank*.bin"},
     {format_text(Format::kTorchFiles), "other .pt .pth .bin .ckpt files of a folder"},
     {format_text(Format::kDeepSpeed), "*_model_states.pt and *_optim_states.pt, or the folder that latest names"},
-    {format_text(Format::kMegatronRanks), "mp_rank_* folders"},
+    {format_text(Format::kMegatronRanks), "mp_rank_* folders", true, true},
     {format_text(Format::kDcp), ".metadata and *.distcp of torch.distributed.checkpoint"},
     {format_text(Format::kDcpFsdpDtensor), "DCP with the names of a Megatron-FSDP save by Megatron-LM", true,
      true},

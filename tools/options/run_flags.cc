@@ -20,6 +20,7 @@
 #include "core/hybrid/spellings.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/stages.h"
 #include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
 
@@ -102,6 +103,17 @@ std::string GridFlags::note() const {
   Grid g = grid();
   return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", counted(g.world(), "rank"));
 }
+
+void PipelineFlags::declare(CommandLine& line) {
+  line.option("--vpp|--virtual-pipeline-model-parallel-size", chunks_,
+              "chunks of layers on each pipeline stage, which take turns");
+  line.option("--first-stage-layers|--decoder-first-pipeline-num-layers", first_,
+              "layers on the first pipeline stage; by default as many as on the others");
+  line.option("--last-stage-layers|--decoder-last-pipeline-num-layers", last_,
+              "layers on the last pipeline stage; by default as many as on the others");
+}
+
+PipelineOptions PipelineFlags::options() const { return {chunks_, first_, last_}; }
 
 void PatternFlag::declare(CommandLine& line) {
   line.option(

@@ -16,6 +16,7 @@ class CommandLine;
 class FrozenNames;
 struct FsdpSetup;
 struct LayerPattern;
+struct PipelineOptions;
 struct Spelling;
 struct ValueOptions;
 
@@ -47,6 +48,17 @@ class GridFlags {
   Grid sizes_;
   std::optional<i64> dp_;
   std::string outer_ = "replicate";
+};
+
+// --vpp, --first-stage-layers, --last-stage-layers: how a pipeline's stages divide the layers.
+class PipelineFlags {
+ public:
+  void declare(CommandLine& line);
+  PipelineOptions options() const;
+
+ private:
+  i64 chunks_ = 1;
+  std::optional<i64> first_, last_;
 };
 
 // --hybrid-pattern: the pattern of a hybrid training run whose layers are in groups.

@@ -70,6 +70,7 @@ constexpr std::string_view kSettings[] = {
     "torch",  // of scripts/bootstrap
     "tp",
     "vocab_size",
+    "vpp",
     "vp_stage",
     "weights_only",
     "without_mixers",

@@ -82,7 +82,7 @@ class MCKPT_API Conversion {
   const std::string& path() const;  // of the result
   std::int64_t bytes() const;       // of the result
   std::vector<OutputFile> outputs() const;
-  std::optional<ChosenGrid> grid() const;  // of ToFsdp and Reshard
+  std::optional<ChosenGrid> grid() const;  // of ToFsdp, Reshard and ToRanks
   std::vector<std::string> sources() const;
   std::vector<Note> notes() const;        // of planning
   std::vector<Finding> findings() const;  // about the sources: odd, but nothing is lost
@@ -110,6 +110,7 @@ class MCKPT_API Conversion {
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
 MCKPT_API Conversion plan(const ToHf& what);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
+MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);
 MCKPT_API Conversion plan(const Relayer& what);
 MCKPT_API Conversion plan(const ToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToDcp& what, int threads = 1);

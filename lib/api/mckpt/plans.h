@@ -10,36 +10,9 @@
 #include <vector>
 
 #include "mckpt/options.h"
+#include "mckpt/run.h"
 
 namespace mckpt {
-
-// The parallel sizes of a Megatron run. The world has pp * tp * cp * dp ranks.
-struct Grid {
-  std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
-  std::optional<std::int64_t> dp{};  // without cp, with hsdp; none: the smallest that fits the other sizes
-  std::int64_t hsdp = 1;             // FSDP instances
-  std::string hsdp_outer = "replicate";  // how they are related: replicate or shard
-};
-
-// How a run uses Megatron-FSDP.
-struct Fsdp {
-  std::string engine = "v1";                          // or v2: whole parameters, in fp32, under model.<param>
-  std::string strategy = "optim_grads_params";        // or no_shard, optim, optim_grads
-  bool transformer_units = true, mamba_units = true;  // the classes of layers that are FSDP units
-  // Stacks of a hybrid model are units and own their layers: its groups, or without groups the whole stack.
-  bool hybrid_stack_units = false;
-  std::string units_for = "full";  // strategies with units: full (only optim_grads_params), sharded
-  std::optional<std::int64_t> bucket_size{};  // items at which buckets outside units are cut; 0: never
-  std::vector<std::string> freeze{};          // globs of parameters that are not trained; "none": all are
-};
-
-// What happens to values and types. dtype_rule: {glob, type}; of several that match, the last decides.
-struct Values {
-  std::string vocab_size = "auto";    // rows of the vocabulary: auto (padded where needed), keep, or a number
-  std::string params_dtype = "none";  // type at run time: none, auto, bf16, fp16, fp32
-  std::string dtype = "keep";         // type that is written: keep, bf16, fp16, fp32
-  std::vector<std::pair<std::string, std::string>> dtype_rule{};
-};
 
 // A model -> the fsdp_dtensor checkpoint that a run of this grid would have saved. The source is a Hugging Face
 // folder, or a checkpoint with the model's own names: FSDP2, accelerate, verl, torchtitan, DeepSpeed.
@@ -84,6 +57,20 @@ struct Reshard {
   std::optional<std::string> rank_states{};  // folder with the optimizer states of the ranks, a file each
   std::optional<std::int64_t> source_ep{}, source_hsdp{};  // of the run that wrote rank_states
   std::optional<std::int64_t> iteration{};                 // none: that of the source
+};
+
+// A Hugging Face model, or a sharded checkpoint -> the files that the ranks of a Megatron run save (--ckpt-format torch),
+// weights only: target/release/mp_rank_*/model_optim_rng.pt.
+struct ToRanks {
+  std::string source{}, target{};
+  SourceOptions opening{};  // of a sharded checkpoint; its model also of a Hugging Face folder
+  Grid grid{};
+  std::int64_t vpp = 1;                              // chunks of layers on each pipeline stage
+  std::optional<std::int64_t> first_stage_layers{};  // none: as many as on the other stages
+  std::optional<std::int64_t> last_stage_layers{};   // likewise
+  Values values{};
+  std::vector<std::string> spelling{};
+  std::optional<std::int64_t> iteration{};  // none: target/release
 };
 
 // The layers of a hybrid model under the names that another form of the model has for them.

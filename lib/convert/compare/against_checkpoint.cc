@@ -82,9 +82,15 @@ Intended intended_under_own_names(const CompareOptions& options) {
 }
 
 // What a conversion changes under the names of fsdp_dtensor. `to_v2`: the result is what Megatron-FSDP v2 saves, and
-// its source is not, so weights of the model become fp32, and there is no place beside the state dict.
-Intended intended(const CheckpointModel& source, bool to_v2, const CompareOptions& options) {
+// its source is not, so weights of the model become fp32, and there is no place beside the state dict. `to_ranks`: the
+// result is files of ranks, which have weights only.
+Intended intended(const CheckpointModel& source, bool to_v2, bool to_ranks, const CompareOptions& options) {
   Intended out = intended_under_own_names(options);
+  if (to_ranks)
+    out.left_out = [](std::string_view name) -> std::string {
+      bool written = model_key(name) || name == "args" || name == "checkpoint_version" || name == "iteration";
+      return written ? "" : kNoStates;
+    };
   if (!to_v2) return out;
   bool weights_only = options.weights_only;
   out.left_out = [weights_only](std::string_view name) -> std::string {
@@ -176,6 +182,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   bool other_layers = differ_in_layers(*tested, *source);
   bool state_dict = dcp_dialect(*tested) == DcpDialect::kStateDict;
   bool to_v2 = state_dict && dcp_dialect(*source) != DcpDialect::kStateDict;
+  bool to_ranks = tested->format() == Format::kMegatronRanks;
   CheckpointOptions how = c.options.opening;
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = how.usual_names = true;
   how.any_model = assets.empty();
@@ -191,7 +198,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
                                             " rows are compared with ", with_commas(from.setup().vocab_rows),
                                             ": padding that only the other side has is not "
                                             "compared, padding that only this side has must be zeros")});
-  Intended changes = intended(from, to_v2, c.options);
+  Intended changes = intended(from, to_v2, to_ranks, c.options);
   report_states(to.store(), c);
   bool same = true;
   if (other_layers)

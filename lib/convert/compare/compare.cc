@@ -29,16 +29,18 @@
 namespace mckpt::impl {
 namespace {
 
-bool is_sharded(const Store& store) { return dcp_dialect(store).has_value(); }
+bool is_sharded(const Store& store) {
+  return dcp_dialect(store).has_value() || store.format() == Format::kMegatronRanks;
+}
 
-// Throws kUnknownFormat for a single file beside a DCP folder: only a config.json connects the keys of a DCP
-// folder with the names of a model, and a single file has none.
+// Throws kUnknownFormat for a single file beside a DCP folder or files of ranks: only a config.json connects their keys
+// with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
   struct stat st;
   if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
-  throw Error(Code::kUnknownFormat, "a DCP folder cannot be compared with a single file")
+  throw Error(Code::kUnknownFormat, "a sharded checkpoint cannot be compared with a single file")
       .file(model.root())
-      .expected("another DCP folder, or the folder of a Hugging Face model with its config.json")
+      .expected("another sharded checkpoint, or the folder of a Hugging Face model with its config.json")
       .found(cat("a file, ", format_text(model.format())));
 }
 
@@ -126,7 +128,9 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   bool listed = check_manifests(*tested, *source, options.threads, out.report);
   bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
   name_beside(path, *tested, out.report);
-  Comparing c{options, comparison, observer, out.report, out.oddities};
+  CompareOptions every_byte = options;
+  every_byte.opening.read_copies = true;
+  Comparing c{every_byte, comparison, observer, out.report, out.oddities};
   bool same = compare_stores(std::move(tested), path, std::move(source), source_path, c);
   out.equal = same && same_assets && listed;
   return out;

@@ -107,7 +107,8 @@ class ChunkJob::TaskMaker {
   bool answers_for_padding(i32 source) const {
     return std::ranges::any_of(targets_, [&](i32 target) {
       auto is_zero = [](i64 offset) { return offset == 0; };
-      if (to_.chunks.items(target) == 0 || !std::ranges::all_of(to_.chunks.box(target).offsets, is_zero))
+      if (to_.chunks.items(target) == 0 || to_.chunks.copy(target) ||
+          !std::ranges::all_of(to_.chunks.box(target).offsets, is_zero))
         return false;
       if (!to_.is_box(target)) return to_.key(target).first_row == 0;
       return to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);

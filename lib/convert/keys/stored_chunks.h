@@ -56,6 +56,8 @@ class ChunkList {
   virtual i32 tensor(i64 chunk) const { return key(chunk); }
   virtual std::string name(i64 chunk) const = 0;
   virtual const DcpTensorFrame* frame(i64 /*chunk*/) const { return nullptr; }
+  // Whether the chunk of a result has the items of another chunk once more: ranks hold parameters alike.
+  virtual bool copy(i64 /*chunk*/) const { return false; }
   // A made-up place for an outline: different chunks have different places, and no header is read.
   Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk), std::nullopt}; }
   i64 items(i64 chunk) const { return Shape(box(chunk).sizes).items(); }

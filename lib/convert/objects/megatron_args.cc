@@ -26,6 +26,11 @@ namespace {
 constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
                            kStrategy = "data_parallel_sharding_strategy",
                            kPerTokenLoss = "calculate_per_token_loss";
+// How a pipeline's stages divide the layers.
+constexpr std::string_view kChunks = "virtual_pipeline_model_parallel_size",
+                           kChunkLayers = "num_layers_per_virtual_pipeline_stage",
+                           kFirstLayers = "decoder_first_pipeline_num_layers",
+                           kLastLayers = "decoder_last_pipeline_num_layers";
 
 // Writes the fields of the Namespace's dictionary one after the other. Belongs to one pickle; the writer
 // outlives it.
@@ -238,14 +243,34 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
   }
 }
 
+// Chunks and layers of a pipeline's stages; where the run leaves them to Megatron there is no field.
+void add_pipeline(Fields& f, const MegatronArgs& args) {
+  const PipelineOptions& o = args.pipeline;
+  if (o.chunks > 1) {
+    f.add(kChunks, o.chunks);
+    const PipelineSplit split(std::ssize(args.map.model().text.layers), args.run.grid.pp, o);
+    if (!o.first_layers && !o.last_layers) f.add(kChunkLayers, split.part(0, 0).end_layer);
+  }
+  if (o.first_layers) f.add(kFirstLayers, *o.first_layers);
+  if (o.last_layers) f.add(kLastLayers, *o.last_layers);
+}
+
 void add_run(Fields& f, const MegatronArgs& args) {
   const Grid& g = args.run.grid;
   for (auto [name, value] : grid_args(g)) f.add(name, value);
+  add_pipeline(f, args);
+  if (args.format != ArgsFormat::kFsdpDtensor) {
+    f.add(kFsdpArg, false);
+    f.add("use_distributed_optimizer", args.format == ArgsFormat::kTorchDist);
+    f.add(kFormatArg, args.format == ArgsFormat::kTorchDist ? "torch_dist" : "torch");
+    f.add("data_parallel_random_init", false);
+    return;
+  }
   if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
-  f.add("use_megatron_fsdp", true);
+  f.add(kFsdpArg, true);
   f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
   f.add("use_distributed_optimizer", true);
-  f.add("ckpt_format", "fsdp_dtensor");
+  f.add(kFormatArg, "fsdp_dtensor");
   f.add("data_parallel_random_init", false);
   // Megatron-FSDP refuses context parallelism without it.
   if (g.cp > 1) f.add(kPerTokenLoss, true);
@@ -278,14 +303,28 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
            {"num_distributed_optimizer_instances", g.hsdp}}};
 }
 
+std::span<const std::string_view> pipeline_args() {
+  static constexpr std::string_view kNames[] = {kChunks, kChunkLayers, kFirstLayers, kLastLayers,
+                                                "pipeline_model_parallel_layout"};
+  return kNames;
+}
+
 bool is_grid_arg(std::string_view name) {
   for (auto [known, value] : grid_args({}))
     if (known == name) return true;
+  std::span<const std::string_view> pipeline = pipeline_args();
+  if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg)
+    return true;
   return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
 }
 
 std::string pickle_args(const MegatronArgs& args) {
   PickleWriter p;
+  write_args(p, args);
+  return p.finish();
+}
+
+void write_args(PickleWriter& p, const MegatronArgs& args) {
   p.class_name("argparse", "Namespace");
   p.op(Op::kEmptyTuple), p.op(Op::kNewobj);
   p.op(Op::kEmptyDict), p.op(Op::kMark);
@@ -298,7 +337,6 @@ std::string pickle_args(const MegatronArgs& args) {
   add_run(f, args);
   add_training(f, args);
   p.op(Op::kSetitems), p.op(Op::kBuild);
-  return p.finish();
 }
 
 std::string pickle_integer(i64 value) {

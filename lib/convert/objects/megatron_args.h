@@ -11,11 +11,13 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/base/int.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 
@@ -23,23 +25,37 @@ class DcpLayout;
 struct FsdpRun;
 struct Grid;
 class ModelMap;
+class PickleWriter;
 struct RunEntries;
 
-// What the args are made of. All three outlive the struct.
+// The format of the checkpoint that has the args, which Megatron calls ckpt_format.
+enum class ArgsFormat : u8 { kFsdpDtensor, kTorchDist, kTorch };
+
+// What the args are made of. All references outlive the struct.
 struct MegatronArgs {
   const ModelMap& map;
   const RunEntries& entries;  // of config.json
   const FsdpRun& run;
   i64 iteration = 0;
   bool has_states = false;  // the checkpoint has the states of the optimizer as well
+  // Of a run that is not under Megatron-FSDP: run.fsdp is not read.
+  ArgsFormat format = ArgsFormat::kFsdpDtensor;
+  PipelineOptions pipeline = {};
 };
 
 // The integer fields of the args that describe a grid, with their values.
 std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
 // The field of the args with the rows of the vocabulary, padding included.
 inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
-// Whether a field of the args describes a grid, or follows from a grid and its sharding strategy.
+// The fields that say the format of a checkpoint and whether Megatron-FSDP wrote it.
+inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_megatron_fsdp";
+// The fields that say how a pipeline's stages divide the layers; without stages they are None.
+std::span<const std::string_view> pipeline_args();
+// Whether a field of the args describes a grid, or follows from a grid, its sharding strategy and the format.
 bool is_grid_arg(std::string_view name);
+
+// The args as a part of a larger pickle.
+void write_args(PickleWriter& pickle, const MegatronArgs& args);
 
 // The pickles of the three objects, each a whole pickle of its own.
 std::string pickle_args(const MegatronArgs& args);

@@ -35,6 +35,7 @@ namespace mckpt::impl {
 class CopyJob;
 class DcpLayout;
 class KeyTable;
+class RankPlan;
 class ReadSums;
 class SafetensorsLayout;
 class Store;
@@ -48,7 +49,7 @@ struct TorchResult {
 };
 // The layout of the result: it planned the places of the tensors and can write every other byte of their
 // files.
-using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult>;
+using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult, const RankPlan*>;
 
 // The experts of a result, whose bytes are compared after publishing: equal experts are usually a fault of
 // the source.

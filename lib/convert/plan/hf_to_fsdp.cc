@@ -45,16 +45,6 @@ ImportSource open_source(const HfToFsdpOptions& options) {
                              .threads = options.threads});
 }
 
-// What opening found, and what of a training run's checkpoint is not the model's.
-void add_notes(Conversion& c, ImportSource& source) {
-  c.notes.append(notes_of(source.model));
-  if (!source.run) return;
-  c.notes.append(std::move(source.run->notes));
-  c.details.append(std::move(source.run->left_out));
-  c.oddities = std::move(source.run->damage);
-  c.dropped_objects = source.run->objects;
-}
-
 FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
   FsdpRun run;
   run.grid = options.grid;
@@ -83,13 +73,22 @@ std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, co
 
 }  // namespace
 
+void note_source(Conversion& c, ImportSource& source) {
+  c.notes.append(notes_of(source.model));
+  if (!source.run) return;
+  c.notes.append(std::move(source.run->notes));
+  c.details.append(std::move(source.run->left_out));
+  c.oddities = std::move(source.run->damage);
+  c.dropped_objects = source.run->objects;
+}
+
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   refuse_unlike_v2(options.grid, options.fsdp);
   refuse_other_types(options.fsdp, options.values);
   Conversion c;
   auto& source = c.parts.make<ImportSource>(open_source(options));
   const HfModel& model = source.model;
-  add_notes(c, source);
+  note_source(c, source);
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   const LayerPattern* groups = nullptr;
   if (!options.hybrid_pattern.empty())

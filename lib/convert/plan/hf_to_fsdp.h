@@ -24,6 +24,7 @@
 namespace mckpt::impl {
 
 struct Conversion;
+struct ImportSource;
 
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
@@ -43,6 +44,9 @@ struct HfToFsdpOptions {
   i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
+
+// Adds what opening found, and what of a training run's checkpoint is not the model's; the source has it no longer.
+void note_source(Conversion& conversion, ImportSource& source);
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_import_source(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without

@@ -25,15 +25,20 @@ std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, con
   return sha.hex_digest();
 }
 
-std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
-                           std::optional<i64> iteration, FsdpFolder::Beside beside) {
+void place_iteration(Conversion& conversion, const std::string& target, std::optional<i64> iteration) {
   FsdpFolder folder(target, iteration);
-  std::string metadata = plan_dcp_folder(conversion, layout, folder.path());
+  conversion.path = folder.path();
   conversion.tracker = folder.tracker();
   if (std::optional<i64> later = folder.later_tracked())
     conversion.outcome.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
                                 iteration ? cat("iteration ", *iteration) : std::string("release"),
                                 " from it: ", kTrackerName, " names the iteration that was written last"));
+}
+
+std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
+                           std::optional<i64> iteration, FsdpFolder::Beside beside) {
+  place_iteration(conversion, target, iteration);
+  std::string metadata = plan_dcp_folder(conversion, layout, conversion.path);
   add_beside(conversion, std::move(beside));
   return metadata;
 }

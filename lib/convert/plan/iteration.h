@@ -17,6 +17,10 @@ struct Grid;
 // pre: the layout is complete and outlives the conversion.
 std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path);
 
+// Sets the path of the conversion to that of the iteration, and the tracker; warns if a later one is tracked.
+// Without `iteration` the folder is "release".
+void place_iteration(Conversion& conversion, const std::string& target, std::optional<i64> iteration);
+
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker in the conversion; without `iteration` the folder is "release". Returns what
 // plan_dcp_folder() returns, with its precondition.

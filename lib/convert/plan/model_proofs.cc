@@ -13,7 +13,11 @@
 namespace mckpt::impl {
 
 ProofInput import_proof(const Store& source, const ModelMap& map, const DcpLayout& layout) {
-  ProofInput input{side_of(source), side_of(layout)};
+  return import_proof(source, map, side_of(layout));
+}
+
+ProofInput import_proof(const Store& source, const ModelMap& map, ProofSide result) {
+  ProofInput input{side_of(source), std::move(result)};
   for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
   input.left_out = [&map](i64 t) -> ProofInput::LeftOut {
     for (const UnreadTensor& u : map.unread())

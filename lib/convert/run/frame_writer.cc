@@ -2,11 +2,13 @@
 // index several files are not a model, and a DCP folder without .metadata is not a checkpoint.
 #include "convert/run/frame_writer.h"
 
+#include "convert/keys/rank_plan.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "io/copy/tensor_copy.h"
+#include "io/copy/written_sums.h"
 #include "io/dcp/write/layout.h"
 #include "io/safetensors/layout.h"
 #include "io/torch/layout.h"
@@ -23,8 +25,9 @@ std::span<const u8> as_bytes(std::string_view text) {
 // One function for each kind of layout. Refers to its arguments.
 class FrameWriter {
  public:
-  FrameWriter(const FsdpFolder::Beside& beside, OutputFiles& out, const std::string& folder, bool durable)
-      : beside_(beside), out_(out), folder_(folder), durable_(durable) {}
+  FrameWriter(const FsdpFolder::Beside& beside, OutputFiles& out, const std::string& folder, bool durable,
+              const WrittenSums& sums)
+      : beside_(beside), out_(out), folder_(folder), durable_(durable), sums_(sums) {}
 
   void operator()(const DcpLayout* layout) const {
     layout->write_objects(out_);
@@ -50,6 +53,19 @@ class FrameWriter {
       out_.write(0, p.offset, p.bytes);
   }
 
+  // The end of an archive lists its records: without it a file cannot be loaded.
+  void operator()(const RankPlan* plan) const {
+    const WrittenSums::ByPlace sums = sums_.by_place();
+    write_beside();
+    for (i32 f = 0; f < static_cast<i32>(plan->file_count()); f++) {
+      const TorchLayout& layout = plan->layout(f);
+      std::vector<u32> crc32s(static_cast<std::size_t>(layout.tensor_count()));
+      for (i64 t = 0; t < layout.tensor_count(); t++)
+        if (layout.data_bytes(t) > 0) crc32s[t] = sums.crc32(f, layout.data_offset(t));
+      for (const TorchLayout::Piece& p : layout.frame(crc32s)) out_.write(f, p.offset, p.bytes);
+    }
+  }
+
  private:
   void write_beside() const {
     if (!beside_.files.empty()) beside_.files.write(folder_, durable_);
@@ -60,12 +76,14 @@ class FrameWriter {
   OutputFiles& out_;
   const std::string& folder_;
   bool durable_;
+  const WrittenSums& sums_;
 };
 
 }  // namespace
 
-void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable) {
-  std::visit(FrameWriter(conversion.beside, out, folder, durable), conversion.layout);
+void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable,
+                 const WrittenSums& sums) {
+  std::visit(FrameWriter(conversion.beside, out, folder, durable, sums), conversion.layout);
 }
 
 }  // namespace mckpt::impl

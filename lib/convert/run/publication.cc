@@ -88,7 +88,7 @@ bool Publication::stage() {
 
 void Publication::publish(WrittenSums& sums) {
   if (out_) {
-    write_frame(conversion_, *out_, folder_, options_.durable);
+    write_frame(conversion_, *out_, folder_, options_.durable, sums);
     if (!conversion_.single_file)
       write_manifest(folder_, sums.finish(folder_, conversion_.files), options_.durable);
     check_stop(observer_);

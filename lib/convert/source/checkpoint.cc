@@ -17,6 +17,7 @@
 #include "convert/source/other_model.h"
 #include "convert/source/source_model.h"
 #include "convert/views/piece_store.h"
+#include "convert/views/rank_pieces.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
 #include "convert/views/usual_names.h"
@@ -29,6 +30,7 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/run/args.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -55,14 +57,24 @@ i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tens
   return 0;
 }
 
+bool is_of_ranks(const Store& store) { return store.format() == Format::kMegatronRanks; }
+
 void refuse_other_formats(const Store& store) {
-  if (format_family(store.format()) == FormatFamily::kDcp) return;
+  if (format_family(store.format()) == FormatFamily::kDcp || is_of_ranks(store)) return;
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
     e.help("mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   throw e.file(store.root())
-      .expected("a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone")
+      .expected(
+          "a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone, or a folder of "
+          "mp_rank_*")
       .found(format_text(store.format()));
+}
+
+RunFacts facts_of(const Store& store) {
+  if (!is_of_ranks(store)) return dcp_run_facts(store);
+  std::shared_ptr<const PickleValue> args = args_of(store);
+  return args ? run_facts(*args) : RunFacts{};
 }
 
 // A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's
@@ -127,7 +139,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   oddities_ =
       refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);
   if (!model_->plain) refuse_other_model(*store_, *model_);
-  run_ = dcp_run_facts(*store_);
+  run_ = facts_of(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);
   run_.expert_tensor_ranks =
       agreed_ranks(*store_, run_.expert_tensor_ranks, options.etp_setting, options.source_etp);
@@ -152,7 +164,12 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   std::unique_ptr<PieceStore> pieces;
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
   bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
-  if (dialect == DcpDialect::kTorchDist) {
+  if (is_of_ranks(*store_)) {
+    RankPieces joined = rank_pieces(std::move(store_), map(), setup_, run_, options.read_copies);
+    pieces = std::move(joined.store);
+    left_states_ = std::move(joined.states);
+    cells = {joined.grid.tp, joined.grid.etp};
+  } else if (dialect == DcpDialect::kTorchDist) {
     pieces = torch_dist_pieces(std::move(store_), map(), setup_, options.weights_only());
     cells = {1, 1};
   } else if (named && options.renamed) {

@@ -60,6 +60,8 @@ class CheckpointModel {
   const Spelling& spelling_on_disk() const { return spelling_on_disk_; }
   const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const;
+  // Tensors of the optimizer in the files of ranks, which store() does not have.
+  const std::vector<std::string>& left_states() const { return left_states_; }
 
   // The tensor of the model section with that key; -1 if there is none.
   i32 tensor_of_key(const std::string& key) const;
@@ -83,6 +85,7 @@ class CheckpointModel {
   NameSet<std::string> made_whole_;     // parameters that a view made of their parts
   std::vector<Finding> oddities_;
   RunFacts run_;
+  std::vector<std::string> left_states_;
   std::unique_ptr<HfModel> model_;
   std::shared_ptr<const LayerPattern> members_;  // setup_ may point to it
   RunSetup setup_;

@@ -3,7 +3,7 @@
 //   which model it is             assets, any_model, model
 //   which names it has            keep_layers, renamed, usual_names
 //   which ranks wrote it          source_tp, source_etp
-//   what may be wrong with it     accept, records_apart, parts
+//   what may be wrong with it     accept, records_apart, parts, read_copies
 #pragma once
 
 #include <optional>
@@ -29,6 +29,8 @@ struct CheckpointOptions {
   bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
   bool whole = false;    // with `renamed`: fused parameters are made whole, groups of the optimizer are kept
   bool usual_names = false;  // parameters with other names get their usual ones
+  // Of files of ranks: what several ranks have alike is compared byte by byte, also where checksums are equal.
+  bool read_copies = false;
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
   // say it.
   std::optional<i64> source_tp{}, source_etp{};

@@ -42,6 +42,16 @@ NamesOf parts_of(const ReshardSourceOptions& options) {
   return options.weights_only || options.rank_states ? NamesOf::kModel : NamesOf::kAll;
 }
 
+// Files of ranks have the states of the optimizer by numbers of its own, which mckpt does not connect with parameters.
+void refuse_left_states(const CheckpointModel& model) {
+  if (model.left_states().empty()) return;
+  throw Error(Code::kNotHeld, cat("the states of the optimizer in files of ranks are not read: there are ",
+                                  counted(std::ssize(model.left_states()), "tensor")))
+      .file(model.on_disk().root())
+      .tensor(model.left_states()[0])
+      .help("`weights_only` leaves them out");
+}
+
 CheckpointOptions checkpoint_options(const ReshardSourceOptions& options) {
   CheckpointOptions out = options.checkpoint;
   out.parts = parts_of(options);
@@ -77,6 +87,7 @@ PlainSource open_plain_source(const std::string& path, const ReshardSourceOption
 
 ReshardSource::ReshardSource(const std::string& path, const ReshardSourceOptions& options)
     : options_(options), model_(open_checkpoint(path, checkpoint_options(options))) {
+  if (!options.weights_only) refuse_left_states(model_);
   if (!any_model() && !options_.checkpoint.whole) return;
   std::optional<std::vector<DcpName>> names = dcp_names(model_.on_disk());
   if (!names) return;

@@ -124,7 +124,8 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
   std::string assets = options.assets ? *options.assets : own_assets(store);
   if (assets.empty()) {
     Error e(Code::kUnknownAssets, "the checkpoint does not say to which Hugging Face model it belongs");
-    if (std::string keys = dialect == DcpDialect::kPlain ? keys_of_no_format(store) : ""; !keys.empty())
+    bool unknown = dialect == DcpDialect::kPlain && store.format() != Format::kMegatronRanks;
+    if (std::string keys = unknown ? keys_of_no_format(store) : ""; !keys.empty())
       e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())
         .help(cat("`assets` HF_DIR   the folder of the original model, or one with its config.json",

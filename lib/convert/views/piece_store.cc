@@ -33,6 +33,7 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
       std::optional<Part> part = part_of(piece, c);
       if (!part) continue;
       part->first_chunk = t.chunks;
+      part->replica = piece.replica;
       t.chunks += part->step_items == 0 ? 1 : std::ssize(part->offsets) / std::ssize(part->sizes);
       t.parts.push_back(std::move(*part));
     }
@@ -111,6 +112,7 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
     out.sizes[0] = end - begin;
   }
   if (!out.offsets.empty()) out.offsets[0] += piece.to_row;
+  for (std::size_t d = 0; d < piece.to.size(); d++) out.offsets[d] += piece.to[d];
   out.first_item = first;
   return out;
 }
@@ -143,6 +145,7 @@ Chunk PieceStore::chunk(i64 t, i64 index) const {
   out.offsets =
       std::span(part.offsets).subspan(static_cast<std::size_t>(row) * part.sizes.size(), part.sizes.size());
   out.sizes = part.sizes;
+  out.replica |= part.replica;
   return out;
 }
 

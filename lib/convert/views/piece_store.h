@@ -25,6 +25,10 @@ struct StorePiece {
   i64 first_row = 0, rows = -1;  // in the dimension behind `at`; -1: all of it, or no such dimension
   i64 to_row = 0;                // the first of these rows in the tensor that the piece is put into
   i64 row_step = 1;              // from one row to the next; above 1 `rows` is given
+  // The piece's box in the tensor begins here, beside `to_row`; one number for each dimension, or none: at 0. pre: no
+  // row_step.
+  std::vector<i64> to{};
+  bool replica = false;  // the same box as that of an earlier piece, with the same items
 };
 
 // The view. It owns the source. It is filled by one thread with add() and its siblings; then all functions
@@ -70,6 +74,7 @@ class PieceStore final : public Store {
     std::vector<i64> offsets, sizes;
     i64 step_items = 0;   // from one row to the next
     i64 first_chunk = 0;  // of this view's tensor
+    bool replica = false;
   };
   // One chunk of the view: its part, and which row of the part.
   struct Place {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/plan.h"
 #include "io/copy/job.h"
@@ -99,6 +100,22 @@ std::vector<ManifestFile> WrittenSums::finish(const std::string& folder,
     out.push_back(sums.finish(file.name));
   }
   return out;
+}
+
+WrittenSums::ByPlace WrittenSums::by_place() const { return ByPlace(data_); }
+
+WrittenSums::ByPlace::ByPlace(std::span<const Data> data) {
+  for (const Data& d : data) sorted_.push_back(&d);
+  std::ranges::sort(sorted_, {}, [](const Data* d) { return std::tuple(d->file, d->offset); });
+}
+
+u32 WrittenSums::ByPlace::crc32(i32 file, i64 offset) const {
+  auto place = [](const Data* d) { return std::tuple(d->file, d->offset); };
+  auto at = std::ranges::lower_bound(sorted_, std::tuple(file, offset), {}, place);
+  if (at == sorted_.end() || place(*at) != std::tuple(file, offset))
+    throw Error(Code::kInternal, "the data of a tensor have no sum")
+        .found(cat("file ", file, " at ", offset));
+  return (*at)->crc32;
 }
 
 Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summed, std::string version) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ class WrittenSums {
   // Adds the data of a task that an earlier run carried out, read from the files in `folder`.
   void read(const CopyTask& task, const std::string& folder, const std::vector<OutputFile>& files);
 
+  // The CRC-32 of each region, by file and offset. To be called when the sums of all ranks are gathered.
+  class ByPlace;
+  ByPlace by_place() const;
+
   // For gathering the sums of several ranks.
   std::vector<Data>& data() { return data_; }
   std::vector<Stretch>& stretches() { return stretches_; }
@@ -58,6 +63,16 @@ class WrittenSums {
   std::mutex mutex_;
   std::vector<Data> data_;
   std::vector<Stretch> stretches_;
+};
+
+// Finds the sum of a region. The sums outlive it and do not change.
+class WrittenSums::ByPlace {
+ public:
+  explicit ByPlace(std::span<const Data> data);
+  u32 crc32(i32 file, i64 offset) const;  // throws kInternal if nothing was written there
+
+ private:
+  std::vector<const Data*> sorted_;
 };
 
 // The manifest of all files in `folder`: the entries of `summed`, and entries with the SHA-256 of all other

@@ -11,6 +11,7 @@
 #include "io/output/output_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +65,10 @@ OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begi
   for (std::size_t i = 0; i < files_.size(); i++) {
     i32 file = static_cast<i32>(i);
     std::string path = cat(folder_, "/", files_[i].name);
+    if (std::size_t slash = files_[i].name.rfind('/'); slash != files_[i].name.npos)
+      if (std::string inner = cat(folder_, "/", files_[i].name.substr(0, slash));
+          ::mkdir(inner.c_str(), 0777) != 0 && errno != EEXIST)
+        fail(file, "cannot create the folder of the file", -1, errno);
     int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how_begun, 0666); });
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
     Open made(fd, -1);

@@ -23,7 +23,7 @@ namespace mckpt::impl {
 
 // A file to create, and its final size.
 struct OutputFile {
-  std::string name;  // relative to the folder
+  std::string name;  // relative to the folder; "mp_rank_00/model_optim_rng.pt" is in a folder of its own
   i64 bytes = 0;
 };
 
@@ -40,7 +40,7 @@ class OutputFiles final : public CopySink {
   // cache.
   enum class How { kCached, kDirect };
 
-  // Creates every file and reserves its space. pre: the folder exists. Throws kWriteFailed; where the disk is
+  // Creates every file, with its folder if its name has one, and reserves its space. pre: `folder` exists. Throws kWriteFailed; where the disk is
   // full, the error says how many bytes the file and the result need.
   OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate,
               How how = How::kCached);

@@ -1,6 +1,6 @@
 // Lists the files below a folder and separates parts of a result from the user's own files. With a manifest: a
 // file is part of the result if it is listed. Without one, or with a damaged one: if its name is in the lists
-// below and it is in the folder itself or in hf_assets/. A name that is missing from the lists costs the user
+// below and it is in the folder itself or in hf_assets/, or the file of a rank. A name that is missing from the lists costs the user
 // a step by hand; a name too many could cost a file.
 #include "io/output/result_files.h"
 
@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kAssets = "hf_assets";
+// The file of a rank, in the folder of that rank.
+constexpr std::string_view kRankFolder = "mp_rank_", kRankFile = "/model_optim_rng.pt";
 
 constexpr std::string_view kSuffixes[] = {".safetensors", ".safetensors.index.json", ".distcp", ".metadata",
                                           ".tiktoken"};
@@ -74,11 +76,12 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
     }
     bool file = type == fs::file_type::regular, on_top = e.depth() == 0;
     bool in_assets = e.depth() == 1 && path.starts_with(cat(kAssets, "/"));
-    bool by_name = ((on_top || in_assets) && is_known(name)) || copied.contains(path);
+    bool of_rank = e.depth() == 1 && path.starts_with(kRankFolder) && path.ends_with(kRankFile);
+    bool by_name = ((on_top || in_assets) && is_known(name)) || of_rank || copied.contains(path);
     bool written =
         manifest && (manifest->find(path) || path == kManifestName || (on_top && is_staging_mark(name)));
     if (!file || !(manifest ? written : by_name)) foreign.push_back(path);
-    checkpoint |= file && on_top && is_data_or_config(name);
+    checkpoint |= file && (of_rank || (on_top && is_data_or_config(name)));
     all.push_back(std::move(path));
   }
   if (ec) throw_open_failed(folder, ec.value());

@@ -44,7 +44,7 @@ constexpr Row kRows[] = {
     {"decimal", "Decimal", Known::kData},
     {"fractions", "Fraction", Known::kData},
     {"functools", "partial", Known::kData},
-    {"io", "BytesIO", Known::kData},
+    {"io _io", "BytesIO", Known::kData},
     {"logging", "getLogger", Known::kData},
     {"random", "Random", Known::kData},
     {"re", "_compile", Known::kData},

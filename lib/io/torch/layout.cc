@@ -60,18 +60,26 @@ void write_tensor(PickleWriter& p, const TensorSpec& t, i64 key) {
   p.op(Op::kReduce);
 }
 
-namespace {
-
-// data.pkl: a dict of all tensors, storage i for tensor i.
-std::string write_state_dict(std::span<const TensorSpec> tensors) {
-  PickleWriter p;
-  p.op(Op::kEmptyDict);
+void write_tensors(PickleWriter& p, std::span<const TensorSpec> tensors, i64 first_key, bool ordered) {
+  if (ordered) {
+    p.class_name("collections", "OrderedDict");
+    p.call_without_arguments();
+  } else {
+    p.op(Op::kEmptyDict);
+  }
   p.op(Op::kMark);
   for (std::size_t i = 0; i < tensors.size(); i++) {
     p.text(tensors[i].name);
-    write_tensor(p, tensors[i], static_cast<i64>(i));
+    write_tensor(p, tensors[i], first_key + static_cast<i64>(i));
   }
   p.op(Op::kSetitems);
+}
+
+namespace {
+
+std::string write_state_dict(std::span<const TensorSpec> tensors) {
+  PickleWriter p;
+  write_tensors(p, tensors, 0, false);
   return p.finish();
 }
 
@@ -98,12 +106,15 @@ std::string torch_archive_folder(std::string_view path) {
 }
 
 TorchLayout::TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors)
+    : TorchLayout(folder, tensors, write_state_dict(tensors)) {}
+
+TorchLayout::TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors, std::string pickle)
     : folder_(folder), tensor_count_(static_cast<i64>(tensors.size())) {
   std::vector<std::string> faults;
   for (const TensorSpec& t : tensors)
     if (std::string why = torch_fault(t); !why.empty()) faults.push_back(not_held(t, why));
   throw_not_held(faults, "a .pt file");
-  add_record("data.pkl", write_state_dict(tensors), -1);
+  add_record("data.pkl", std::move(pickle), -1);
   add_record(".format_version", "1", -1);
   add_record(".storage_alignment", cat(kZipAlignment), -1);
   add_record("byteorder", "little", -1);

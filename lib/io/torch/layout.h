@@ -1,5 +1,5 @@
-// A state dict in the form of torch.save: a zip archive with data.pkl (protocol 2) and one storage for each
-// tensor, stored at multiples of 64 bytes. torch.load(weights_only=True, mmap=True) reads it. Equal tensors
+// Tensors in the form of torch.save: a zip archive with data.pkl (protocol 2), a state dict or a larger object with
+// the tensors in it, and one storage for each tensor, stored at multiples of 64 bytes. torch.load(weights_only=True, mmap=True) reads it. Equal tensors
 // give equal bytes.
 //
 //   NAME/data.pkl  .format_version  .storage_alignment  byteorder  data/0  data/1 ...  version  directory
@@ -24,6 +24,10 @@ std::string torch_archive_folder(std::string_view path);
 // Why torch cannot save the tensor; "" if it can.
 std::string torch_fault(const TensorSpec& tensor);
 
+// A dict of the tensors by their names, of which the first is that of the storage `first_key`. `ordered`: an
+// OrderedDict, as the state dict of a module.
+void write_tensors(PickleWriter& p, std::span<const TensorSpec> tensors, i64 first_key, bool ordered);
+
 // The tensor as a pickle has it: rebuilt from the storage of that key, row-major.
 void write_tensor(PickleWriter& p, const TensorSpec& tensor, i64 key);
 
@@ -37,6 +41,9 @@ class TorchLayout {
   // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
   // (their type, a name that is not UTF-8), kOddName for a folder that is too long, kSizeOverflow.
   TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors);
+  // The same for an object of the caller's. `pickle`: a whole pickle, in which write_tensor() wrote tensor i with the
+  // key i.
+  TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors, std::string pickle);
 
   i64 file_bytes() const { return file_bytes_; }
   i64 data_offset(i64 tensor) const {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/fsdp/rank_folders.h"
 #include "io/file/folder.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
@@ -17,51 +18,68 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kMainFile = "model_optim_rng.pt";
-constexpr std::string_view kRankPrefix = "mp_rank_";
-
-// The numbers of mp_rank_01_002: 1, 2; empty if the name is not made of them.
-std::vector<i64> rank_numbers(std::string_view name) {
-  std::vector<i64> out;
-  name.remove_prefix(kRankPrefix.size());
-  while (true) {
-    std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-    if (digits == 0 || digits > 9 || out.size() == 3) return {};
-    i64 n = 0;
-    for (char c : name.substr(0, digits)) n = n * 10 + (c - '0');
-    out.push_back(n);
-    name.remove_prefix(digits);
-    if (name.empty()) return out;
-    if (name[0] != '_') return {};
-    name.remove_prefix(1);
-  }
-}
 
 std::vector<std::string> rank_folders(const Folder& folder) {
   std::vector<std::string> out;
   for (const FolderEntry& e : folder.entries())
-    if (e.folder && e.name.starts_with(kRankPrefix) && !rank_numbers(e.name).empty()) out.push_back(e.name);
+    if (e.folder && !rank_folder_numbers(e.name).empty()) out.push_back(e.name);
   return out;
+}
+
+// An integer field of a file's arguments, or -1.
+i64 argument_of(const TorchStore& store, std::size_t args, std::string_view field) {
+  std::shared_ptr<const PickleValue> value = store.object(static_cast<i64>(args));
+  if (!value->is(PickleValue::Kind::kObject)) return -1;
+  const PickleValue* v = value->as_object().field(field);
+  return v != nullptr && v->is_int() ? v->as_int() : -1;
 }
 
 // An integer field of the run's arguments, or -1.
 i64 argument(const TorchStore& store, std::string_view field) {
-  for (std::size_t i = 0; i < store.objects().size(); i++) {
-    if (!store.objects()[i].name.ends_with("/args")) continue;
-    std::shared_ptr<const PickleValue> args = store.object(static_cast<i64>(i));
-    if (!args->is(PickleValue::Kind::kObject)) continue;
-    const PickleValue* v = args->as_object().field(field);
-    return v != nullptr && v->is_int() ? v->as_int() : -1;
-  }
+  for (std::size_t i = 0; i < store.objects().size(); i++)
+    if (store.objects()[i].name.ends_with("/args")) return argument_of(store, i, field);
   return -1;
 }
 
-// The sizes of the run that the numbers of mp_rank_* run through: tensor ranks, then pipeline stages and
-// expert ranks if there are several.
-std::vector<i64> grid_of_run(const TorchStore& store) {
-  std::vector<i64> sizes = {argument(store, "tensor_model_parallel_size")};
-  for (const char* field : {"pipeline_model_parallel_size", "expert_model_parallel_size"})
-    if (i64 n = argument(store, field); n > 1) sizes.push_back(n);
-  return sizes;
+// What the main file of a rank says of its save: sizes of the run and of the model, and the iteration. Ranks of one save
+// say the same.
+std::vector<std::pair<std::string_view, i64>> save_of(const TorchStore& store, std::string_view folder) {
+  std::vector<std::pair<std::string_view, i64>> out;
+  for (std::size_t i = 0; i < store.objects().size(); i++) {
+    std::string_view name = store.objects()[i].name;
+    if (!name.starts_with(folder) || name.substr(folder.size(), 1) != "/") continue;
+    std::string_view inside = name.substr(folder.size() + 1);
+    if (inside == "iteration") {
+      std::shared_ptr<const PickleValue> value = store.object(static_cast<i64>(i));
+      if (value->is_int()) out.emplace_back("iteration", value->as_int());
+    } else if (inside == "args") {
+      for (std::string_view field :
+           {"tensor_model_parallel_size", "pipeline_model_parallel_size",
+            "virtual_pipeline_model_parallel_size", "expert_model_parallel_size",
+            "expert_tensor_parallel_size", "num_layers", "hidden_size", "num_experts"})
+        if (i64 n = argument_of(store, i, field); n >= 0) out.emplace_back(field, n);
+    }
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+// The files of one save have the same iteration and the same sizes.
+void find_mixed_saves(TorchStore& store, const std::vector<std::string>& folders) {
+  const auto first = save_of(store, folders[0]);
+  for (const std::string& folder : folders) {
+    const auto mine = save_of(store, folder);
+    for (const auto& [name, value] : mine) {
+      auto other = std::ranges::find(first, name, [](const auto& said) { return said.first; });
+      if (other == first.end() || other->second == value) continue;
+      store.add_finding({.code = Code::kMixedSaves,
+                         .file = cat(folder, "/", kMainFile),
+                         .message = cat("the file is of another save than that of ", folders[0], ": ", name,
+                                        " is ", value, " here and ", other->second, " there"),
+                         .help = "copy the folder again as a whole"});
+      break;
+    }
+  }
 }
 
 // Every rank writes a main file; other files, of an optimizer, are written by some ranks.
@@ -82,13 +100,48 @@ void find_missing_files(TorchStore& store, const std::vector<std::string>& folde
   }
 }
 
-// Ranks fill a grid: every combination of the numbers up to the largest must be there, and the run's
-// arguments say how large it is.
+// The folders that a run with these args writes; empty if the args do not say it.
+std::vector<std::string> folders_of_run(const TorchStore& store) {
+  Grid grid;
+  grid.tp = argument(store, "tensor_model_parallel_size");
+  grid.pp = argument(store, "pipeline_model_parallel_size");
+  grid.ep = std::max<i64>(1, argument(store, "expert_model_parallel_size"));
+  if (grid.tp < 1 || grid.pp < 1) return {};
+  grid.etp = argument(store, "expert_tensor_parallel_size");
+  if (grid.etp < 1) grid.etp = grid.tp;
+  std::vector<std::string> out;
+  try {
+    for (const Cell& cell : cells_of_folders(grid)) out.push_back(rank_folder(grid, cell));
+  } catch (const Error&) {
+    return {};  // no run has such args; the names alone are looked at
+  }
+  return out;
+}
+
+void add_missing_ranks(TorchStore& store, const std::vector<std::string>& folders, i64 expected,
+                       const std::vector<std::string>& missing) {
+  store.add_finding({.code = Code::kShardMissing,
+                     .file = missing.empty() ? std::string() : missing[0],
+                     .message = cat("folders of ranks are missing: ", folders.size(), " of ", expected,
+                                    " are there: ", listed(folders),
+                                    missing.empty() ? "" : cat("; missing: ", listed(missing))),
+                     .help = "copy the missing mp_rank_* folders; their tensors are lost otherwise"});
+}
+
+// Every rank of the run's grid has a folder. Without args, every combination of the numbers up to the largest must be
+// there.
 void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folders) {
+  if (std::vector<std::string> expected = folders_of_run(store); !expected.empty()) {
+    const i64 count = std::ssize(expected);
+    std::erase_if(expected,
+                  [&](const std::string& f) { return std::ranges::find(folders, f) != folders.end(); });
+    if (!expected.empty()) add_missing_ranks(store, folders, count, expected);
+    return;
+  }
   std::map<std::vector<i64>, bool> there;
-  std::vector<i64> most(rank_numbers(folders[0]).size(), 0);
+  std::vector<i64> most(rank_folder_numbers(folders[0]).size(), 0);
   for (const std::string& f : folders) {
-    std::vector<i64> n = rank_numbers(f);
+    std::vector<i64> n = rank_folder_numbers(f);
     if (n.size() != most.size()) {
       store.add_finding({.code = Code::kBadTorchFile,
                          .file = f,
@@ -98,25 +151,9 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
     for (std::size_t d = 0; d < n.size(); d++) most[d] = std::max(most[d], n[d]);
     there[n] = true;
   }
-  std::vector<i64> sizes = grid_of_run(store);
-  if (sizes.size() > most.size()) {
-    store.add_finding(
-        {.code = Code::kShardMissing,
-         .message = cat("folders of ranks are missing: a training run with ", sizes.size(),
-                        " kinds of ranks writes folders with as many numbers in their names; found ",
-                        listed(folders))});
-    return;
-  }
-  // Names of more numbers than the run needs: which one is of what is not known but for the first.
-  if (sizes.size() < most.size()) sizes.resize(1);
-  for (std::size_t d = 0; d < sizes.size(); d++) most[d] = std::max(most[d], sizes[d] - 1);
   i64 expected = 1;
   for (i64 m : most) expected = checked_mul(expected, m + 1, "the number of ranks");
-  if (expected == static_cast<i64>(there.size())) return;
-  store.add_finding({.code = Code::kShardMissing,
-                     .message = cat("folders of ranks are missing: ", there.size(), " of ", expected,
-                                    " are there: ", listed(folders)),
-                     .help = "copy the missing mp_rank_* folders; their tensors are lost otherwise"});
+  if (expected != static_cast<i64>(there.size())) add_missing_ranks(store, folders, expected, {});
 }
 
 // The fact "layout": "tp=2 pp=1 cp=1".
@@ -124,8 +161,10 @@ void add_layout(TorchStore& store) {
   std::string layout;
   for (auto [name, field] : {std::pair{"tp", "tensor_model_parallel_size"},
                              {"pp", "pipeline_model_parallel_size"},
+                             {"vpp", "virtual_pipeline_model_parallel_size"},
                              {"cp", "context_parallel_size"},
-                             {"ep", "expert_model_parallel_size"}})
+                             {"ep", "expert_model_parallel_size"},
+                             {"etp", "expert_tensor_parallel_size"}})
     if (i64 n = argument(store, field); n > 0) layout += cat(layout.empty() ? "" : " ", name, "=", n);
   if (!layout.empty()) store.add_fact("layout", layout);
 }
@@ -157,6 +196,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOpti
   }
   find_missing_files(*store, ranks, names);
   find_missing_ranks(*store, ranks);
+  find_mixed_saves(*store, ranks);
   add_layout(*store);
   return store;
 }

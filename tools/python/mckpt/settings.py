@@ -41,6 +41,7 @@ Kind = Literal[
     "dcp",
     "pt-to-safetensors",
     "pt",
+    "ranks",
     "ungroup",
     "group",
     "hybrid-to-gpt",
@@ -48,6 +49,7 @@ Kind = Literal[
     "to-fsdp",
     "to-hf",
     "to-safetensors",
+    "to-ranks",
     "to-dcp",
     "to-pt",
     "hf-to-fsdp",
@@ -144,6 +146,26 @@ class Grid(TypedDict, total=False):
     pp: Int
     hsdp: Int
     hsdp_outer: Optional[Literal["replicate", "shard"]]
+
+
+class Pipeline(TypedDict, total=False):
+    """
+    vpp: chunks of layers on each pipeline stage, which take turns
+    first_stage_layers: layers on the first pipeline stage; as many as on the others unless it is set
+    last_stage_layers: layers on the last pipeline stage, likewise
+    """
+
+    vpp: Int
+    first_stage_layers: Int
+    last_stage_layers: Int
+
+
+class Spelling(TypedDict, total=False):
+    """
+    spelling: names as other versions of Megatron have them: submodule-conv, unfused-norms
+    """
+
+    spelling: Texts
 
 
 class Fsdp(TypedDict, total=False):
@@ -329,6 +351,7 @@ class ConversionSettings(
     Fsdp,
     Vocab,
     ParamsDtype,
+    Pipeline,
     Naming,
     Iteration,
     Dict,
@@ -358,6 +381,7 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "dcp": (Files, Accept, Ranks, Dict, WeightsOnly),
     "pt-to-safetensors": (Files, Choice, TensorsOnly),
     "pt": (Files, Choice),
+    "ranks": (*_SOURCE, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),
     **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
 }
 

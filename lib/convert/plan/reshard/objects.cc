@@ -60,6 +60,7 @@ class ReshardObjects {
   void add_missing();
   bool has_states() const;
   std::string with_grid(std::string args);
+  void set_if_there(std::string& args, std::string_view name, const ArgValue& value);
   void note_left_out();
 
   const ReshardSource& source_;
@@ -80,11 +81,21 @@ std::string ReshardObjects::with_grid(std::string args) {
     if (!done && (other_format || args.find(name) != args.npos))
       out_.notes.warn(cat("args: ", name, " keeps its old value"));
   }
+  if (other_format) {
+    for (std::string_view name : pipeline_args()) set_if_there(args, name, std::monostate());
+    set_if_there(args, kFsdpArg, true);
+    set_if_there(args, kFormatArg, "fsdp_dtensor");
+  }
   const i64 rows = run_.run.vocab_rows;
   if (rows != source_.model().setup().vocab_rows && !replace_integer(args, kPaddedVocab, rows) &&
       !put_value(args, kPaddedVocab, rows, kAlwaysThere))
     out_.notes.warn(cat("args: ", kPaddedVocab, " keeps its old value"));
   return args;
+}
+
+void ReshardObjects::set_if_there(std::string& args, std::string_view name, const ArgValue& value) {
+  if (args.find(name) != args.npos && !put_value(args, name, value))
+    out_.notes.warn(cat("args: ", name, " keeps its old value"));
 }
 
 void ReshardObjects::add_made(const std::string& name, std::string pickle) {

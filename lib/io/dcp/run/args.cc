@@ -2,6 +2,8 @@
 // is in.
 #include "io/dcp/run/args.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "io/store/store.h"
 
@@ -50,6 +52,11 @@ std::shared_ptr<const PickleValue> common_state_of(const Store& store) {
 
 std::shared_ptr<const PickleValue> args_of(const Store& store) {
   if (std::shared_ptr<const PickleValue> args = object_named(store, kArgs)) return args;
+  if (store.format() == Format::kMegatronRanks) {
+    auto first =
+        std::ranges::find_if(store.objects(), [](const Object& o) { return o.name.ends_with("/args"); });
+    return first == store.objects().end() ? nullptr : object_named(store, first->name);
+  }
   std::shared_ptr<const PickleValue> common = common_state_of(store);
   return common ? part_of(common, common->find(kArgs)) : nullptr;
 }

@@ -3,6 +3,7 @@
 //   fsdp_dtensor       object `args`
 //   torch_dist         entry `args` of the common state: object common_state/shard_0_1
 //   older torch_dist   entry `args` of the common state: file common.pt
+//   files of ranks     object `args` of the first rank: mp_rank_00/args
 #pragma once
 
 #include <memory>

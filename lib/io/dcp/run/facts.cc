@@ -80,6 +80,7 @@ RunFacts run_facts(const PickleValue& args) {
   }
   facts.experts = number_field(args, "num_experts");
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
+  facts.pipeline_chunks = number_field(args, "virtual_pipeline_model_parallel_size");
   facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");
   facts.expert_tensor_ranks = number_field(args, "expert_tensor_parallel_size");
   facts.context_ranks = number_field(args, "context_parallel_size");

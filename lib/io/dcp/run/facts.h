@@ -18,6 +18,7 @@ class PickleValue;
 // Each field is empty where the run does not state it.
 struct RunFacts {
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
+  std::optional<i64> pipeline_chunks = std::nullopt;  // of layers, on each stage
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
   std::optional<i64> context_ranks = std::nullopt, expert_ranks = std::nullopt;
   std::optional<i64> data_ranks = std::nullopt;  // without context_ranks, including instances

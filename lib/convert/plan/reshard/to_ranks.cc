@@ -1,0 +1,241 @@
+// Plans the files of ranks. The two kinds of sources differ in the job alone:
+//
+//   a Hugging Face folder   import_job    a task is everything that is fed by the same tensors
+//   a sharded checkpoint    gather_job    a task is one tensor of one rank
+//
+// The parameters that several ranks hold alike are written for each of them; the proof counts the first as made of the
+// source, and the others as its copies.
+#include "convert/plan/reshard/to_ranks.h"
+
+#include "convert/jobs/chunk_job.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
+#include "convert/keys/fsdp_run.h"
+#include "convert/keys/key_table.h"
+#include "convert/keys/rank_plan.h"
+#include "convert/keys/stored_chunks.h"
+#include "convert/objects/megatron_args.h"
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
+#include "convert/plan/hf_to_fsdp.h"
+#include "convert/plan/iteration.h"
+#include "convert/plan/model_proofs.h"
+#include "convert/plan/reshard/vocab_change.h"
+#include "convert/plan/setting_identity.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/choice.h"
+#include "convert/source/identity.h"
+#include "convert/source/import_source.h"
+#include "convert/source/own_model.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "io/copy/read_sums.h"
+#include "io/dcp/keys/key.h"
+#include "io/file/sha256.h"
+#include "io/output/plan_identity.h"
+#include "io/pickle/writer.h"
+#include "io/store/store.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
+
+namespace mckpt::impl {
+namespace {
+
+// What is needed of a source, whichever of the two kinds it is: exactly one of `checkpoint` and `import` is set.
+struct OpenSource {
+  const HfModel& model;
+  const ImportSource* import = nullptr;
+  const CheckpointModel* checkpoint = nullptr;
+
+  const Store& store() const { return import ? *import->model.store : checkpoint->store(); }
+  const ModelMap& map() const { return *model.map; }
+};
+
+// A folder of a model, or a checkpoint of a training run with the model's own names.
+bool has_model_names(const Store& store) {
+  return format_family(store.format()) == FormatFamily::kSafetensors || has_own_names(store);
+}
+
+OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
+  std::unique_ptr<Store> store = open_store(options.source, options.checkpoint.model.files);
+  if (has_model_names(*store)) {
+    auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
+                                                                  .assets = options.checkpoint.assets,
+                                                                  .accept = options.checkpoint.accept,
+                                                                  .model = options.checkpoint.model,
+                                                                  .threads = options.threads}));
+    note_source(c, source);
+    if (options.rank == 0) refuse_unlike_copies(source.model, options.threads);
+    if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
+    return {source.model, &source, nullptr};
+  }
+  auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), options.checkpoint));
+  c.oddities.push_back({checkpoint.store().root(), checkpoint.oddities()});
+  note_choice(options.source, checkpoint.on_disk(), c.notes);
+  c.sums = std::make_unique<ReadSums>();
+  return {checkpoint.model(), nullptr, &checkpoint};
+}
+
+i64 vocab_of(const OpenSource& source, const ToRanksOptions& options, Conversion& c) {
+  const ModelMap& map = source.map();
+  const i64 cells = options.grid.tp;
+  if (source.checkpoint) return resharded_vocab(*source.checkpoint, cells, options.values.vocab, c.notes);
+  RunSetup run{vocab_rows(map.model(), map.family(), cells, options.values.vocab), std::nullopt};
+  if (std::string text = padding_note(map.model(), run, cells); !text.empty()) c.notes.note(text);
+  return run.vocab_rows;
+}
+
+RankRun run_of(const OpenSource& source, const ToRanksOptions& options, Conversion& c) {
+  RankRun run;
+  run.grid = options.grid;
+  run.pipeline = options.pipeline;
+  run.run.vocab_rows = vocab_of(source, options, c);
+  run.run.params_dtype = options.values.params_dtype.of(source.map().model());
+  run.run.spelling = options.spelling;
+  run.run.whole = true;
+  refuse_without_effect(options.spelling, source.map(), run.run);
+  run.main_dtype = options.values.dtype;
+  run.dtype_rule = [rules = options.values.rules](std::string_view name) { return rules.of(name); };
+  run.threads = options.threads;
+  return run;
+}
+
+// Throws kGridMisfit with all that does not divide over the grid.
+void refuse_misfit(const ModelMap& map, const RankRun& run) {
+  const PipelineSplit split(std::ssize(map.model().text.layers), run.grid.pp, run.pipeline);
+  map.parameters(run.grid, Cell{}, run.run, split.part(0, 0));
+}
+
+// A checkpoint has every parameter in the type of its run, which need not be that of the config.
+Adjust as_stored(const OpenSource& source, const RankRun& run) {
+  if (!source.checkpoint || run.run.params_dtype) return [](std::vector<ModelParameter>&) {};
+  return [types = source.checkpoint->stored_types()](std::vector<ModelParameter>& parameters) {
+    for (ModelParameter& p : parameters)
+      if (i32 t = p.sources[0]; t >= 0 && types[t]) p.dtype = *types[t];
+  };
+}
+
+ChunkJob job_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan,
+                const ToRanksOptions& options) {
+  if (source.import)
+    return import_job(source.store(), keys, plan, read_memory(options.threads, options.memory_bytes));
+  return gather_job(source.store(), {source.checkpoint->keys(), source.checkpoint->chunks()}, {keys, plan});
+}
+
+ProofInput proof_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan) {
+  ProofSide target{plan.size(), [&](i64 t) { return plan.name(t); }, [&](i64 t) { return plan.items(t); }};
+  ProofInput input = source.import ? import_proof(source.store(), source.map(), std::move(target))
+                                   : ProofInput{side_of(source.checkpoint->keys()), std::move(target)};
+  for (i64 c = 0; c < plan.size(); c++)
+    if (plan.copy(c)) input.tied.push_back(c);
+  input.rule = [&](i64 t, i64) -> std::string_view { return keys.parameter(keys[plan.key(t)]).row->rule; };
+  return input;
+}
+
+std::string identity_of(const ToRanksOptions& options, const OpenSource& source, const RankPlan& plan,
+                        const FsdpFolder::Beside& beside) {
+  PlanIdentity text("to-ranks", MCKPT_VERSION);
+  const Grid& g = options.grid;
+  text.set("tp", g.tp).set("ep", g.ep).set("etp", g.etp).set("pp", g.pp).set("cp", g.cp).set("dp", g.dp);
+  text.set("vpp", options.pipeline.chunks);
+  text.set("first_stage_layers", options.pipeline.first_layers.value_or(0));
+  text.set("last_stage_layers", options.pipeline.last_layers.value_or(0));
+  set_values(text, options.values);
+  text.set("iteration", options.iteration.value_or(0)).set("spelling", to_string(options.spelling));
+  text.set("source_tp", options.checkpoint.source_tp.value_or(0));
+  text.set("source_etp", options.checkpoint.source_etp.value_or(0));
+  text.set("expert_layout", expert_layout_name(options.checkpoint.model.expert_layout));
+  Sha256 sha;
+  for (i64 f = 0; f < plan.file_count(); f++)
+    for (const TorchLayout::Piece& p :
+         plan.layout(f).frame(std::vector<u32>(static_cast<std::size_t>(plan.layout(f).tensor_count()))))
+      sha.update(p.bytes);
+  text.add(kSourceFiles, source_identity(source.store())).add(kBesideFiles, beside.identity());
+  return text.add(kMapping, mapping_identity(source.model)).add(kResult, sha.hex_digest()).text();
+}
+
+void refuse_instances(const Grid& grid) {
+  if (grid.hsdp > 1)
+    throw Error(Code::kBadLayout, "instances are those of Megatron-FSDP, which saves no files of ranks")
+        .expected("`hsdp` 1")
+        .found(grid.hsdp)
+        .help("leave it out");
+}
+
+void note_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
+  c.grid = grid;
+  c.details.note(cat("        ", counted(plan.file_count(), "file"), " of ranks (", to_string(grid), "), ",
+                     counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes)));
+  if (const std::size_t copies = c.proof.tied.size(); copies > 0)
+    c.details.note(cat("        tied are the ", copies, " that an earlier rank has alike"));
+}
+
+// The files have weights only.
+void note_states(Conversion& c, const OpenSource& source) {
+  if (!source.checkpoint) return;
+  const Store& store = source.checkpoint->store();
+  i64 states = std::ssize(source.checkpoint->left_states());
+  for (i64 t = 0; t < store.tensor_count(); t++) states += is_of_optimizer(store.name(t));
+  if (states > 0)
+    c.details.note(cat("states  ", counted(states, "tensor"), " of the optimizer are not in the result"));
+}
+
+}  // namespace
+
+Conversion plan_to_ranks(const ToRanksOptions& options) {
+  refuse_instances(options.grid);
+  Conversion c;
+  auto& source = c.parts.make<OpenSource>(open_source(options, c));
+  auto& run = c.parts.make<RankRun>(run_of(source, options, c));
+  const ModelConfig& model = source.map().model();
+  if (std::string text = vocab_run_note(model, source.map().family(), run.run, run.grid.tp); !text.empty())
+    c.details.note(text);
+  refuse_misfit(source.map(), run);
+  auto& keys = c.parts.make<KeyTable>(source.map(), run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
+  const i64 iteration = options.iteration.value_or(0);
+  FsdpRun of_args;
+  of_args.grid = run.grid, of_args.run = run.run;
+  auto front = [&](PickleWriter& p) {
+    p.text("args");
+    write_args(p, {.map = source.map(),
+                   .entries = source.model.config.run,
+                   .run = of_args,
+                   .iteration = iteration,
+                   .format = ArgsFormat::kTorch,
+                   .pipeline = run.pipeline});
+    p.text("checkpoint_version"), p.real(3.0);
+    p.text("iteration"), p.integer(iteration);
+  };
+  auto& plan = c.parts.make<RankPlan>(keys, run, as_stored(source, run), front);
+  options.values.rules.refuse_unmatched(plan.size(), [&](i64 t) { return plan.parameter(t); });
+  c.job = std::make_unique<ChunkJob>(job_of(source, keys, plan, options));
+
+  if (source.import)
+    c.sources = source.import->folders();
+  else
+    c.sources = {source.store().root(), source.model.path};
+  c.opening = options.checkpoint.model.files;
+  c.store = &source.store();
+  c.proof = proof_of(source, keys, plan);
+  c.layout = &plan;
+  c.files = plan.files();
+  for (const OutputFile& f : c.files) c.bytes += f.bytes;
+  std::optional<SafetensorsOriginal> original =
+      source.import ? source.import->original() : original_files(source.model);
+  std::string table = tensor_table_json(source.map().sources(), source.model.expert_layout,
+                                        source.model.map_text, original);
+  FsdpFolder::Beside beside{{}, source.import ? source.import->assets(table)
+                                              : plan_assets(source.model.path, table, c.opening)};
+  place_iteration(c, options.target, options.iteration);
+  c.identity = identity_of(options, source, plan, beside);
+  add_beside(c, std::move(beside));
+  note_ranks(c, run.grid, plan);
+  note_states(c, source);
+  return c;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,41 @@
+// The files of the ranks of a Megatron run (--ckpt-format torch), weights only, of a Hugging Face model or of a sharded
+// checkpoint:
+//
+//   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/mp_rank_00/model_optim_rng.pt
+//                                                      DST/release/mp_rank_01/model_optim_rng.pt
+//
+// Every file has the tensors that its rank holds at run time, under their names there, with args, checkpoint_version and
+// iteration.
+#pragma once
+
+#include "convert/keys/value_options.h"
+#include "convert/source/options.h"
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
+#include "core/hybrid/spellings.h"
+#include "mappings/model/stages.h"
+
+namespace mckpt::impl {
+
+struct Conversion;
+
+// Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
+struct ToRanksOptions {
+  std::string source, target;
+  CheckpointOptions checkpoint{};  // of a sharded source; its `model` also of a Hugging Face folder
+  Grid grid{};
+  PipelineOptions pipeline{};
+  Spelling spelling{};  // the names of parameters that have more than one
+  ValueOptions values{};
+  std::optional<i64> iteration{};  // none: DST/release
+  int threads = 1;
+  i64 memory_bytes = i64{256} << 20;  // for all of these together
+  int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
+};
+
+// Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what open_hf_model(),
+// open_checkpoint(), KeyTable, RankPlan, import_job() and gather_job() throw; kNotFound for a model without weights;
+// kUsage for a spelling without effect; kBadLayout for HSDP instances.
+Conversion plan_to_ranks(const ToRanksOptions& options);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,69 @@
+// The layers of every chunk of a pipeline, as Megatron divides them.
+#include "mappings/model/stages.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace mckpt::impl::stages_test {
+namespace {
+
+// "[0-1 2-3 | 4-5 6-7]": the stages, chunk by chunk; brackets are the ends of the pipeline.
+std::string parts(const PipelineSplit& split) {
+  std::string out;
+  for (i64 chunk = 0; chunk < split.chunks(); chunk++) {
+    if (chunk > 0) out += " |";
+    for (i64 stage = 0; stage < split.stages(); stage++) {
+      StagePart p = split.part(stage, chunk);
+      out += cat(out.empty() ? "" : " ", p.first ? "[" : "", p.first_layer, "-", p.end_layer - 1,
+                 p.last ? "]" : "");
+    }
+  }
+  return out;
+}
+
+TEST(PipelineSplit, GivesEveryStageEquallyManyLayers) {
+  EXPECT_EQ(parts({6, 1}), "[0-5]");
+  EXPECT_EQ(parts({6, 3}), "[0-1 2-3 4-5]");
+}
+
+TEST(PipelineSplit, LetsTheChunksOfStagesTakeTurns) {
+  EXPECT_EQ(parts({8, 2, {.chunks = 2}}), "[0-1 2-3 | 4-5 6-7]");
+  EXPECT_EQ(parts({12, 2, {.chunks = 3}}), "[0-1 2-3 | 4-5 6-7 | 8-9 10-11]");
+}
+
+TEST(PipelineSplit, GivesTheFirstAndTheLastStageTheLayersThatTheRunWants) {
+  EXPECT_EQ(parts({12, 3, {.first_layers = 2}}), "[0-1 2-6 7-11]");
+  EXPECT_EQ(parts({12, 4, {.first_layers = 3, .last_layers = 1}}), "[0-2 3-6 7-10 11-11]");
+  EXPECT_EQ(parts({5, 2, {.first_layers = 2, .last_layers = 3}}), "[0-1 2-4]");
+  EXPECT_EQ(parts({12, 2, {.chunks = 2, .last_layers = 4}}), "[0-3 4-5 | 6-9 10-11]");
+}
+
+TEST(PipelineSplit, TakesWhateverLayersTheChunksHave) {
+  EXPECT_EQ(parts(PipelineSplit(2, std::vector<i64>{1, 3, 2, 0})), "[0-0 1-3 | 4-5 6-5]");
+}
+
+Code refused(i64 layers, i64 stages, const PipelineOptions& options) {
+  try {
+    PipelineSplit split(layers, stages, options);
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return Code::kInternal;
+}
+
+TEST(PipelineSplit, RefusesWhatDoesNotDivide) {
+  EXPECT_EQ(refused(7, 2, {}), Code::kGridMisfit);
+  EXPECT_EQ(refused(8, 2, {.chunks = 3}), Code::kGridMisfit);
+  EXPECT_EQ(refused(8, 3, {.first_layers = 1}), Code::kGridMisfit);
+  EXPECT_EQ(refused(8, 2, {.first_layers = 9}), Code::kGridMisfit);
+  EXPECT_EQ(refused(8, 2, {.first_layers = 3, .last_layers = 4}), Code::kGridMisfit);
+  EXPECT_EQ(refused(8, 2, {.chunks = 2, .first_layers = 3}), Code::kGridMisfit);
+  EXPECT_EQ(refused(8, 1, {.chunks = 2}), Code::kBadGrid);
+  EXPECT_EQ(refused(8, 1, {.first_layers = 8}), Code::kBadGrid);
+  EXPECT_EQ(refused(8, 2, {.first_layers = 0}), Code::kBadGrid);
+  EXPECT_EQ(refused(8, 2, {.chunks = 0}), Code::kBadGrid);
+}
+
+}  // namespace
+}  // namespace mckpt::impl::stages_test
