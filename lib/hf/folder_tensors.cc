@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "hf/assets.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/index.h"
@@ -53,7 +54,7 @@ FolderTensors tensors_of_folder(const std::string& path, const OpenOptions& open
   FolderTensors out;
   std::string index;
   if (has_safetensors(folder, index)) {
-    out.store = open_safetensors_folder(path, opening);
+    out.store = dequantized(open_safetensors_folder(path, opening));
     out.table = table_of(*out.store);
   } else if (std::string text = tensor_table_text(folder); !text.empty()) {
     out.list = std::make_unique<TensorTable>(parse_tensor_table(text));

@@ -11,6 +11,7 @@
 #include "core/base/observer.h"
 #include "io/copy/observed_sink.h"
 #include "core/items/dtype.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
@@ -123,7 +124,7 @@ std::vector<Suspect> suspects_in(const Store& a, const Store& b, std::vector<Dif
 void add_order_hints(const std::string& path_a, const std::string& path_b, const OpenOptions& files,
                      std::vector<DiffRow>& rows, Observer& observer) {
   if (std::ranges::none_of(rows, is_suspect)) return;
-  std::unique_ptr<Store> a = open_store(path_a, files), b = open_store(path_b, files);
+  std::unique_ptr<Store> a = open_values(path_a, files), b = open_values(path_b, files);
   std::vector<Suspect> suspects = suspects_in(*a, *b, rows);
   StoreFiles files_a(*a), files_b(*b);
   TensorReader reader_a(*a, files_a), reader_b(*b, files_b);
