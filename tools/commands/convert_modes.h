@@ -5,7 +5,7 @@
 //   convert_hf_to_fsdp.cc     hf-to-fsdp           convert_reshard.cc    reshard
 //   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, and to and from GPT
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
-//   convert_own.cc            to-safetensors, to-dcp
+//   convert_own.cc            to-safetensors, to-dcp   convert_to_mcore.cc   to-mcore
 #pragma once
 
 #include <string>
@@ -33,6 +33,7 @@ Exit convert_pt_to_safetensors(CommandLine& line);
 Exit convert_reshard(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 Exit convert_to_dcp(CommandLine& line);
+Exit convert_to_mcore(CommandLine& line);
 Exit convert_to_safetensors(CommandLine& line);
 Exit convert_ungroup(CommandLine& line);
 

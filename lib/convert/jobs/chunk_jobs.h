@@ -6,6 +6,7 @@
 //   export     chunks of a dialect   tensors of a model    one tensor                               once a tensor
 //   reshard    boxes of keys         boxes of keys         all chunks of one key                    once
 //   gather     chunks of a dialect   chunks of a dialect   one chunk                                when needed
+//   keyed      chunks of a dialect   chunks of a dialect   all chunks of one parameter or state     once
 //   tensors    tensors of a store    boxes of tensors      all chunks of one tensor of the result   once a tensor
 //   pairs      boxes of keys         boxes of keys         all boxes of one chunk of the source     once
 //
@@ -67,6 +68,19 @@ struct KeyedChunks {
 // model, but the grid, the sharding strategy, and whether fused parameters are stored whole or in parts may
 // differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
+
+// From the chunks of a checkpoint to those of another dialect, weights and states of the optimizer alike. The chunks
+// of a group hold the same items on both sides: those of a parameter, of a key, or of one state of it; the chunks of
+// a group are boxes on both sides or on none. `resized`, by group: the two sides have other rows; empty: none has.
+// pre: `from` is stored in the files of `checkpoint` and its keys are tensors of it; `group` has an entry for each
+// chunk, below 0 for one that is not copied; what the sides refer to outlives the job. Throws kUnaccounted for a
+// group that only `to` has.
+struct GroupedSide {
+  ChunkSide side;
+  std::vector<i32> group;  // by chunk
+};
+ChunkJob keyed_job(const Store& checkpoint, const GroupedSide& from, const GroupedSide& to,
+                   std::vector<bool> resized, i64 groups);
 
 // From the tensors of a store, however their items are stored, to whole tensors or boxes of them. One task
 // for each tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a

@@ -241,12 +241,13 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
 void add_run(Fields& f, const MegatronArgs& args) {
   const Grid& g = args.run.grid;
   for (auto [name, value] : grid_args(g)) f.add(name, value);
+  f.add("use_distributed_optimizer", true);
+  f.add("data_parallel_random_init", false);
+  f.add("ckpt_format", args.torch_dist ? "torch_dist" : "fsdp_dtensor");
+  if (args.torch_dist) return;
   if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
   f.add("use_megatron_fsdp", true);
   f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
-  f.add("use_distributed_optimizer", true);
-  f.add("ckpt_format", "fsdp_dtensor");
-  f.add("data_parallel_random_init", false);
   // Megatron-FSDP refuses context parallelism without it.
   if (g.cp > 1) f.add(kPerTokenLoss, true);
 }

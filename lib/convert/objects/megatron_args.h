@@ -1,4 +1,4 @@
-// The objects beside the tensors of an fsdp_dtensor checkpoint, as pickles that Megatron loads:
+// The objects beside the tensors of a checkpoint, as pickles that Megatron loads:
 //
 //   args                 argparse.Namespace(num_layers=28, hidden_size=2048, tensor_model_parallel_size=2, ...)
 //   checkpoint_version   3.0
@@ -32,6 +32,7 @@ struct MegatronArgs {
   const FsdpRun& run;
   i64 iteration = 0;
   bool has_states = false;  // the checkpoint has the states of the optimizer as well
+  bool torch_dist = false;  // the run saves torch_dist, without Megatron-FSDP
 };
 
 // The integer fields of the args that describe a grid, with their values.

@@ -17,6 +17,7 @@
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/setting_identity.h"
+#include "convert/source/hf_weights.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -26,7 +27,6 @@
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/write/layout.h"
-#include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/output/plan_identity.h"
 #include "mappings/fsdp/layout.h"
@@ -36,20 +36,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// Throws kNotFound for a folder with a config alone, which other commands take.
-HfModel open_with_weights(const HfToFsdpOptions& options) {
-  HfModel model = open_hf_model(options.source, options.model);
-  if (model.has_data()) return model;
-  std::string source = escaped(options.source, 4096);
-  throw Error(Code::kNotFound, "the folder has no weights to convert")
-      .file(options.source)
-      .expected("safetensors files")
-      .help(has_torch_weights(Folder(options.source, options.model.files))
-                ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
-                      "/model.safetensors   makes safetensors of the .bin files there")
-                : "download the model with its weights");
-}
 
 FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
   FsdpRun run;
@@ -83,7 +69,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   refuse_unlike_v2(options.grid, options.fsdp);
   refuse_other_types(options.fsdp, options.values);
   Conversion c;
-  auto& model = c.parts.make<HfModel>(open_with_weights(options));
+  auto& model = c.parts.make<HfModel>(open_hf_weights(options.source, options.model));
   c.notes.append(notes_of(model));
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   const LayerPattern* groups = nullptr;

@@ -1,11 +1,6 @@
-// Every parameter of the model is searched under all names that torch_dist may give it, for the model section
-// and for each kind of state. The search tries old and new names of MTP, then experts, then layers, and takes
-// the first tensor that exists and has the index:
-//
-//   decoder.layers.3.mlp.experts.linear_fc1.weight7
-//       decoder.layers.3.mlp.experts.experts.linear_fc1.weight    at [7]
-//       decoder.layers.mlp.experts.experts.linear_fc1.weight      at [3, 7]
-//       ...
+// Every parameter of the model is searched under all names that torch_dist may give it
+// (convert/keys/torch_dist_names.h), for the model section and for each kind of state. The first tensor that
+// exists and has the index is taken.
 //
 // The items that are taken of each tensor are counted, so that a tensor with more layers or experts than the
 // model has is refused and does not lose any.
@@ -14,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/keys/torch_dist_names.h"
 #include "convert/objects/run_objects.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -31,44 +27,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// The names of a parameter of MTP in older and newer versions.
-std::vector<std::string> block_names(std::string_view name) {
-  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
-  std::vector<std::string> out{std::string(name)};
-  if (std::size_t at = name.find(kOld); at != name.npos)
-    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
-  return out;
-}
-
-// A name to search for, and the indices along the first dimensions of the tensor of that name.
-struct Place {
-  std::string name;
-  std::vector<i64> at;
-};
-
-// The places of a parameter of one expert: in a tensor of all experts, or under the expert's number.
-std::vector<Place> of_experts(const std::string& name) {
-  for (std::string_view leaf :
-       {"linear_fc1.weight", "linear_fc2.weight", "linear_fc1.bias", "linear_fc2.bias"}) {
-    auto expert = numbered(name, cat(".experts.", leaf));
-    if (!expert) continue;
-    std::string_view before = expert->before.substr(0, expert->before.size() - leaf.size());
-    return {{cat(before, "experts.", leaf, expert->after), {expert->number}},
-            {cat(before, "experts.", expert->number, ".", leaf, expert->after), {}}};
-  }
-  return {{name, {}}};
-}
-
-// The places of a parameter of one layer: under the layer's number, or in a tensor of all layers.
-std::vector<Place> of_layers(Place place) {
-  auto layer = numbered(place.name, "layers.");
-  if (!layer || !layer->after.starts_with('.') || place.name.find("mtp.layers.") != place.name.npos)
-    return {place};
-  Place stacked{cat(layer->before.substr(0, layer->before.size() - 1), layer->after), place.at};
-  stacked.at.insert(stacked.at.begin(), layer->number);
-  return {std::move(place), std::move(stacked)};
-}
 
 // A parameter, and its name in the checkpoint apart from layers and experts.
 struct Sought {
@@ -143,16 +101,14 @@ void Translation::gather() {
 
 std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
   const Names& names = kinds_.find(kind)->second;
-  for (const std::string& old_or_new : block_names(name))
-    for (const Place& expert : of_experts(old_or_new))
-      for (Place& place : of_layers(expert)) {
-        auto found = names.find(place.name);
-        if (found == names.end()) continue;
-        std::span<const i64> dims = source_.dims(found->second);
-        bool inside = dims.size() >= place.at.size() &&
-                      std::ranges::equal(place.at, dims.first(place.at.size()), std::less());
-        if (inside) return StorePiece{found->second, std::move(place.at)};
-      }
+  for (TorchDistPlace& place : torch_dist_places(name)) {
+    auto found = names.find(place.name);
+    if (found == names.end()) continue;
+    std::span<const i64> dims = source_.dims(found->second);
+    bool inside = dims.size() >= place.at.size() &&
+                  std::ranges::equal(place.at, dims.first(place.at.size()), std::less());
+    if (inside) return StorePiece{found->second, std::move(place.at)};
+  }
   return std::nullopt;
 }
 
