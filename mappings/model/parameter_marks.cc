@@ -17,6 +17,8 @@ bool is_expert_bias(const ModelParameter& p) { return p.expert() && has(p.row->m
 
 }  // namespace
 
+bool decays(const ModelParameter& p) { return p.shape().rank() > 1 && !p.name.ends_with(".bias"); }
+
 ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   std::string_view row = p.row->megatron;
   ParameterMarks m;

@@ -23,6 +23,9 @@ struct ParameterMarks {
   friend bool operator==(const ParameterMarks&, const ParameterMarks&) = default;
 };
 
+// Whether Megatron's optimizers let the parameter decay: all but vectors and biases.
+bool decays(const ModelParameter& parameter);
+
 ParameterMarks marks_of(const ModelParameter& parameter, const Grid& grid);
 
 }  // namespace mckpt::impl

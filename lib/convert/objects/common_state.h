@@ -2,11 +2,11 @@
 //
 //   {"args": Namespace(...), "checkpoint_version": 3.0, "iteration": 10,
 //    "optimizer": {"optimizer": {"param_groups": [...]}, "param_state_sharding_type": ...},
-//    "opt_param_scheduler": {...}, "num_floating_point_operations_so_far": 0,
+//    "opt_param_scheduler": {...}, "num_floating_point_operations_so_far": 0,     what the source has of these
 //    "content_metadata": {"non_homogeneous_layers": False, ...}}
 //
-// Versions of Megatron from 0.17 on save the same dict as an object, common_state/shard_0_1; they read the file first,
-// and older versions read nothing else.
+// Newer versions of Megatron (0.19) save the same dict as an object, common_state/shard_0_1; they read the file first,
+// and older versions (0.16) read nothing else.
 #pragma once
 
 #include <string>

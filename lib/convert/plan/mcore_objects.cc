@@ -10,6 +10,7 @@
 #include "convert/keys/key_table.h"
 #include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/objects/param_groups.h"
 #include "convert/objects/source_args.h"
 #include "convert/source/checkpoint.h"
 #include "convert/views/piece_store.h"
@@ -31,8 +32,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kSchedule = "opt_param_scheduler.", kOperations = "num_floating_point_operations_so_far";
-// The fields by which Megatron finds the group of a run that a stored group is for.
-constexpr std::string_view kExpertFlag = "is_expert_parallel", kStep = "step", kParams = "params";
+constexpr std::string_view kParams = "params";
 
 std::string args_of_model(const HfModel& model, const McoreRun& result) {
   FsdpRun run;
@@ -138,7 +138,7 @@ std::vector<std::vector<Options>> CommonMaker::groups() const {
     const std::size_t optimizer = apart && p.expert() ? 1 : 0;
     Options options;
     for (const auto& [field, pickle] : own->second)
-      options.emplace_back(field, field == kExpertFlag ? pickle_flag(optimizer == 1) : pickle);
+      options.emplace_back(field, field == kExpertGroup ? pickle_flag(optimizer == 1) : pickle);
     std::ranges::sort(options);
     std::string text = pickle_dict(options);
     if (seen[optimizer].insert(text).second) out[optimizer].push_back(std::move(options));
@@ -162,12 +162,12 @@ std::string CommonMaker::optimizer_of(const std::vector<Options>& groups) const 
 
 void CommonMaker::add_optimizer(PickledEntries& entries) {
   if (!made_by_run()) return;
-  // A source that is a torch_dist checkpoint itself has the groups as they are to be.
-  if (std::shared_ptr<const PickleValue> common = common_state_of(source_.on_disk()))
-    if (const PickleValue* own = common->find("optimizer")) {
-      entries.emplace_back("optimizer", copy_pickle(*own));
-      return;
-    }
+  // Groups of a torch_dist checkpoint that cannot be told apart by parameter stay as they are.
+  std::shared_ptr<const PickleValue> common = options_.empty() ? common_state_of(source_.on_disk()) : nullptr;
+  if (const PickleValue* own = common ? common->find("optimizer") : nullptr) {
+    entries.emplace_back("optimizer", copy_pickle(*own));
+    return;
+  }
   if (options_.empty())
     throw Error(Code::kNotHeld, "the checkpoint has states of the optimizer, but not the options of its parameters")
         .file(source_.store().root())
@@ -187,8 +187,8 @@ McoreObjects CommonMaker::make() {
   entries.emplace_back("iteration", pickle_integer(result_.iteration));
   add_optimizer(entries);
   if (!schedule_.empty()) entries.emplace_back("opt_param_scheduler", pickle_dict(schedule_));
-  auto operations = whole_.find(kOperations);
-  entries.emplace_back(kOperations, operations == whole_.end() ? pickle_integer(0) : operations->second);
+  if (auto operations = whole_.find(kOperations); operations != whole_.end())
+    entries.emplace_back(kOperations, operations->second);
   entries.emplace_back("content_metadata", pickle_content({result_.run.stacked, result_.state_form}));
   out_.common = common_file(entries);
   return std::move(out_);
@@ -200,7 +200,6 @@ McoreObjects mcore_objects(const HfModel& model, const McoreRun& result) {
   PickledEntries entries{{"args", args_of_model(model, result)},
                          {"checkpoint_version", pickle_real(3.0)},
                          {"iteration", pickle_integer(result.iteration)},
-                         {std::string(kOperations), pickle_integer(0)},
                          {"content_metadata", pickle_content({result.run.stacked, ""})}};
   return {common_file(entries), 0, {}};
 }

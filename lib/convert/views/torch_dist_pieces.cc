@@ -10,6 +10,7 @@
 #include <map>
 
 #include "convert/keys/torch_dist_names.h"
+#include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -19,9 +20,11 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/copy.h"
+#include "io/pickle/writer.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/parameter_marks.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 
@@ -60,13 +63,14 @@ class Translation {
   using Names = NameMap<std::string_view, i64>;
 
   void gather();
-  bool has(const ModelParameter& p, const std::string& name) const;
+  bool has(const ModelParameter& p, const std::string& name, std::string_view kind = "") const;
   std::string stored_name(ModelParameter& p) const;
   void add(const Sought& s, std::string_view kind);
   bool add_parts(const Sought& s, KeySplit split, std::string_view kind);
   void append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
   void add_common();
+  void add_groups(PickleValue optimizer);
   void refuse_rest_of(i64 t, i64 taken) const;
   [[noreturn]] void refuse_odd() const;
   std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
@@ -131,12 +135,12 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
             std::move(pieces));
 }
 
-// Whether the model section has a parameter of that name, whole or in parts.
-bool Translation::has(const ModelParameter& p, const std::string& name) const {
-  if (find("", name)) return true;
+// Whether the section of that kind has a parameter of that name, whole or in parts.
+bool Translation::has(const ModelParameter& p, const std::string& name, std::string_view kind) const {
+  if (find(kind, name)) return true;
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
     if (split != KeySplit::kNone &&
-        find("", piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
+        find(kind, piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
       return true;
   return false;
 }
@@ -249,10 +253,33 @@ void Translation::refuse_odd() const {
           "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
 }
 
+// The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or none if
+// the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
+void Translation::add_groups(PickleValue optimizer) {
+  ParamGroups groups(optimizer);
+  std::vector<std::pair<const Sought*, PickleValue>> found;
+  for (const Sought& s : sought_) {
+    auto of_parameter = [&](const auto& kind) { return !kind.first.empty() && has(s.parameter, s.name, kind.first); };
+    if (std::ranges::none_of(kinds_, of_parameter)) continue;
+    std::optional<PickleValue> group = groups.of(decays(s.parameter), s.parameter.expert());
+    if (!group) return;
+    found.emplace_back(&s, *group);
+  }
+  PickleWriter no;
+  no.boolean(false);
+  const std::string not_marked = no.finish();
+  for (const auto& [s, group] : found)
+    for (PickleEntry e : group.entries())
+      if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "params")
+        out_->make_object(cat(kGroupMetaFront, s->parameter.global_name, ".", e.key.text()),
+                          e.key.text() == kExpertGroup ? not_marked : copy_pickle(e.value));
+}
+
 // Makes objects of the entries of the common state for which fsdp_dtensor has a place.
 void Translation::add_common() {
   std::shared_ptr<const PickleValue> common = common_state_of(source_);
   if (!common) return;
+  if (const PickleValue* optimizer = common->find("optimizer"); optimizer && !weights_only_) add_groups(*optimizer);
   auto make = [&](std::string name, PickleValue value) {
     out_->make_object(std::move(name), copy_pickle(value));
   };
