@@ -21,7 +21,7 @@ need("torch", "numpy")
 if SANITIZED:
     skip("a minute of Megatron-Core; unit/convert/keys compares the same plans under the sanitizers")
 if importlib.util.find_spec("megatron") is None or importlib.util.find_spec("megatron.core") is None:
-    skip(f"{sys.executable} has no megatron.core: pip install --no-deps megatron-core")
+    skip(f"{sys.executable} has no megatron.core: scripts/bootstrap installs it")
 
 import logging  # noqa: E402
 import warnings  # noqa: E402

@@ -127,6 +127,15 @@ class Conversions(unittest.TestCase):
         self.assertIsNone(mckpt.export(done.output, self.folder / "hf", progress=False).grid)
         self.assertEqual(hash(done), hash(done))
 
+    def test_torch_dist(self):
+        core = mckpt.convert(TINY_MODEL, self.folder / "core", to="mcore", tp=2, layers="indexed", progress=False)
+        self.assertEqual((core.grid["tp"], core.account.fused), (2, 6))
+        with mckpt.open(core.output) as opened:
+            self.assertEqual(opened["decoder.layers.1.mlp.experts.experts.linear_fc1.weight"].shape, (4, 16, 16))
+        self.assertTrue(mckpt.verify(core.output, against=TINY_MODEL, progress=False).ok)
+        with self.assertRaisesRegex(mckpt.Error, "layers"):
+            mckpt.plan(TINY_MODEL, self.folder / "other", to="mcore", layers="each")
+
     def test_exceptions_of_callbacks_reach_the_caller(self):
         class Enough(Exception):
             pass

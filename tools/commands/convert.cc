@@ -81,12 +81,9 @@ std::size_t mode_index(const CommandLine& line) {
 
 // Words for the two ends of a conversion, and the ends that names of modes have.
 constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
-    {"huggingface", "hf"},  {"hugging-face", "hf"},
-    {"fsdp2", "fsdp"},      {"fsdp-dtensor", "fsdp"},
-    {"megatron", "fsdp"},   {"megatron-fsdp", "fsdp"},
-    {"torch-dist", "mcore"}, {"megatron-core", "mcore"},
-    {"distcp", "dcp"},      {"torch", "pt"},
-    {"pth", "pt"},          {"bin", "pt"},
+    {"huggingface", "hf"}, {"hugging-face", "hf"},    {"fsdp2", "fsdp"},       {"fsdp-dtensor", "fsdp"},
+    {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"}, {"torch-dist", "mcore"}, {"megatron-core", "mcore"},
+    {"distcp", "dcp"},     {"torch", "pt"},           {"pth", "pt"},           {"bin", "pt"},
     {"st", "safetensors"},
 };
 

@@ -36,27 +36,32 @@ struct ToMcoreFlags {
 };
 
 void ToMcoreFlags::parse(CommandLine& line) {
-  options.declare(line,
-                  "a Hugging Face model with safetensors files, or a sharded checkpoint: fsdp_dtensor, torch_dist, "
-                  "FSDP2 or Megatron-FSDP alone",
-                  "the folder for the checkpoints of a training run");
+  options.declare(
+      line,
+      "a Hugging Face model with safetensors files, or a sharded checkpoint: fsdp_dtensor, torch_dist, "
+      "FSDP2 or Megatron-FSDP alone",
+      "the folder for the checkpoints of a training run");
   options.declare_resume(line);
   options.declare_iteration(line, "the name of SRC's folder, or release");
   source.declare(line);
   line.flag("--weights-only", weights_only, "do not copy the states of the optimizer").common();
   grid.declare_ranks(line);
   line.option("--layers HOW", layers,
-              "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or indexed")
+              "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or "
+              "indexed")
       .choices({"auto", "stacked", "indexed"});
   values.declare(line);
   options.declare_casts(line);
   line.description(
       "Writes the torch_dist checkpoint that a Megatron run of this grid would have saved: the keys of "
-      "megatron.core's dist_checkpointing, with common.pt and metadata.json. A run on any other grid loads it too: "
+      "megatron.core's dist_checkpointing, with common.pt and metadata.json. A run on any other grid loads "
+      "it too: "
       "the grid decides only how tensors are cut into boxes and files, and what the args say.");
   line.description(
-      "States of the optimizer of an fsdp_dtensor checkpoint go along, by parameter (fully_sharded_model_space), "
-      "with the options of its groups. Values are kept bit for bit unless --dtype or --params-dtype says otherwise.");
+      "States of the optimizer of an fsdp_dtensor checkpoint go along, by parameter "
+      "(fully_sharded_model_space), "
+      "with the options of its groups. Values are kept bit for bit unless --dtype or --params-dtype says "
+      "otherwise.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert to-mcore Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert to-mcore Qwen3-30B-A3B ckpt --dry-run --json");

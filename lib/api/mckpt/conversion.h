@@ -8,7 +8,7 @@
 //   c.outputs();        __0_0.distcp, 601 MB; ...
 //   c.run();            -> ckpt/release
 //
-// Each kind of conversion is a struct of plain values: ToFsdp, ToHf, Reshard, Relayer, ToSafetensors, ToPt.
+// Each kind of conversion is a struct of plain values (mckpt/plans.h): ToFsdp, ToMcore, ToHf, Reshard and others.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +83,7 @@ class MCKPT_API Conversion {
   const std::string& path() const;  // of the result
   std::int64_t bytes() const;       // of the result
   std::vector<OutputFile> outputs() const;
-  std::optional<ChosenGrid> grid() const;  // of ToFsdp and Reshard
+  std::optional<ChosenGrid> grid() const;  // of ToFsdp, ToMcore and Reshard
   std::vector<std::string> sources() const;
   std::vector<Note> notes() const;        // of planning
   std::vector<Finding> findings() const;  // about the sources: odd, but nothing is lost
@@ -110,6 +110,7 @@ class MCKPT_API Conversion {
 // Each reads headers and writes nothing. `threads` may plan at once. Throws Error for whatever cannot be
 // converted.
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
+MCKPT_API Conversion plan(const ToMcore& what, int threads = 1);
 MCKPT_API Conversion plan(const ToHf& what);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
 MCKPT_API Conversion plan(const Relayer& what);

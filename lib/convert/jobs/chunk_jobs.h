@@ -69,19 +69,15 @@ struct KeyedChunks {
 // differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
-// From the chunks of a checkpoint to those of another dialect, weights and states of the optimizer alike. The chunks
-// of a group hold the same items on both sides: those of a parameter, of a key, or of one state of it; the chunks of
-// a group are boxes on both sides or on none. `resized`, by group: the two sides have other rows; empty: none has.
-// pre: `from` is stored in the files of `checkpoint` and its keys are tensors of it; `group` has an entry for each
-// chunk, below 0 for one that is not copied; what the sides refer to outlives the job. Throws kUnaccounted for a
-// group that only `to` has.
+// From the chunks of a checkpoint to those of another dialect, weights and states alike. The chunks of a group (below
+// 0: not copied) hold the same items on both sides, and are boxes on both or on none; `resized` groups have other rows.
+// pre: the keys of `from` are tensors of `checkpoint`. Throws kUnaccounted for a group of `to` alone.
 struct GroupedSide {
   ChunkSide side;
-  std::vector<i32> group;  // by chunk
+  std::vector<i32> group;
 };
 ChunkJob keyed_job(const Store& checkpoint, const GroupedSide& from, const GroupedSide& to,
                    std::vector<bool> resized, i64 groups);
-
 // From the tensors of a store, however their items are stored, to whole tensors or boxes of them. One task
 // for each tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a
 // tensor of the source, of which the result may have several. Throws kUnsupportedTensor for elements smaller

@@ -34,8 +34,8 @@ bool writes_experts(const Cell& cell) { return cell.edp == 0; }
 // Modules whose parameters have no extra state: Megatron's own embedding, router and norm of Mamba, torch's
 // convolutions and patches.
 bool is_plain_module(std::string_view module) {
-  for (std::string_view end : {"word_embeddings", "mlp.router", "conv1d", "mixer.norm", "patch_embed.proj", "pos_embed",
-                               "output_layer"})
+  for (std::string_view end : {"word_embeddings", "mlp.router", "conv1d", "mixer.norm", "patch_embed.proj",
+                               "pos_embed", "output_layer"})
     if (module.ends_with(end)) return true;
   return false;
 }
@@ -73,7 +73,7 @@ class PlanMaker {
   TorchDistPlan& plan_;
   const ModelConfig& model_;
   std::unordered_map<std::string, i32> layout_key_;
-  std::set<std::pair<i32, i64>> written_;  // key of the layout, first item of the box
+  std::set<std::pair<i32, i64>> written_;           // key of the layout, first item of the box
   std::vector<std::pair<i32, std::string>> extra_;  // rank, name
   std::set<std::string, std::less<>> extra_names_;
 };
@@ -81,7 +81,8 @@ class PlanMaker {
 void PlanMaker::make() {
   std::vector<Cell> writers;
   for (i64 rank = 0; rank < run_.grid.world(); rank++)
-    if (Cell cell = cell_of(run_.grid, rank); writes_dense(cell) || writes_experts(cell)) writers.push_back(cell);
+    if (Cell cell = cell_of(run_.grid, rank); writes_dense(cell) || writes_experts(cell))
+      writers.push_back(cell);
   // The ranks of a batch are in memory at once.
   const i64 batch = std::max<i64>(1, run_.threads);
   for (i64 first = 0; first < std::ssize(writers); first += batch) {
@@ -133,13 +134,14 @@ i32 PlanMaker::key_of(const std::string& name) const {
 void PlanMaker::add_parameter(const ModelParameter& p, i32 rank) {
   KeySplit parts = rule_named(p.row->rule).parts;
   GlobalShape whole = global_shape(*p.holding, p.part.count);
-  if (parts == KeySplit::kNone) return add_box(p, key_of(p.global_name), rank, 0, p.shape().rank() ? p.shape()[0] : 1);
+  if (parts == KeySplit::kNone)
+    return add_box(p, key_of(p.global_name), rank, 0, p.shape().rank() ? p.shape()[0] : 1);
   i64 before = 0;  // rows of the parts before this one in the whole parameter
   for (const Piece& piece : pieces_of(parts, model_, whole, p.part)) {
     bool gated = parts == KeySplit::kSwiglu;
     i64 share = p.holding->partition_dim == 0 ? p.part.count : 1;
-    add_box(p, key_of(gated ? p.global_name : piece_key(parts, p.global_name, piece)), rank, gated ? before : 0,
-            piece.rows);
+    add_box(p, key_of(gated ? p.global_name : piece_key(parts, p.global_name, piece)), rank,
+            gated ? before : 0, piece.rows);
     before += piece.rows * share;
   }
 }
@@ -200,8 +202,8 @@ bool stacks_layers(const ModelConfig& model, LayerStacks choice) {
   }
   auto of_frequency = [&](const LayerSpec& l) {
     bool latent_experts = l.mixer == Mixer::kLatentAttention && l.ffn == Ffn::kMoe;
-    return l.mixer == Mixer::kGdn || l.mixer == Mixer::kMamba || l.mixer == Mixer::kNone || l.ffn == Ffn::kNone ||
-           latent_experts;
+    return l.mixer == Mixer::kGdn || l.mixer == Mixer::kMamba || l.mixer == Mixer::kNone ||
+           l.ffn == Ffn::kNone || latent_experts;
   };
   return alike && std::ranges::none_of(layers, of_frequency);
 }

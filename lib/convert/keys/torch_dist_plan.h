@@ -64,10 +64,12 @@ struct TorchDistPlan {
   TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states = {});
 
   DcpLayout layout;
-  std::vector<i32> leading;       // by key of the layout: dimensions for layers and experts in front of the table's
-  std::vector<i32> state;         // by key of the layout: the number of its state among those of its key; -1: a weight
-  std::vector<i32> table_key;     // by chunk of the layout: the key in the table of which it is a box
-  std::vector<i32> first_chunk;   // by key of the layout
+  std::vector<i32>
+      leading;  // by key of the layout: dimensions for layers and experts in front of the table's
+  std::vector<i32>
+      state;  // by key of the layout: the number of its state among those of its key; -1: a weight
+  std::vector<i32> table_key;    // by chunk of the layout: the key in the table of which it is a box
+  std::vector<i32> first_chunk;  // by key of the layout
 };
 
 // The chunks of a TorchDistPlan under the keys of its table: a chunk of a tensor of all layers is a box of the key of

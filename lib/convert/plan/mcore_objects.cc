@@ -12,6 +12,7 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/source_args.h"
+#include "convert/output/fsdp_folder.h"
 #include "convert/source/checkpoint.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -31,13 +32,15 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kSchedule = "opt_param_scheduler.", kOperations = "num_floating_point_operations_so_far";
+constexpr std::string_view kSchedule = "opt_param_scheduler.",
+                           kOperations = "num_floating_point_operations_so_far";
 constexpr std::string_view kParams = "params";
 
 std::string args_of_model(const HfModel& model, const McoreRun& result) {
   FsdpRun run;
   run.grid = result.run.grid, run.run = result.run.run;
-  return pickle_args({*model.map, model.config.run, run, result.iteration, !result.state_form.empty(), true});
+  return pickle_args(
+      {*model.map, model.config.run, run, result.iteration.value_or(0), !result.state_form.empty(), true});
 }
 
 std::string pickle_flag(bool value) {
@@ -92,8 +95,9 @@ void CommonMaker::gather() {
   for (const Object& o : store.objects()) {
     if (is_file(store, o) || is_common_state(o.name)) continue;
     std::string front = o.name.substr(0, o.name.find('.'));
-    bool known = front == "args" || front == "checkpoint_version" || front == "iteration" || front == kOperations ||
-                 o.name.starts_with(kSchedule) || o.name.starts_with(kGroupMetaSection);
+    bool known = front == "args" || front == "checkpoint_version" || front == "iteration" ||
+                 front == kOperations || o.name.starts_with(kSchedule) ||
+                 o.name.starts_with(kGroupMetaSection);
     if (!known || (o.name.starts_with(kGroupMetaSection) && !made_by_run())) {
       left[front]++;
       continue;
@@ -115,7 +119,8 @@ std::string CommonMaker::args() {
   if (own == whole_.end()) return args_of_model(source_.model(), result_);
   std::string args = own->second;
   auto put = [&](std::string_view name, const ArgValue& value) {
-    if (!put_value(args, name, value, kAlwaysThere)) out_.notes.warn(cat("args: ", name, " keeps its old value"));
+    if (!put_value(args, name, value, kAlwaysThere))
+      out_.notes.warn(cat("args: ", name, " keeps its old value"));
   };
   for (auto [name, value] : grid_args(result_.run.grid)) put(name, value);
   put("ckpt_format", std::string("torch_dist"));
@@ -157,7 +162,8 @@ std::string CommonMaker::optimizer_of(const std::vector<Options>& groups) const 
   PickledEntries inner{{"param_groups", pickle_list(dicts)}};
   PickleWriter form;
   form.text(result_.state_form);
-  return pickle_dict(PickledEntries{{"optimizer", pickle_dict(inner)}, {"param_state_sharding_type", form.finish()}});
+  return pickle_dict(
+      PickledEntries{{"optimizer", pickle_dict(inner)}, {"param_state_sharding_type", form.finish()}});
 }
 
 void CommonMaker::add_optimizer(PickledEntries& entries) {
@@ -169,7 +175,8 @@ void CommonMaker::add_optimizer(PickledEntries& entries) {
     return;
   }
   if (options_.empty())
-    throw Error(Code::kNotHeld, "the checkpoint has states of the optimizer, but not the options of its parameters")
+    throw Error(Code::kNotHeld,
+                "the checkpoint has states of the optimizer, but not the options of its parameters")
         .file(source_.store().root())
         .expected(cat("objects named ", kGroupMetaSection, "<parameter>.<option>"))
         .note("without them no group of a training run would find its step and its learning rate")
@@ -184,7 +191,14 @@ McoreObjects CommonMaker::make() {
   PickledEntries entries{{"args", args()}};
   auto version = whole_.find("checkpoint_version");
   entries.emplace_back("checkpoint_version", version == whole_.end() ? pickle_real(3.0) : version->second);
-  entries.emplace_back("iteration", pickle_integer(result_.iteration));
+  auto iteration = whole_.find("iteration");
+  if (result_.iteration || iteration == whole_.end()) {
+    std::optional<i64> of_folder = iteration_of(source_.on_disk().root());
+    entries.emplace_back("iteration",
+                         pickle_integer(result_.iteration ? *result_.iteration : of_folder.value_or(0)));
+  } else {
+    entries.emplace_back("iteration", iteration->second);
+  }
   add_optimizer(entries);
   if (!schedule_.empty()) entries.emplace_back("opt_param_scheduler", pickle_dict(schedule_));
   if (auto operations = whole_.find(kOperations); operations != whole_.end())
@@ -199,7 +213,7 @@ McoreObjects CommonMaker::make() {
 McoreObjects mcore_objects(const HfModel& model, const McoreRun& result) {
   PickledEntries entries{{"args", args_of_model(model, result)},
                          {"checkpoint_version", pickle_real(3.0)},
-                         {"iteration", pickle_integer(result.iteration)},
+                         {"iteration", pickle_integer(result.iteration.value_or(0))},
                          {"content_metadata", pickle_content({result.run.stacked, ""})}};
   return {common_file(entries), 0, {}};
 }

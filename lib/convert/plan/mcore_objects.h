@@ -9,6 +9,7 @@
 // optimizer of its own for experts, so that the common state has two.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct HfModel;
 // What the objects say of the result.
 struct McoreRun {
   const TorchDistRun& run;
-  i64 iteration = 0;
-  std::string state_form{};  // "": without states of the optimizer
+  std::optional<i64> iteration{};  // none: that of the source's objects, or of its folder
+  std::string state_form{};        // "": without states of the optimizer
 };
 
 struct McoreObjects {

@@ -6,7 +6,7 @@
 
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
-#include "convert/plan/reshard/vocab_change.h"
+#include "convert/source/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/model.h"
@@ -151,7 +151,8 @@ void Recut::list_states() {
         states_[k].push_back({kinds_[kind], at->second});
     if (main_of_weights_ && !states_[k].empty()) states_[k].push_back({std::string(kMain), DType::kF32});
   }
-  if (main_of_weights_) notes.note("main    the main weights of the optimizer, fp32_param, are made of the weights");
+  if (main_of_weights_)
+    notes.note("main    the main weights of the optimizer, fp32_param, are made of the weights");
 }
 
 i32 Recut::group_of_source(i32 tensor) const {
@@ -215,7 +216,8 @@ ProofInput Recut::proof() const {
   for (i32 k = 0; k < plan_->layout.key_count(); k++)
     if (plan_->state[k] >= 0 && kind_of_target(k) == 0) input.tied.push_back(k);
   input.left_out = [this](i64 t) -> ProofInput::LeftOut {
-    if (std::ranges::find(copies_, static_cast<i32>(t)) != copies_.end()) return {"", tied_embedding(source(), t)};
+    if (std::ranges::find(copies_, static_cast<i32>(t)) != copies_.end())
+      return {"", tied_embedding(source(), t)};
     if (options_.weights_only && is_optimizer_key(source().name(t)))
       return {"a state of the optimizer, where only weights are wanted"};
     return {"torch_dist has no place for it"};

@@ -47,10 +47,10 @@ FsdpFolder::Beside beside_of(std::string common, const HfModel& model, const std
   FsdpFolder::Beside beside;
   beside.files.texts.emplace(kCommonFile, std::move(common));
   beside.files.texts.emplace(kMarkFile, torch_dist_mark());
-  beside.assets = plan_assets(assets,
-                              tensor_table_json(model.map->sources(), model.expert_layout, model.map_text,
-                                                original_files(model)),
-                              opening);
+  beside.assets = plan_assets(
+      assets,
+      tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original_files(model)),
+      opening);
   return beside;
 }
 
@@ -68,7 +68,8 @@ std::string identity_of(const ToMcoreOptions& options, const HfModel& model, con
 }
 
 void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& run, const TorchDistPlan& plan,
-            const KeyTable& keys, const HfModel& model, FsdpFolder::Beside beside, std::optional<i64> iteration) {
+            const KeyTable& keys, const HfModel& model, FsdpFolder::Beside beside,
+            std::optional<i64> iteration) {
   c.opening = options.checkpoint.model.files;
   c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
     return keys.parameter(keys[plan.table_key[plan.first_chunk[target]]]).row->rule;
@@ -76,7 +77,8 @@ void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& ru
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, model, *c.store, metadata, beside);
   note_run(c, options.grid, plan.layout);
-  c.details.note(cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
+  c.details.note(
+      cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
 }
 
 Conversion plan_of_hf(const ToMcoreOptions& options) {
@@ -100,9 +102,10 @@ Conversion plan_of_hf(const ToMcoreOptions& options) {
   c.sources = {options.source};
   c.store = model.store.get();
   c.proof = import_proof(*model.store, map, plan.layout);
-  std::string common = mcore_objects(model, {run, options.iteration.value_or(0)}).common;
+  std::string common = mcore_objects(model, {run, options.iteration}).common;
   finish(c, options, run, plan, keys, model,
-         beside_of(std::move(common), model, options.source, options.checkpoint.model.files), options.iteration);
+         beside_of(std::move(common), model, options.source, options.checkpoint.model.files),
+         options.iteration);
   return c;
 }
 
@@ -122,7 +125,7 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
   c.store = &r.source();
   c.proof = r.proof();
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(r.source().root());
-  McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), iteration.value_or(0), r.state_form()});
+  McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), options.iteration, r.state_form()});
   c.notes.append(r.notes);
   c.notes.append(objects.notes);
   c.dropped_objects = objects.left_out;

@@ -23,8 +23,8 @@ struct Conversion;
 // Plain values. Every rank plans with the same ones, except `rank`.
 struct ToMcoreOptions {
   std::string source, target;
-  CheckpointOptions checkpoint{};            // how a sharded checkpoint is opened; `model` also a Hugging Face folder
-  bool weights_only = false;                 // leave the states of the optimizer out
+  CheckpointOptions checkpoint{};  // how a sharded checkpoint is opened; `model` also a Hugging Face folder
+  bool weights_only = false;       // leave the states of the optimizer out
   Grid grid{};
   LayerStacks layers = LayerStacks::kAuto;
   ValueOptions values{};

@@ -259,7 +259,9 @@ void Translation::add_groups(PickleValue optimizer) {
   ParamGroups groups(optimizer);
   std::vector<std::pair<const Sought*, PickleValue>> found;
   for (const Sought& s : sought_) {
-    auto of_parameter = [&](const auto& kind) { return !kind.first.empty() && has(s.parameter, s.name, kind.first); };
+    auto of_parameter = [&](const auto& kind) {
+      return !kind.first.empty() && has(s.parameter, s.name, kind.first);
+    };
     if (std::ranges::none_of(kinds_, of_parameter)) continue;
     std::optional<PickleValue> group = groups.of(decays(s.parameter), s.parameter.expert());
     if (!group) return;
@@ -279,7 +281,8 @@ void Translation::add_groups(PickleValue optimizer) {
 void Translation::add_common() {
   std::shared_ptr<const PickleValue> common = common_state_of(source_);
   if (!common) return;
-  if (const PickleValue* optimizer = common->find("optimizer"); optimizer && !weights_only_) add_groups(*optimizer);
+  if (const PickleValue* optimizer = common->find("optimizer"); optimizer && !weights_only_)
+    add_groups(*optimizer);
   auto make = [&](std::string name, PickleValue value) {
     out_->make_object(std::move(name), copy_pickle(value));
   };

@@ -134,8 +134,8 @@ SavedRun read_run(const std::string& path) {
     std::string key, dtype, local, global, at, digest;
     i64 prepended = 0;
     if (line.starts_with("grid")) {
-      EXPECT_EQ(std::sscanf(line.c_str(), "grid tp=%ld cp=%ld ep=%ld dp=%ld pp=%ld", &run.grid.tp, &run.grid.cp,
-                            &run.grid.ep, &run.grid.dp, &run.grid.pp),
+      EXPECT_EQ(std::sscanf(line.c_str(), "grid tp=%ld cp=%ld ep=%ld dp=%ld pp=%ld", &run.grid.tp,
+                            &run.grid.cp, &run.grid.ep, &run.grid.dp, &run.grid.pp),
                 5);
     } else if (line.starts_with("rank")) {
       run.ranks.emplace_back();

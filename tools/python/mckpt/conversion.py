@@ -26,7 +26,7 @@ def plan(
 ) -> Conversion:
     """Plans a conversion: headers are read, nothing is written.
 
-    to: "fsdp" (of a Hugging Face model), "hf" (of a sharded checkpoint), "reshard", "safetensors" (of .pt files),
+    to: "fsdp" (of a Hugging Face model), "mcore" (torch_dist), "hf" (of a sharded checkpoint), "reshard", "safetensors" (of .pt files),
     "pt" (of safetensors files), "ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it,
     such as "hf-to-fsdp". threads: as many as there are processors, unless it is set.
     """

@@ -169,8 +169,8 @@ namespace {
 
 // Whether the view has the options of parameters, made of the groups of the optimizer.
 bool has_options(const PieceStore& view) {
-  return std::ranges::any_of(view.made(),
-                             [](const PieceStore::Made& made) { return made.name.starts_with(kGroupMetaSection); });
+  return std::ranges::any_of(
+      view.made(), [](const PieceStore::Made& made) { return made.name.starts_with(kGroupMetaSection); });
 }
 
 }  // namespace
@@ -188,7 +188,8 @@ HiddenObjects hidden_objects(const CheckpointModel& model) {
   out.count = std::ssize(out.names) + extra;
   if (std::shared_ptr<const PickleValue> common = common_state_of(disk))
     for (PickleEntry e : common->entries())
-      if (e.key.is(PickleValue::Kind::kText) && !(e.key.text() == "optimizer" && has_options(*model.translated())) &&
+      if (e.key.is(PickleValue::Kind::kText) &&
+          !(e.key.text() == "optimizer" && has_options(*model.translated())) &&
           !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
         out.names.push_back(cat("common_state.", escaped(e.key.text())));
   if (extra > 0) out.names.push_back(cat(extra, " _extra_state objects"));

@@ -41,7 +41,8 @@ std::map<std::string, std::string> weights_of(const std::string& model) {
 // What a save has: a line for each box, with the rank that writes it, and the modules with extra states.
 struct Saved {
   Grid grid;
-  std::map<std::string, std::pair<i64, std::string>> boxes;  // "key offsets": rank; type, shapes, digest, cuts
+  std::map<std::string, std::pair<i64, std::string>>
+      boxes;  // "key offsets": rank; type, shapes, digest, cuts
   std::set<std::string> modules;
 };
 
@@ -63,7 +64,8 @@ Saved read_golden(const std::string& path) {
       i64 prepended = 0;
       fields >> key >> dtype >> local >> global >> at >> prepended >> digest >> cuts;
       for (; prepended > 0; prepended--) local = cat("1x", local);
-      out.boxes.try_emplace(cat(key, " ", at), rank, cat(dtype, " ", local, " ", global, " ", digest, " ", cuts));
+      out.boxes.try_emplace(cat(key, " ", at), rank,
+                            cat(dtype, " ", local, " ", global, " ", digest, " ", cuts));
     }
   }
   return out;
@@ -95,7 +97,8 @@ std::set<std::string> objects_of(const DcpLayout& layout) {
   constexpr std::string_view kState = "._extra_state/shard_";
   for (std::size_t at = metadata.find(kState); at != metadata.npos; at = metadata.find(kState, at + 1)) {
     std::size_t begin = at;
-    while (std::isalnum(metadata[begin - 1]) || metadata[begin - 1] == '.' || metadata[begin - 1] == '_') begin--;
+    while (std::isalnum(metadata[begin - 1]) || metadata[begin - 1] == '.' || metadata[begin - 1] == '_')
+      begin--;
     out.insert(metadata.substr(begin, at + kState.find('/') - begin));
   }
   return out;
@@ -124,12 +127,12 @@ Saved planned(const std::string& model, const Grid& grid) {
     const DcpLayoutKey& key = plan.layout.key(chunk.key);
     std::vector<i64> cuts;
     for (const std::set<i64>& axis : begins[chunk.key]) cuts.push_back(std::ssize(axis));
-    bool fresh = out.boxes
-                     .try_emplace(cat(key.name.text, " ", text_of(chunk.offsets)), chunk.rank,
-                                  cat(dtype_name(key.dtype), " ", text_of(chunk.sizes), " ",
-                                      text_of(key.shape.dims()), " ", digest_of(side, c, map.sources(), weights), " ",
-                                      text_of(cuts)))
-                     .second;
+    bool fresh =
+        out.boxes
+            .try_emplace(cat(key.name.text, " ", text_of(chunk.offsets)), chunk.rank,
+                         cat(dtype_name(key.dtype), " ", text_of(chunk.sizes), " ", text_of(key.shape.dims()),
+                             " ", digest_of(side, c, map.sources(), weights), " ", text_of(cuts)))
+            .second;
     EXPECT_TRUE(fresh) << key.name.text << " is written twice";
   }
   return out;
@@ -168,7 +171,8 @@ TEST(TorchDistPlan, LayersThatDifferAreNotOneTensor) {
   EXPECT_FALSE(stacks_layers(golden_map("nemotron_h").model(), LayerStacks::kAuto));
   EXPECT_TRUE(stacks_layers(golden_map("llama3").model(), LayerStacks::kAuto));
   EXPECT_FALSE(stacks_layers(golden_map("llama3").model(), LayerStacks::kIndexed));
-  std::string told = thrown_by([] { stacks_layers(golden_map("deepseek_v3").model(), LayerStacks::kStacked); });
+  std::string told =
+      thrown_by([] { stacks_layers(golden_map("deepseek_v3").model(), LayerStacks::kStacked); });
   EXPECT_NE(told.find("layers that differ"), told.npos) << told;
 }
 
@@ -182,10 +186,18 @@ TEST(TorchDistNames, EveryWrittenPlaceIsOneThatReadersLookAt) {
   const Case cases[] = {
       {"decoder.layers.3.mlp.linear_fc2.weight", true, "decoder.layers.mlp.linear_fc2.weight", {3}},
       {"decoder.layers.3.mlp.linear_fc2.weight", false, "decoder.layers.3.mlp.linear_fc2.weight", {}},
-      {"decoder.layers.3.mlp.experts.linear_fc1.bias7", true, "decoder.layers.mlp.experts.experts.linear_fc1.bias", {3, 7}},
-      {"decoder.layers.3.mlp.experts.linear_fc1.bias7", false, "decoder.layers.3.mlp.experts.experts.linear_fc1.bias", {7}},
-      {"mtp.layers.0.mtp_model_layer.mlp.experts.linear_fc2.weight5", false,
-       "mtp.layers.0.transformer_layer.mlp.experts.experts.linear_fc2.weight", {5}},
+      {"decoder.layers.3.mlp.experts.linear_fc1.bias7",
+       true,
+       "decoder.layers.mlp.experts.experts.linear_fc1.bias",
+       {3, 7}},
+      {"decoder.layers.3.mlp.experts.linear_fc1.bias7",
+       false,
+       "decoder.layers.3.mlp.experts.experts.linear_fc1.bias",
+       {7}},
+      {"mtp.layers.0.mtp_model_layer.mlp.experts.linear_fc2.weight5",
+       false,
+       "mtp.layers.0.transformer_layer.mlp.experts.experts.linear_fc2.weight",
+       {5}},
       {"embedding.word_embeddings.weight", false, "embedding.word_embeddings.weight", {}},
   };
   for (const Case& c : cases) {
@@ -193,7 +205,8 @@ TEST(TorchDistNames, EveryWrittenPlaceIsOneThatReadersLookAt) {
     EXPECT_EQ(place.name, c.place);
     EXPECT_EQ(place.at, c.at);
     bool found = false;
-    for (const TorchDistPlace& read : torch_dist_places(c.name)) found |= read.name == place.name && read.at == place.at;
+    for (const TorchDistPlace& read : torch_dist_places(c.name))
+      found |= read.name == place.name && read.at == place.at;
     EXPECT_TRUE(found) << c.name;
   }
   EXPECT_EQ(torch_dist_place("decoder.layers.0.mixer.conv1d_weight.x", false).name,
