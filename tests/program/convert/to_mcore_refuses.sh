@@ -21,8 +21,8 @@ expect 0 "$mckpt" convert reshard states back --dp 3 --no-sync
 lacks err "common_state.optimizer"
 [ ! -e back/release/common.pt ] || fail "common.pt is copied to fsdp_dtensor"
 expect 1 "$mckpt" verify back --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
-has out "object args: the other side does not have this object"
-has out "8 tensors, optimizer.state.module.module.module.decoder.final_layernorm.weight.fp32_param"
+has out "object 'args': the other side does not have this object"
+has out "9 tensors, optimizer.state.module.module.module.decoder.final_layernorm.weight.fp32_param"
 lacks out "differs"
 
 # States without the options of their parameters: no run would find its step.
@@ -33,15 +33,15 @@ with open("lost/.metadata", "rb") as f:
 with open("lost/.metadata", "wb") as f:
     f.write(metadata.replace(b"param_to_group_meta", b"param_to_group_lost"))
 PY
-expect 4 "$mckpt" convert to-mcore lost out --assets "$llama" -n
+expect 4 "$mckpt" convert to-mcore lost other --assets "$llama" -n
 has err "MC3005"
 has err "but not the options of its parameters"
 has err "--weights-only"
-expect 0 "$mckpt" convert to-mcore lost out --assets "$llama" -n --weights-only
+expect 0 "$mckpt" convert to-mcore lost other --assets "$llama" -n --weights-only
 
-expect 2 "$mckpt" convert hf2torch-dist "$moe" out
+expect 2 "$mckpt" convert hf2torch-dist "$moe" other
 has err "did you mean \`mckpt convert to-mcore\`?"
-expect 2 "$mckpt" convert torch-dist-to-fsdp core out
+expect 2 "$mckpt" convert torch-dist-to-fsdp core other
 has err "did you mean \`mckpt convert reshard\`?"
-expect 2 "$mckpt" convert to-mcore "$moe" out --ep 3
-expect 2 "$mckpt" convert to-mcore "$moe" out --iteration 0
+expect 4 "$mckpt" convert to-mcore "$moe" other --ep 3
+expect 2 "$mckpt" convert to-mcore "$moe" other --iteration 0
