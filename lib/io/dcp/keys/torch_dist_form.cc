@@ -23,7 +23,9 @@ std::string_view how_many(bool one, bool each) {
 }  // namespace
 
 void TorchDistForm::tensor(std::string_view name) {
-  if (is_of_optimizer(name)) return optimizer(name);
+  // One of several optimizers: "chained_1.optimizer.state.exp_avg.decoder..."
+  std::string_view own = name.starts_with("chained_") ? behind(name, ".") : name;
+  if (is_of_optimizer(own)) return optimizer(own);
   model_ = true;
   if (std::string_view layer = behind(name, "decoder.layers."); !layer.empty())
     (is_digit(layer[0]) ? indexed_ : stacked_) = true;
