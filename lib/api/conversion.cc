@@ -9,8 +9,10 @@
 #include "convert/plan/export.h"
 #include "convert/plan/file.h"
 #include "convert/plan/hf_to_fsdp.h"
+#include "convert/plan/own.h"
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard/reshard.h"
+#include "convert/plan/reshard/to_dcp.h"
 #include "convert/plan/to_mcore.h"
 #include "convert/run/run.h"
 #include "io/file/parallel.h"
@@ -74,7 +76,7 @@ RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
   return report;
 }
 
-// Of a ToSafetensors or a ToPt.
+// Of a PtToSafetensors or a ToPt.
 template <typename What>
 impl::FileOptions file_options(const What& what, int threads) {
   impl::check_threads(threads);
@@ -178,6 +180,8 @@ Conversion plan(const ToFsdp& what, int threads) {
     impl::Grid grid = impl::grid_of(what.grid);
     return ConversionAccess::make(impl::plan_hf_to_fsdp({.source = what.source,
                                                          .target = what.target,
+                                                         .assets = what.assets,
+                                                         .accept = impl::accepted_codes(what.accept),
                                                          .model = impl::model_options(what.model),
                                                          .grid = grid,
                                                          .fsdp = impl::setup_of(what.fsdp, grid),
@@ -252,6 +256,36 @@ Conversion plan(const Relayer& what) {
 }
 
 Conversion plan(const ToSafetensors& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    impl::ExportTypes types{.kind = impl::ExportTypes::kStored, .rules = impl::dtype_rules(what.dtype_rule)};
+    if (what.dtype != "keep")
+      types.kind = impl::ExportTypes::kGiven, types.given = impl::value_type(what.dtype, "dtype", "keep, ");
+    return ConversionAccess::make(impl::plan_to_safetensors({.source = what.source,
+                                                             .target = what.target,
+                                                             .assets = what.assets,
+                                                             .accept = impl::accepted_codes(what.accept),
+                                                             .files = impl::opening_of(what.files),
+                                                             .types = types,
+                                                             .threads = threads}));
+  });
+}
+
+Conversion plan(const ToDcp& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    return ConversionAccess::make(impl::plan_to_dcp({.source = what.source,
+                                                     .target = what.target,
+                                                     .ranks = what.dp,
+                                                     .section = what.section,
+                                                     .weights_only = what.weights_only,
+                                                     .accept = impl::accepted_codes(what.accept),
+                                                     .files = impl::opening_of(what.files),
+                                                     .threads = threads}));
+  });
+}
+
+Conversion plan(const PtToSafetensors& what, int threads) {
   return impl::guarded([&] {
     impl::FileOptions options = file_options(what, threads);
     return ConversionAccess::make(impl::plan_pt_to_safetensors(options, what.tensors_only));

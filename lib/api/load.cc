@@ -76,9 +76,9 @@ class OpeningDevice {
       opened_ = std::async(std::launch::async, [=, gpu = *gpu_] { return impl::open_gpu(gpu, with_kernel); });
   }
 
-  int threads() const {
-    if (threads_ > 0) return threads_;
-    return gpu_ ? std::min(impl::default_threads(), impl::kMostThreadsOfGpu) : impl::default_threads();
+  impl::BlockLoadOptions threads() const {
+    if (threads_ > 0) return {.threads = threads_};
+    return gpu_ ? impl::threads_for_gpu(1) : impl::BlockLoadOptions{.threads = impl::default_threads()};
   }
   std::shared_ptr<impl::Device> get() {
     if (!gpu_) return std::make_shared<impl::HostDevice>();
@@ -102,8 +102,9 @@ Loaded loaded(impl::TensorLoad plan, OpeningDevice& opening, const impl::OpenOpt
               mckpt::Observer* observer) {
   impl::ObserverBridge bridge(observer);
   std::shared_ptr<impl::Device> device = opening.get();
-  impl::LoadedTensors memory =
-      impl::load_tensors(std::move(plan), device, {.threads = opening.threads(), .observer = &bridge});
+  impl::BlockLoadOptions how = opening.threads();
+  how.observer = &bridge;
+  impl::LoadedTensors memory = impl::load_tensors(std::move(plan), device, how);
   check_unchanged(files);
   return LoadedAccess::make(std::move(memory), *device);
 }
@@ -148,7 +149,7 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     if (!what.hybrid_pattern.empty())
       groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
     impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model));
-    impl::refuse_unlike_copies(model, device.threads());
+    impl::refuse_unlike_copies(model, device.threads().threads);
     impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,
                                                     .rank = what.rank,
                                                     .values = values,

@@ -52,7 +52,9 @@ void put(JsonWriter& json, const mckpt::LoadedTensor& t) {
 
 void put(JsonWriter& json, const mckpt::DiffRow& r) {
   json.begin_object().field("kind", r.kind).field("name", r.name).field("at", r.at).field("a", r.a);
-  json.field("b", r.b).field("items", r.items).field("largest", r.largest).field("file", r.file).end_object();
+  json.field("b", r.b).field("items", r.items).field("beyond", r.beyond).field("largest", r.largest);
+  json.field("relative_l2", r.relative_l2).field("cosine", r.cosine).field("most_ulps", r.most_ulps);
+  json.field("hint", r.hint).field("file", r.file).end_object();
 }
 
 template <typename T>
@@ -165,7 +167,7 @@ void write_json(std::string& to, const mckpt::Loaded& loaded) {
 
 void write_json(std::string& to, const mckpt::Diff& d) {
   JsonWriter json(to);
-  json.begin_object().field("equal", d.equal).field("compared", d.compared).field("tensors", d.tensors);
+  json.begin_object().field("equal", d.equal).field("alike", d.alike).field("compared", d.compared).field("tensors", d.tensors);
   put_list(json, "rows", d.rows);
   put_list(json, "checks", d.checks);
   put_list(json, "findings", d.findings);

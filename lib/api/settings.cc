@@ -62,6 +62,7 @@ void read_ends(Settings& s, What& to) {
 
 void read(Settings& s, ToFsdp& to) {
   read_ends(s, to);
+  s.take("assets", to.assets), s.take("accept", to.accept);
   read(s, to.model), read(s, to.grid), read(s, to.fsdp), read(s, to.values);
   s.take("spelling", to.spelling);
   s.take("hybrid_pattern", to.hybrid_pattern);
@@ -107,6 +108,20 @@ void read(Settings& s, Relayer& to) {
 void read(Settings& s, ToSafetensors& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.files);
+  s.take("assets", to.assets), s.take("accept", to.accept);
+  s.take("dtype", to.dtype), s.take("dtype_rule", to.dtype_rule);
+}
+
+void read(Settings& s, ToDcp& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.files);
+  s.take("dp", to.dp), s.take("section", to.section);
+  s.take("weights_only", to.weights_only), s.take("accept", to.accept);
+}
+
+void read(Settings& s, PtToSafetensors& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.files);
   s.take("include", to.include), s.take("exclude", to.exclude);
   s.take("tensors_only", to.tensors_only);
 }
@@ -131,6 +146,8 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"hf", "to-hf"},
     {"reshard", "reshard"},
     {"safetensors", "to-safetensors"},
+    {"dcp", "to-dcp"},
+    {"pt-to-safetensors", "pt-to-safetensors"},
     {"pt", "to-pt"},
     {"ungroup", "ungroup"},
     {"group", "group"},
@@ -140,13 +157,13 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"to-mcore", "to-mcore"},
     {"to-hf", "to-hf"},
     {"to-safetensors", "to-safetensors"},
+    {"to-dcp", "to-dcp"},
     {"to-pt", "to-pt"},
     {"hf-to-fsdp", "to-fsdp"},
     {"fsdp-to-hf", "to-hf"},
-    {"pt-to-safetensors", "to-safetensors"},
     {"safetensors-to-pt", "to-pt"},
 };
-constexpr std::size_t kShortKinds = 10;  // the first ones, of which there is one for each kind
+constexpr std::size_t kShortKinds = 12;  // the first ones, of which there is one for each kind
 
 std::string_view kind_of(std::string_view word) {
   std::vector<std::string_view> words;
@@ -265,6 +282,7 @@ void read(Settings& s, mckpt::CompareOptions& to) {
 
 void read(Settings& s, mckpt::DiffOptions& to) {
   read(s, to.opening);
+  s.take("within", to.within);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
   s.take("threads", to.threads);
 }
@@ -292,6 +310,8 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   if (kind == "to-hf") return plan(complete(s, ToHf{}));
   if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
+  if (kind == "to-dcp") return plan(complete(s, ToDcp{}), threads);
+  if (kind == "pt-to-safetensors") return plan(complete(s, PtToSafetensors{}), threads);
   if (kind == "to-pt") return plan(complete(s, ToPt{}), threads);
   return plan(complete(s, Relayer{.way = std::string(kind)}));
 }

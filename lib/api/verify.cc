@@ -15,7 +15,7 @@ Report to_public(const impl::Verified& verified) {
   Report report{.sound = from.sound(), .equal = verified.equal};
   for (const impl::Finding& f : from.findings) report.findings.push_back(impl::to_public(f));
   for (const impl::Difference& d : from.differences)
-    report.differences.push_back({d.tensor, d.file, d.at, d.expected, d.found, d.items, d.largest});
+    report.differences.push_back({d.tensor, d.file, d.at, d.expected, d.found, d.items, d.largest()});
   impl::add_public(from, verified.oddities, report, report.oddities);
   return report;
 }

@@ -100,12 +100,6 @@ std::vector<std::string> folders_without_assets(const Folder& folder) {
   return out;
 }
 
-bool has_torch_weights(const Folder& folder) {
-  std::vector<FolderEntry> entries = folder.entries();
-  return std::ranges::any_of(entries,
-                             [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
-}
-
 // The files are read for their digests here, so that one that cannot be copied is refused before anything is
 // written.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table, const OpenOptions& opening) {

@@ -36,10 +36,6 @@ std::vector<std::string> hf_assets(const Folder& folder);
 // The folders in `folder` that are not assets, except hidden ones, each with a slash at its end: "onnx/".
 std::vector<std::string> folders_without_assets(const Folder& folder);
 
-// True if the folder has files of torch, such as pytorch_model-00001-of-00002.bin. They are not assets and
-// cannot be read as a model, but they can be converted to safetensors first.
-bool has_torch_weights(const Folder& folder);
-
 // The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the
 // table of the model's tensors unless it is "". Throws for an asset that cannot be copied.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table, const OpenOptions& opening);

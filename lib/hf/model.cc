@@ -166,6 +166,12 @@ std::string agreed_map(const HfModelOptions& options, const TensorTable* table) 
   return agreed;
 }
 
+// The map file that applies, and the family that it changes. `list`: mckpt's list of tensors; null: there is none.
+void choose_map(HfModel& m, const HfModelOptions& options, const TensorTable* list) {
+  m.map_text = agreed_map(options, list);
+  if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
+}
+
 // Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of
 // them, with those that the tables promise.
 std::unique_ptr<ModelMap> map_of(const HfModel& m) {
@@ -209,8 +215,7 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
     });
-  m.map_text = agreed_map(options, m.table.get());
-  if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
+  choose_map(m, options, m.table.get());
   with_file(path, [&] {
     if (config_alone) {
       // map_of() takes the tensors that the family's tables promise.
@@ -228,6 +233,23 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
     }
     m.map = map_of(m);
   });
+  return m;
+}
+
+HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
+                      const HfModelOptions& options) {
+  Folder folder(path, options.files);
+  HfModel m;
+  m.path = path;
+  m.opening = options.files;
+  m.expert_layout = options.expert_layout;
+  m.config = read_config(folder, false);
+  std::optional<TensorTable> list;
+  if (std::string text = tensor_table_text(folder); !text.empty())
+    list = with_file(cat(path, "/", kTensorTableName), [&] { return parse_tensor_table(text); });
+  choose_map(m, options, list ? &*list : nullptr);
+  m.store = std::move(weights);
+  with_file(m.store->root(), [&] { m.map = map_of(m); });
   return m;
 }
 

@@ -60,6 +60,11 @@ struct HfModel {
 // apply.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
 
+// The model whose config.json is in the folder, and whose weights are elsewhere: `weights` has the tensors that a
+// folder of the model has, under their names. Weights in the folder itself are not looked at. Throws as above.
+HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
+                      const HfModelOptions& options = {});
+
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
 HfConfig hf_config_of(const std::string& path, const OpenOptions& opening);
 

@@ -165,6 +165,7 @@ def goes_on(job, at, other_options):
     runs = stopped()
     result = job.run(runs, "--resume", "--json")
     account = json.loads(result.stdout)
+    expect((whole["resumed"], account["resumed"]) == ("nothing", "unfinished"), f"{job.name}: resumed: {whole['resumed']}, {account['resumed']}")
     expect(account["bytes_read"] < whole["bytes_read"], f"{job.name}: --resume read {account['bytes_read']} of {whole['bytes_read']} bytes")
     expect(difference(job.made(runs), job.reference) == "", f"{job.name}: after SIGTERM: {difference(job.made(runs), job.reference)}")
     for options in other_options:

@@ -1,9 +1,10 @@
 """Files that the ranks of FSDP jobs save are the tensors that torch has: random saves of one to five ranks, by DTensors of one and two
 mesh axes, ShardedTensors (FSDP1 itself, with and without groups of replicas; ranks with no shard, with one, with two) and plain copies,
-under verl's and accelerate's file names. Every save is compared with torch's own whole tensors by `ls --digest`, and is judged sound by
+of uneven, empty and single items, views at strides and tied weights, under verl's and accelerate's file names and as DCP folders. Every
+save is compared with torch's own whole tensors by `ls --digest`, and is judged sound by
 `verify`; and with a file lost, doubled, cut or of another save, it is not.
 
-    rank_files_of_fsdp.py [SEED]
+    rank_files_of_fsdp.py [REPEAT [SEED]]       REPEAT saves of each kind (1)
 """
 from mckpt_tests.checks import need
 
@@ -18,6 +19,7 @@ import tempfile
 
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp
 from torch.distributed._shard import sharded_tensor
 from torch.distributed._shard.sharded_tensor import Shard as LocalShard, ShardMetadata
@@ -30,21 +32,22 @@ from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from mckpt_tests.checks import expect, finish
 from mckpt_tests.program import run_mckpt
 
-SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 20260501
+REPEAT = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 20260501
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.float64]
 # The kinds of saves of each number of ranks.
 KINDS = {
-    1: ["mesh", "shards"],
+    1: ["mesh", "shards", "dcp"],
     2: ["mesh", "shards", "fsdp1", "accelerate", "fsdp1_optimizer"],
-    3: ["mesh", "shards", "fsdp1", "accelerate"],
-    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate"],
-    5: ["mesh", "shards", "two_shards", "fsdp1"],
+    3: ["mesh", "shards", "fsdp1", "accelerate", "dcp"],
+    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid"],
+    5: ["mesh", "shards", "two_shards", "fsdp1", "dcp"],
 }
 
 
 def entry(tensor):
     tensor = tensor.detach().contiguous()
-    raw = tensor.reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    raw = tensor.reshape(-1).clone(memory_format=torch.contiguous_format).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
     return {"dtype": str(tensor.dtype).replace("torch.", ""), "shape": list(tensor.shape), "sha256": hashlib.sha256(raw).hexdigest()}
 
 
@@ -57,6 +60,12 @@ def random_tensors(dice):
         begin = dice.randint(0, 90)
         name = f"model.layers.{i}.{dice.choice(['mlp.up_proj', 'norm', 'self_attn.q_proj'])}.weight"
         out[name] = (torch.arange(begin, begin + count) % 256).to(dice.choice(DTYPES)).reshape(shape)
+        if dice.random() < 0.3:  # a view at strides
+            out[name] = torch.stack([out[name], out[name] + 1], -1)[..., dice.randrange(2)].mT if len(shape) > 1 else out[name].repeat_interleave(2)[::2]
+    if dice.random() < 0.5:
+        out["model.gain"] = torch.tensor(begin + 0.5)
+    if dice.random() < 0.5:  # tied: the same tensor twice
+        out["lm_head.weight"] = out[name]
     return out
 
 
@@ -125,20 +134,27 @@ def fsdp1_state(kind, dice, seed):
 
 
 def distributed(kind, whole, rank, world, dice):
-    mesh = init_device_mesh("cpu", (2, 2) if kind in ("grid", "replicas") else (world,))
-    out = {}
+    mesh = init_device_mesh("cpu", (2, 2) if kind in ("grid", "dcp_grid", "replicas") else (world,))
+    out, made = {}, {}  # `made`: by the tensor that several names may have
     for name, tensor in whole.items():
+        if id(tensor) in made:
+            out[name] = made[id(tensor)]
+            continue
+        if tensor.dim() == 0:
+            out[name] = tensor if "shards" in kind else distribute_tensor(tensor, mesh, [Replicate()] * mesh.ndim)
+            continue
         dim = dice.randrange(tensor.dim())
-        if kind in ("mesh", "accelerate"):
+        if kind in ("mesh", "accelerate", "dcp"):
             out[name] = distribute_tensor(tensor, mesh, [Replicate() if dice.random() < 0.1 else Shard(dim)])
         elif kind == "replicas":
             out[name] = distribute_tensor(tensor, mesh, [Replicate(), Shard(dim)])
-        elif kind == "grid":
+        elif kind in ("grid", "dcp_grid"):
             out[name] = distribute_tensor(tensor, mesh, [Shard(dice.randrange(tensor.dim())), Shard(dim)])
         elif kind == "shards":
-            out[name] = _create_chunk_sharded_tensor(tensor, rank, world, 8, dist.group.WORLD)
+            out[name] = _create_chunk_sharded_tensor(tensor.contiguous(), rank, world, 8, dist.group.WORLD)
         elif kind == "two_shards":
-            out[name] = two_local_shards(tensor, rank, world)
+            out[name] = two_local_shards(tensor.contiguous(), rank, world)
+        made[id(tensor)] = out[name]
     return out
 
 
@@ -146,10 +162,10 @@ def save_all(rank, folder, world):
     """One process of a job: all saves of this number of ranks."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store_{world}", rank=rank, world_size=world)
-    for kind in KINDS[world]:
-        seed = SEED + 100 * world + KINDS[world].index(kind)
+    for turn, kind in [(turn, kind) for turn in range(REPEAT) for kind in KINDS[world]]:
+        seed = SEED + 100 * world + KINDS[world].index(kind) + 1000 * turn
         dice = random.Random(seed)
-        place = f"{folder}/{kind}_{world}"
+        place = f"{folder}/{kind}_{world}_{turn}"
         os.makedirs(place, exist_ok=True)
         states, whole_states = None, {}
         if "fsdp1" in kind:
@@ -161,7 +177,9 @@ def save_all(rank, folder, world):
             saved = distributed(kind, whole, rank, world, dice)
             plain = plain_tensors(dice)
             saved, whole = {**saved, **plain}, {**whole, **plain}
-        if kind == "accelerate":
+        if kind.startswith("dcp"):
+            dcp.save(saved, storage_writer=dcp.FileSystemWriter(place, sync_files=False))
+        elif kind == "accelerate":
             torch.save(saved, f"{place}/pytorch_model_fsdp_0_rank{rank}.bin")
         else:
             torch.save(saved, f"{place}/model_world_size_{world}_rank_{rank}.pt")
@@ -170,7 +188,7 @@ def save_all(rank, folder, world):
             torch.save(states, f"{place}/optim_world_size_{world}_rank_{rank}.pt")
             want |= {f"optim:{name}": entry(tensor) for name, tensor in whole_states.items()}
         if rank == 0:
-            with open(f"{folder}/{kind}_{world}.json", "w", encoding="utf-8") as f:
+            with open(f"{place}.json", "w", encoding="utf-8") as f:
                 json.dump({"tensors": want, "parameters": sum(t.numel() for t in whole.values())}, f)
     dist.barrier()
     dist.destroy_process_group()
@@ -193,7 +211,7 @@ def damage(place, other, dice):
     """One file lost, doubled, or taken from another save."""
     files = sorted(f for f in os.listdir(place) if f.endswith((".pt", ".bin")) and not f.startswith("optim"))
     if len(files) < 2:
-        return
+        return  # one rank, or a DCP folder, whose damage other tests know
     broken = place + "_broken"
     for what in ("lost", "doubled", "swapped", "other"):
         shutil.rmtree(broken, ignore_errors=True)
@@ -221,12 +239,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for world in KINDS:
             mp.start_processes(save_all, (folder, world), nprocs=world, start_method="fork")
-        saves = [f"{kind}_{world}" for world, kinds in KINDS.items() for kind in kinds]
+        saves = [f"{kind}_{world}_{turn}" for world, kinds in KINDS.items() for turn in range(REPEAT) for kind in kinds]
+        files = [save for save in saves if not save.startswith("dcp") and not save.startswith("mesh_1")]
+        print(len(saves), "saves")
         for i, save in enumerate(saves):
             with open(f"{folder}/{save}.json", encoding="utf-8") as f:
                 judge(f"{folder}/{save}", json.load(f))
-            damage(f"{folder}/{save}", f"{folder}/{saves[i - 1]}", random.Random(SEED + i))
-    finish(250)
+            damage(f"{folder}/{save}", f"{folder}/{files[i % len(files)]}", random.Random(SEED + i))
+    finish(350)
 
 
 if __name__ == "__main__":

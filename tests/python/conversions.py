@@ -41,7 +41,7 @@ class Conversions(unittest.TestCase):
 
     def test_kinds(self):
         mckpt.convert(f"{TINY_MODEL}/model-00001-of-00002.safetensors", self.folder / "a.pt", to="pt", include=["model.layers.0.*"], progress=False)
-        mckpt.convert(self.folder / "a.pt", self.folder / "a.safetensors", to="to-safetensors", progress=False)
+        mckpt.convert(self.folder / "a.pt", self.folder / "a.safetensors", to="pt-to-safetensors", progress=False)
         self.assertTrue(mckpt.verify(self.folder / "a.safetensors", self.folder / "a.pt", progress=False).equal)
         with mckpt.open(self.folder / "a.safetensors") as ckpt:
             self.assertTrue(len(ckpt) and all(name.startswith("model.layers.0.") for name in ckpt))

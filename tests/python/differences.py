@@ -59,10 +59,20 @@ class Differences(unittest.TestCase):
         d = self.files({"v": floats(1, 2, 3), "w": floats(1), "x": floats(0)}, {"v": floats(1, 2.5, 5), "w": floats(1), "x": floats(0)})
         self.assertFalse(d.equal)
         (row,) = d
-        self.assertEqual(row, mckpt.DiffRow("values", "v", "[1]", "2", "2.5", 2, 2.0, "a.safetensors"))
-        self.assertEqual(str(row), "values  v  [1]  2 | 2.5  (2 items differ, by 2 at most)")
+        apart = (0.25 + 4) ** 0.5 / (1 + 6.25 + 25) ** 0.5
+        cosine = (1 + 5 + 15) / (14 * 32.25) ** 0.5
+        self.assertEqual((row.kind, row.name, row.at, row.a, row.b, row.file), ("values", "v", "[1]", "2", "2.5", "a.safetensors"))
+        self.assertEqual((row.items, row.beyond, row.largest, row.most_ulps, row.hint), (2, 2, 2.0, 6291456, ""))
+        self.assertAlmostEqual(row.relative_l2, apart, 12)
+        self.assertAlmostEqual(row.cosine, cosine, 12)
+        self.assertEqual(str(row), "values  v  [1]  2 | 2.5  (2 items differ, by 2 at most, relative L2 0.36)")
+        self.assertFalse(d.alike)
+        within = mckpt.diff(self.folder / "a.safetensors", self.folder / "b.safetensors", within="rtol:0.4", progress=False)
+        self.assertEqual((within.alike, within.equal, within.rows[0].beyond), (True, False, 0))
+        some = mckpt.diff(self.folder / "a.safetensors", self.folder / "b.safetensors", within=["v=atol:0.5"], progress=False)
+        self.assertEqual((some.alike, some.rows[0].beyond), (False, 1))
         self.assertIn("not equal: 1 with other values", repr(d))
-        self.assertIn("<td>v</td><td>[1]</td><td>2</td><td>2.5</td><td>2 items differ, by 2 at most</td>", d._repr_html_())
+        self.assertIn("<td>v</td><td>[1]</td><td>2</td><td>2.5</td><td>2 items differ, by 2 at most, relative L2 0.36</td>", d._repr_html_())
 
     def test_names_types_and_shapes(self):
         a = {"mine": floats(1), "t": floats(1, 2), "s": floats(1, 2), "z": floats(1)}

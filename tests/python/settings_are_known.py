@@ -88,7 +88,7 @@ class Settings(unittest.TestCase):
             with self.assertRaises(mckpt.Error) as raised:
                 mckpt.plan("/nowhere", "b", to=to)
             self.assertNotIn("no such kind", str(raised.exception), to)
-        for wrong, near in (("fdsp", "fsdp"), ("hf-to-fspd", "hf-to-fsdp"), ("safetensor", "safetensors")):
+        for wrong, near in (("fdsp", "fsdp"), ("hf-to-fspd", "hf-to-fsdp"), ("safetensor", "safetensors"), ("to-dpc", "to-dcp")):
             self.assertRaisesRegex(mckpt.Error, f"did you mean `{near}`", lambda wrong=wrong: mckpt.plan("a", "b", to=wrong))
 
     def test_types_of_tensors_as_torch_spells_them(self):

@@ -72,7 +72,7 @@ void write_differences(JsonWriter& json, const std::vector<Difference>& differen
     json.begin_object().field("tensor", d.tensor).field("file", d.file).field("at", d.at);
     json.field("expected", d.expected).field("found", d.found);
     d.items < 0 ? json.null_field("items") : json.field("items", d.items);
-    d.largest ? json.field("largest", *d.largest) : json.null_field("largest");
+    d.largest() ? json.field("largest", *d.largest()) : json.null_field("largest");
     json.end_object();
   }
   json.end_array();

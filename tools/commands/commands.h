@@ -18,6 +18,7 @@ class CommandLine;
 Exit cat_command(CommandLine& line);
 Exit completions_command(CommandLine& line);
 Exit convert_command(CommandLine& line);
+Exit diff_command(CommandLine& line);
 Exit env_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
 Exit export_command(CommandLine& line);

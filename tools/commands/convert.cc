@@ -55,7 +55,11 @@ constexpr Mode kModes[] = {
     {"safetensors-to-pt", "copy the tensors of safetensors files into a .pt file for torch.load",
      convert_safetensors_to_pt},
     {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
-     convert_to_safetensors},
+     convert_to_safetensors, true},
+    {"to-fsdp",
+     "make the checkpoint of a Megatron-FSDP run, as hf-to-fsdp does, of an FSDP2, verl or DeepSpeed "
+     "checkpoint",
+     convert_hf_to_fsdp, true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
 };
 
@@ -136,7 +140,7 @@ std::string convert_mode_meant(std::string_view word) {
   if (is_mode(name)) return name;
   // One end alone: the other is the format of training runs.
   if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "hf") return "fsdp-to-hf";
-  if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "fsdp") return "hf-to-fsdp";
+  if (name.starts_with("to-") && end_named(std::string_view(name).substr(3)) == "fsdp") return "to-fsdp";
   if (name.starts_with("from-") && end_named(std::string_view(name).substr(5)) == "hf") return "hf-to-fsdp";
   if (std::string mode =
           cat("to-", name.starts_with("to-") ? end_named(std::string_view(name).substr(3)) : "");

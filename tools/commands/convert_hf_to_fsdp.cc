@@ -1,5 +1,5 @@
-// convert hf-to-fsdp: a Hugging Face model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of any
-// grid would have saved.
+// convert hf-to-fsdp, and to-fsdp: a Hugging Face model, or a checkpoint with the model's own names, into the
+// fsdp_dtensor checkpoint that a Megatron-FSDP run of any grid would have saved.
 //
 //   $ mckpt convert hf-to-fsdp tiny_qwen3_moe ckpt --tp 2 --dp 2 --dry-run
 //   plan    45 in -> 41 out: 39 copied, 2 fused; dropped 0, invented 0
@@ -10,8 +10,10 @@
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/plan/conversion.h"
+#include "core/base/text.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_model_flags.h"
@@ -26,6 +28,8 @@ namespace {
 // The options of the mode by subject, each with its own declarations.
 struct HfToFsdpFlags {
   ConvertOptions options;
+  std::optional<std::string> assets;
+  AcceptFlag accept;
   HfModelFlags model;
   GridFlags grid;
   FsdpFlags fsdp;
@@ -38,10 +42,18 @@ struct HfToFsdpFlags {
 };
 
 void HfToFsdpFlags::parse(CommandLine& line) {
-  options.declare(line, "the folder of a Hugging Face model, with safetensors files",
-                  "the folder for the checkpoints of a training run; the result is DST/release");
+  options.declare(
+      line,
+      "the folder of a Hugging Face model, or a checkpoint with the model's own names: torch DCP of FSDP2, "
+      "accelerate or torchtitan, files of ranks (verl, DeepSpeed ZeRO), .pt",
+      "the folder for the checkpoints of a training run; the result is DST/release");
   options.declare_resume(line);
   options.declare_iteration(line, "DST/release");
+  line.option("--assets HF_DIR", assets,
+              "folder with the config.json of a checkpoint with the model's own names, where the training "
+              "framework put none beside it")
+      .common();
+  accept.declare(line);
   model.declare(line);
   grid.declare(line);
   fsdp.declare(line);
@@ -55,10 +67,15 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   line.description(
       "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. A real run with fp32 "
       "main weights saves what --params-dtype auto --dtype fp32 writes.");
+  line.description(
+      "Of the checkpoint of a training run the tensors of the model are taken; its optimizer states are left "
+      "out, "
+      "and named.");
   line.description("Under mpirun the ranks share the work.");
-  line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
-  line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4 --dry-run --json");
-  line.example("mpirun -n 8 mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --dp 4");
+  const std::string& name = line.command();
+  line.example(cat("mckpt ", name, " Qwen3-30B-A3B ckpt --tp 2 --ep 4"));
+  line.example(cat("mckpt ", name, " global_step_100/actor ckpt --tp 2 --dp 4"));
+  line.example(cat("mpirun -n 8 mckpt ", name, " Qwen3-30B-A3B ckpt --tp 2 --dp 4"));
   line.parse();
   options.check();
 }
@@ -68,6 +85,8 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
   Grid sizes = grid.grid();
   return {.source = options.source,
           .target = options.target,
+          .assets = assets,
+          .accept = accept.codes(),
           .model = model.options(),
           .grid = sizes,
           .fsdp = fsdp.setup(sizes),
@@ -77,6 +96,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
           .hybrid_pattern = pattern.text(),
           .iteration = options.iteration,
           .threads = options.threads,
+          .memory_bytes = options.memory_bytes,
           .rank = this_job().rank()};
 }
 

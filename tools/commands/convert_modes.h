@@ -2,7 +2,7 @@
 // convert.cc has the table of their names. A mode receives the line of "convert MODE" and returns the exit
 // status of the program:
 //
-//   convert_hf_to_fsdp.cc     hf-to-fsdp           convert_reshard.cc    reshard
+//   convert_hf_to_fsdp.cc     hf-to-fsdp, to-fsdp  convert_reshard.cc    reshard
 //   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, and to and from GPT
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 //   convert_own.cc            to-safetensors, to-dcp   convert_to_mcore.cc   to-mcore

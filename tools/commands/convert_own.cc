@@ -49,6 +49,7 @@ void ToSafetensorsFlags::parse(CommandLine& line) {
       "a checkpoint with the model's own names: torch DCP, files of ranks, .pt, or a Hugging Face "
       "folder",
       "the safetensors file to make");
+  options.ranks.declare(line);
   line.option("--assets HF_DIR", assets,
               "folder with the model's config.json: says which names the model has")
       .common();
@@ -65,6 +66,7 @@ void ToSafetensorsFlags::parse(CommandLine& line) {
       "folder. Optimizer states and objects are left out, and named. No config.json is needed; where there "
       "is "
       "one, an output layer that the model ties to the embedding is not written twice.");
+  line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert to-safetensors checkpoint-500/pytorch_model_fsdp_0 model.safetensors");
   line.example("mckpt convert to-safetensors torchtitan/step-1000 model.safetensors --dtype bf16");
   line.example("mckpt convert to-safetensors hf_folder one_file.safetensors --dry-run");
@@ -145,7 +147,7 @@ Exit convert_to_safetensors(CommandLine& line) {
   ToSafetensorsFlags flags;
   flags.parse(line);
   return run_conversion([&] { return plan_to_safetensors(flags.planning(line)); }, "convert", flags.options,
-                        line.flags(), false);
+                        line.flags());
 }
 
 Exit convert_to_dcp(CommandLine& line) {

@@ -38,7 +38,7 @@ struct ToMcoreFlags {
 void ToMcoreFlags::parse(CommandLine& line) {
   options.declare(
       line,
-      "a Hugging Face model with safetensors files, or a sharded checkpoint: fsdp_dtensor, torch_dist, "
+      "a Hugging Face model, a checkpoint with its names, or one of Megatron: fsdp_dtensor, torch_dist, "
       "FSDP2 or Megatron-FSDP alone",
       "the folder for the checkpoints of a training run");
   options.declare_resume(line);

@@ -14,48 +14,20 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/notes.h"
-#include "core/base/observer.h"
 #include "io/file/parallel.h"
 #include "tools/answers/verify_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/run_flags.h"
-#include "tools/process/interrupt.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
-#include "tools/render/notes.h"
 #include "tools/render/output.h"
-#include "tools/render/progress.h"
 #include "tools/run/each_path.h"
+#include "tools/run/shown_work.h"
 
 namespace mckpt::impl {
 namespace {
-
-// How the program watches long work of the library: progress on stderr, notes, and an end at a signal such as
-// Ctrl-C. Made before the work begins: from then on signals set the stop flag instead of ending the program.
-// One phase is shown at a time.
-class ShownWork final : public Observer {
- public:
-  explicit ShownWork(const GlobalFlags& flags) : flags_(flags) { stop_flag(); }
-
-  void begin(const std::string& phase, i64 bytes) override { progress_.emplace(flags_, phase, bytes); }
-  void done(i64 bytes) override {
-    if (progress_) progress_->add(bytes);
-  }
-  void end() override { progress_.reset(); }
-  bool stop() override { return *stop_flag(); }
-  void note(const Note& note) override {
-    Notes notes;
-    note.kind == Note::Kind::kWarning ? notes.warn(note.text) : notes.note(note.text);
-    print_notes(flags_, notes);
-  }
-
- private:
-  const GlobalFlags& flags_;
-  std::optional<Progress> progress_;
-};
 
 // The options of --against; without it, giving one of them is an error.
 struct AgainstFlags {

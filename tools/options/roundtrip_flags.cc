@@ -106,8 +106,12 @@ void RoundtripFlags::settle(Comm& world) {
         .note("without --output, the folder is a temporary one, which only the host of rank 0 has")
         .help("--output DIR on a file system that all hosts share, or --until check to export nothing");
   if (threads > 0) return;
-  threads = std::max(1, default_threads() / here);
-  if (device == "cuda") threads = std::min(threads, kMostThreadsOfGpu);
+  if (device != "cuda") {
+    threads = std::max(1, default_threads() / here);
+    return;
+  }
+  BlockLoadOptions feeding = threads_for_gpu(here);
+  threads = feeding.threads, most_threads = feeding.most_threads;
 }
 
 // The sizes, types and packing of the live model. It points to `pattern`.
@@ -135,7 +139,7 @@ std::string RoundtripFlags::vocab_note(const ModelMap& map, i64 world) const {
 RoundTripOptions RoundtripFlags::round_trip() const {
   using Until = RoundTripOptions::Until;
   RoundTripOptions how;
-  how.threads = threads, how.repeat = repeat;
+  how.threads = threads, how.most_threads = most_threads, how.repeat = repeat;
   how.until = !until                ? Until::kCompare
               : *until == "load"    ? Until::kLoad
               : *until == "unshard" ? Until::kUnshard

@@ -24,7 +24,8 @@ struct RoundtripFlags {
   std::optional<std::string> output, checkpoint;
   std::optional<LayerPattern> pattern;
   bool no_sync = false;
-  int threads = 0;  // of a rank; 0: its share of the processors
+  int threads = 0;       // of a rank; 0: its share of the processors
+  int most_threads = 0;  // that read for a rank's GPU; settle() sets it unless `threads` was given
   i64 repeat = 1;
   std::optional<std::string> until;
   HfModelFlags model_flags;

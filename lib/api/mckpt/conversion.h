@@ -7,8 +7,6 @@
 //   c.account();        311 tensors in, 227 out: 171 copied, 56 fused
 //   c.outputs();        __0_0.distcp, 601 MB; ...
 //   c.run();            -> ckpt/release
-//
-// Each kind of conversion is a struct of plain values (mckpt/plans.h): ToFsdp, ToMcore, ToHf, Reshard and others.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +18,7 @@
 
 #include "mckpt/checkpoint.h"
 #include "mckpt/observer.h"
+#include "mckpt/plain_plans.h"
 #include "mckpt/plans.h"
 
 namespace mckpt {
@@ -107,14 +106,15 @@ class MCKPT_API Conversion {
   std::unique_ptr<State> state_;
 };
 
-// Each reads headers and writes nothing. `threads` may plan at once. Throws Error for whatever cannot be
-// converted.
+// Each reads headers and writes nothing. `threads` may plan at once. Throws for whatever cannot be converted.
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
 MCKPT_API Conversion plan(const ToMcore& what, int threads = 1);
 MCKPT_API Conversion plan(const ToHf& what);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
 MCKPT_API Conversion plan(const Relayer& what);
 MCKPT_API Conversion plan(const ToSafetensors& what, int threads = 1);
+MCKPT_API Conversion plan(const ToDcp& what, int threads = 1);
+MCKPT_API Conversion plan(const PtToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToPt& what, int threads = 1);
 
 }  // namespace mckpt

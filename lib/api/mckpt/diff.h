@@ -21,24 +21,30 @@ namespace mckpt {
 struct DiffRow {
   // only_a, only_b  a tensor that one side has; its type and shape
   // shape, dtype    types or shapes differ, and the values were not compared
-  // cast            the types differ; values were compared after the cast that a conversion makes
   // values          items differ: the first one is at `at`
+  // cast            the types differ; values were compared after a cast to the type of `a`
   // object          a value of something that is not a tensor, at `at`
   // file            a file beside the tensors, such as config.json, differs
   std::string kind{};
   std::string name{};
   std::string at{};                 // "[3, 2]" in a tensor, ".lr" in an object
   std::string a{}, b{};             // "bfloat16 [2, 3]", or the values at `at`
-  std::int64_t items = -1;          // how many items differ; -1: not counted
-  std::optional<double> largest{};  // the largest difference of two finite floats, if one was counted
+  std::int64_t items = -1;   // how many items differ; -1: not counted
+  std::int64_t beyond = -1;  // of these, items that are further apart than `within` allows
+  // Of two tensors of floats: the largest difference of two finite items, the length of a - b by that of b, the
+  // cosine of the angle between them, and the most steps from one float of the type to the next between two items.
+  std::optional<double> largest{}, relative_l2{}, cosine{};
+  std::int64_t most_ulps = 0;
+  std::string hint{};  // where the values are instead: "the same rows in another order"; "": nothing was found
   std::string file{};               // of `a`, if one file has the first difference
 };
 
 struct Diff {
   bool equal = false;           // everything was compared, and there is no row
+  bool alike = false;           // everything was compared, and no row has an item beyond its tolerance
   std::string compared{};       // what was compared with what, in a line
   std::int64_t tensors = 0;     // how many were compared
-  std::vector<DiffRow> rows{};  // tensors in order of kinds and names, then objects and files
+  std::vector<DiffRow> rows{};  // tensors in order of kinds, the most different first, then objects and files
   std::vector<Check> checks{};  // as compare() makes them; a note says what was not compared
   // Damage, and oddities, as warnings. A problem here makes the two unequal: something could not be compared.
   std::vector<Finding> findings{};
@@ -48,6 +54,8 @@ struct Diff {
 struct DiffOptions {
   SourceOptions opening{};                            // of both; its ranks are those of `b`
   std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
+  // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first glob decides.
+  std::vector<std::string> within{};
   int threads = 1;
 };
 

@@ -32,7 +32,7 @@ struct LoadedTensor {
 
 struct LoadOptions {
   std::string device = "cuda:0";  // "cpu", "cuda" (the first that this process may use), "cuda:N"
-  int threads = 0;                // that read; 0: one for each processor, on a GPU at most eight
+  int threads = 0;                // that read; 0: one for each processor, for a GPU eight, and more while it waits for them
 };
 
 // The tensors of a checkpoint under their own names, each whole.

@@ -16,6 +16,7 @@
 #include "mckpt/load.h"
 #include "mckpt/observer.h"
 #include "mckpt/options.h"
+#include "mckpt/plain_plans.h"
 #include "mckpt/plans.h"
 #include "mckpt/verify.h"
 

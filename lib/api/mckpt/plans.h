@@ -1,4 +1,6 @@
-// The kinds of conversions, each a struct of plain values: the program's options, with underscores.
+// Conversions from and to Megatron's checkpoints, each kind a struct of plain values. A field that is left out keeps
+// its default. Most fields have the names of the program's options, with underscores. Conversions that know nothing
+// of Megatron are in mckpt/plain_plans.h.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +41,14 @@ struct Values {
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
 };
 
-// A Hugging Face model -> the fsdp_dtensor checkpoint that a run of this grid would have saved.
+// A model -> the fsdp_dtensor checkpoint that a run of this grid would have saved. The source is a Hugging Face
+// folder, or a checkpoint with the model's own names: FSDP2, accelerate, verl, torchtitan, DeepSpeed.
 struct ToFsdp {
   std::string source{}, target{};
+  // Of such a checkpoint: folder with its config.json, if the training framework put none beside it; damage that
+  // is accepted.
+  std::optional<std::string> assets{};
+  std::vector<std::string> accept{};
   ModelOptions model{};
   Grid grid{};
   Fsdp fsdp{};
@@ -99,21 +106,6 @@ struct Relayer {
   std::string norms = "keep";            // to and from GPT: keep, fused, apart
   bool without_mixers = false, weights_only = false;  // to and from GPT: without the M layers
   std::vector<std::string> accept{};                  // damage that is accepted: "MC1311"
-  OpenOptions files{};
-};
-
-// The tensors of a .pt file, or of a folder of them -> one safetensors file.
-struct ToSafetensors {
-  std::string source{}, target{};
-  std::vector<std::string> include{}, exclude{};  // globs; no include: all tensors
-  bool tensors_only = false;                      // leave out what is not a tensor, instead of refusing it
-  OpenOptions files{};
-};
-
-// The tensors of safetensors files -> one .pt file.
-struct ToPt {
-  std::string source{}, target{};
-  std::vector<std::string> include{}, exclude{};
   OpenOptions files{};
 };
 

@@ -1,7 +1,7 @@
 // The parts of compare(): one function for each pair of what the two sides can be.
 //
 //   tested                 source                 function
-//   a checkpoint           a Hugging Face dir     against_model        with the import of the source
+//   a checkpoint           a model                against_model        with the import of the source
 //   a Hugging Face dir     a checkpoint           against_export       with the export of the source
 //   either of them with the model's own names     against_own_export, against_own_import
 //   two checkpoints                               against_checkpoint   by name, perhaps translated first
@@ -42,8 +42,12 @@ struct Comparing {
 
 // All of these return whether everything was compared and is equal.
 
-// A checkpoint against the Hugging Face model that it was made of, in the folder `source`.
-bool against_model(std::unique_ptr<Store> tested, const std::string& source, const Comparing& c);
+// A checkpoint against the model that it was made of, at the path `source`: a Hugging Face folder, or a checkpoint
+// of a training run with the model's own names. `opened`: what open_store(source) returned.
+bool against_model(std::unique_ptr<Store> tested, const std::string& source, const Store& opened,
+                   const Comparing& c);
+// Whether the source is such a checkpoint of a training run.
+bool is_own_source(const Store& source);
 // A Hugging Face folder, at `path`, against the checkpoint that it was exported from.
 bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
                     const Comparing& c);

@@ -9,9 +9,10 @@
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/import_source.h"
 #include "convert/source/options.h"
+#include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
-#include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
@@ -29,15 +30,19 @@
 namespace mckpt::impl {
 namespace {
 
-// Opens the model with the map file that the tested checkpoint keeps. Throws kNotFound for a folder without
-// weights.
-HfModel source_model(const Store& tested, const std::string& source, const Comparing& c) {
-  HfModelOptions reading = c.options.opening.model;
-  reading.kept_map = kept_map(tested);
-  HfModel model = open_hf_model(source, reading);
-  if (!model.has_data())
-    throw Error(Code::kNotFound, "the folder has no weights to compare with").file(source);
-  return model;
+// Opens the model with the map file that the tested checkpoint keeps. The config of a training run's checkpoint may
+// be in no place but the assets that the tested checkpoint was given.
+ImportSource source_of(const Store& tested, const std::string& path, const Store& source,
+                       const Comparing& c) {
+  ImportSourceOptions how{.source = path,
+                          .accept = c.options.opening.accept,
+                          .model = c.options.opening.model,
+                          .threads = c.options.threads};
+  how.model.kept_map = kept_map(tested);
+  if (!is_own_source(source)) return open_import_source(how);
+  how.assets = c.options.opening.assets;
+  if (std::string own = own_assets(tested); !how.assets && !own.empty()) how.assets = own;
+  return open_import_source(how);
 }
 
 // There is one checkpoint, the tested side: the options for the ranks of either side describe it.
@@ -76,8 +81,16 @@ bool check_types(const CheckpointModel& checkpoint, const Comparing& c) {
 
 }  // namespace
 
-bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Comparing& c) {
-  HfModel model = source_model(*tested, path, c);
+bool is_own_source(const Store& source) {
+  return format_family(source.format()) != FormatFamily::kSafetensors && has_own_names(source);
+}
+
+bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Store& opened,
+                   const Comparing& c) {
+  ImportSource from = source_of(*tested, path, opened, c);
+  if (from.run)
+    for (Oddities& o : from.run->damage) c.oddities.push_back(std::move(o));
+  HfModel model = std::move(from.model);
   const Store& source = *model.store;  // stays where it is when the model is moved
   RunSetup values{0, c.options.params_dtype.of(model.map->model())};
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
@@ -86,7 +99,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   warn_of_casts(types_of(checkpoint), c.report);
   c.report.compared_as = "each tensor of the checkpoint with what an import of the model writes";
   const KeyTable& keys = checkpoint.keys();
-  auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
+  auto job = [&](const ChunkList& some) { return import_job(source, keys, some, {c.options.threads}); };
   auto made_of = [&](i32 key) {
     std::vector<i64> tensors;
     for (i32 t : keys.parameter(keys[key]).sources)

@@ -15,6 +15,7 @@
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
+#include "core/items/item_cast.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 
@@ -44,8 +45,8 @@ Finding unlike_finding(const Store& tested, const Store& source, const TensorDif
 // The headers of both sides, before any data are read.
 class Headers {
  public:
-  Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended)
-      : tested_(tested), source_(source), fused_(fused), intended_(intended) {}
+  Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended, bool any_type)
+      : tested_(tested), source_(source), fused_(fused), intended_(intended), any_type_(any_type) {}
 
   // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of the
   // vocabulary. Returns their numbers in the tested store.
@@ -77,7 +78,8 @@ class Headers {
     if (!resized && !std::ranges::equal(tested_.dims(d.one), source_.dims(d.other))) return false;
     DType from = source_.dtype(d.other), to = tested_.dtype(d.one);
     if (from == to) return resized;
-    if (!intended_.type || intended_.type(d.other) != to) return false;
+    bool wanted = intended_.type && intended_.type(d.other) == to;
+    if (!wanted && !(any_type_ && is_castable(from) && is_castable(to))) return false;
     casts_.push_back({std::string(tested_.name(d.one)), from, to});
     return true;
   }
@@ -86,6 +88,7 @@ class Headers {
   const Store& source_;
   const FusedTables* fused_;
   const Intended& intended_;
+  bool any_type_;
   std::vector<ComparedTypes> casts_;
 };
 
@@ -99,7 +102,7 @@ bool check_types_by_name(const Store& tested, const Store& source, const Compari
 
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended) {
-  Headers headers(tested, source, fused, intended);
+  Headers headers(tested, source, fused, intended, c.options.any_type);
   std::set<i64> apart = headers.report_unlike(c.comparison);
   apart.merge(compare_read_values(tested, source, apart, c.comparison, c.observer));
   NamedChunks chunks(tested, source, apart);

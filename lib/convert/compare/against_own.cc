@@ -4,7 +4,6 @@
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
 #include "convert/source/own_model.h"
-#include "convert/views/piece_store.h"
 #include "core/items/item_cast.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
@@ -26,17 +25,6 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
   else if (has_config(folder))
     how.assets = folder.root();
   return open_own_model(std::move(checkpoint), how);
-}
-
-// The tensors that an export writes: without those that are known to repeat another one.
-std::unique_ptr<Store> without_copies(OwnModel& own) {
-  auto view = std::make_unique<PieceStore>(std::move(own.store));
-  const Store& source = view->source();
-  for (const OwnTensor& t : own.tensors) {
-    std::span<const i64> dims = source.dims(t.tensor);
-    view->add(t.name, {dims.begin(), dims.end()}, {{t.tensor}});
-  }
-  return view;
 }
 
 }  // namespace
@@ -72,7 +60,7 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
   OwnModel own = open_beside(std::move(tested), source, c);
   c.oddities.push_back({own.store->root(), std::move(own.oddities)});
   c.report.compared_as = "each tensor of the checkpoint with the one of that name in the folder";
-  std::unique_ptr<Store> written = without_copies(own);
+  std::unique_ptr<Store> written = take_written(own);
   bool as_asked = check_types_by_name(*written, source, c);
   return against_names(*written, source, nullptr, c) && as_asked;
 }

@@ -13,6 +13,7 @@
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
@@ -93,12 +94,16 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
   if (import || exported) objects_not_compared("a Hugging Face model has no objects", c.report);
   if (import) return against_own_import(std::move(tested), *source, c);
   if (exported) return against_own_export(*tested, std::move(source), c);
+  if (is_sharded(*tested) && !has_own_names(*tested) && is_own_source(*source)) {
+    objects_not_compared("args are made of the config, and other objects are not converted", c.report);
+    return against_model(std::move(tested), source_path, *source, c);
+  }
   if (is_sharded(*tested) && is_sharded(*source))
     return against_checkpoint(std::move(tested), std::move(source), c);
   if (is_sharded(*tested) == is_sharded(*source)) return compare_models(*tested, *source, source_path, c);
   refuse_single_file(is_sharded(*tested) ? *source : *tested);
   objects_not_compared("a Hugging Face model has no objects; args are made of its config", c.report);
-  if (is_sharded(*tested)) return against_model(std::move(tested), source_path, c);
+  if (is_sharded(*tested)) return against_model(std::move(tested), source_path, *source, c);
   return against_export(*tested, path, std::move(source), c);
 }
 
@@ -115,7 +120,7 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
-  Comparison comparison(*tested, *source, options.threads, options.count_all, observer);
+  Comparison comparison(*tested, *source, options.threads, options.counting, observer);
   bool listed = check_manifests(*tested, *source, options.threads, out.report);
   bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
   name_beside(path, *tested, out.report);

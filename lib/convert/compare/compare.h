@@ -3,7 +3,7 @@
 // of the conversion:
 //
 //   tested              source              compared as                                in
-//   a checkpoint        a Hugging Face dir  chunks that an import would write          against_model.cc
+//   a checkpoint        a model             chunks that an import would write          against_model.cc
 //   a Hugging Face dir  a checkpoint        tensors that an export would write         against_export.cc
 //   a checkpoint        a checkpoint        tensors of the same names, in any pieces   against_checkpoint.cc
 //   one of them with the model's own names  tensors of the same names, in any pieces   against_own.cc
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "convert/compare/checks/types.h"
+#include "convert/compare/differences/counting.h"
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/int.h"
@@ -36,7 +37,8 @@ struct CompareOptions {
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   TypeClaim types{};                         // the types that the conversion was asked for
   bool weights_only = false;                 // the conversion left the states of the optimizer out
-  bool count_all = false;  // count the differing items of every tensor, not only of those that findings name
+  bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
+  Counting counting{};
   int threads = 1;
 };
 

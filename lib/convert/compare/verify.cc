@@ -110,6 +110,9 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
     out = {std::move(compared.report), compared.equal, std::move(compared.oddities)};
   } else if (store) {
     NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
+    // A file that is no part of the checkpoint because something is wrong with it is not read a second time.
+    for (const Finding& f : out.report.findings)
+      if (!f.warning && !f.file.empty()) judged.insert(f.file);
     check_beside(path, store.get(), judged, options.threads, files_of(options), observer, out.report);
   }
   if (!options.against) note_tracker(path, files_of(options), out.report);

@@ -117,6 +117,10 @@ std::vector<i32> in_order_of_places(const ChunkList& chunks) {
   return order;
 }
 
+ChunkJob::Files files_of(std::shared_ptr<const ReadableChunks> chunks) {
+  return [chunks = std::move(chunks)](i32 file) -> const ByteSource& { return chunks->source(file); };
+}
+
 // What is done to the values of one tensor of a model, from the types of the chunks that read it. Throws
 // kUnaccounted if there are none, kBadCast if their types differ.
 ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to, i64 chunk) {
@@ -148,7 +152,7 @@ ChunkJob::Files files_of(const Store& store) {
 
 // All values of a task have one cast, so the chunks of one family are as many tasks as they have types. Tasks
 // are in the order of their first chunks: tasks that follow each other write next to each other.
-ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to) {
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory) {
   Families families(keys);
   TaskList tasks(to);
   std::vector<i32> last(static_cast<std::size_t>(families.count()), -1);  // task, by family
@@ -166,13 +170,13 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
     }
     tasks.put(c, task);
   }
-  std::vector<bool> wanted(static_cast<std::size_t>(keys.map().sources().size()));
-  for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
-    if (i32 family = families.of_tensor(t); family >= 0) wanted[t] = last[family] >= 0;
-  std::shared_ptr<const ChunkList> from = whole_tensors(source, wanted);
+  std::vector<std::pair<i32, i32>> wanted;  // each tensor under its own number
+  for (i32 t = 0; t < keys.map().sources().size(); t++)
+    if (i32 family = families.of_tensor(t); family >= 0 && last[family] >= 0) wanted.emplace_back(t, t);
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory);
   Grouped sources =
       grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
-  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(source), {}, from});
+  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(from), {}, from});
 }
 
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
@@ -248,8 +252,8 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
   }
   auto from = std::make_shared<const ReadableChunks>(source, wanted, memory);
   Grouped sources = grouped_chunks(*from, std::ssize(listed), [&](i64 c) { return from->key(c); });
-  auto files = [from](i32 file) -> const ByteSource& { return from->source(file); };
-  return ChunkJob({{*from}, {to}, tasks.finish(std::move(sources)), files, std::move(records), from});
+  return ChunkJob(
+      {{*from}, {to}, tasks.finish(std::move(sources)), files_of(from), std::move(records), from});
 }
 
 // The parts of a parameter may be stored in different types. The values of a chunk have the type of the

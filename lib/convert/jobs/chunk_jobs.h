@@ -16,6 +16,7 @@
 #pragma once
 
 #include "convert/jobs/chunk_job.h"
+#include "convert/jobs/read_memory.h"
 #include "convert/jobs/tensor_places.h"
 
 namespace mckpt::impl {
@@ -23,14 +24,14 @@ namespace mckpt::impl {
 class KeyTable;
 class ModelMap;
 class Store;
-struct ReadMemory;
 
 // pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to
 // the type of their destination.
 
-// From the tensors of a Hugging Face model to the chunks of a checkpoint. pre: the tensors of the store are
-// those of keys.map().sources(), in that order; the keys of `to` are keys of the table.
-ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to);
+// From the tensors of a Hugging Face model, however their items are stored, to the chunks of a checkpoint. pre:
+// the tensors of the store are those of keys.map().sources(), in that order; the keys of `to` are keys of the
+// table.
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory);
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
 // the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
@@ -69,9 +70,8 @@ struct KeyedChunks {
 // differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
-// From the chunks of a checkpoint to those of another dialect, weights and states alike. The chunks of a group (below
-// 0: not copied) hold the same items on both sides, and are boxes on both or on none; `resized` groups have other rows.
-// pre: the keys of `from` are tensors of `checkpoint`. Throws kUnaccounted for a group of `to` alone.
+// From keys of `checkpoint` to those of another dialect. Chunks of a group (below 0: none) hold the same items, as
+// boxes on both sides or on none; `resized` groups have other rows. Throws kUnaccounted for a group of `to` alone.
 struct GroupedSide {
   ChunkSide side;
   std::vector<i32> group;

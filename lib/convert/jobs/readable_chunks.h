@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "convert/jobs/read_memory.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
 #include "io/store/store_files.h"
@@ -23,12 +24,6 @@ namespace mckpt::impl {
 
 class ByteSource;
 class ChunkReader;
-
-// Memory for chunks that are not stored row by row: `bytes` for each of the threads.
-struct ReadMemory {
-  int threads = 1;
-  i64 bytes = i64{8} << 20;
-};
 
 // The store outlives this. All functions are thread-safe.
 class ReadableChunks final : public StoreChunks {

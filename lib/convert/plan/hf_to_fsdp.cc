@@ -1,7 +1,8 @@
 // Plans the import of a model in the order in which a tensor passes through the code:
 //
-//   HfModel      which tensor is which parameter        FsdpPlan     which rank writes which box of a key
-//   KeyTable     which items each key has               import_job   which tensors feed which chunks
+//   ImportSource  which tensors there are               FsdpPlan      which rank writes which box of a key
+//   HfModel       which tensor is which parameter       import_job    which tensors feed which chunks
+//   KeyTable      which items each key has
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/jobs/chunk_job.h"
@@ -17,8 +18,8 @@
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/setting_identity.h"
-#include "convert/source/hf_weights.h"
 #include "convert/source/identity.h"
+#include "convert/source/import_source.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
@@ -27,7 +28,6 @@
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/write/layout.h"
-#include "io/output/manifest.h"
 #include "io/output/plan_identity.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -36,6 +36,24 @@
 
 namespace mckpt::impl {
 namespace {
+
+ImportSource open_source(const HfToFsdpOptions& options) {
+  return open_import_source({.source = options.source,
+                             .assets = options.assets,
+                             .accept = options.accept,
+                             .model = options.model,
+                             .threads = options.threads});
+}
+
+// What opening found, and what of a training run's checkpoint is not the model's.
+void add_notes(Conversion& c, ImportSource& source) {
+  c.notes.append(notes_of(source.model));
+  if (!source.run) return;
+  c.notes.append(std::move(source.run->notes));
+  c.details.append(std::move(source.run->left_out));
+  c.oddities = std::move(source.run->damage);
+  c.dropped_objects = source.run->objects;
+}
 
 FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
   FsdpRun run;
@@ -69,8 +87,9 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   refuse_unlike_v2(options.grid, options.fsdp);
   refuse_other_types(options.fsdp, options.values);
   Conversion c;
-  auto& model = c.parts.make<HfModel>(open_hf_weights(options.source, options.model));
-  c.notes.append(notes_of(model));
+  auto& source = c.parts.make<ImportSource>(open_source(options));
+  const HfModel& model = source.model;
+  add_notes(c, source);
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   const LayerPattern* groups = nullptr;
   if (!options.hybrid_pattern.empty())
@@ -91,10 +110,11 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   if (!run.fsdp.saves_state_dict())
     add_run_objects(layout, {*model.map, model.config.run, run, options.iteration.value_or(0)});
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
-  if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));
+  if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
+  c.job = std::make_unique<ChunkJob>(
+      import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
 
-  c.sources = {options.source};
+  c.sources = source.folders();
   c.opening = options.model.files;
   c.store = model.store.get();
   c.proof = import_proof(*model.store, *model.map, layout);
@@ -103,8 +123,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   };
   c.twins = {&keys, &layout, plan.table_key};
   std::string table =
-      tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original_files(model));
-  FsdpFolder::Beside beside{{}, plan_assets(options.source, table, options.model.files)};
+      tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, source.original());
+  FsdpFolder::Beside beside{{}, source.assets(table)};
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
   c.identity = identity_of(options, model, metadata, beside);
   note_run(c, run.grid, layout);

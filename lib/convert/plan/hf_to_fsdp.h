@@ -1,4 +1,5 @@
-// A Hugging Face model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of a grid would have saved.
+// A model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of a grid would have saved. The model is a
+// Hugging Face folder, or a checkpoint with the model's own names (FSDP2, accelerate, verl, torchtitan, DeepSpeed).
 //
 //   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/__0_0.distcp, __1_0.distcp, .metadata
 //
@@ -7,8 +8,13 @@
 // (FsdpSetup::keys): "model.<param>", every parameter whole and fp32, and no objects.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
+#include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"
 #include "core/hybrid/spellings.h"
@@ -22,6 +28,9 @@ struct Conversion;
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
   std::string source, target;
+  // Of a checkpoint with the model's own names: a folder with config.json, and codes of damage that is accepted.
+  std::optional<std::string> assets{};
+  std::vector<Code> accept{};
   HfModelOptions model{};
   Grid grid{};
   FsdpSetup fsdp{};
@@ -31,12 +40,12 @@ struct HfToFsdpOptions {
   std::string hybrid_pattern{};    // of a hybrid run with its layers in groups: "[*-]M"; "": no groups
   std::optional<i64> iteration{};  // none: DST/release
   int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
-// open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
-// kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
+// open_import_source(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
 // effect and for types that the engine does not store; kBadPattern for a pattern that is not valid, or not that
 // of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);

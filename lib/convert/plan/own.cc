@@ -127,9 +127,8 @@ Written add_tensors(Conversion& c, std::unique_ptr<Store> source, const OwnModel
                                                original_files && model.original ? &*model.original : nullptr);
   types.rules.refuse_unmatched(written.size(),
                                [&](i64 i) -> std::string_view { return model.tensors[i].name; });
-  // Half of the memory is the copy engine's.
-  ReadMemory memory{how.threads, std::clamp<i64>(memory_bytes / how.threads / 4, 1 << 20, 32 << 20)};
-  c.job = std::make_unique<ChunkJob>(tensor_job(*model.store, written, memory));
+  c.job =
+      std::make_unique<ChunkJob>(tensor_job(*model.store, written, read_memory(how.threads, memory_bytes)));
   c.sums = std::make_unique<ReadSums>();
   c.store = model.store.get();
   c.opening = model.store->opening();

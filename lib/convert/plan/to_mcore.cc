@@ -17,15 +17,15 @@
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/choice.h"
-#include "convert/source/hf_weights.h"
 #include "convert/source/identity.h"
+#include "convert/source/import_source.h"
+#include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/run/args.h"
-#include "io/output/manifest.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -42,16 +42,15 @@ void refuse_unmatched(const ToMcoreOptions& options, const DcpLayout& layout) {
   });
 }
 
-FsdpFolder::Beside beside_of(std::string common, const HfModel& model, const std::string& assets,
-                             const OpenOptions& opening) {
-  FsdpFolder::Beside beside;
+FsdpFolder::Beside beside_of(std::string common, SideFiles assets) {
+  FsdpFolder::Beside beside{{}, std::move(assets)};
   beside.files.texts.emplace(kCommonFile, std::move(common));
   beside.files.texts.emplace(kMarkFile, torch_dist_mark());
-  beside.assets = plan_assets(
-      assets,
-      tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original_files(model)),
-      opening);
   return beside;
+}
+
+std::string table_of(const HfModel& model, const std::optional<SafetensorsOriginal>& original) {
+  return tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original);
 }
 
 std::string identity_of(const ToMcoreOptions& options, const HfModel& model, const Store& source,
@@ -81,10 +80,21 @@ void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& ru
       cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
 }
 
-Conversion plan_of_hf(const ToMcoreOptions& options) {
+Conversion plan_of_model(const ToMcoreOptions& options) {
   Conversion c;
-  auto& model = c.parts.make<HfModel>(open_hf_weights(options.source, options.checkpoint.model));
+  auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
+                                                                .assets = options.checkpoint.assets,
+                                                                .accept = options.checkpoint.accept,
+                                                                .model = options.checkpoint.model,
+                                                                .threads = options.threads}));
+  const HfModel& model = source.model;
   c.notes.append(notes_of(model));
+  if (source.run) {
+    c.notes.append(std::move(source.run->notes));
+    c.details.append(std::move(source.run->left_out));
+    c.oddities = std::move(source.run->damage);
+    c.dropped_objects = source.run->objects;
+  }
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   const ModelMap& map = *model.map;
   auto& run = c.parts.make<TorchDistRun>(torch_dist_run(options, map));
@@ -97,15 +107,15 @@ Conversion plan_of_hf(const ToMcoreOptions& options) {
   auto& plan = c.parts.make<TorchDistPlan>(keys, run);
   refuse_unmatched(options, plan.layout);
   auto& chunks = c.parts.make<TorchDistChunks>(plan);
-  if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));
-  c.sources = {options.source};
+  if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
+  c.job = std::make_unique<ChunkJob>(
+      import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
+  c.sources = source.folders();
   c.store = model.store.get();
   c.proof = import_proof(*model.store, map, plan.layout);
   std::string common = mcore_objects(model, {run, options.iteration}).common;
   finish(c, options, run, plan, keys, model,
-         beside_of(std::move(common), model, options.source, options.checkpoint.model.files),
-         options.iteration);
+         beside_of(std::move(common), source.assets(table_of(model, source.original()))), options.iteration);
   return c;
 }
 
@@ -131,7 +141,9 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
   c.dropped_objects = objects.left_out;
   const HfModel& model = r.model().model();
   finish(c, options, r.run(), r.layout(), r.keys(), model,
-         beside_of(std::move(objects.common), model, r.model().assets_path(), options.checkpoint.model.files),
+         beside_of(std::move(objects.common),
+                   plan_assets(r.model().assets_path(), table_of(model, original_files(model)),
+                               options.checkpoint.model.files)),
          iteration);
   return c;
 }
@@ -140,7 +152,8 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
 
 Conversion plan_to_mcore(const ToMcoreOptions& options) {
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
-  if (format_family(source->format()) == FormatFamily::kSafetensors) return plan_of_hf(options);
+  if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
+    return plan_of_model(options);
   return plan_of_checkpoint(std::move(source), options);
 }
 

@@ -30,6 +30,7 @@ struct ToMcoreOptions {
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: that of the source's folder, or DST/release
   int threads = 1;
+  i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
 };
 

@@ -26,9 +26,17 @@ bool rank_0_says(Comm& ranks, bool fact) {
   return said != 0;
 }
 
-const char* resume_note(const StagedResult& staged) {
-  if (staged.published()) return "resume  the result was already published; only its last steps remain";
-  return staged.resumes()
+RunResult::Resumed resumed(const StagedResult& staged) {
+  using Resumed = RunResult::Resumed;
+  if (staged.published()) return Resumed::kPublished;
+  return staged.resumes() ? Resumed::kUnfinished : Resumed::kNothing;
+}
+
+const char* resume_note(RunResult::Resumed resumed) {
+  using Resumed = RunResult::Resumed;
+  if (resumed == Resumed::kPublished)
+    return "resume  the result was already published; only its last steps remain";
+  return resumed == Resumed::kUnfinished
              ? "resume  continues the unfinished output of an interrupted run"
              : "resume  there is no unfinished output, so the conversion starts from the beginning";
 }
@@ -62,16 +70,17 @@ bool Publication::stage() {
                       "continued it"});
     observer_.staged(conversion_.path);
     folder_ = staged_->folder();
-    if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(*staged_)});
+    if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(resumed(*staged_))});
     using Begin = OutputFiles::Begin;
     if (!staged_->published())
-      out_.emplace(folder_, staged_->files(), staged_->resumes() ? Begin::kGoOn : Begin::kCreate, how);
+      out_.emplace(folder_, staged_files(conversion_), staged_->resumes() ? Begin::kGoOn : Begin::kCreate,
+                   how);
   }
   if (rank_0_says(ranks_, staged_ && staged_->published())) return false;
   if (!leader()) {
     observer_.staged(conversion_.path);
-    folder_ = StagedFolder::staging_path(conversion_.path);
-    out_.emplace(folder_, conversion_.files, OutputFiles::Begin::kGoOn, how);
+    folder_ = staging_path(conversion_);
+    out_.emplace(folder_, staged_files(conversion_), OutputFiles::Begin::kGoOn, how);
   }
   sink_.emplace(*out_, observer_);
   return true;
@@ -108,6 +117,7 @@ Notes Publication::find_twins() const {
 
 RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost) {
   RunResult result;
+  if (leader() && options_.resume) result.resumed = resumed(*staged_);
   observer_.begin("finish", 0);
   i64 numbers[] = {mine.bytes_read, mine.bytes_written, mine.reads, mine.writes, mine.rounded};
   if (!leader() && out_ && options_.durable) out_->sync();

@@ -41,8 +41,12 @@ struct RunOptions {
   bool can_overwrite = true;          // false: an error about an existing result proposes to remove it
 };
 
-// The numbers of a finished run, equal on all ranks except `notes`, which rank 0 has.
+// The outcome of a finished run, equal on all ranks except `notes` and `resumed`, which rank 0 has.
 struct RunResult {
+  // What `resume` found: nothing, an unfinished result, or one that was published but for its last steps.
+  enum class Resumed { kNothing, kUnfinished, kPublished };
+
+  Resumed resumed = Resumed::kNothing;
   CopyCounts counts;  // of all ranks
   // Values that casts lost: items that were finite and became infinite, or were not zero and became zero.
   i64 became_infinite = 0, became_zero = 0;

@@ -33,17 +33,22 @@ StagedFile::Options file_staging(const RunOptions& options) {
   return {.durable = options.durable, .replace = options.overwrite, .make_folders = true};
 }
 
+std::string staging_path(const Conversion& conversion) {
+  return conversion.single_file ? StagedFile::staging_path(conversion.path)
+                                : StagedFolder::staging_path(conversion.path);
+}
+
+std::vector<OutputFile> staged_files(const Conversion& conversion) {
+  if (!conversion.single_file) return conversion.files;
+  return {{StagedFile::staged_name(conversion.path), conversion.files[0].bytes}};
+}
+
 StagedResult::StagedResult(const Conversion& conversion, const RunOptions& options)
     : conversion_(conversion), durable_(options.durable) {
   if (conversion.single_file)
     file_.emplace(conversion.path, file_staging(options));
   else
     folder_.emplace(conversion.path, folder_staging(conversion, options), conversion.identity);
-}
-
-std::vector<OutputFile> StagedResult::files() const {
-  if (folder_) return conversion_.files;
-  return {{file_->name(), conversion_.files[0].bytes}};
 }
 
 void StagedResult::publish(OutputFiles* out) {

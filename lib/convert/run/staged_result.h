@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/output/staged_file.h"
 #include "io/output/staged_folder.h"
@@ -19,6 +20,9 @@ struct RunOptions;
 
 StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options);
 StagedFile::Options file_staging(const RunOptions& options);
+// The hidden folder of a result, and the files of the conversion by their names there: where every rank writes.
+std::string staging_path(const Conversion& conversion);
+std::vector<OutputFile> staged_files(const Conversion& conversion);
 
 // The staged result of rank 0; only rank 0 has one. The conversion outlives it. If the object is destroyed
 // without publish(), a folder remains for a run that resumes.
@@ -29,8 +33,6 @@ class StagedResult {
   StagedResult(const Conversion& conversion, const RunOptions& options);
 
   const std::string& folder() const { return folder_ ? folder_->folder() : file_->folder(); }
-  // The files of the conversion, by their names in folder().
-  std::vector<OutputFile> files() const;
   bool resumes() const { return folder_ && folder_->resumes(); }
   // The run that is resumed had published the result: only publish() is left to do.
   bool published() const { return folder_ && folder_->published(); }

@@ -16,7 +16,7 @@ namespace mckpt::impl {
 
 std::span<const Code> acceptable_damage() {
   static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap, Code::kPipelineLoss,
-                                        Code::kMixedSaves};
+                                        Code::kMixedSaves, Code::kFrozenParameters};
   return kCodes;
 }
 

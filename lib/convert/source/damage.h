@@ -19,7 +19,7 @@ enum class NamesOf : u8;
 class Store;
 struct Finding;
 
-// The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313 and MC1315.
+// The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313, MC1315 and MC1317.
 std::span<const Code> acceptable_damage();
 
 // Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that

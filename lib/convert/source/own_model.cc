@@ -6,6 +6,7 @@
 
 #include "convert/source/damage.h"
 #include "convert/views/own_names.h"
+#include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
@@ -248,6 +249,16 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   model.tensors = in_saved_order(*model.store, model.section);
   Chooser(model, std::move(own_tensors), options).choose();
   return model;
+}
+
+std::unique_ptr<Store> take_written(OwnModel& model) {
+  auto view = std::make_unique<PieceStore>(std::move(model.store));
+  const Store& source = view->source();
+  for (const OwnTensor& t : model.tensors) {
+    std::span<const i64> dims = source.dims(t.tensor);
+    view->add(t.name, {dims.begin(), dims.end()}, {{t.tensor}});
+  }
+  return view;
 }
 
 void note_left_out(Notes& notes, const OwnModel& model) {

@@ -64,6 +64,10 @@ struct OwnModel {
 // model ties although they differ; kSourceShape for shapes that the model's folder does not have.
 OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options);
 
+// The tensors of the result as a store, in their order and under their names. Takes the model's store, which
+// the result keeps.
+std::unique_ptr<Store> take_written(OwnModel& model);
+
 // Names the tensors and objects that are not the model's.
 void note_left_out(Notes& notes, const OwnModel& model);
 

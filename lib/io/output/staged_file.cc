@@ -55,9 +55,15 @@ void StagedFile::check(const std::string& path, Options options, i64 bytes) {
   check_room(path, bytes, 1);
 }
 
+std::string StagedFile::staging_path(const std::string& path) {
+  return cat(parent_folder(path), "/.", name_of(path), kStagingSuffix);
+}
+
+std::string StagedFile::staged_name(const std::string& path) { return name_of(path); }
+
 StagedFile::StagedFile(std::string path, Options options)
     : path_(std::move(path)), folder_(parent_folder(path_)), name_(name_of(path_)), options_(options) {
-  staging_ = cat(folder_, "/.", name_, kStagingSuffix);
+  staging_ = staging_path(path_);
   check_clobber(path_, options_.replace);
   if (options_.make_folders)
     if (int error = make_folders(folder_, options_.durable); error != 0)

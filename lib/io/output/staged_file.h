@@ -33,6 +33,10 @@ class StagedFile {
   // for `bytes` bytes, and kWriteFailed if the path does not end in a name.
   static void check(const std::string& path, Options options, i64 bytes);
 
+  // The hidden folder in which the file of that path is made, and its name there.
+  static std::string staging_path(const std::string& path);
+  static std::string staged_name(const std::string& path);
+
   // Makes and locks the hidden folder. Throws kOutputExists, kOutputBusy if another program writes the same
   // file, kWriteFailed.
   StagedFile(std::string path, Options options);

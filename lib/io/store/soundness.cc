@@ -17,8 +17,19 @@ bool is_of_records(const Finding& finding) {
   return !finding.warning && std::ranges::find(kCodes, finding.code) != kCodes.end();
 }
 
+namespace {
+
+// The problem that an error leads with: one of a file explains those of its tensors.
+std::span<const Finding>::iterator leading(std::span<const Finding> findings) {
+  auto of_file = [](const Finding& f) { return !f.warning && f.tensor.empty(); };
+  auto first = std::ranges::find_if(findings, of_file);
+  return first != findings.end() ? first : std::ranges::find(findings, false, &Finding::warning);
+}
+
+}  // namespace
+
 void require_sound(std::span<const Finding> findings, const std::string& root) {
-  auto first = std::ranges::find(findings, false, &Finding::warning);
+  auto first = leading(findings);
   if (first == findings.end()) return;
   Error e(first->code, first->message);
   e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);

@@ -119,7 +119,8 @@ class RankFolder {
     if (there != expected)
       find(Code::kShardMissing, "",
            cat("files of ", name, " are missing: ", there, " of ", expected,
-               " ranks are there; the first missing rank is ", first_missing(members)));
+               " ranks are there; the first that is missing is ",
+               name_of_rank(members.begin()->second->path, first_missing(members))));
   }
 
   // Files of a job of another size, in the same folder.

@@ -22,6 +22,7 @@
 
 #include "core/base/int.h"
 #include "io/store/finding.h"
+#include "io/values/distance.h"
 
 namespace mckpt::impl {
 
@@ -48,8 +49,11 @@ struct Difference {
   std::string tensor{}, file{};
   std::string at{};  // the place of the first difference: "[3, 2]" in a tensor, ".lr" in an object
   std::string expected{}, found{};
-  i64 items = -1;                   // how many items of a tensor differ; -1 for an object
-  std::optional<double> largest{};  // the largest difference between two numbers
+  i64 items = -1;                           // how many items of a tensor differ; -1 for an object
+  i64 beyond = -1;                          // of these, items beyond the tolerance
+  std::optional<ValueDistance> distance{};  // of two tensors of floats; the tested side is its a
+
+  std::optional<double> largest() const { return distance ? distance->largest : std::nullopt; }
 };
 
 // A tensor that is not the same on the two sides of a comparison, "tested" and "source".
@@ -79,7 +83,8 @@ struct VerifyReport {
   std::vector<std::size_t> check_of;  // for each finding, its check
   std::vector<Difference> differences;
   std::vector<UnlikeTensor> unlike;  // of a comparison: every tensor, also those beyond the findings' number
-  std::string compared_as;           // of a comparison: what was compared with what, in a line
+  std::vector<std::string> compared;  // of a comparison that counts all: the tensors whose values were compared
+  std::string compared_as;            // of a comparison: what was compared with what, in a line
   std::vector<NotRead> unread;       // files and folders that no check looked at
 
   // Adds a line and the findings that belong to it.

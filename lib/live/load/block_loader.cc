@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -18,12 +19,14 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/copy/counts.h"
 #include "io/copy/job.h"
 #include "io/file/file.h"
+#include "io/file/parallel.h"
 #include "live/load/block_plan.h"
 #include "live/load/block_share.h"
 #include "live/load/block_uploader.h"
@@ -92,12 +95,11 @@ class BlockLoader {
     {
       std::jthread uploading;
       if (uploader_) uploading = std::jthread([this] { guard([&] { uploader_->run(); }); });
-      std::vector<std::jthread> readers;
       guard([&] {
-        start(readers);
+        start_readers();
         for (std::size_t r = 0; r < share_.rounds().size(); r++) exchange(r, *lane);
       });
-      readers.clear();
+      join_readers();
       if (uploader_) uploader_->end();
     }
     lane->wait();
@@ -107,11 +109,61 @@ class BlockLoader {
   }
 
  private:
-  void start(std::vector<std::jthread>& readers) {
+  void start_readers() {
+    std::lock_guard lock(readers_mutex_);
     try {
-      for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
+      for (; reader_count_ < options_.threads; reader_count_++)
+        readers_.emplace_back([this] { guard([&] { read(); }); });
     } catch (const std::system_error&) {  // the threads that started do the work
-      if (readers.empty()) throw;
+      if (readers_.empty()) throw;
+    }
+  }
+
+  // Waits for all readers, those that are added meanwhile too.
+  void join_readers() {
+    while (true) {
+      std::vector<std::jthread> some;
+      {
+        std::lock_guard lock(readers_mutex_);
+        some.swap(readers_);
+        if (some.empty()) {
+          readers_ended_ = true;
+          return;
+        }
+      }
+    }
+  }
+
+  // Called by the uploader's thread. A GPU that had nothing to do for a tenth of the last milliseconds gets one
+  // reader more; the wait for the first block does not count.
+  void gpu_idled(std::chrono::nanoseconds time) {
+    constexpr std::chrono::milliseconds kSpan(8);
+    auto now = std::chrono::steady_clock::now();
+    if (span_begin_ == std::chrono::steady_clock::time_point{}) {
+      span_begin_ = now;
+      return;
+    }
+    idle_ += time;
+    if (now - span_begin_ < kSpan) return;
+    if (idle_ * 10 > now - span_begin_) add_reader();
+    span_begin_ = now, idle_ = {};
+  }
+
+  // With slots of its own. A reader for which the system has no thread or no memory is left out.
+  void add_reader() {
+    std::lock_guard lock(readers_mutex_);
+    if (readers_ended_ || reader_count_ >= options_.most_threads) return;
+    try {
+      readers_.emplace_back([this] {
+        try {
+          uploader_->grow(kSlots);
+        } catch (const Error&) {
+          return;
+        }
+        guard([&] { read(); });
+      });
+      reader_count_++;
+    } catch (const std::system_error&) {
     }
   }
 
@@ -143,6 +195,7 @@ class BlockLoader {
     calls.landed = [this](const BlockWork& work) {
       if (work.round) arrived(*work.round);
     };
+    calls.idled = [this](std::chrono::nanoseconds time) { gpu_idled(time); };
     uploader_.emplace(device_, options_.threads * kSlots, kRoom, std::move(calls));
   }
 
@@ -302,9 +355,22 @@ class BlockLoader {
   CopyCounts counts_, uploaded_;                          // uploaded_: counts of the uploader's thread
   std::vector<ItemCopy> uploaded_copies_;
   std::optional<BlockUploader> uploader_;  // none if staging memory is the device's own
+
+  std::mutex readers_mutex_;
+  std::vector<std::jthread> readers_;  // not yet joined
+  int reader_count_ = 0;
+  bool readers_ended_ = false;
+  // Of the uploader's thread: how long the GPU had nothing to do since the time `span_begin_`.
+  std::chrono::steady_clock::time_point span_begin_;
+  std::chrono::nanoseconds idle_{};
 };
 
 }  // namespace
+
+BlockLoadOptions threads_for_gpu(int ranks) {
+  int share = std::max(1, default_threads() / ranks);
+  return {.threads = std::min(share, kThreadsOfGpu), .most_threads = std::min(share, kMostThreadsOfGpu)};
+}
 
 CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
                        DeviceRanks& ranks, const BlockLoadOptions& options) {

@@ -24,16 +24,21 @@ class DeviceRanks;
 class Observer;
 struct CopyCounts;
 
-// The threads that feed one GPU: with more they take the memory's bandwidth from each other.
-inline constexpr int kMostThreadsOfGpu = 8;
+// The threads with which a GPU is fed. Eight fill the link of most hosts, and more take the memory's bandwidth from
+// each other; where eight are too slow, the loader sees the GPU wait and adds some.
+inline constexpr int kThreadsOfGpu = 8, kMostThreadsOfGpu = 14;
 
 // Plain values; the observer outlives the call.
 struct BlockLoadOptions {
   int threads = 1;               // threads that read; fewer if the system cannot start so many
+  int most_threads = 0;          // readers are added up to this number while a GPU waits for blocks
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends, and that it receives, in one round. None: what suits the device.
   std::optional<i64> round_blocks = std::nullopt;
 };
+
+// The threads for one of `ranks` GPUs of this host, each fed by a process of its own.
+BlockLoadOptions threads_for_gpu(int ranks);
 
 // Collective over the ranks that share the sources; `ranks` connects the devices of `sharers`. Returns what
 // this rank read and wrote. Throws kReadFailed, kInterrupted, kRanksFailed; the destinations are then partly

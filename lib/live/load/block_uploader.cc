@@ -6,21 +6,27 @@
 
 namespace mckpt::impl {
 
-// The memory of all slots is one block of the host and one of the device.
 BlockUploader::BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls)
-    : calls_(std::move(calls)),
-      staging_(device.staging(), slots * slot_bytes),
-      landing_(device.weights(), slots * slot_bytes),
-      upward_(device.lane()),
-      slots_(static_cast<std::size_t>(slots)) {
-  i64 at = 0;
-  for (Slot& slot : slots_) {
-    slot.staging = staging_.data() + at;
-    slot.landing = landing_.data() + at;
-    slot.lane = device.lane();
-    at += slot_bytes;
+    : device_(device), slot_bytes_(slot_bytes), calls_(std::move(calls)), upward_(device.lane()) {
+  grow(slots);
+}
+
+// The memory of slots that are added together is one block of the host and one of the device.
+void BlockUploader::grow(int slots) {
+  Block staging(device_.staging(), slots * slot_bytes_), landing(device_.weights(), slots * slot_bytes_);
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 0; i < slots; i++) lanes.push_back(device_.lane());
+  std::lock_guard lock(mutex_);
+  for (int i = 0; i < slots; i++) {
+    Slot& slot = slots_.emplace_back();
+    slot.staging = staging.data() + i * slot_bytes_;
+    slot.landing = landing.data() + i * slot_bytes_;
+    slot.lane = std::move(lanes[static_cast<std::size_t>(i)]);
     free_.push_back(&slot);
   }
+  memory_.push_back(std::move(staging));
+  memory_.push_back(std::move(landing));
+  freed_one_.notify_all();
 }
 
 BlockUploader::Slot* BlockUploader::take() {
@@ -55,14 +61,20 @@ void BlockUploader::stop() {
 // if it is time to look whether uploads have landed.
 bool BlockUploader::next(bool some_under_way, Slot*& slot) {
   constexpr std::chrono::microseconds kLook(100);  // much less than what is under way takes
+  std::chrono::nanoseconds waited{};
   std::unique_lock lock(mutex_);
-  auto told = [&] { return stopped_ || !filled_.empty() || (ended_ && !some_under_way); };
-  if (some_under_way)
-    filled_one_.wait_for(lock, kLook, told);
-  else
-    filled_one_.wait(lock, told);
+  auto woken = [&] { return stopped_ || !filled_.empty() || (ended_ && !some_under_way); };
+  if (some_under_way) {
+    filled_one_.wait_for(lock, kLook, woken);
+  } else if (!woken()) {
+    auto from = std::chrono::steady_clock::now();
+    filled_one_.wait(lock, woken);
+    waited = std::chrono::steady_clock::now() - from;
+  }
   slot = filled_.empty() ? nullptr : filled_.front();
   if (slot) filled_.pop_front();
+  lock.unlock();
+  if (slot && waited.count() > 0 && calls_.idled) calls_.idled(waited);
   return !stopped_ && (slot || some_under_way);
 }
 

@@ -6,6 +6,7 @@
 //                                         or straight
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -52,10 +53,15 @@ class BlockUploader {
     std::function<void(const BlockWork&, const u8* data, Lane&)> behind;
     // Called when the upload and the work behind it are done.
     std::function<void(const BlockWork&)> landed;
+    // Called when a slot arrived after the device had nothing to do for so long.
+    std::function<void(std::chrono::nanoseconds)> idled;
   };
 
   // The device outlives this.
   BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls);
+
+  // Adds slots, with memory of their own. May be called by any thread while slots are uploaded. Throws kOutOfMemory.
+  void grow(int slots);
 
   Slot* take();              // a free slot; waits for one. Null after stop()
   void hand_on(Slot* slot);  // passes a filled slot to the uploading thread
@@ -67,12 +73,14 @@ class BlockUploader {
  private:
   bool next(bool some_under_way, Slot*& slot);
 
+  Device& device_;
+  i64 slot_bytes_;
   Calls calls_;
-  Block staging_, landing_;
+  std::vector<Block> memory_;
   // The lanes are declared after the memory that they work on, so they end first. One lane has all uploads: a
   // GPU's copy engine loses time whenever it changes the lane.
   std::unique_ptr<Lane> upward_;
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_;  // their addresses stay the same while some are added
   std::mutex mutex_;
   std::condition_variable filled_one_, freed_one_;
   std::vector<Slot*> free_;

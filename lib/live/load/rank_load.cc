@@ -110,7 +110,7 @@ TensorLoad plan_rank(const HfModel& model, const RankToLoad& of) {
     }
     refuse_gaps(p, filled);
   }
-  load.job = std::make_unique<ChunkJob>(import_job(*model.store, parts->keys, parts->chunks));
+  load.job = std::make_unique<ChunkJob>(import_job(*model.store, parts->keys, parts->chunks, {}));
   load.owned = std::move(parts);
   return load;
 }

@@ -89,7 +89,9 @@ class RoundTrip {
   }
 
  private:
-  BlockLoadOptions loading() { return {.threads = options_.threads, .observer = &within_}; }
+  BlockLoadOptions loading() {
+    return {.threads = options_.threads, .most_threads = options_.most_threads, .observer = &within_};
+  }
   LiveCheckOptions checking() { return {.threads = options_.threads, .observer = &within_}; }
 
   void stop_if_asked() {

@@ -31,7 +31,8 @@ struct HfModel;
 struct RoundTripOptions {
   enum class Until { kLoad, kUnshard, kCheck, kCompare };
 
-  int threads = 1;  // of each rank
+  int threads = 1;       // of each rank
+  int most_threads = 0;  // see BlockLoadOptions
   i64 repeat = 1;   // how many times the model is loaded and unsharded, and saved and reloaded
   Until until = Until::kCompare;
   std::optional<std::string> output;      // where the exported folder is kept; none: in a folder that is removed

@@ -28,6 +28,7 @@ has err "$norm: 2 values"
 expect 0 "$mckpt" convert hf-to-fsdp model half --dp 2 --dtype fp16 --no-sync -q --resume --allow-overflow --json
 has err "warning: 2 finite values became infinite in 1 tensor: $norm (2)"
 has out '"became_infinite": 2'
+has out '"resumed": "unfinished"'
 has out "\"overflowed\": [\"$norm\"]"
 # It is what converting makes of the model, and not all of it.
 expect 0 "$mckpt" verify half --against model

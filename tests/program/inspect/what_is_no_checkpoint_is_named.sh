@@ -37,9 +37,17 @@ model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 mkdir -p runs/notes
 cp -r "$model" runs/first
 cp -r "$MCKPT_SOURCE/test_data/dcp/plain" runs/second
-named runs "checkpoints one level below: first, second"
+named runs "checkpoints in it: first, second"
 has err "name one of them, such as runs/first"
 rm -r runs/first runs/second
+cp "$MCKPT_SOURCE"/test_data/hdf5/*.h5 runs
+named runs "checkpoints in it: old.h5, sample.h5"
+rm runs/*.h5
+# What else could be opened is named where the model of a folder cannot be.
+mkdir beside
+head -c 100 "$model/model-00001-of-00002.safetensors" >beside/a.safetensors
+cp "$MCKPT_SOURCE/test_data/pt/list.pt" beside
+named beside "files of torch.save in the folder, each of which can be opened by its name: list.pt"
 named runs "mckpt formats   lists the formats that mckpt reads"
 
 # An adapter and quantised models say what they are; an adapter cannot be converted as if it were a model.

@@ -17,6 +17,7 @@ begin pieces
 cp "$data"/replicas/model_world_size_4_rank_*.pt saved
 broken "model_world_size_4_rank_2.pt: the file is of another save than the model here: one of a job of 4 ranks"
 lacks out "model_world_size_3"
+lacks out "a hole"  # each of these files by itself is no checkpoint, which is not said as well
 begin pieces
 cp "$data/replicas/model_world_size_4_rank_1.pt" saved/model_world_size_3_rank_1.pt
 broken "model_world_size_3_rank_1.pt: by its name the file is of one of 3 ranks, but a job of 4 ranks wrote it" "rank 1 describes the tensor differently"
@@ -26,7 +27,7 @@ for folder in pieces shards; do
   broken "model_world_size_3_rank_1.pt: by its name the file is of rank 1, but rank 0 wrote it"
   begin $folder
   rm saved/model_world_size_3_rank_1.pt
-  broken "files of model are missing: 2 of 3 ranks are there; the first missing rank is 1" "leave out items"
+  broken "files of model are missing: 2 of 3 ranks are there; the first that is missing is model_world_size_3_rank_1.pt" "leave out items"
 done
 # The optimizer of a job of another size.
 begin replicas

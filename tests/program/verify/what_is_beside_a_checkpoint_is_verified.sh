@@ -36,6 +36,36 @@ expect 0 "$mckpt" verify dcp
 has out "run.json: "
 has out "dcp: sound, with warnings"
 
+# Each part of what Trainer saves: optimizer, schedule, random states, arguments.
+for file in optimizer.bin scheduler.bin random_states_0.pkl rng_state_0.pth training_args.bin; do
+  rm -rf trainer && cp -r "$data/rank_files/trainer" trainer
+  expect 0 "$mckpt" verify trainer
+  has out "pass  beside   5 files"
+  truncate -s -40 "trainer/$file"
+  expect 1 "$mckpt" verify trainer
+  has out "$file: "
+  has out "trainer: 1 check failed"
+done
+expect 0 "$mckpt" inspect "$data/rank_files/trainer"
+has out "optimizer.bin, random_states_0.pkl, rng_state_0.pth, scheduler.bin, training_args.bin"
+# A rank's optimizer that is cut, or not there: the file is named once, and leads.
+for cut in -s-300 -s0; do
+  rm -rf ranks && cp -r "$data/rank_files/accelerate" ranks
+  truncate "$cut" ranks/optimizer_0_rank0.bin
+  expect 1 "$mckpt" verify ranks
+  has out "]: optimizer_0_rank0.bin: "
+  [ "$(grep -c 'optimizer_0_rank0.bin: ' out)" = 1 ] || fail "the file is named more often than once: $(cat out)"
+  expect 3 "$mckpt" convert to-safetensors ranks one.safetensors --no-sync
+  has err "optimizer_0_rank0.bin"
+  lacks err "error[MC1113]"
+done
+rm ranks/pytorch_model_fsdp_0_rank1.bin
+expect 3 "$mckpt" convert to-safetensors ranks one.safetensors --no-sync
+lacks err "error[MC1113]"
+cp "$data/rank_files/accelerate/optimizer_0_rank0.bin" ranks
+expect 3 "$mckpt" convert to-safetensors ranks one.safetensors --no-sync
+has err "error[MC1106]: files of pytorch_model_fsdp_0 are missing: 1 of 2 ranks are there; the first that is missing is pytorch_model_fsdp_0_rank1.bin"
+
 # Another iteration is another checkpoint.
 mkdir -p run/iter_0000010
 cp -r "$data/dcp/fsdp2" run/iter_0000020

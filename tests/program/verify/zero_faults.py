@@ -2,6 +2,7 @@
 none is called sound.
 """
 import copy
+import json
 import pathlib
 import shutil
 import tempfile
@@ -146,6 +147,16 @@ def numbers():
 
 def frozen():
     told(saved(2, lists_frozen=False)[0], 1, "problem[MC1317]", "exclude_frozen_parameters")
+    # The rest can be had by name, without what a whole model needs.
+    folder, at, made = saved(2, lists_frozen=False)
+    file, dcp = pathlib.Path(temp.name, "rest.safetensors"), pathlib.Path(temp.name, "rest")
+    run = run_mckpt("convert", "to-safetensors", folder, file, "--no-sync")
+    expect(run.returncode == 3 and "MC1317" in run.stderr and "--accept MC1317" in run.stderr and not file.exists(), run.stderr)
+    for mode, out in (("to-safetensors", file), ("to-dcp", dcp)):
+        run = run_mckpt("convert", mode, folder, out, "--no-sync", "--accept", "MC1317")
+        expect(run.returncode == 0 and "warning[MC1317]" in run.stderr, run.stderr)
+        listed = run_mckpt("ls", out, "--json").stdout
+        expect({t["name"] for t in json.loads(listed)["tensors"]} == {"a", "b", "c", "d", "r"}, listed)
     told(saved(1)[0], 0, "warning[MC1317]", "1 tensor of 'module' that training did not change is read from there, in bfloat16: f;")
     folder, at, _ = saved(3)
     for r in range(3):

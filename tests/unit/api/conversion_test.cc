@@ -61,10 +61,30 @@ TEST(ApiConversion, GoesRoundThroughAllFormats) {
   EXPECT_TRUE(is_there(t.path() + "/core/iter_0000007/common.pt"));
   EXPECT_EQ(compare(t.path() + "/hf", kModel).equal, true);
   plan(ToPt{.source = t.path() + "/hf", .target = t.path() + "/model.pt"}).run();
-  plan(ToSafetensors{.source = t.path() + "/model.pt", .target = t.path() + "/model.safetensors"}).run();
+  plan(PtToSafetensors{.source = t.path() + "/model.pt", .target = t.path() + "/model.safetensors"}).run();
   Checkpoint one = open(t.path() + "/model.safetensors"), first = open(kModel);
   ASSERT_EQ(one.names(), first.names());
   for (const std::string& name : one.names()) EXPECT_EQ(one.read(name), first.read(name)) << name;
+}
+
+TEST(ApiConversion, TakesCheckpointsWithTheModelsOwnNames) {
+  impl::TempFolder t;
+  std::string dcp = t.path() + "/dcp", one = t.path() + "/one.safetensors",
+              half = t.path() + "/half.safetensors";
+  plan(ToDcp{.source = kModel, .target = dcp, .dp = 3, .section = "app.model"}).run();
+  EXPECT_EQ(open(dcp).names("*norm.weight").at(0).substr(0, 10), "app.model.");
+  EXPECT_EQ(error_of([&] { plan(ToFsdp{.source = dcp, .target = t.path() + "/a"}); }).code, "MC2014");
+  Conversion c =
+      plan(ToFsdp{.source = dcp, .target = t.path() + "/a", .assets = kModel, .grid = {.ep = 2}}, 2);
+  EXPECT_EQ(c.prove().tensors_in, 45);
+  EXPECT_EQ(compare(c.run().output, kModel).equal, true);
+  EXPECT_EQ(compare(t.path() + "/a", dcp).equal, true);
+  plan(ToSafetensors{.source = dcp, .target = one, .assets = kModel}, 2).run();
+  plan(ToSafetensors{.source = dcp, .target = half, .dtype_rule = {{"*", "fp16"}}}).run();
+  Checkpoint written = open(one), first = open(kModel);
+  ASSERT_EQ(written.names().size(), first.names().size());
+  for (const std::string& name : first.names()) EXPECT_EQ(written.digest(name), first.digest(name)) << name;
+  EXPECT_EQ(open(half).tensor("lm_head.weight").dtype, "float16");
 }
 
 TEST(ApiConversion, FindsTheTensorsThatDiffer) {

@@ -62,6 +62,11 @@ struct Outcome {
   bool dry_run;
 };
 
+const char* resumed_word(RunResult::Resumed resumed) {
+  using Resumed = RunResult::Resumed;
+  return resumed == Resumed::kUnfinished ? "unfinished" : resumed == Resumed::kPublished ? "published" : "nothing";
+}
+
 void write_grid(JsonWriter& json, const Grid& g) {
   json.begin_object()
       .field("tp", g.tp)
@@ -75,7 +80,7 @@ void write_grid(JsonWriter& json, const Grid& g) {
 // The fields of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
 void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
-  json.field("dry_run", o.dry_run);
+  json.field("dry_run", o.dry_run).field("resumed", resumed_word(o.result.resumed));
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
   json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
   json.field("unpadded", a.unpadded);

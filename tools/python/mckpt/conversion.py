@@ -5,7 +5,7 @@
     c.run()                       writes; a result is there as a whole or not at all
     mckpt.convert(...)            all three
 
-Settings are the fields of the structs in lib/api/mckpt/plans.h: tp=2, strategy="optim", freeze=["*.bias"],
+Settings are the fields of the structs in lib/api/mckpt/*plans.h: tp=2, strategy="optim", freeze=["*.bias"],
 dtype_rule={"*.router.*": "fp32"}.
 """
 
@@ -26,9 +26,10 @@ def plan(
 ) -> Conversion:
     """Plans a conversion: headers are read, nothing is written.
 
-    to: "fsdp" (of a Hugging Face model), "mcore" (torch_dist), "hf" (of a sharded checkpoint), "reshard", "safetensors" (of .pt files),
-    "pt" (of safetensors files), "ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it,
-    such as "hf-to-fsdp". threads: as many as there are processors, unless it is set.
+    to: "fsdp" and "safetensors" (of a Hugging Face model, or of a checkpoint with its names, such as FSDP2's, verl's
+    or DeepSpeed's), "mcore" and "dcp" (of any checkpoint), "hf" (of a sharded one), "reshard", "pt-to-safetensors", "pt" (of
+    safetensors files), "ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it, such as
+    "hf-to-fsdp". threads: as many as there are processors, unless it is set.
     """
     threads = thread_count(threads)
     values = {"source": source, "target": target, "threads": threads, **what}

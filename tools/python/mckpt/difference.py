@@ -41,7 +41,12 @@ class DiffRow:
     a: str  #: "bfloat16 [2, 3]", or the value at that place; "" is what this side does not have
     b: str
     items: int  #: how many items differ; -1: not counted
+    beyond: int  #: of these, items that are further apart than `within` allows
     largest: float | None  #: the largest difference of two finite floats, if one was counted
+    relative_l2: float | None  #: the length of a - b by that of b, of floats
+    cosine: float | None  #: of the angle between the two, of floats
+    most_ulps: int  #: the most steps from one float of the type to the next between two items
+    hint: str  #: where the values are instead, such as "the same rows in another order"; "": nothing was found
     file: str  #: of the first checkpoint, if one file has the first difference
 
     def __str__(self) -> str:
@@ -56,7 +61,11 @@ class DiffRow:
         if self.items < 0:
             return ""
         text = f"{self.items:,} item differs" if self.items == 1 else f"{self.items:,} items differ"
-        return text if self.largest is None else f"{text}, by {self.largest:g} at most"
+        if self.largest is not None:
+            text += f", by {self.largest:g} at most"
+        if self.relative_l2 is not None:
+            text += f", relative L2 {self.relative_l2:.2g}"
+        return f"{text}; {self.hint}" if self.hint else text
 
 
 class Diff:
@@ -66,6 +75,7 @@ class Diff:
         self.a = a
         self.b = b
         self.equal: bool = fields["equal"]  #: everything was compared, and there is no row
+        self.alike: bool = fields["alike"]  #: everything was compared, and no row has an item beyond its tolerance
         self.compared: str = fields["compared"]  #: what was compared with what
         self.tensors: int = fields["tensors"]  #: how many were compared
         self.rows = [_row(r) for r in fields["rows"]]
@@ -130,8 +140,8 @@ class Diff:
 
 def _row(fields: dict[str, Any]) -> DiffRow:
     # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
-    largest = fields["largest"]
-    return DiffRow(**{**fields, "largest": None if largest is None else float(largest)})
+    numbers = {name: fields[name] for name in ("largest", "relative_l2", "cosine")}
+    return DiffRow(**{**fields, **{name: None if n is None else float(n) for name, n in numbers.items()}})
 
 
 @lists(DIFF)

@@ -44,7 +44,7 @@ def load(
 
     device: "cpu", "cuda", "cuda:N" or a torch.device. dtype: "bf16", "fp16" or "fp32", as torch spells them or a
     torch.dtype, for floating-point tensors of 16 bits and more; others keep theirs. threads: that read; as many as there
-    are processors, on a GPU at most eight, unless it is set. progress: see Conversion.run().
+    are processors, for a GPU eight and more while it waits for them, unless it is set. progress: see Conversion.run().
 
     With `rank`, and tp, ep, pp and the other sizes of a grid, path is a Hugging Face model, and what is loaded is what
     that rank of a Megatron run has, under its names there. All settings but follow_links belong to it.

@@ -32,13 +32,15 @@ Place = Optional[Path]
 DType = Union[str, "torch.dtype", None]
 Rules = Optional[Mapping[str, Union[str, "torch.dtype"]]]
 
-#: What a conversion is to make: `to` of plan() and convert(). The last four words are those of the program.
+#: What a conversion is to make: `to` of plan() and convert(). The last three words, and pt-to-safetensors, are those of the program.
 Kind = Literal[
     "fsdp",
     "mcore",
     "hf",
     "reshard",
     "safetensors",
+    "dcp",
+    "pt-to-safetensors",
     "pt",
     "ungroup",
     "group",
@@ -48,10 +50,10 @@ Kind = Literal[
     "to-mcore",
     "to-hf",
     "to-safetensors",
+    "to-dcp",
     "to-pt",
     "hf-to-fsdp",
     "fsdp-to-hf",
-    "pt-to-safetensors",
     "safetensors-to-pt",
 ]
 
@@ -82,14 +84,20 @@ class Accept(TypedDict, total=False):
     accept: Texts
 
 
-class Source(TypedDict, total=False):
+class Assets(TypedDict, total=False):
     """
     assets: folder of the original Hugging Face model, if the checkpoint has no copy of its config
+    """
+
+    assets: Place
+
+
+class Source(TypedDict, total=False):
+    """
     source_tp: tensor-parallel ranks that wrote the checkpoint, if it does not say so
     source_etp: expert-tensor-parallel ranks that wrote it, if it does not say so
     """
 
-    assets: Place
     source_tp: Int
     source_etp: Int
 
@@ -104,6 +112,22 @@ class Tested(TypedDict, total=False):
     path_etp: Int
 
 
+class Within(TypedDict, total=False):
+    """
+    within: tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some
+    """
+
+    within: Texts
+
+
+class Ranks(TypedDict, total=False):
+    """
+    dp: data-parallel ranks, without cp; the smallest number that fits the other sizes unless it is set
+    """
+
+    dp: Int
+
+
 class Grid(TypedDict, total=False):
     """
     tp: tensor-parallel ranks
@@ -111,7 +135,6 @@ class Grid(TypedDict, total=False):
     ep: expert-parallel ranks
     etp: tensor-parallel ranks of experts
     pp: pipeline stages
-    dp: data-parallel ranks, without cp; the smallest number that fits the other sizes unless it is set
     hsdp: FSDP instances, which dp contains
     hsdp_outer: how the instances are related: replicate or shard
     """
@@ -121,7 +144,6 @@ class Grid(TypedDict, total=False):
     ep: Int
     etp: Int
     pp: Int
-    dp: Int
     hsdp: Int
     hsdp_outer: Optional[Literal["replicate", "shard"]]
 
@@ -206,6 +228,14 @@ class Export(TypedDict, total=False):
     max_shard_size: Int
 
 
+class Dict(TypedDict, total=False):
+    """
+    section: the nested dict in which the tensors are, "app.model."; not of a DCP folder
+    """
+
+    section: Text
+
+
 class WeightsOnly(TypedDict, total=False):
     """
     weights_only: leave the states of the optimizer out
@@ -280,15 +310,15 @@ class Rank(TypedDict, total=False):
     rank: Int
 
 
-class SourceSettings(Files, Model, Accept, Source, total=False):
+class SourceSettings(Files, Model, Accept, Assets, Source, total=False):
     """Of open_as_fsdp()."""
 
 
-class DiffSettings(SourceSettings, Tested, total=False):
+class DiffSettings(SourceSettings, Tested, Within, total=False):
     """Of diff()."""
 
 
-class CompareSettings(DiffSettings, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
+class CompareSettings(SourceSettings, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
     """Of verify(), with `against`."""
 
 
@@ -296,18 +326,20 @@ class ExportSettings(SourceSettings, Dtype, DtypeRule, Export, total=False):
     """Of export()."""
 
 
-class LoadSettings(Files, Model, Grid, Vocab, ParamsDtype, DtypeRule, Naming, Rank, total=False):
+class LoadSettings(Files, Model, Ranks, Grid, Vocab, ParamsDtype, DtypeRule, Naming, Rank, total=False):
     """Of load()."""
 
 
 class ConversionSettings(
     ExportSettings,
+    Ranks,
     Grid,
     Fsdp,
     Vocab,
     ParamsDtype,
     Naming,
     Iteration,
+    Dict,
     WeightsOnly,
     Resharding,
     Layers,
@@ -319,20 +351,22 @@ class ConversionSettings(
     """Of plan() and convert(), for every kind of conversion."""
 
 
-_SOURCE = (Files, Model, Accept, Source)
+_SOURCE = (Files, Model, Accept, Assets, Source)
 _LAYERS = (Layers, Stacks, WeightsOnly, Accept, Files)
 # By function, or by `to`: the groups of settings that there are.
 SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
-DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested)}
+DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
 COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly)}
-LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
+LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export)}
 CONVERSION: dict[str, tuple[type, ...]] = {
-    "fsdp": (Files, Model, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
+    "fsdp": (Files, Model, Assets, Accept, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
     "mcore": (*_SOURCE, Grid, Vocab, ParamsDtype, Dtype, DtypeRule, Stacks, WeightsOnly, Iteration),
     "hf": EXPORT[""],
-    "reshard": (*_SOURCE, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
-    "safetensors": (Files, Choice, TensorsOnly),
+    "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
+    "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
+    "dcp": (Files, Accept, Ranks, Dict, WeightsOnly),
+    "pt-to-safetensors": (Files, Choice, TensorsOnly),
     "pt": (Files, Choice),
     **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
 }

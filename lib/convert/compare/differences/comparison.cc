@@ -39,12 +39,12 @@ Finding difference_finding(const Store& tested, const CompareSink::Difference& d
 
 }  // namespace
 
-Comparison::Comparison(const Store& tested, const Store& source, int threads, bool count_all,
+Comparison::Comparison(const Store& tested, const Store& source, int threads, Counting counting,
                        Observer& observer)
     : tested_(tested),
       sides_(tested, source),
       threads_(threads),
-      count_all_(count_all),
+      counting_(std::move(counting)),
       observer_(observer) {}
 
 void Comparison::leave_out(Finding finding, UnlikeTensor unlike) {
@@ -71,6 +71,12 @@ bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
       for (i32 c : again.targets_of(failure.task)) report_failure(failure, compared.name(some.key(c)));
   }
   warn_of_overflow(report);
+  if (counting_.all) {
+    report.compared = std::move(compared_);
+    std::set<i32> keys;
+    for (i32 c = 0; c < compared.chunks.size(); c++)
+      if (keys.insert(compared.chunks.key(c)).second) report.compared.push_back(compared.name(compared.chunks.key(c)));
+  }
   std::vector<Finding> against = described(compared, sink, report);
   return add_checks(compared, std::move(against), report);
 }
@@ -139,7 +145,9 @@ Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, con
     if (keys.contains(compared.chunks.key(c))) chunks.push_back(c);
   SomeChunks some(compared.chunks, std::move(chunks));
   ChunkJob job = compared.job(some);
-  ItemTally tally(compared.tested, some);
+  ItemTally::Within within;
+  if (counting_.within) within = [&](i32 key) { return counting_.within(compared.name(key)); };
+  ItemTally tally(compared.tested, some, within);
   carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
   return tally.counts();
 }
@@ -153,7 +161,7 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
   std::set<i32> listed;
   for (const CompareSink::Difference& d : differences) {
     unlike_.push_back({UnlikeTensor::Kind::kValues, compared.name(d.key)});
-    if (count_all_ || std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
+    if (counting_.all || std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
   }
   Counts counts = counted_items(compared, listed);
   Findings findings;
@@ -165,7 +173,7 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
       finding.offset = c.offset;
       finding.message = to_string(c);
       report.differences.push_back(
-          {finding.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.largest});
+          {finding.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.beyond(), c.distance});
     }
     findings.add(std::move(finding));
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "convert/compare/differences/compared_sides.h"
+#include "convert/compare/differences/counting.h"
 #include "convert/compare/differences/item_tally.h"
 #include "core/base/error.h"
 #include "core/base/int.h"
@@ -54,13 +55,14 @@ class Comparison {
  public:
   // The stores as they were opened, without a view over them, because the openers' findings about single
   // records are reported. All arguments outlive this object.
-  // `count_all`: the differing items of every tensor are counted, not only of those that findings name.
-  Comparison(const Store& tested, const Store& source, int threads, bool count_all, Observer& observer);
+  Comparison(const Store& tested, const Store& source, int threads, Counting counting, Observer& observer);
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
   // Reports a tensor whose values differ, as a caller found out that compares by itself.
   void differs(Finding finding);
+  // Notes a tensor that a caller compares by itself.
+  void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }
   // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
   // the sides unequal.
   void set_aside(std::string reason, UnlikeTensor tensor) {
@@ -93,12 +95,13 @@ class Comparison {
   const Store& tested_;
   ComparedSides sides_;
   int threads_;
-  bool count_all_;
+  Counting counting_;
   Observer& observer_;
   std::set<std::string> unseen_;                              // tensors of which something was not compared
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason
   LostValues lost_;  // by casts of the source's values to the stored types
   std::vector<UnlikeTensor> unlike_;
+  std::vector<std::string> compared_;  // by callers
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
 };
 

@@ -3,9 +3,8 @@
 #include "convert/compare/differences/item_tally.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <tuple>
+#include <utility>
 
 #include "convert/keys/stored_chunks.h"
 #include "core/base/text.h"
@@ -26,15 +25,22 @@ std::string element_text(DType dtype, const u8* bytes, i64 element) {
   return n == 1 ? out : cat("(", out, ")");
 }
 
-bool is_float(DType dtype) {
-  DTypeKind kind = dtype_info(dtype).kind;
-  return kind == DTypeKind::kFloat || kind == DTypeKind::kComplex;
+i64 differing_items(std::span<const u8> a, std::span<const u8> b, i64 item_bytes) {
+  i64 count = 0;
+  for (i64 at = 0; at < std::ssize(a); at += item_bytes)
+    count += std::memcmp(&a[at], &b[at], static_cast<std::size_t>(item_bytes)) != 0;
+  return count;
 }
 
 }  // namespace
 
-ItemTally::ItemTally(const Store& there, const ChunkList& chunks)
-    : chunks_(chunks), bytes_(there), extents_(chunks) {}
+ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within)
+    : chunks_(chunks), bytes_(there), extents_(chunks), within_(std::move(within)) {}
+
+const DistanceMeter& ItemTally::meter(DType dtype) {
+  std::lock_guard lock(mutex_);
+  return meters_.try_emplace(dtype, dtype).first->second;
+}
 
 void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
   thread_local std::vector<u8> there;
@@ -49,8 +55,7 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
       there.resize(static_cast<std::size_t>(n));
       bytes_[file].read(begin, there);
       std::span<const u8> mine = bytes.subspan(static_cast<std::size_t>(begin - offset), there.size());
-      if (std::memcmp(mine.data(), there.data(), there.size()) != 0)
-        compare(e, (begin - e.begin) / item, mine, there);
+      compare(e, (begin - e.begin) / item, mine, there);
       begin += n;
     }
   });
@@ -59,40 +64,46 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
 // `first`: the number in the chunk of the first item in the bytes.
 void ItemTally::compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
                         std::span<const u8> found) {
-  i64 bytes = dtype_bytes(e.dtype, 1), numbers = element_form(e.dtype).per_element;
-  ChunkList::Box box = chunks_.box(e.chunk);
+  const i32 key = chunks_.key(e.chunk);
+  const DistanceMeter& by = meter(e.dtype);
   Count here;
-  for (i64 i = 0; i < std::ssize(found) / bytes; i++) {
-    std::size_t at = static_cast<std::size_t>(i * bytes);
-    if (std::memcmp(&expected[at], &found[at], static_cast<std::size_t>(bytes)) == 0) continue;
-    if (here.items++ == 0) {
-      here.index = item_index(first + i, box.sizes);
-      for (std::size_t d = 0; d < here.index.size(); d++) here.index[d] += box.offsets[d];
-      here.file = e.file;
-      here.offset = e.begin + (first + i) * bytes;
-      here.expected = element_text(e.dtype, expected.data(), i);
-      here.found = element_text(e.dtype, found.data(), i);
-    }
-    for (i64 n = i * numbers; is_float(e.dtype) && n < (i + 1) * numbers; n++) {
-      double apart = std::fabs(number_at(e.dtype, expected.data(), n) - number_at(e.dtype, found.data(), n));
-      if (std::isfinite(apart)) here.largest = std::max(here.largest.value_or(0), apart);
-    }
-  }
+  if (by.measures()) here.distance = by.between(found, expected, within_ ? within_(key) : Tolerance{});
+  bool one_number = element_form(e.dtype).per_element == 1;
+  here.items = here.distance && one_number ? here.distance->differing
+                                           : differing_items(expected, found, dtype_bytes(e.dtype, 1));
+  if (here.items > 0) note_first(e, first, expected, found, here);
   std::lock_guard lock(mutex_);
-  Count& all = counts_[chunks_.key(e.chunk)];
+  Count& all = counts_[key];
   i64 items = all.items + here.items;
-  std::optional<double> largest = std::max(all.largest, here.largest);
-  if (all.items == 0 || here.index < all.index) all = std::move(here);
+  std::optional<ValueDistance> sums = all.distance;
+  if (sums && here.distance) sums->merge(*here.distance);
+  if (!sums) sums = here.distance;
+  if (here.items > 0 && (all.items == 0 || here.index < all.index)) all = std::move(here);
   all.items = items;
-  all.largest = largest;
+  all.distance = sums;
+}
+
+// Notes the first item that differs. pre: there is one.
+void ItemTally::note_first(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
+                           std::span<const u8> found, Count& here) const {
+  i64 at = std::ranges::mismatch(expected, found).in1 - expected.begin();
+  i64 bytes = dtype_bytes(e.dtype, 1), item = at / bytes;
+  ChunkList::Box box = chunks_.box(e.chunk);
+  here.index = item_index(first + item, box.sizes);
+  for (std::size_t d = 0; d < here.index.size(); d++) here.index[d] += box.offsets[d];
+  here.file = e.file;
+  here.offset = e.begin + (first + item) * bytes;
+  here.expected = element_text(e.dtype, expected.data(), item);
+  here.found = element_text(e.dtype, found.data(), item);
 }
 
 std::string to_string(const ItemTally::Count& c) {
   std::string text = cat("differs at ", dims_to_string(c.index), ": expected ", c.expected, ", found ",
                          c.found, "; ", c.items, c.items == 1 ? " item differs" : " items differ");
-  if (!c.largest) return text;
+  std::optional<double> largest = c.largest();
+  if (!largest) return text;
   u8 bytes[sizeof(double)];
-  std::memcpy(bytes, &*c.largest, sizeof bytes);
+  std::memcpy(bytes, &*largest, sizeof bytes);
   return text + cat(", by ", number_text(DType::kF64, bytes, 0), c.items == 1 ? "" : " at most");
 }
 

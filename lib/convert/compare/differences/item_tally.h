@@ -1,9 +1,10 @@
 // ItemTally: takes what a copy job would write of tensors that are known to differ, and counts their
-// differing items: which is the first, what it is on both sides, and how far apart numbers are.
+// differing items: which is the first, what it is on both sides, and how far apart the tensors are.
 //
 //   "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "core/base/int.h"
 #include "io/output/copy_sink.h"
 #include "io/store/store_files.h"
+#include "io/values/distance.h"
 
 namespace mckpt::impl {
 
@@ -23,9 +25,13 @@ class Store;
 // One count. write() is thread-safe; counts() is read when everything is written.
 class ItemTally final : public CopySink {
  public:
+  // How far items of the tensor with this key may be apart.
+  using Within = std::function<Tolerance(i32 key)>;
+
   // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks
-  // whose headers cannot be read are left out, and so are types of less than a byte.
-  ItemTally(const Store& there, const ChunkList& chunks);
+  // whose headers cannot be read are left out, and so are types of less than a byte. `within`: empty: items that
+  // are not equal are beyond it.
+  ItemTally(const Store& there, const ChunkList& chunks, Within within = {});
 
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
 
@@ -36,20 +42,28 @@ class ItemTally final : public CopySink {
     i32 file = -1;
     i64 offset = 0;                   // of that item in the file
     std::string expected, found;      // the values of that item
-    std::optional<double> largest{};  // the largest difference of two finite floats
+    std::optional<ValueDistance> distance{};  // of floats, over all items of the tensor: `found` is its a
+
+    std::optional<double> largest() const { return distance ? distance->largest : std::nullopt; }
+    i64 beyond() const { return distance ? distance->beyond : items; }
   };
-  // The counts by key; keys without a differing item are not in the map.
+  // The counts by key.
   const std::map<i32, Count>& counts() const { return counts_; }
 
  private:
   void compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
                std::span<const u8> found);
+  void note_first(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
+                  std::span<const u8> found, Count& here) const;
+  const DistanceMeter& meter(DType dtype);
 
   const ChunkList& chunks_;
   StoreBytes bytes_;
   ChunkExtents extents_;
   std::mutex mutex_;
   std::map<i32, Count> counts_;
+  Within within_;
+  std::map<DType, DistanceMeter> meters_;
 };
 
 // The sentence of the example above.

@@ -111,6 +111,7 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
   for (auto [t, s] : pairs) {
     out.insert(t);
     std::string name(tested.name(t));
+    comparison.note_compared(name);
     try {
       i64 at = sides.first_difference(t, s);
       if (at < 0) continue;

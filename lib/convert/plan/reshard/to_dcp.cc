@@ -44,10 +44,6 @@ PlainLayout::Naming names_under(const std::string& section) {
   return [section, dots](std::string_view name) { return DcpName{cat(section, name), dots}; };
 }
 
-ReadMemory memory_of(const ToDcpOptions& options) {
-  return {options.threads, std::clamp<i64>(options.memory_bytes / options.threads / 4, 1 << 20, 32 << 20)};
-}
-
 // The ranks of the result. Throws kUsage for a number that is none.
 i64 ranks_of(const ToDcpOptions& options, const Store& store) {
   bool of_ranks = format_family(store.format()) == FormatFamily::kDcp;
@@ -64,7 +60,8 @@ void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan,
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, *c.store);
-  c.job = std::make_unique<ChunkJob>(tensor_job(*c.store, chunks, memory_of(options), std::move(records)));
+  c.job = std::make_unique<ChunkJob>(
+      tensor_job(*c.store, chunks, read_memory(options.threads, options.memory_bytes), std::move(records)));
   c.opening = c.store->opening();
   std::string metadata = plan_dcp_folder(c, plan.layout, options.target);
   PlanIdentity text("to-dcp", MCKPT_VERSION);

@@ -27,13 +27,19 @@ bool has_checkpoint(const Folder& folder, const std::string& name, int depth, in
   return false;
 }
 
+// By its name: a file without such a name is opened when it is named.
+bool is_hdf5_file(const FolderEntry& e) {
+  return !e.folder && (e.name.ends_with(".h5") || e.name.ends_with(".hdf5"));
+}
+
 }  // namespace
 
 std::vector<std::string> checkpoints_below(const Folder& folder) {
   std::vector<std::string> out;
   int left = kMostFolders;
   for (const FolderEntry& e : folder.entries())
-    if (e.folder && !e.name.starts_with('.') && has_checkpoint(folder, e.name, 1, left))
+    if (!e.name.starts_with('.') &&
+        (is_hdf5_file(e) || (e.folder && has_checkpoint(folder, e.name, 1, left))))
       out.push_back(e.name);
   return out;
 }

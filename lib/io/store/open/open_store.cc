@@ -245,7 +245,7 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   return open_iteration(folder, cat("snapshots/", name), "refs/main");
 }
 
-// Adds the checkpoints one level below to the error: a parent folder is the most common wrong path.
+// Adds the checkpoints in the folder to the error: a parent folder is the most common wrong path.
 void name_below(const Folder& folder, const std::vector<std::string>& below, Error& e) {
   for (const FolderEntry& entry : folder.entries())
     if (entry.name.ends_with(kStagingSuffix))
@@ -253,7 +253,7 @@ void name_below(const Folder& folder, const std::vector<std::string>& below, Err
                  ": repeat its command with `resume` to complete it"));
   if (below.empty()) return;
   constexpr std::size_t kMostCommands = 8;
-  e.note(cat("checkpoints one level below: ", listed(below, 20)));
+  e.note(cat("checkpoints in it: ", listed(below, 20)));
   for (std::size_t i = 0; i < std::min(below.size(), kMostCommands); i++)
     e.note(cat("mckpt inspect ", escaped(folder.inside(below[i]), 4096)));
   e.help(cat("name one of them, such as ", escaped(folder.inside(below[0]), 4096)));
@@ -310,11 +310,23 @@ std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Conten
   throw e;
 }
 
+// Files of torch.save beside safetensors files are not part of that model. If it cannot be opened, the error names them.
+std::unique_ptr<Store> open_safetensors_of(const Folder& folder, const Contents& contents) {
+  try {
+    return open_safetensors_folder(folder.path(), folder.opening());
+  } catch (Error& e) {
+    if (!contents.torch_files.empty())
+      e.note(cat("there are also files of torch.save in the folder, each of which can be opened by its name: ",
+                 listed(contents.torch_files)));
+    throw;
+  }
+}
+
 std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
   Folder folder(path, opening);
   Contents contents = look(folder);
   if (contents.dcp) return open_dcp(folder.path(), opening);
-  if (contents.safetensors) return open_safetensors_folder(folder.path(), opening);
+  if (contents.safetensors) return open_safetensors_of(folder, contents);
   if (contents.zero) return open_zero(folder.path(), opening);
   if (contents.latest)
     if (auto store = open_latest(folder, contents.is_checkpoint())) return store;

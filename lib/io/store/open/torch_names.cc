@@ -1,5 +1,7 @@
 #include "io/store/open/torch_names.h"
 
+#include "core/base/text.h"
+
 namespace mckpt::impl {
 namespace {
 
@@ -34,6 +36,12 @@ std::optional<RankName> rank_name(std::string_view file) {
     out.group.resize(world);
   }
   return out;
+}
+
+std::string name_of_rank(std::string_view file, i64 rank) {
+  const std::string_view name = stem(file);
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  return cat(name.substr(0, digits), rank, file.substr(name.size()));
 }
 
 i64 shard_count(std::string_view file) {

@@ -24,6 +24,9 @@ struct RankName {
 // Nothing for a file of another name.
 std::optional<RankName> rank_name(std::string_view file);
 
+// The name of another rank's file of the same set. pre: rank_name(file)
+std::string name_of_rank(std::string_view file, i64 rank);
+
 // pytorch_model-00001-of-00002.bin -> 2; -1 for a file of another name.
 i64 shard_count(std::string_view file);
 

@@ -14,7 +14,7 @@ has err 'did you mean `mckpt convert reshard`?'
 # So are other spellings of a mode.
 for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:to-dcp fsdp2hf:fsdp-to-hf dcp_to_hf:fsdp-to-hf \
   fsdp2-to-hf:fsdp-to-hf pt2safetensors:pt-to-safetensors torch2st:pt-to-safetensors safetensors2pt:safetensors-to-pt \
-  verl-to-hf:fsdp-to-hf dcp2safetensors:to-safetensors zero_to_safetensors:to-safetensors torch_save_to_dcp:to-dcp; do
+  verl-to-hf:fsdp-to-hf verl2megatron:to-fsdp dcp2safetensors:to-safetensors zero_to_safetensors:to-safetensors torch_save_to_dcp:to-dcp; do
   mode=${spelt#*:}
   [ "$mode" != "$spelt" ] || mode=hf-to-fsdp
   expect 2 "$mckpt" convert "${spelt%:*}" a b
@@ -31,12 +31,12 @@ for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC HF_DIR" "m
   has err "did you mean \`mckpt ${word#*:}\`?"
 done
 expect 2 "$mckpt" convert to-megatron a b
-has err 'did you mean `mckpt convert hf-to-fsdp`?'
+has err 'did you mean `mckpt convert to-fsdp`?'
 expect 2 "$mckpt" convert resard a b
 has err 'did you mean `mckpt convert reshard`?'
 expect 2 "$mckpt" convert '2' a b
 lacks err "did you mean"
-expect 2 "$mckpt" diff a b
-has err 'did you mean `mckpt verify PATH --against SRC`?'
+expect 2 "$mckpt" compare a b
+has err 'did you mean `mckpt diff A B`?'
 expect 2 "$mckpt" info a
 has err 'did you mean `mckpt inspect PATH`?'

@@ -79,7 +79,7 @@ TEST_F(Compare, OneItemThatDiffersIsNamedWithBothValues) {
   EXPECT_EQ(d.expected, "3");
   EXPECT_EQ(d.found, "7.5");
   EXPECT_EQ(d.items, 1);
-  EXPECT_EQ(d.largest, 4.5);
+  EXPECT_EQ(d.largest(), 4.5);
 }
 
 TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {

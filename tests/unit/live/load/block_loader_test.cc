@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "core/base/observer.h"
@@ -271,6 +273,51 @@ TEST(BlockLoaderOfADevice, StretchesAreUploadedStraightToTheirPlaces) {
   };
   put(0, 2 * kMiB, 0), put(2 * kMiB, 1000, 2 * kMiB + 256), put(2 * kMiB + 1001, 1000, 2 * kMiB + 1256);
   EXPECT_TRUE(memory == wanted);
+}
+
+// A file that takes 3 ms for each block, and one task that reads all of it.
+class SlowJob final : public CopyJob, private ByteSource {
+ public:
+  explicit SlowJob(i64 bytes) : ByteSource(bytes), memory(static_cast<std::size_t>(bytes)) {
+    task_.cast = no_cast(DType::kU8);
+    task_.plan.add_source({0, 0, bytes, 1, -1});
+    task_.plan.add_destination({0, 0, bytes, 1, -1});
+    task_.plan.add(0, {.length = bytes});
+    task_.plan.finish();
+  }
+  i64 task_count() const override { return 1; }
+  CopyTask task(i64) const override { return task_; }
+  const ByteSource& source(i32) const override { return *this; }
+  i64 readers() const { return std::ssize(readers_); }
+
+  std::vector<u8> memory;
+
+ private:
+  void read_inside(i64, std::span<u8> to) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    std::ranges::fill(to, u8{7});
+    std::lock_guard lock(mutex_);
+    readers_.insert(std::this_thread::get_id());
+  }
+
+  CopyTask task_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::thread::id> readers_;
+};
+
+// The device takes each block at once, so it waits for the readers most of the time.
+TEST(BlockLoaderOfADevice, GetsMoreReadersWhileItWaits) {
+  for (auto [most, expected] : {std::pair(0, 1), std::pair(3, 3)}) {
+    SlowJob job(40 * BlockId::kBytes);
+    ApartDevice device;
+    std::unique_ptr<Comm> alone = local_comm();
+    std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
+    CopyCounts counts = load_blocks(job, [&](i32) { return job.memory.data(); }, device, *alone, *ranks,
+                                    {.threads = 1, .most_threads = most});
+    EXPECT_EQ(job.readers(), expected);
+    EXPECT_EQ(counts.bytes_read, 40 * BlockId::kBytes);
+    EXPECT_TRUE(std::ranges::all_of(job.memory, [](u8 byte) { return byte == 7; }));
+  }
 }
 
 TEST(BlockLoaderOfADevice, AFailedUploadEndsTheLoad) {

@@ -54,12 +54,13 @@ TEST(ItemTally, CountsItemsByTheirPlaceInTheTensor) {
   tally.write(0, 2, all.first(40));
   tally.write(0, 42, all.subspan(40));
 
-  ASSERT_EQ(tally.counts().size(), 1u);
+  ASSERT_EQ(tally.counts().size(), 2u);
+  EXPECT_EQ(tally.counts().at(1).items, 0);
   const ItemTally::Count& c = tally.counts().at(0);
   EXPECT_EQ(c.items, 3);
   EXPECT_EQ(c.index, (std::vector<i64>{1, 2}));
   EXPECT_EQ(c.offset, 2 + 14 * 4);
-  EXPECT_EQ(c.largest, 8.0);
+  EXPECT_EQ(c.largest(), 8.0);
   EXPECT_EQ(to_string(c), "differs at [1, 2]: expected 16, found 14; 3 items differ, by 8 at most");
 }
 

@@ -1,0 +1,53 @@
+// Conversions that need no table of the model and no grid, each kind a struct of plain values, as in mckpt/plans.h:
+// of whole checkpoints with the names that the model has, and of single files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mckpt/options.h"
+
+namespace mckpt {
+
+// The model in a checkpoint with the model's own names -> one safetensors file, under the names that its tensors
+// have in a Hugging Face folder. Optimizer states are left out.
+struct ToSafetensors {
+  std::string source{}, target{};
+  std::optional<std::string> assets{};  // folder with the model's config.json: says which names it has
+  std::string dtype = "keep";           // of floating-point tensors: keep (as stored), bf16, fp16, fp32
+  std::vector<std::pair<std::string, std::string>> dtype_rule{};
+  std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
+  OpenOptions files{};
+};
+
+// A checkpoint -> a folder that torch.distributed.checkpoint loads, with names kept: all of a DCP folder; of any
+// other checkpoint the tensors of the model.
+struct ToDcp {
+  std::string source{}, target{};
+  std::optional<std::int64_t> dp{};  // ranks that the rows are divided among; none: as many as wrote it, or 1
+  std::optional<std::string>
+      section{};                      // the dict in which the tensors are, "app.model."; not of a DCP folder
+  bool weights_only = false;          // leave the states of the optimizer out
+  std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
+  OpenOptions files{};
+};
+
+// The tensors of a .pt file, or of a folder of them -> one safetensors file.
+struct PtToSafetensors {
+  std::string source{}, target{};
+  std::vector<std::string> include{}, exclude{};  // globs; no include: all tensors
+  bool tensors_only = false;                      // leave out what is not a tensor, instead of refusing it
+  OpenOptions files{};
+};
+
+// The tensors of safetensors files -> one .pt file.
+struct ToPt {
+  std::string source{}, target{};
+  std::vector<std::string> include{}, exclude{};
+  OpenOptions files{};
+};
+
+}  // namespace mckpt

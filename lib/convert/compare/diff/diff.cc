@@ -1,0 +1,172 @@
+// Rows are made of the report of compare(): its list of unlike tensors with the counts of their differences.
+// Findings that a row says already are left out.
+#include "convert/compare/diff/diff.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "convert/compare/diff/order.h"
+#include "core/base/error.h"
+#include "core/base/names.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+using Kind = DiffRow::Kind;
+
+// "bfloat16 [2, 3]" and "bfloat16 [2, 4]" differ in shape, and perhaps also in type.
+Kind header_kind(const UnlikeTensor& u) {
+  auto shape = [](std::string_view text) { return text.substr(std::min(text.find(' '), text.size())); };
+  return shape(u.tested) == shape(u.source) ? Kind::kDtype : Kind::kShape;
+}
+
+Kind row_kind(const UnlikeTensor& u) {
+  switch (u.kind) {
+    case UnlikeTensor::Kind::kOnlyTested:
+      return Kind::kOnlyA;
+    case UnlikeTensor::Kind::kOnlySource:
+      return Kind::kOnlyB;
+    case UnlikeTensor::Kind::kHeader:
+      return header_kind(u);
+    case UnlikeTensor::Kind::kCast:
+      return Kind::kCast;
+    case UnlikeTensor::Kind::kValues:
+      return Kind::kValues;
+  }
+  return Kind::kValues;
+}
+
+// How far apart: tensors whose values have nothing to do with each other first, then by the relative distance;
+// what was not measured goes before all that was.
+double far_apart(const DiffRow& r) {
+  constexpr double kUnknown = 1e300;
+  if (r.kind != Kind::kValues) return 0;
+  if (!r.distance) return kUnknown;
+  return r.distance->relative_l2().value_or(kUnknown);
+}
+
+class Rows {
+ public:
+  explicit Rows(const VerifyReport& report) : report_(report) {
+    for (const Difference& d : report.differences)
+      if (d.items >= 0) counts_.emplace(d.tensor, &d);
+  }
+
+  // Every row, and the findings that are not said by a row.
+  void make(Diff& out) {
+    tensors(out.rows);
+    for (const Difference& d : report_.differences)
+      if (d.items < 0) add_object(out.rows, d);
+    for (std::size_t i = 0; i < report_.findings.size(); i++) {
+      const std::string& check = report_.checks[report_.check_of[i]].name;
+      if (!is_said(out.rows, report_.findings[i], check)) out.findings.push_back(report_.findings[i]);
+    }
+  }
+
+ private:
+  void tensors(std::vector<DiffRow>& rows) {
+    for (const UnlikeTensor& u : report_.unlike) {
+      DiffRow row{.kind = row_kind(u), .name = u.tensor, .a = u.tested, .b = u.source};
+      if (auto count = counts_.find(u.tensor); row.kind == Kind::kValues && count != counts_.end()) {
+        const Difference& d = *count->second;
+        row.at = d.at, row.a = d.found, row.b = d.expected, row.items = d.items, row.beyond = d.beyond;
+        row.distance = d.distance;
+        row.file = d.file;
+      }
+      named_.insert(u.tensor);
+      rows.push_back(std::move(row));
+    }
+    std::ranges::stable_sort(rows, [](const DiffRow& x, const DiffRow& y) {
+      if (x.kind != y.kind) return x.kind < y.kind;
+      return far_apart(x) > far_apart(y);
+    });
+  }
+
+  void add_object(std::vector<DiffRow>& rows, const Difference& d) {
+    objects_.insert(d.tensor);
+    rows.push_back({.kind = Kind::kObject, .name = d.tensor, .at = d.at, .a = d.found, .b = d.expected, .file = d.file});
+  }
+
+  // Whether rows say what the finding says; a finding about a file or an object becomes a row if it can.
+  bool is_said(std::vector<DiffRow>& rows, const Finding& f, const std::string& check) {
+    if (f.code != Code::kUnequal) return false;
+    if (check == "casts") return true;
+    // "and 10 more of this kind": every tensor has a row.
+    if (check == "against") return f.tensor.empty() || named_.contains(f.tensor);
+    if (check == "assets" && !f.file.empty()) {
+      rows.push_back({.kind = Kind::kFile, .name = f.file, .at = cat("byte ", f.offset)});
+      return true;
+    }
+    if (check != "objects" || f.tensor.empty()) return false;
+    if (!objects_.contains(f.tensor)) rows.push_back({.kind = Kind::kObject, .name = f.tensor, .at = f.message});
+    return true;
+  }
+
+  const VerifyReport& report_;
+  std::map<std::string, const Difference*> counts_;  // of tensors
+  std::set<std::string> named_, objects_;            // tensors and objects that have rows
+};
+
+void refuse_unmatched(const ToleranceRules& within, const std::vector<std::string>& names) {
+  for (const ToleranceRules::Rule& rule : within.rules)
+    if (std::ranges::none_of(names, [&](const std::string& name) { return glob_match(rule.glob, name); }))
+      throw Error(Code::kNoSuchTensor, "a rule for tolerances matches no tensor that was compared")
+          .expected("a glob that matches a whole name, such as *.mlp.*")
+          .found(cat("'", escaped(rule.glob), "'"));
+}
+
+bool is_problem(const Finding& f) { return !f.warning; }
+
+}  // namespace
+
+std::string_view kind_name(DiffRow::Kind kind) {
+  switch (kind) {
+    case Kind::kOnlyA:
+      return "only_a";
+    case Kind::kOnlyB:
+      return "only_b";
+    case Kind::kShape:
+      return "shape";
+    case Kind::kDtype:
+      return "dtype";
+    case Kind::kValues:
+      return "values";
+    case Kind::kCast:
+      return "cast";
+    case Kind::kObject:
+      return "object";
+    case Kind::kFile:
+      return "file";
+  }
+  return "";
+}
+
+i64 Diff::tensors() const {
+  auto against = std::ranges::find(report.checks, "against", &Check::name);
+  return against == report.checks.end() ? 0 : against->count;
+}
+
+Tolerance ToleranceRules::of(std::string_view tensor) const {
+  for (const Rule& rule : rules)
+    if (glob_match(rule.glob, tensor)) return rule.within;
+  return otherwise;
+}
+
+Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer& observer) {
+  CompareOptions how = options.comparing;
+  how.any_type = true;
+  how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
+  Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);
+  Diff out{.report = std::move(compared.report), .oddities = std::move(compared.oddities)};
+  refuse_unmatched(options.within, out.report.compared);
+  Rows(out.report).make(out);
+  out.equal = compared.equal && out.rows.empty();
+  out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) && std::ranges::none_of(out.findings, is_problem) &&
+              std::ranges::none_of(out.report.checks, [](const Check& c) { return c.unseen > 0; });
+  add_order_hints(a, b, how.opening.model.files, out.rows, observer);
+  return out;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,82 @@
+// diff(): what is different in two checkpoints, tensor by tensor, as rows. Both sides may have any format, grid and
+// data type; where their names differ, one is compared with what converting the other would write, as compare() does.
+//
+//   values   model.layers.3.mlp.down_proj.weight   [0, 17]   0.5 | 0.25   17 items   relative L2 2.1e-3
+//   only_b   lm_head.weight                        bfloat16 [32, 16]
+//
+// Rows of values come in order of how far apart the tensors are; tensors in another order that are the same, such as
+// swapped experts, are found among those that have nothing in common (order.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convert/compare/compare.h"
+#include "core/base/int.h"
+#include "io/store/soundness.h"
+#include "io/values/distance.h"
+
+namespace mckpt::impl {
+
+class Observer;
+
+// One tensor, object or file that is not the same.
+struct DiffRow {
+  enum class Kind : u8 {
+    kOnlyA,
+    kOnlyB,   // a tensor that one side has; a or b is its type and shape
+    kShape,   // the values were not compared
+    kDtype,   // another type, for which there is no cast: the values were not compared
+    kValues,  // items differ: the first one is at `at`
+    kCast,    // another type; the values were compared after a cast to that of `a`, and are equal unless the tensor
+              // has a row of values too
+    kObject,  // a value of something that is not a tensor, at `at`
+    kFile,    // a file beside the tensors, such as config.json
+  };
+  Kind kind = Kind::kValues;
+  std::string name{}, at{};
+  std::string a{}, b{};  // "bfloat16 [2, 3]", or the values at `at`; "": what a side does not have
+  i64 items = -1;        // how many items differ; -1: not counted
+  i64 beyond = -1;       // of these, items beyond the tolerance
+  std::optional<ValueDistance> distance{};
+  std::string file{};  // of a, if one file has the first difference
+  std::string hint{};  // what the tensor looks like: "the same values as B's ...experts.5..."
+
+  bool alike() const { return kind == Kind::kValues && beyond == 0; }  // within the tolerance
+};
+// "only_a", "values", ...
+std::string_view kind_name(DiffRow::Kind kind);
+
+struct Diff {
+  bool equal = false;  // everything was compared, and there is no row
+  bool alike = false;  // everything was compared, and every row is within its tolerance
+  std::vector<DiffRow> rows{};
+  std::vector<Finding> findings{};  // of the report, those that no row says
+  VerifyReport report{};
+  std::vector<Oddities> oddities{};
+
+  i64 tensors() const;  // how many were compared
+};
+
+// Tolerances by names: the first rule whose glob matches decides.
+struct ToleranceRules {
+  struct Rule {
+    std::string glob;
+    Tolerance within;
+  };
+  std::vector<Rule> rules{};
+  Tolerance otherwise{};
+
+  Tolerance of(std::string_view tensor) const;
+};
+
+struct DiffOptions {
+  CompareOptions comparing{};  // `counting` and `any_type` are set by diff()
+  ToleranceRules within{};
+};
+
+// Reads all data of both sides once, and again where they differ. Throws what compare() throws, and
+// kNoSuchTensor for a rule that matches no compared tensor.
+Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer& observer);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,114 @@
+// A folder with config.json and safetensors files is a Hugging Face model. Anything else is asked for its names: the
+// model's own ones are those of a training run.
+#include "convert/source/import_source.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "convert/source/choice.h"
+#include "convert/source/own_model.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/assets.h"
+#include "io/copy/side_files.h"
+#include "io/file/folder.h"
+#include "io/output/manifest.h"
+#include "io/store/open/checkpoints_below.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool is_hf_folder(const std::string& path, const OpenOptions& opening) {
+  if (!is_folder(path)) return false;
+  Folder folder(path, opening);
+  const std::vector<FolderEntry> entries = folder.entries();
+  return folder.has_file("config.json") && std::ranges::any_of(entries, [](const FolderEntry& e) {
+           return !e.folder && e.name.ends_with(".safetensors");
+         });
+}
+
+// Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless the folder
+// has several checkpoints.
+std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options) {
+  try {
+    std::unique_ptr<Store> store = open_store(options.source, options.model.files);
+    if (!has_own_names(*store)) return nullptr;
+    bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
+    return of_files && !options.assets ? nullptr : std::move(store);
+  } catch (const Error& e) {
+    bool unknown = e.code() == Code::kUnknownFormat && !options.assets && is_folder(options.source);
+    if (unknown && checkpoints_below(Folder(options.source, options.model.files)).empty()) return nullptr;
+    throw;
+  }
+}
+
+ImportSource open_folder(const ImportSourceOptions& options) {
+  ImportSource out{open_hf_model(options.source, options.model)};
+  if (!out.model.has_data())
+    throw Error(Code::kNotFound, "the folder has no weights to convert")
+        .file(options.source)
+        .expected("safetensors files, or a checkpoint of a training run")
+        .help("download the model with its weights");
+  return out;
+}
+
+ImportSource open_run(std::unique_ptr<Store> store, const ImportSourceOptions& options) {
+  OwnModelOptions how{.source = options.source,
+                      .assets = options.assets,
+                      .accept = options.accept,
+                      .threads = options.threads};
+  OwnModel own = open_own_model(std::move(store), how);
+  ImportSource::OfRun run;
+  run.folder = own.folder;
+  run.damage.push_back({own.store->root(), std::move(own.oddities)});
+  run.notes = std::move(own.notes);
+  run.objects = own.objects;
+  run.original = std::move(own.original);
+  note_left_out(run.left_out, own);
+  note_choice(options.source, *own.store, run.notes);
+  return {open_hf_model(own.folder.path, take_written(own), options.model), std::move(run)};
+}
+
+}  // namespace
+
+std::vector<std::string> ImportSource::folders() const {
+  std::vector<std::string> out{model.store->root()};
+  // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
+  if (run && !run->folder.of_a_run) out.push_back(run->folder.path);
+  return out;
+}
+
+std::optional<SafetensorsOriginal> ImportSource::original() const {
+  return run ? run->original : original_files(model);
+}
+
+SideFiles ImportSource::assets(std::string_view tensor_table) const {
+  if (!run) return plan_assets(model.path, tensor_table, model.opening);
+  SideFiles files = run->folder.files(model.opening);
+  if (!tensor_table.empty()) files.texts.emplace(kTensorTableName, tensor_table);
+  return files;
+}
+
+bool ImportSource::has_sums() const { return run || has_manifest(model.path); }
+
+ImportSource open_import_source(const ImportSourceOptions& options) {
+  if (options.assets || !is_hf_folder(options.source, options.model.files))
+    if (std::unique_ptr<Store> store = open_checkpoint_of_run(options))
+      return open_run(std::move(store), options);
+  if (options.assets)
+    throw Error(Code::kUsage, "`assets` is for checkpoints with the model's own names")
+        .file(options.source)
+        .help(
+            "a Hugging Face folder has its own config.json; `mckpt convert reshard` takes checkpoints of "
+            "Megatron");
+  return open_folder(options);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,61 @@
+// How far apart two tensors are: sums over the numbers of both, taken stretch by stretch.
+//
+//   a   1   2   3          largest            1           of |a - b|
+//   b   1   2   4          relative_l2()      1 / sqrt(21)  length of a - b, by the length of b
+//                          cosine()           17 / sqrt(14 * 21)
+//                          most_ulps          steps from one float to the next between 3 and 4
+//
+// Numbers that are not finite on either side are in no sum; they count as beyond every tolerance, unless both
+// sides have the same one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+
+namespace mckpt::impl {
+
+// How far apart two numbers may be and still count as alike: |a - b| <= absolute + relative * |b|, or so many
+// steps from one float of the type to the next.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+  i64 ulps = 0;
+
+  bool none() const { return absolute == 0 && relative == 0 && ulps == 0; }
+};
+
+// Sums over pairs of numbers. A value; merge() adds those of another stretch.
+struct ValueDistance {
+  i64 differing = 0;  // numbers whose bits differ
+  i64 beyond = 0;     // of these, numbers that are further apart than the tolerance
+  i64 most_ulps = 0;  // of two finite floats of at most 32 bits
+  std::optional<double> largest{};  // of two finite numbers that differ
+  double squares_a = 0, squares_b = 0, products = 0, squares_apart = 0;
+
+  void merge(const ValueDistance& more);
+  // Nothing where b is zero throughout.
+  std::optional<double> relative_l2() const;
+  // Nothing where one of the two is zero throughout.
+  std::optional<double> cosine() const;
+};
+
+// Measures distances between tensors of one type. const and thread-safe.
+class DistanceMeter {
+ public:
+  explicit DistanceMeter(DType dtype);
+
+  // Whether distances of this type can be measured: floats and complex numbers of whole bytes.
+  bool measures() const { return measures_; }
+  // The sums of two stretches of the same number of whole elements. pre: measures().
+  ValueDistance between(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const;
+
+ private:
+  DType dtype_;
+  bool measures_;
+  std::vector<double> values_;  // by code, of the small types that are not computed faster
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,47 @@
+"""scripts/logits: a model that went through Megatron-FSDP and back computes the same in every layer, and a changed tensor is
+named by its layer."""
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from mckpt_tests.checks import expect, finish, need
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import SOURCE, TINY_MODEL
+
+need("transformers", "torch")
+
+
+def logits(*args):
+    return subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "logits"), *args], capture_output=True, text=True, timeout=300)
+
+
+def change(folder, name):
+    """The first item becomes 2."""
+    for line in run_mckpt("ls", folder, "--json").stdout.split('{"name": ')[1:]:
+        if line.startswith(f'"{name}"'):
+            file = line.split('"file": "')[1].split('"')[0]
+            offset = int(line.split('"offset": ')[1].split(",")[0])
+            with open(os.path.join(folder, file), "r+b") as f:
+                f.seek(offset)
+                f.write(struct.pack("<H", 0x4000))
+            return
+    raise SystemExit(f"no tensor {name}")
+
+
+with tempfile.TemporaryDirectory() as t:
+    ckpt, back, changed = (os.path.join(t, n) for n in ("ckpt", "back", "changed"))
+    run_mckpt("convert", "hf-to-fsdp", TINY_MODEL, ckpt, "--tp", "2", "--ep", "2", "--no-sync", "-q")
+    run_mckpt("export", ckpt, back, "--no-sync", "-q")
+    run = logits(back, TINY_MODEL)
+    expect((run.returncode, run.stdout) == (0, "equal: logits of 16 tokens and all 2 layers, bit for bit\n"), run.stdout + run.stderr)
+    shutil.copytree(back, changed)
+    change(changed, "model.layers.1.self_attn.o_proj.weight")
+    run = logits(changed, TINY_MODEL, "--count", "5")
+    expect(run.returncode == 1 and run.stdout.startswith("not equal: layer 1 is the first that differs") and "of 5 times" in run.stdout, run.stdout + run.stderr)
+    os.remove(os.path.join(changed, "config.json"))
+    run = logits(changed, TINY_MODEL)
+    expect(run.returncode == 3 and run.stderr.startswith("logits: "), run.stdout + run.stderr)
+finish(3)

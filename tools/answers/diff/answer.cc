@@ -1,0 +1,240 @@
+#include "tools/answers/diff/answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "convert/compare/diff/diff.h"
+#include "convert/compare/diff/groups.h"
+#include "core/base/error_code.h"
+#include "core/base/names.h"
+#include "core/base/text.h"
+#include "io/json/json_writer.h"
+#include "io/store/finding.h"
+#include "tools/render/findings.h"
+#include "tools/render/output.h"
+#include "tools/render/text_table.h"
+
+namespace mckpt::impl {
+namespace {
+
+using Kind = DiffRow::Kind;
+
+std::string number(double value, const char* form = "%.2g") {
+  char text[32];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+// What the two sides have of tensors, counted by name.
+struct Counts {
+  i64 values = 0, alike = 0, only_a = 0, only_b = 0, headers = 0, casts = 0, others = 0;
+  i64 equal = 0;        // compared, and each bit is the same, perhaps after a cast
+  i64 equal_casts = 0;  // of these, after a cast
+
+  i64 tensors_differ() const { return values + only_a + only_b + headers; }
+};
+
+Counts count(const Diff& diff) {
+  Counts c;
+  std::set<std::string_view> unequal;
+  for (const DiffRow& r : diff.rows) {
+    c.only_a += r.kind == Kind::kOnlyA, c.only_b += r.kind == Kind::kOnlyB;
+    c.headers += r.kind == Kind::kShape || r.kind == Kind::kDtype;
+    c.casts += r.kind == Kind::kCast;
+    c.others += r.kind == Kind::kObject || r.kind == Kind::kFile;
+    if (r.kind != Kind::kValues) continue;
+    (r.alike() ? c.alike : c.values)++;
+    unequal.insert(r.name);
+  }
+  for (const std::string& name : diff.report.compared) c.equal += !unequal.contains(name);
+  for (const DiffRow& r : diff.rows) c.equal_casts += r.kind == Kind::kCast && !unequal.contains(r.name);
+  return c;
+}
+
+const DiffRow* most_different(const Diff& diff) {
+  for (const DiffRow& r : diff.rows)
+    if (r.kind == Kind::kValues && r.distance && r.distance->relative_l2()) return &r;
+  return nullptr;
+}
+
+std::string verdict(const Diff& diff, const Counts& c) {
+  i64 all = c.equal + c.alike + c.tensors_differ();
+  std::string same = cat(with_commas(c.equal), c.equal == 1 ? " is bit-equal" : " are bit-equal",
+                         c.equal_casts > 0 ? cat(" (", with_commas(c.equal_casts), " after a cast)") : "");
+  std::string out;
+  if (diff.equal) return cat("equal: all ", counted(all, "tensor"), " and everything else that was compared");
+  if (all == 0) out = "no tensor could be compared";
+  else if (c.tensors_differ() == 0) out = cat("no tensor differs: ", same);
+  else out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), c.tensors_differ() == 1 ? " differs, " : " differ, ", same);
+  if (c.alike > 0) out += cat(", ", with_commas(c.alike), " within the tolerance");
+  if (const DiffRow* worst = most_different(diff))
+    out += cat("; the largest relative difference is ", number(*worst->distance->relative_l2()), " in ", escaped(worst->name));
+  i64 problems = std::ranges::count_if(diff.findings, [](const Finding& f) { return !f.warning; });
+  if (problems > 0) out += cat("; ", counted(problems, "problem"), " kept something from being compared");
+  if (c.others > 0) out += cat("; ", with_commas(c.others), " of objects and files beside the tensors");
+  return out;
+}
+
+// "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from each other.
+std::string group_text(const DiffGroup& g) {
+  if (g.tensors == 1) return g.numbers.empty() ? "" : cat("the only one");
+  std::string out = cat(with_commas(g.differ), " of ", with_commas(g.tensors));
+  if (g.differ == g.tensors && g.tensors > 1) return cat("all ", with_commas(g.tensors));
+  std::vector<std::string> places;
+  for (const std::vector<i64>& numbers : g.numbers) places.push_back(ranges_text(numbers, 6));
+  std::string where;
+  for (const std::string& p : places) where += cat(where.empty() ? "" : " | ", p);
+  return where.empty() ? out : cat(out, ": ", where);
+}
+
+void write_groups(Output& out, const Diff& diff, bool all) {
+  constexpr std::size_t kMostChanged = 12, kMostSame = 6;
+  std::vector<DiffGroup> groups = diff_groups(diff);
+  auto same = std::ranges::find(groups, 0, &DiffGroup::differ);
+  std::size_t changed = static_cast<std::size_t>(same - groups.begin());
+  TextTable table({{""}, {""}, {"", Align::kLeft, true}});
+  std::size_t shown = all ? changed : std::min(changed, kMostChanged);
+  for (std::size_t i = 0; i < shown; i++)
+    table.row({i == 0 ? "changed" : "", escaped(groups[i].pattern), group_text(groups[i])});
+  if (shown > 0) table.write(out);
+  if (shown < changed) out.line(cat("         and ", changed - shown, " more kinds of tensors; -v shows all"));
+  std::vector<std::string> names;
+  for (auto g = same; g != groups.end(); g++) names.push_back(g->pattern);
+  if (!names.empty() && changed > 0)
+    out.line(cat("same     ", listed(names, all ? names.size() : kMostSame)));
+}
+
+std::string side(const std::string& text) { return text.empty() ? "nothing" : escaped(text); }
+
+// Tensors with other values. Returns how many were left out.
+std::size_t write_values(Output& out, const Diff& diff, std::size_t most) {
+  TextTable table({{"relative L2", Align::kRight}, {"largest", Align::kRight}, {"cosine", Align::kRight}, {"ulps", Align::kRight},
+                   {"items", Align::kRight}, {"first", Align::kLeft}, {"a | b", Align::kLeft}, {"tensor", Align::kLeft}, {"", Align::kLeft, true}});
+  std::size_t rows = 0;
+  for (const DiffRow& r : diff.rows) {
+    if (r.kind != Kind::kValues || rows++ >= most) continue;
+    std::optional<double> l2, cosine, largest;
+    if (r.distance) l2 = r.distance->relative_l2(), cosine = r.distance->cosine(), largest = r.distance->largest;
+    table.row({l2 ? number(*l2) : "", largest ? number(*largest, "%.3g") : "", cosine ? number(*cosine, "%.6f") : "",
+               r.distance && r.distance->most_ulps > 0 ? with_commas(r.distance->most_ulps) : "",
+               r.items < 0 ? "" : with_commas(r.items), r.at, r.at.empty() ? "" : cat(side(r.a), " | ", side(r.b)), escaped(r.name),
+               cat(r.alike() ? "within the tolerance" : "", r.hint)});
+  }
+  if (rows > 0) table.write(out);
+  return rows - std::min(rows, most);
+}
+
+// Everything else, in words; of each kind the first few.
+std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
+  std::map<Kind, std::size_t> rows;
+  std::size_t hidden = 0;
+  for (const DiffRow& r : diff.rows) {
+    std::string line;
+    switch (r.kind) {
+      case Kind::kOnlyA:
+        line = cat("only A   ", escaped(r.name), "  ", r.a);
+        break;
+      case Kind::kOnlyB:
+        line = cat("only B   ", escaped(r.name), "  ", r.b);
+        break;
+      case Kind::kShape:
+        line = cat("shape    ", escaped(r.name), "  ", r.a, " | ", r.b);
+        break;
+      case Kind::kDtype:
+        line = cat("type     ", escaped(r.name), "  ", r.a, " | ", r.b, "  (values not compared)");
+        break;
+      case Kind::kObject:
+        line = cat("object   ", escaped(r.name), escaped(r.at), r.a.empty() && r.b.empty() ? "" : cat("  ", side(r.a), " | ", side(r.b)));
+        break;
+      case Kind::kFile:
+        line = cat("file     ", escaped(r.name), "  differs from ", r.at, " on");
+        break;
+      case Kind::kValues:
+      case Kind::kCast:
+        continue;
+    }
+    if (rows[r.kind]++ < most)
+      out.line(line);
+    else
+      hidden++;
+  }
+  return hidden;
+}
+
+void write_equal(Output& out, const Diff& diff) {
+  std::set<std::string_view> unequal;
+  for (const DiffRow& r : diff.rows)
+    if (r.kind == Kind::kValues) unequal.insert(r.name);
+  std::vector<std::string> names = diff.report.compared;
+  std::ranges::sort(names, natural_less);
+  for (const std::string& name : names)
+    if (!unequal.contains(name)) out.line(escaped(name));
+}
+
+// What the answer does not speak of.
+void write_not_compared(Output& out, const Diff& diff) {
+  i64 said = 0;  // by rows
+  for (const DiffRow& r : diff.rows) said += r.kind == Kind::kOnlyA || r.kind == Kind::kShape || r.kind == Kind::kDtype;
+  for (const Check& c : diff.report.checks) {
+    if (c.unseen > said) out.line(cat("not compared: ", counted(c.unseen - said, "tensor"), "; the problems say why"));
+    if (!c.note.empty()) out.line(cat(c.note.starts_with("not ") ? "" : cat(c.name, ": "), c.note));
+  }
+  std::vector<std::string> unread;
+  for (const NotRead& n : diff.report.unread) unread.push_back(n.path);
+  if (!unread.empty()) out.line(cat("not read: ", listed(unread, 5)));
+}
+
+}  // namespace
+
+void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const GlobalFlags& flags) {
+  if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
+  const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
+  out.line(verdict(diff, count(diff)));
+  out.line(cat("A and B: ", diff.report.compared_as));
+  if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
+  constexpr std::size_t kMostOthers = 5;
+  std::size_t hidden = write_others(out, diff, flags.verbose > 0 ? most : std::min(most, kMostOthers));
+  hidden += write_values(out, diff, most);
+  if (hidden > 0) out.line(cat("and ", counted(static_cast<i64>(hidden), "row"), " more; --top N or -v shows them"));
+  write_not_compared(out, diff);
+}
+
+void write_diff_json(JsonWriter& json, const Diff& diff) {
+  const Counts c = count(diff);
+  json.field("equal", diff.equal).field("alike", diff.alike).field("compared", diff.report.compared_as);
+  json.field("tensors", c.equal + c.alike + c.tensors_differ());
+  json.field("bit_equal", c.equal).field("within", c.alike).field("differ", c.tensors_differ()).field("casts", c.casts);
+  json.key("groups").begin_array();
+  for (const DiffGroup& g : diff_groups(diff))
+    json.begin_object().field("pattern", g.pattern).field("tensors", g.tensors).field("differ", g.differ).end_object();
+  json.end_array().key("rows").begin_array();
+  for (const DiffRow& r : diff.rows) {
+    json.begin_object().field("kind", kind_name(r.kind)).field("name", r.name).field("at", r.at);
+    json.field("a", r.a).field("b", r.b);
+    r.items < 0 ? json.null_field("items") : json.field("items", r.items);
+    r.beyond < 0 ? json.null_field("beyond") : json.field("beyond", r.beyond);
+    auto put = [&](std::string_view name, std::optional<double> value) {
+      value ? json.field(name, *value) : json.null_field(name);
+    };
+    put("largest", r.distance ? r.distance->largest : std::nullopt);
+    put("relative_l2", r.distance ? r.distance->relative_l2() : std::nullopt);
+    put("cosine", r.distance ? r.distance->cosine() : std::nullopt);
+    r.distance ? json.field("most_ulps", r.distance->most_ulps) : json.null_field("most_ulps");
+    r.hint.empty() ? json.null_field("hint") : json.field("hint", r.hint);
+    r.file.empty() ? json.null_field("file") : json.field("file", r.file);
+    json.end_object();
+  }
+  json.end_array().key("findings");
+  write_findings(json, diff.findings);
+  json.key("not_compared").begin_array();
+  for (const Check& check : diff.report.checks)
+    if (!check.note.empty()) json.value(check.note);
+  json.end_array().key("unread").begin_array();
+  for (const NotRead& n : diff.report.unread) json.value(n.path);
+  json.end_array();
+}
+
+}  // namespace mckpt::impl

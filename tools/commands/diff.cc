@@ -1,0 +1,113 @@
+// mckpt diff A B: what is different in two checkpoints of any formats, grids and data types.
+//
+//   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
+//
+// The comparison is the library's (convert/compare/diff/diff.h). Exit status 0: equal, or all within the tolerances;
+// 1: not.
+#include "convert/compare/diff/diff.h"
+
+#include "convert/compare/diff/tolerance_text.h"
+#include "core/base/error.h"
+#include "io/file/parallel.h"
+#include "io/file/source_stamps.h"
+#include "tools/answers/diff/answer.h"
+#include "tools/commands/commands.h"
+#include "tools/options/checkpoint_flags.h"
+#include "tools/options/command_line.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
+#include "tools/render/output.h"
+#include "tools/run/shown_work.h"
+
+namespace mckpt::impl {
+namespace {
+
+struct ToleranceFlags {
+  double rtol = 0, atol = 0;
+  i64 max_ulp = 0;
+  std::vector<std::string> rules;
+
+  void declare(CommandLine& line) {
+    line.heading("Tolerance");
+    line.option("--rtol X", rtol, "items are alike if |a - b| <= atol + X * |b|; 0 by default").common();
+    line.option("--atol X", atol, "the other part of it; 0 by default").common();
+    line.option("--max-ulp N", max_ulp, "or if at most N steps from one float of the type to the next are between them")
+        .common();
+    line.option("--tol-rule GLOB=TOLERANCE", rules,
+                "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with "
+                "commas between; the first GLOB that matches decides");
+  }
+  // Throws kUsage.
+  ToleranceRules read() const {
+    if (rtol < 0 || atol < 0 || max_ulp < 0) throw Error(Code::kUsage, "a tolerance is below 0");
+    ToleranceRules out{.otherwise = {.absolute = atol, .relative = rtol, .ulps = max_ulp}};
+    for (const std::string& rule : rules) {
+      if (rule.find('=') == rule.npos)
+        throw Error(Code::kUsage, "a rule for tolerances has no name").expected("GLOB=rtol:X").found(escaped(rule));
+      add_tolerance(out, rule);
+    }
+    return out;
+  }
+};
+
+DiffShown::Only only_of(const std::string& word) {
+  if (word == "changed") return DiffShown::Only::kChanged;
+  return word == "equal" ? DiffShown::Only::kEqual : DiffShown::Only::kAll;
+}
+
+}  // namespace
+
+Exit diff_command(CommandLine& line) {
+  std::string a, b, only = "all";
+  i64 top = 20;
+  int threads = default_threads();
+  line.positional("A", a, "a checkpoint: a file or folder of any format").required();
+  line.positional("B", b, "the other one").required();
+  ToleranceFlags tolerance;
+  tolerance.declare(line);
+  line.heading("Answer");
+  line.option("--only WHICH", only, "all; changed: tensors without the kinds of tensors; equal: the names of equal tensors")
+      .choices({"all", "changed", "equal"})
+      .common();
+  line.option("--top N", top, "how many tensors are listed, the most different first; 20 by default, -v lists all").common();
+  line.threads(threads, "threads that read; by default one for each processor");
+  line.heading("Reading checkpoints");
+  CheckpointFlags checkpoint;
+  checkpoint.declare(line);
+  std::optional<i64> path_tp, path_etp;
+  line.option("--path-tp N", path_tp, "tensor-parallel ranks that wrote A, if it does not say so (--source-tp describes B)");
+  line.option("--path-etp N", path_etp, "expert-tensor-parallel ranks that wrote A, if it does not say so");
+  line.description(
+      "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects and files. "
+      "Where their names differ, one is compared with what converting the other would write. Values of other types are "
+      "compared after a cast to the type of A. Exit status: 0 equal, or all within the tolerances; 1 not. With -q "
+      "nothing is printed.");
+  line.example("mckpt diff ckpt Qwen3-30B-A3B");
+  line.example("mckpt diff model.safetensors model.pt --top 5");
+  line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
+  line.parse();
+  if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").found(top);
+
+  DiffOptions how{.comparing = {.opening = checkpoint.options(), .path_tp = path_tp, .path_etp = path_etp, .threads = threads},
+                  .within = tolerance.read()};
+  how.comparing.opening.model.files = line.opening();
+  const GlobalFlags& flags = line.flags();
+  ShownWork work(flags);
+  Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });
+  check_unchanged(line.opening());
+  for (const Oddities& o : found.oddities) tell_findings(flags, o.findings, o.root);
+  if (!flags.json) tell_findings(flags, found.findings, a);
+  Output out(flags);
+  if (out.json()) {
+    AnswerJson json(out);
+    json.begin_answer("diff", found.alike).field("a", a).field("b", b);
+    write_diff_json(json, found);
+    json.end_answer();
+  } else if (!flags.quiet) {
+    write_diff_text(out, found, {only_of(only), static_cast<std::size_t>(top)}, flags);
+  }
+  out.flush();
+  return found.alike ? Exit::kOk : Exit::kNo;
+}
+
+}  // namespace mckpt::impl
