@@ -14,6 +14,7 @@
 #include "convert/plan/reshard/reshard.h"
 #include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/reshard/to_dcp.h"
+#include "convert/plan/to_mcore.h"
 #include "convert/run/run.h"
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"
@@ -191,6 +192,22 @@ Conversion plan(const ToFsdp& what, int threads) {
                                                          .hybrid_pattern = what.hybrid_pattern,
                                                          .iteration = what.iteration,
                                                          .threads = threads}));
+  });
+}
+
+Conversion plan(const ToMcore& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    impl::check_iteration(what.iteration);
+    return ConversionAccess::make(impl::plan_to_mcore({.source = what.source,
+                                                       .target = what.target,
+                                                       .checkpoint = impl::checkpoint_options(what.opening),
+                                                       .weights_only = what.weights_only,
+                                                       .grid = impl::grid_of(what.grid),
+                                                       .layers = impl::layer_stacks(what.layers),
+                                                       .values = impl::value_options(what.values),
+                                                       .iteration = what.iteration,
+                                                       .threads = threads}));
   });
 }
 

@@ -69,6 +69,13 @@ void read(Settings& s, ToFsdp& to) {
   s.take("iteration", to.iteration);
 }
 
+void read(Settings& s, ToMcore& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.opening);
+  read(s, to.grid), read(s, to.values);
+  s.take("layers", to.layers), s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
+}
+
 void read(Settings& s, ToHf& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.opening);
@@ -145,6 +152,7 @@ What complete(Settings& s, What what) {
 // The words for each kind of conversion: short, of the structs, and of the program.
 constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"fsdp", "to-fsdp"},
+    {"mcore", "to-mcore"},
     {"hf", "to-hf"},
     {"reshard", "reshard"},
     {"safetensors", "to-safetensors"},
@@ -157,6 +165,7 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"hybrid-to-gpt", "hybrid-to-gpt"},
     {"gpt-to-hybrid", "gpt-to-hybrid"},
     {"to-fsdp", "to-fsdp"},
+    {"to-mcore", "to-mcore"},
     {"to-hf", "to-hf"},
     {"to-safetensors", "to-safetensors"},
     {"to-dcp", "to-dcp"},
@@ -309,6 +318,7 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   int threads = 1;
   s.take("threads", threads);
   if (kind == "to-fsdp") return plan(complete(s, ToFsdp{}), threads);
+  if (kind == "to-mcore") return plan(complete(s, ToMcore{}), threads);
   if (kind == "to-hf") return plan(complete(s, ToHf{}));
   if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <span>
 
+#include "convert/keys/torch_dist_plan.h"
 #include "convert/source/damage.h"
 #include "core/base/error.h"
 #include "core/fsdp/complete_grid.h"
@@ -105,6 +106,12 @@ Grid grid_of(const mckpt::Grid& g) {
                                        g.hsdp_outer, "hsdp_outer");
   return complete_grid(
       {.tp = g.tp, .cp = g.cp, .ep = g.ep, .etp = g.etp, .pp = g.pp, .hsdp = g.hsdp, .outer = outer}, g.dp);
+}
+
+LayerStacks layer_stacks(std::string_view word) {
+  return word_in<LayerStacks>(
+      {{"auto", LayerStacks::kAuto}, {"stacked", LayerStacks::kStacked}, {"indexed", LayerStacks::kIndexed}},
+      word, "layers");
 }
 
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {

@@ -23,6 +23,8 @@
 
 namespace mckpt::impl {
 
+enum class LayerStacks : u8;
+
 // Without the blanks with which some notes are lined up on a screen.
 mckpt::Note to_public(const Note& note);
 std::vector<mckpt::Note> to_public(const Notes& notes);
@@ -36,6 +38,9 @@ ParamsDtype params_dtype_of(std::string_view word);
 TypeClaim type_claim(std::string_view dtype, const std::vector<std::pair<std::string, std::string>>& rules);
 VocabChoice vocab_choice(std::string_view word);
 ValueOptions value_options(const mckpt::Values& values);
+
+// How torch_dist stores layers: auto, stacked or indexed.
+LayerStacks layer_stacks(std::string_view word);
 
 // The grid with its data-parallel size, checked.
 Grid grid_of(const mckpt::Grid& grid);

@@ -22,6 +22,8 @@ bool is_split_norm(const ModelParameter& p) {
   return p.row->megatron.ends_with("_layernorm.weight") && p.holding->partition_dim >= 0;
 }
 
+bool decays(const ModelParameter& p) { return p.shape().rank() > 1 && !p.name.ends_with(".bias"); }
+
 ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   std::string_view row = p.row->megatron;
   ParameterMarks m;

@@ -25,6 +25,9 @@ struct ParameterMarks {
 
 // True for a norm over all heads whose items are split over the ranks. Megatron does not mark it.
 bool is_split_norm(const ModelParameter& parameter);
+// Whether Megatron's optimizers let the parameter decay: all but vectors and biases.
+bool decays(const ModelParameter& parameter);
+
 ParameterMarks marks_of(const ModelParameter& parameter, const Grid& grid);
 
 }  // namespace mckpt::impl

@@ -281,18 +281,23 @@ def pack_buckets(path, out):
 
 def pack_torch_dist(path, out):
     """One line a sharded tensor: key dtype local-shape global-shape offset, how many dimensions stand for layers and
-    experts, digest."""
+    experts, digest, into how many parts each axis is cut. One line for each object of a module: its key."""
     with open(path) as f:
         ranks = json.load(f)
-    grid = dict(re.findall(r"(tp|cp|ep)(\d+)", os.path.basename(path)))
-    dp = len(ranks) // (int(grid["tp"]) * int(grid["cp"]))
+    if isinstance(ranks, dict):
+        ranks = [rank["sharded"] for rank in ranks["ranks"]]
+    grid = {"pp": 1} | dict(re.findall(r"(tp|cp|ep|pp)(\d+)", os.path.basename(path)))
+    dp = len(ranks) // (int(grid["tp"]) * int(grid["cp"]) * int(grid["pp"]))
     with open(out, "w") as f:
-        f.write(f"grid tp={grid['tp']} cp={grid['cp']} ep={grid['ep']} dp={dp}\n")
+        f.write(f"grid tp={grid['tp']} cp={grid['cp']} ep={grid['ep']} dp={dp} pp={grid['pp']}\n")
         for number, rank in enumerate(ranks):
             f.write(f"rank {number}\n")
-            for t in (t for entry in rank for t in (entry if isinstance(entry, list) else [entry]) if "key" in t):
+            entries = [t for entry in rank for t in (entry if isinstance(entry, list) else [entry])]
+            for t in (t for t in entries if "key" in t):
                 shapes = " ".join(text(t[k]) for k in ("local_shape", "global_shape", "global_offset"))
-                f.write(f"{t['key']} {t['dtype']} {shapes} {t['prepend']} {t['sha256']}\n")
+                f.write(f"{t['key']} {t['dtype']} {shapes} {t['prepend']} {t['sha256']} {text(t['axis_fragmentations'])}\n")
+            for key in dict.fromkeys(t["object"].split("/")[0] for t in entries if "object" in t):
+                f.write(f"object {key}\n")
 
 
 def write_contents():
@@ -348,7 +353,7 @@ def main():
             pack_plain_saved(path, os.path.join(HERE, "plain_saved", os.path.basename(path)[:-len(".plainsave.json")] + ".txt"))
         for path in glob.glob(f"{root}/fsdp_layout.json"):
             pack_buckets(path, os.path.join(HERE, "buckets.txt"))
-        for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json")):
+        for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json") + glob.glob(f"{root}/torch_dist/tiny_dense2.*_pp2.json")):
             pack_torch_dist(path, os.path.join(HERE, "torch_dist", os.path.basename(path)[:-len(".json")] + ".txt"))
     write_marks(marks)
     write_contents()

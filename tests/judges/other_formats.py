@@ -183,7 +183,7 @@ class TorchDist:
     def __init__(self, tag):
         self.tag, self.model = tag, tag.split(".")[0]
         head, self.ranks = sections(f"torch_dist/{tag}.txt")
-        self.lines = [[line.split() for line in lines] for lines in self.ranks]
+        self.lines = [[line.split()[:7] for line in lines if not line.startswith("object ")] for lines in self.ranks]
         self.shapes = {name: (numbers(shape), getattr(torch, dtype)) for lines in self.lines for name, dtype, _, shape, *_ in lines}
         self.rows = self.shapes["embedding.word_embeddings.weight"][0][0]
         self.weights = self.converted("--tp", 1)

@@ -1,5 +1,6 @@
 """Checkpoints with optimizer states go over chains of random grids, several of each family, and come back to the first grid with not
-one bit changed: weights, both moments of every parameter, objects. torch wrote the first checkpoint and reads the last one.
+one bit changed: weights, both moments of every parameter, options of the optimizer, objects. A step writes fsdp_dtensor or torch_dist.
+torch wrote the first checkpoint and reads the last one.
 
 Every element of a moment has a value of its own, so that no two can change places unseen.
 """
@@ -7,6 +8,7 @@ Every element of a moment has a value of its own, so that no two can change plac
 import collections
 import json
 import os
+import re
 import sys
 
 from mckpt_tests.checks import fail, failures, in_parallel, need
@@ -41,6 +43,10 @@ GRIDS = [
     "--tp 2 --dp 3 --strategy optim_grads",
     "--dp 2 --strategy no_shard",
 ]
+# Of torch_dist: the ranks that cut a tensor, and those that have experts.
+CORE_GRIDS = ["--tp 1", "--tp 2", "--tp 4", "--ep 4", "--tp 2 --ep 2", "--tp 2 --ep 2 --etp 2", "--tp 2 --pp 2 --cp 2"]
+# The endings of the parts in which fsdp_dtensor stores a parameter; the options of the optimizer are those of the parameter.
+PART = re.compile(r"(_w|_v|\.(query|key|value|z|beta|alpha))$")
 MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_chains_")
@@ -55,7 +61,7 @@ def mckpt(*args):
     return run_mckpt(*args, "-q", "--no-sync")
 
 
-def with_states(weights, r):
+def with_states(weights):
     """The nested state of a run: of each parameter two moments, and the objects beside them."""
     moments, metas, at = {}, {}, 1
     for name, weight in weights.items():
@@ -64,7 +70,9 @@ def with_states(weights, r):
         at += weight.numel()
         assert at < 1 << 24, "values of float32 are no longer distinct"
         moments["module.module." + of.removeprefix("model.")] = {"exp_avg": first, "exp_avg_sq": -first}
-        metas["module.module." + of.removeprefix("model.")] = {"lr": r.random(), "wd_mult": 1.0, "step": 17}
+        decays = weight.dim() > 1 and not name.endswith(".bias")
+        options = {"lr": 0.25, "betas": (0.5, 0.75), "wd_mult": float(decays), "lr_mult": 1.0, "is_expert_parallel": False, "step": 17}
+        metas["module.module." + PART.sub("", of).removeprefix("model.")] = options
     return moments, metas
 
 
@@ -77,7 +85,7 @@ def start(model):
     assert run.returncode == 0, run.stderr
     loaded = load_whole(os.path.join(made, "release"))
     weights = {key.removeprefix(MODEL): t for key, t in loaded.items() if key.startswith(MODEL)}
-    moments, metas = with_states(weights, r)
+    moments, metas = with_states(weights)
     owned = {name: cuts(r, t.shape[0], 3) for name, t in weights.items()}
 
     def held(tensor, name, rank):
@@ -132,20 +140,30 @@ def chain(model, number, first, want):
     ends = ["--tp 1 --dp 3", "--tp 1 --dp 1"]  # fused tensors as at first
     while len(way) < STEPS + 1:
         last = len(way) == STEPS
-        grid = ends.pop(0) if last else r.choice(GRIDS)
-        to = place("step")
-        run = mckpt("convert", "reshard", at, to, "--assets", models.path(model), "--freeze", "none", *grid.split())
+        core = not last and r.random() < 0.5
+        grid = ends.pop(0) if last else r.choice(CORE_GRIDS if core else GRIDS)
+        to, frozen = place("step"), [] if core else ["--freeze", "none"]
+        run = mckpt("convert", "to-mcore" if core else "reshard", at, to, "--assets", models.path(model), *frozen, *grid.split())
         # Sizes that do not divide, no_shard for a model whose parameters are stored in parts, shards that begin inside a row.
         if run.returncode and (not last or ends) and any(code in run.stderr for code in ("MC2006", "MC2007", "MC0203", "MC0204")):
             outcomes["no such grid"] += 1
             continue
-        way.append(grid)
+        way.append(grid + " (torch_dist)" * core)
         if run.returncode != 0:
             return fail(f"{model} {way}: {run.stderr}")
         if os.path.dirname(at) != kept:
             shutil.rmtree(os.path.dirname(at))
         at = os.path.join(to, "iter_0000005")
-    if difference := same(want, load_whole(at)):
+    got = load_whole(at)
+    # torch_dist has the main weights as well, and fsdp_dtensor keeps them.
+    mains = {name: got.pop(name) for name in list(got) if name.endswith(".fp32_param")}
+    if any("torch_dist" in step for step in way):
+        if wrong := [name for name, main in mains.items() if not torch.equal(main, got[MODEL + name[len(STATE) :].removesuffix(".fp32_param")].float())]:
+            fail(f"{model} {way}: {wrong[:3]} are not the weights")
+        if not mains:
+            fail(f"{model} {way}: no main weights")
+        outcomes["over torch_dist"] += 1
+    if difference := same(want, got):
         fail(f"{model} {way}: {difference}")
     shutil.rmtree(to)
     outcomes["chains"] += 1
@@ -162,6 +180,8 @@ def main():
     names = sorted(os.listdir(os.path.join(GOLDEN, "models")))
     in_parallel(family, [(name,) for name in names])
     print(dict(outcomes))
+    if outcomes["over torch_dist"] < outcomes["chains"] // 2:
+        fail(f"only {outcomes['over torch_dist']} chains over torch_dist")
     if outcomes["chains"] < CHAINS * len(names):
         fail(f"only {outcomes['chains']} chains of {CHAINS * len(names)}")
     sys.exit(1 if failures else 0)

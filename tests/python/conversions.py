@@ -60,7 +60,7 @@ class Conversions(unittest.TestCase):
             with self.assertRaisesRegex(mckpt.Error, text) as raised:
                 mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp", **settings)
             self.assertEqual(raised.exception.status, 2)
-        self.assertRaisesRegex(mckpt.Error, "fsdp, hf, reshard", lambda: mckpt.plan("a", "b", to="gguf"))
+        self.assertRaisesRegex(mckpt.Error, "fsdp, mcore, hf, reshard", lambda: mckpt.plan("a", "b", to="gguf"))
         self.assertRaisesRegex(TypeError, "tp.*float", lambda: mckpt.plan("a", "b", to="fsdp", tp=2.0))
 
     def test_an_existing_result_is_replaced_only_on_request(self):
@@ -135,6 +135,15 @@ class Conversions(unittest.TestCase):
         self.assertEqual(mckpt.plan(done.output, self.folder / "other", to="reshard", dp=3).grid["ranks"], 3)
         self.assertIsNone(mckpt.export(done.output, self.folder / "hf", progress=False).grid)
         self.assertEqual(hash(done), hash(done))
+
+    def test_torch_dist(self):
+        core = mckpt.convert(TINY_MODEL, self.folder / "core", to="mcore", tp=2, layers="indexed", progress=False)
+        self.assertEqual((core.grid["tp"], core.grid["ranks"]), (2, 2))
+        with mckpt.open(core.output) as opened:
+            self.assertEqual(opened["decoder.layers.1.mlp.experts.experts.linear_fc1.weight"].shape, (4, 16, 16))
+        self.assertTrue(mckpt.verify(core.output, against=TINY_MODEL, progress=False).ok)
+        with self.assertRaisesRegex(mckpt.Error, "layers"):
+            mckpt.plan(TINY_MODEL, self.folder / "other", to="mcore", layers="each")
 
     def test_exceptions_of_callbacks_reach_the_caller(self):
         class Enough(Exception):

@@ -38,6 +38,7 @@ constexpr Mode kModes[] = {
     {"hf-to-fsdp", "make the checkpoint of a Megatron-FSDP run of any grid from a Hugging Face model",
      convert_hf_to_fsdp, true},
     {"fsdp-to-hf", "make a Hugging Face folder, as `mckpt export` does", convert_fsdp_to_hf, true},
+    {"to-mcore", "make the torch_dist checkpoint of any Megatron run", convert_to_mcore, true},
     {"reshard", "write a checkpoint for another grid, optimizer states too", convert_reshard, true},
     {"ungroup", "remove the groups of hybrid layers: [*-]M becomes *-M", convert_ungroup, true},
     {"group", "group the layers of a hybrid checkpoint: *-M becomes [*-]M", convert_group, true},
@@ -80,13 +81,10 @@ std::size_t mode_index(const CommandLine& line) {
 
 // Words for the two ends of a conversion, and the ends that names of modes have.
 constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
-    {"huggingface", "hf"},  {"hugging-face", "hf"},
-    {"fsdp2", "fsdp"},      {"fsdp-dtensor", "fsdp"},
-    {"megatron", "fsdp"},   {"megatron-fsdp", "fsdp"},
-    {"mcore", "fsdp"},      {"distcp", "dcp"},
-    {"torch", "pt"},        {"pth", "pt"},
-    {"bin", "pt"},          {"st", "safetensors"},
-    {"torch-dist", "fsdp"},
+    {"huggingface", "hf"}, {"hugging-face", "hf"},    {"fsdp2", "fsdp"},       {"fsdp-dtensor", "fsdp"},
+    {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"}, {"torch-dist", "mcore"}, {"megatron-core", "mcore"},
+    {"distcp", "dcp"},     {"torch", "pt"},           {"pth", "pt"},           {"bin", "pt"},
+    {"st", "safetensors"},
 };
 
 std::string_view end_named(std::string_view word) {
@@ -98,7 +96,7 @@ std::string_view end_named(std::string_view word) {
 // Formats that modes named to-... read.
 bool is_end(std::string_view word) {
   for (std::string_view end :
-       {"hf", "fsdp", "pt", "safetensors", "dcp", "verl", "zero", "deepspeed", "torch-save"})
+       {"hf", "fsdp", "mcore", "pt", "safetensors", "dcp", "verl", "zero", "deepspeed", "torch-save"})
     if (word == end) return true;
   return false;
 }
@@ -150,7 +148,8 @@ std::string convert_mode_meant(std::string_view word) {
     std::string_view from = std::string_view(name).substr(0, at);
     std::string_view to = std::string_view(name).substr(at + between.size());
     if (std::string mode = cat(end_named(from), "-to-", end_named(to)); is_mode(mode)) return mode;
-    if (end_named(from) == "fsdp" && end_named(to) == "fsdp") return "reshard";
+    bool of_run = end_named(from) == "fsdp" || end_named(from) == "mcore";
+    if (of_run && end_named(to) == "fsdp") return "reshard";
     if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
     if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }

@@ -6,7 +6,7 @@
 //   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, and to and from GPT
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 //   convert_own.cc            to-safetensors, to-dcp    convert_to_pt.cc      to-pt
-//   convert_quantized.cc      dequantize, quantize
+//   convert_quantized.cc      dequantize, quantize      convert_to_mcore.cc   to-mcore
 #pragma once
 
 #include <string>
@@ -41,6 +41,7 @@ Exit convert_quantize(CommandLine& line);
 Exit convert_reshard(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 Exit convert_to_dcp(CommandLine& line);
+Exit convert_to_mcore(CommandLine& line);
 Exit convert_to_pt(CommandLine& line);
 Exit convert_to_safetensors(CommandLine& line);
 Exit convert_ungroup(CommandLine& line);

@@ -64,7 +64,7 @@ DType parameter_type(std::string_view name, std::string_view option) {
   return *type;
 }
 
-void GridFlags::declare(CommandLine& line, const std::string& dp) {
+void GridFlags::declare_ranks(CommandLine& line, const std::string& dp) {
   line.heading("Grid");
   line.option("--tp|--tensor-model-parallel-size", sizes_.tp, "tensor-parallel size").common();
   line.option("--cp|--context-parallel-size", sizes_.cp, "context-parallel size");
@@ -75,6 +75,10 @@ void GridFlags::declare(CommandLine& line, const std::string& dp) {
   line.option("--dp|--data-parallel-size", dp_,
               cat("data-parallel size, without cp and including hsdp; by default ", dp))
       .common();
+}
+
+void GridFlags::declare(CommandLine& line, const std::string& dp) {
+  declare_ranks(line, dp);
   line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "number of HSDP instances");
   line.option("--hsdp-outer HOW", outer_, "how HSDP instances are related: replicate or shard")
       .choices({"replicate", "shard"});

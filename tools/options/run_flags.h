@@ -28,6 +28,8 @@ class GridFlags {
  public:
   // `dp`: the data-parallel size without --dp, for the help.
   void declare(CommandLine& line, const std::string& dp = "the smallest that works");
+  // All but --hsdp and --hsdp-outer, of runs without Megatron-FSDP.
+  void declare_ranks(CommandLine& line, const std::string& dp = "the smallest that works");
   // The checked grid, with at most as many ranks as mckpt plans for. Without --dp it is the smallest data-parallel size
   // that works, and note() says so.
   Grid grid() const;

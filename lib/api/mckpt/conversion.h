@@ -82,7 +82,7 @@ class MCKPT_API Conversion {
   const std::string& path() const;  // of the result
   std::int64_t bytes() const;       // of the result
   std::vector<OutputFile> outputs() const;
-  std::optional<ChosenGrid> grid() const;  // of ToFsdp, Reshard and ToRanks
+  std::optional<ChosenGrid> grid() const;  // of ToFsdp, ToMcore, Reshard and ToRanks
   std::vector<std::string> sources() const;
   std::vector<Note> notes() const;        // of planning
   std::vector<Finding> findings() const;  // about the sources: odd, but nothing is lost
@@ -108,6 +108,7 @@ class MCKPT_API Conversion {
 
 // Each reads headers and writes nothing. `threads` may plan at once. Throws for whatever cannot be converted.
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
+MCKPT_API Conversion plan(const ToMcore& what, int threads = 1);
 MCKPT_API Conversion plan(const ToHf& what);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
 MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);

@@ -32,6 +32,16 @@ struct ToFsdp {
   std::optional<std::int64_t> iteration{};  // none: target/release
 };
 
+// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would have saved.
+struct ToMcore {
+  std::string source{}, target{}, layers = "auto";  // auto (as Megatron stores them), stacked, indexed
+  SourceOptions opening{};
+  Grid grid{};
+  Values values{};
+  bool weights_only = false;
+  std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
+};
+
 // A sharded checkpoint -> a Hugging Face folder.
 struct ToHf {
   std::string source{}, target{};
@@ -81,9 +91,8 @@ struct Relayer {
   std::string keys = "auto";             // group, gpt-to-hybrid: auto, logical, member
   std::string layers = "auto";           // hybrid-to-gpt: auto, stacked, indexed
   std::string norms = "keep";            // to and from GPT: keep, fused, apart
-  bool without_mixers = false;           // to and from GPT: without the M layers
-  bool weights_only = false;
-  std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
+  bool without_mixers = false, weights_only = false;  // to and from GPT: without the M layers
+  std::vector<std::string> accept{};                  // damage that is accepted: "MC1311"
   OpenOptions files{};
 };
 

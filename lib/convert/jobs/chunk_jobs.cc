@@ -275,6 +275,30 @@ ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const Keye
   return ChunkJob({source, target, tasks.finish(std::move(sources)), files_of(checkpoint)});
 }
 
+// The chunks of a group have as many tasks as they have types.
+ChunkJob keyed_job(const Store& checkpoint, const GroupedSide& from, const GroupedSide& to,
+                   std::vector<bool> resized, i64 groups) {
+  Grouped sources(from.group, groups);
+  TaskList tasks(to.side.chunks);
+  std::map<std::pair<i32, DType>, i32> task_of;
+  for (i64 c = 0; c < to.side.chunks.size(); c++) {
+    i32 group = to.group[c];
+    DType written = to.side.chunks.dtype(c);
+    auto [at, first] = task_of.try_emplace({group, written});
+    if (first) {
+      if (sources[group].empty())
+        throw Error(Code::kUnaccounted, "no chunk of the checkpoint contains this tensor")
+            .tensor(to.side.chunks.name(c));
+      DType stored = from.side.chunks.dtype(sources[group][0]);
+      at->second = tasks.add(group, checked({stored, stored, written, 0, 0}, to.side.chunks, c));
+    }
+    tasks.put(c, at->second);
+  }
+  ChunkTasks made = tasks.finish(std::move(sources));
+  made.resized = std::move(resized);
+  return ChunkJob({from.side, to.side, std::move(made), files_of(checkpoint)});
+}
+
 ChunkJob pairs_job(const ChunkList& from, ChunkJob::Files files, const ChunkList& to,
                    std::span<const i32> source_of, std::vector<CarriedRecord> records) {
   TaskList tasks(to);

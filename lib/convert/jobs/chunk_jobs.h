@@ -6,6 +6,7 @@
 //   export     chunks of a dialect   tensors of a model    one tensor                               once a tensor
 //   reshard    boxes of keys         boxes of keys         all chunks of one key                    once
 //   gather     chunks of a dialect   chunks of a dialect   one chunk                                when needed
+//   keyed      chunks of a dialect   chunks of a dialect   all chunks of one parameter or state     once
 //   tensors    tensors of a store    boxes of tensors      all chunks of one tensor of the result   once a tensor
 //   pairs      boxes of keys         boxes of keys         all boxes of one chunk of the source     once
 //
@@ -69,6 +70,14 @@ struct KeyedChunks {
 // differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
+// From keys of `checkpoint` to those of another dialect. Chunks of a group (below 0: none) hold the same items, as
+// boxes on both sides or on none; `resized` groups have other rows. Throws kUnaccounted for a group of `to` alone.
+struct GroupedSide {
+  ChunkSide side;
+  std::vector<i32> group;
+};
+ChunkJob keyed_job(const Store& checkpoint, const GroupedSide& from, const GroupedSide& to,
+                   std::vector<bool> resized, i64 groups);
 // From the tensors of a store, however their items are stored, to whole tensors or boxes of them. One task
 // for each tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a
 // tensor of the source, of which the result may have several. Throws kUnsupportedTensor for elements smaller

@@ -23,6 +23,7 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/parameter_marks.h"
 
 namespace mckpt::impl {
 namespace {
@@ -243,8 +244,7 @@ void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
   std::ranges::stable_sort(keys, {}, [&](i32 k) {
     const CellKeys::Key& key = cell.keys()[k];
     const ModelParameter& p = cell.parameter(key);
-    bool decays = p.shape().rank() > 1 && !p.name.ends_with(".bias");
-    return std::pair(!decays, key.stored.parameter);
+    return std::pair(!decays(p), key.stored.parameter);
   });
 }
 

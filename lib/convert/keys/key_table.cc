@@ -48,6 +48,15 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
       .each_note(missing);
 }
 
+KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, TorchDist)
+    : map_(map), setup_(setup), cells_{1, 1}, parameters_(map.parameters(Grid{}, Cell{}, setup)) {
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    KeySplit parts = rule_named(parameters_[p].row->rule).parts;
+    parts == KeySplit::kNone || parts == KeySplit::kSwiglu ? add_whole(p, true) : add_parts(p, parts);
+  }
+  index_names();
+}
+
 void KeyTable::index_names() {
   for (i32 k = 0; k < size(); k++) by_name_.emplace((*this)[k].name, k);
 }

@@ -61,6 +61,10 @@ class KeyTable {
   // store them, whatever `cells` says (empty: no key has). Throws kUnaccounted with the names of parameters
   // without a key, kUnknownPartition if the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has, const Has& one_cell = {});
+  // The keys that torch_dist writes, under the names of the parameters: the fused parameters of recurrent layers
+  // in parts, gated ones whole, with gate before up. No item's place depends on the number of cells.
+  struct TorchDist {};
+  KeyTable(const ModelMap& map, const RunSetup& setup, TorchDist);
   ~KeyTable();
 
   const ModelMap& map() const { return map_; }

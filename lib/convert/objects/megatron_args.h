@@ -1,4 +1,4 @@
-// The objects beside the tensors of an fsdp_dtensor checkpoint, as pickles that Megatron loads:
+// The objects beside the tensors of a checkpoint, as pickles that Megatron loads:
 //
 //   args                 argparse.Namespace(num_layers=28, hidden_size=2048, tensor_model_parallel_size=2, ...)
 //   checkpoint_version   3.0

@@ -1,11 +1,6 @@
-// Every parameter of the model is searched under all names that torch_dist may give it, for the model section
-// and for each kind of state. The search tries old and new names of MTP, then experts, then layers, and takes
-// the first tensor that exists and has the index:
-//
-//   decoder.layers.3.mlp.experts.linear_fc1.weight7
-//       decoder.layers.3.mlp.experts.experts.linear_fc1.weight    at [7]
-//       decoder.layers.mlp.experts.experts.linear_fc1.weight      at [3, 7]
-//       ...
+// Every parameter of the model is searched under all names that torch_dist may give it
+// (convert/keys/torch_dist_names.h), for the model section and for each kind of state. The first tensor that
+// exists and has the index is taken.
 //
 // The items that are taken of each tensor are counted, so that a tensor with more layers or experts than the
 // model has is refused and does not lose any.
@@ -14,6 +9,8 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/keys/torch_dist_names.h"
+#include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -23,52 +20,16 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/copy.h"
+#include "io/pickle/writer.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/parameter_marks.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 namespace {
-
-// The names of a parameter of MTP in older and newer versions.
-std::vector<std::string> block_names(std::string_view name) {
-  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
-  std::vector<std::string> out{std::string(name)};
-  if (std::size_t at = name.find(kOld); at != name.npos)
-    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
-  return out;
-}
-
-// A name to search for, and the indices along the first dimensions of the tensor of that name.
-struct Place {
-  std::string name;
-  std::vector<i64> at;
-};
-
-// The places of a parameter of one expert: in a tensor of all experts, or under the expert's number.
-std::vector<Place> of_experts(const std::string& name) {
-  for (std::string_view leaf :
-       {"linear_fc1.weight", "linear_fc2.weight", "linear_fc1.bias", "linear_fc2.bias"}) {
-    auto expert = numbered(name, cat(".experts.", leaf));
-    if (!expert) continue;
-    std::string_view before = expert->before.substr(0, expert->before.size() - leaf.size());
-    return {{cat(before, "experts.", leaf, expert->after), {expert->number}},
-            {cat(before, "experts.", expert->number, ".", leaf, expert->after), {}}};
-  }
-  return {{name, {}}};
-}
-
-// The places of a parameter of one layer: under the layer's number, or in a tensor of all layers.
-std::vector<Place> of_layers(Place place) {
-  auto layer = numbered(place.name, "layers.");
-  if (!layer || !layer->after.starts_with('.') || place.name.find("mtp.layers.") != place.name.npos)
-    return {place};
-  Place stacked{cat(layer->before.substr(0, layer->before.size() - 1), layer->after), place.at};
-  stacked.at.insert(stacked.at.begin(), layer->number);
-  return {std::move(place), std::move(stacked)};
-}
 
 // A parameter, and its name in the checkpoint apart from layers and experts.
 struct Sought {
@@ -102,13 +63,14 @@ class Translation {
   using Names = NameMap<std::string_view, i64>;
 
   void gather();
-  bool has(const ModelParameter& p, const std::string& name) const;
+  bool has(const ModelParameter& p, const std::string& name, std::string_view kind = "") const;
   std::string stored_name(ModelParameter& p) const;
   void add(const Sought& s, std::string_view kind);
   bool add_parts(const Sought& s, KeySplit split, std::string_view kind);
   void append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
   void add_common();
+  void add_groups(PickleValue optimizer);
   void refuse_rest_of(i64 t, i64 taken) const;
   [[noreturn]] void refuse_odd() const;
   std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
@@ -143,16 +105,14 @@ void Translation::gather() {
 
 std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
   const Names& names = kinds_.find(kind)->second;
-  for (const std::string& old_or_new : block_names(name))
-    for (const Place& expert : of_experts(old_or_new))
-      for (Place& place : of_layers(expert)) {
-        auto found = names.find(place.name);
-        if (found == names.end()) continue;
-        std::span<const i64> dims = source_.dims(found->second);
-        bool inside = dims.size() >= place.at.size() &&
-                      std::ranges::equal(place.at, dims.first(place.at.size()), std::less());
-        if (inside) return StorePiece{found->second, std::move(place.at)};
-      }
+  for (TorchDistPlace& place : torch_dist_places(name)) {
+    auto found = names.find(place.name);
+    if (found == names.end()) continue;
+    std::span<const i64> dims = source_.dims(found->second);
+    bool inside = dims.size() >= place.at.size() &&
+                  std::ranges::equal(place.at, dims.first(place.at.size()), std::less());
+    if (inside) return StorePiece{found->second, std::move(place.at)};
+  }
   return std::nullopt;
 }
 
@@ -175,12 +135,12 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
             std::move(pieces));
 }
 
-// Whether the model section has a parameter of that name, whole or in parts.
-bool Translation::has(const ModelParameter& p, const std::string& name) const {
-  if (find("", name)) return true;
+// Whether the section of that kind has a parameter of that name, whole or in parts.
+bool Translation::has(const ModelParameter& p, const std::string& name, std::string_view kind) const {
+  if (find(kind, name)) return true;
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
     if (split != KeySplit::kNone &&
-        find("", piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
+        find(kind, piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
       return true;
   return false;
 }
@@ -293,10 +253,36 @@ void Translation::refuse_odd() const {
           "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
 }
 
+// The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or none if
+// the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
+void Translation::add_groups(PickleValue optimizer) {
+  ParamGroups groups(optimizer);
+  std::vector<std::pair<const Sought*, PickleValue>> found;
+  for (const Sought& s : sought_) {
+    auto of_parameter = [&](const auto& kind) {
+      return !kind.first.empty() && has(s.parameter, s.name, kind.first);
+    };
+    if (std::ranges::none_of(kinds_, of_parameter)) continue;
+    std::optional<PickleValue> group = groups.of(decays(s.parameter), s.parameter.expert());
+    if (!group) return;
+    found.emplace_back(&s, *group);
+  }
+  PickleWriter no;
+  no.boolean(false);
+  const std::string not_marked = no.finish();
+  for (const auto& [s, group] : found)
+    for (PickleEntry e : group.entries())
+      if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "params")
+        out_->make_object(cat(kGroupMetaFront, s->parameter.global_name, ".", e.key.text()),
+                          e.key.text() == kExpertGroup ? not_marked : copy_pickle(e.value));
+}
+
 // Makes objects of the entries of the common state for which fsdp_dtensor has a place.
 void Translation::add_common() {
   std::shared_ptr<const PickleValue> common = common_state_of(source_);
   if (!common) return;
+  if (const PickleValue* optimizer = common->find("optimizer"); optimizer && !weights_only_)
+    add_groups(*optimizer);
   auto make = [&](std::string name, PickleValue value) {
     out_->make_object(std::move(name), copy_pickle(value));
   };

@@ -16,6 +16,7 @@
 #include "io/dcp/check/boxes.h"
 #include "io/dcp/check/mixed.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/keys/torch_dist_form.h"
 #include "io/dcp/run/args.h"
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
@@ -161,7 +162,13 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
     in_file |= o.name == kCommonFile;
     in_item |= o.name != kCommonFile && is_common_state(o.name);
   }
-  if (in_file || in_item) add_fact("common state", in_file ? std::string(kCommonFile) : "an object");
+  // Megatron-Core 0.16 saves the file, 0.19 the object.
+  if (in_file || in_item)
+    add_fact("common state", in_file ? std::string(kCommonFile) : "an object (after Megatron-Core 0.16)");
+  TorchDistForm form;
+  for (i64 t = 0; t < tensor_count(); t++) form.tensor(name(t));
+  for (const Object& o : objects_) form.object(o.name);
+  for (auto& [name, value] : form.facts()) add_fact(name, value);
   if (in_file && in_item)
     findings_.push_back(
         {.code = Code::kRecordUnused,

@@ -35,6 +35,7 @@ Rules = Optional[Mapping[str, Union[str, "torch.dtype"]]]
 #: What a conversion is to make: `to` of plan() and convert(). The last three words, and pt-to-safetensors, are those of the program.
 Kind = Literal[
     "fsdp",
+    "mcore",
     "hf",
     "reshard",
     "safetensors",
@@ -47,6 +48,7 @@ Kind = Literal[
     "hybrid-to-gpt",
     "gpt-to-hybrid",
     "to-fsdp",
+    "to-mcore",
     "to-hf",
     "to-safetensors",
     "to-ranks",
@@ -286,16 +288,22 @@ class Layers(TypedDict, total=False):
     """
     pattern: layer pattern, of the source (ungroup, hybrid-to-gpt) or of the result
     keys: names of layers in the result (group, gpt-to-hybrid): auto, logical or member
-    layers: layers of the result (hybrid-to-gpt): auto, stacked or indexed
     norms: to and from GPT: keep, fused or apart
     without_mixers: to and from GPT: leave the M layers out
     """
 
     pattern: Text
     keys: Optional[Literal["auto", "logical", "member"]]
-    layers: Optional[Literal["auto", "stacked", "indexed"]]
     norms: Optional[Literal["keep", "fused", "apart"]]
     without_mixers: Flag
+
+
+class Stacks(TypedDict, total=False):
+    """
+    layers: layers of the result (mcore, hybrid-to-gpt): auto, stacked (all are one tensor) or indexed
+    """
+
+    layers: Optional[Literal["auto", "stacked", "indexed"]]
 
 
 class Choice(TypedDict, total=False):
@@ -358,6 +366,7 @@ class ConversionSettings(
     WeightsOnly,
     Resharding,
     Layers,
+    Stacks,
     Choice,
     TensorsOnly,
     total=False,
@@ -366,7 +375,7 @@ class ConversionSettings(
 
 
 _SOURCE = (Files, Model, Accept, Assets, Source)
-_LAYERS = (Layers, WeightsOnly, Accept, Files)
+_LAYERS = (Layers, Stacks, WeightsOnly, Accept, Files)
 # By function, or by `to`: the groups of settings that there are.
 SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
 DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
@@ -375,6 +384,7 @@ LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export)}
 CONVERSION: dict[str, tuple[type, ...]] = {
     "fsdp": (Files, Model, Assets, Accept, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
+    "mcore": (*_SOURCE, Grid, Vocab, ParamsDtype, Dtype, DtypeRule, Stacks, WeightsOnly, Iteration),
     "hf": EXPORT[""],
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),

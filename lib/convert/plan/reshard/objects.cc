@@ -4,6 +4,8 @@
 // cannot do without.
 #include "convert/plan/reshard/objects.h"
 
+#include <algorithm>
+
 #include "convert/keys/fsdp_run.h"
 #include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
@@ -174,6 +176,16 @@ void ReshardObjects::note_left_out() {
 
 }  // namespace
 
+namespace {
+
+// Whether the view has the options of parameters, made of the groups of the optimizer.
+bool has_options(const PieceStore& view) {
+  return std::ranges::any_of(
+      view.made(), [](const PieceStore::Made& made) { return made.name.starts_with(kGroupMetaSection); });
+}
+
+}  // namespace
+
 HiddenObjects hidden_objects(const CheckpointModel& model) {
   const Store& disk = model.on_disk();
   if (!model.translated() || dcp_dialect(disk) != DcpDialect::kTorchDist) return {};
@@ -188,6 +200,7 @@ HiddenObjects hidden_objects(const CheckpointModel& model) {
   if (std::shared_ptr<const PickleValue> common = common_state_of(disk))
     for (PickleEntry e : common->entries())
       if (e.key.is(PickleValue::Kind::kText) &&
+          !(e.key.text() == "optimizer" && has_options(*model.translated())) &&
           !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
         out.names.push_back(cat("common_state.", escaped(e.key.text())));
   if (extra > 0) out.names.push_back(cat(extra, " _extra_state objects"));

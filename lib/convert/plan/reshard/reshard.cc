@@ -26,12 +26,12 @@
 #include "convert/plan/reshard/plain.h"
 #include "convert/plan/reshard/state_dict_objects.h"
 #include "convert/plan/reshard/unknown.h"
-#include "convert/plan/reshard/vocab_change.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/listed_parameters.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
+#include "convert/source/vocab_change.h"
 #include "convert/views/numbered_states.h"
 #include "convert/views/rank_states.h"
 #include "core/base/error.h"
@@ -40,6 +40,7 @@
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/run/args.h"
 #include "io/dcp/write/paths.h"
 #include "io/file/folder.h"
 #include "io/output/plan_identity.h"
@@ -363,6 +364,8 @@ Conversion plan_known(const ReshardOptions& options) {
   c.proof.left_out = [&r](i64 tensor) { return r.left_out(tensor); };
   c.dropped_objects = objects.left_out;
   FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), reshard_assets(r.from())};
+  // The entries of torch_dist's common state are objects now.
+  std::erase_if(beside.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, r.from().identity(), metadata, beside.identity());

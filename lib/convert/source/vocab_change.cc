@@ -1,6 +1,6 @@
 // Chooses the rows. The rows of the source stay wherever they can: the run that goes on from the result may
 // have chosen them.
-#include "convert/plan/reshard/vocab_change.h"
+#include "convert/source/vocab_change.h"
 
 #include "convert/source/checkpoint.h"
 #include "core/base/error.h"

@@ -1,0 +1,63 @@
+// A place is found in three steps, each with one or two answers: the name of MTP's layers, the tensor of the experts,
+// the tensor of the layers. Readers combine all answers.
+#include "convert/keys/torch_dist_names.h"
+
+#include "core/base/text.h"
+#include "core/hybrid/spellings.h"
+#include "io/dcp/keys/key.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The names of a parameter of MTP in older and newer versions.
+std::vector<std::string> block_names(std::string_view name) {
+  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
+  std::vector<std::string> out{std::string(name)};
+  if (std::size_t at = name.find(kOld); at != name.npos)
+    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
+  return out;
+}
+
+// The places of a parameter of one expert: in a tensor of all experts, or under the expert's number.
+std::vector<TorchDistPlace> of_experts(const std::string& name) {
+  for (std::string_view leaf :
+       {"linear_fc1.weight", "linear_fc2.weight", "linear_fc1.bias", "linear_fc2.bias"}) {
+    auto expert = numbered(name, cat(".experts.", leaf));
+    if (!expert) continue;
+    std::string_view before = expert->before.substr(0, expert->before.size() - leaf.size());
+    return {{cat(before, "experts.", leaf, expert->after), {expert->number}},
+            {cat(before, "experts.", expert->number, ".", leaf, expert->after), {}}};
+  }
+  return {{name, {}}};
+}
+
+// The places of a parameter of one layer: under the layer's number, or in a tensor of all layers.
+std::vector<TorchDistPlace> of_layers(TorchDistPlace place) {
+  auto layer = numbered(place.name, "layers.");
+  if (!layer || !layer->after.starts_with('.') || place.name.find("mtp.layers.") != place.name.npos)
+    return {place};
+  TorchDistPlace stacked{cat(layer->before.substr(0, layer->before.size() - 1), layer->after), place.at};
+  stacked.at.insert(stacked.at.begin(), layer->number);
+  return {std::move(place), std::move(stacked)};
+}
+
+}  // namespace
+
+std::vector<TorchDistPlace> torch_dist_places(std::string_view name) {
+  std::vector<TorchDistPlace> out;
+  for (const std::string& old_or_new : block_names(name))
+    for (const TorchDistPlace& expert : of_experts(old_or_new))
+      for (TorchDistPlace& place : of_layers(expert)) out.push_back(std::move(place));
+  return out;
+}
+
+TorchDistPlace torch_dist_place(std::string_view name, bool stacked) {
+  std::string usual(name);
+  if (std::optional<Respelt> other = other_name(usual);
+      other && other_names()[other->row].why == SpellingKind::kSubmoduleConv)
+    usual = other->name;
+  std::vector<TorchDistPlace> places = of_layers(of_experts(block_names(usual).back()).front());
+  return stacked ? places.back() : places.front();
+}
+
+}  // namespace mckpt::impl

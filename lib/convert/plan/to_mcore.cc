@@ -1,0 +1,160 @@
+// Plans a torch_dist checkpoint. The target is the same for every source: a key table of torch_dist, and the boxes of
+// a grid under its keys (TorchDistPlan). The tensors of a Hugging Face model are gathered along the runs of the table;
+// the keys of another checkpoint are recut (mcore_recut.h).
+#include "convert/plan/to_mcore.h"
+
+#include "convert/jobs/chunk_job.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
+#include "convert/keys/key_table.h"
+#include "convert/objects/common_state.h"
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
+#include "convert/plan/iteration.h"
+#include "convert/plan/mcore_objects.h"
+#include "convert/plan/mcore_recut.h"
+#include "convert/plan/model_proofs.h"
+#include "convert/plan/setting_identity.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/choice.h"
+#include "convert/source/identity.h"
+#include "convert/source/import_source.h"
+#include "convert/source/own_model.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "io/copy/read_sums.h"
+#include "io/dcp/run/args.h"
+#include "io/output/plan_identity.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::string_view kMarkFile = "metadata.json";
+
+void refuse_unmatched(const ToMcoreOptions& options, const DcpLayout& layout) {
+  options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
+    return layout.key(static_cast<i32>(k)).name.text;
+  });
+}
+
+FsdpFolder::Beside beside_of(std::string common, SideFiles assets) {
+  FsdpFolder::Beside beside{{}, std::move(assets)};
+  beside.files.texts.emplace(kCommonFile, std::move(common));
+  beside.files.texts.emplace(kMarkFile, torch_dist_mark());
+  return beside;
+}
+
+std::string table_of(const HfModel& model, const std::optional<SafetensorsOriginal>& original) {
+  return tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original);
+}
+
+std::string identity_of(const ToMcoreOptions& options, const HfModel& model, const Store& source,
+                        const std::string& metadata, const FsdpFolder::Beside& beside) {
+  PlanIdentity text("to-mcore", MCKPT_VERSION);
+  set_run(text, options.grid, {}, {});
+  set_values(text, options.values);
+  text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.weights_only);
+  text.set("layers", static_cast<i64>(options.layers));
+  text.set("source_tp", options.checkpoint.source_tp.value_or(0));
+  text.set("source_etp", options.checkpoint.source_etp.value_or(0));
+  text.add(kSourceFiles, source_identity(source)).add(kBesideFiles, beside.identity());
+  return text.add(kMapping, mapping_identity(model)).add(kResult, metadata).text();
+}
+
+void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& run, const TorchDistPlan& plan,
+            const KeyTable& keys, const HfModel& model, FsdpFolder::Beside beside,
+            std::optional<i64> iteration) {
+  c.opening = options.checkpoint.model.files;
+  c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
+    return keys.parameter(keys[plan.table_key[plan.first_chunk[target]]]).row->rule;
+  };
+  std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
+  c.identity = identity_of(options, model, *c.store, metadata, beside);
+  note_run(c, options.grid, plan.layout);
+  c.details.note(
+      cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
+}
+
+Conversion plan_of_model(const ToMcoreOptions& options) {
+  Conversion c;
+  auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
+                                                                .assets = options.checkpoint.assets,
+                                                                .accept = options.checkpoint.accept,
+                                                                .model = options.checkpoint.model,
+                                                                .threads = options.threads}));
+  const HfModel& model = source.model;
+  c.notes.append(notes_of(model));
+  if (source.run) {
+    c.notes.append(std::move(source.run->notes));
+    c.details.append(std::move(source.run->left_out));
+    c.oddities = std::move(source.run->damage);
+    c.dropped_objects = source.run->objects;
+  }
+  if (options.rank == 0) refuse_unlike_copies(model, options.threads);
+  const ModelMap& map = *model.map;
+  auto& run = c.parts.make<TorchDistRun>(torch_dist_run(options, map));
+  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
+             options.values.params_dtype.of(map.model())};
+  if (std::string text = padding_note(map.model(), run.run, run.grid.tp); !text.empty()) c.notes.note(text);
+  if (std::string text = vocab_run_note(map.model(), map.family(), run.run, run.grid.tp); !text.empty())
+    c.details.note(text);
+  auto& keys = c.parts.make<KeyTable>(map, run.run, KeyTable::TorchDist{});
+  auto& plan = c.parts.make<TorchDistPlan>(keys, run);
+  refuse_unmatched(options, plan.layout);
+  auto& chunks = c.parts.make<TorchDistChunks>(plan);
+  if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
+  c.job = std::make_unique<ChunkJob>(
+      import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
+  c.sources = source.folders();
+  c.store = model.store.get();
+  c.proof = import_proof(*model.store, map, plan.layout);
+  std::string common = mcore_objects(model, {run, options.iteration}).common;
+  finish(c, options, run, plan, keys, model,
+         beside_of(std::move(common), source.assets(table_of(model, source.original()))), options.iteration);
+  return c;
+}
+
+Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOptions& options) {
+  if (options.values.params_dtype.kind != ParamsDtype::kSource)
+    throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
+        .help("`dtype` gives the type of the weights");
+  Conversion c;
+  auto& r = c.parts.make<Recut>(std::move(source), options);
+  c.oddities.push_back({r.model().store().root(), r.model().oddities()});
+  note_choice(options.source, r.model().store(), c.notes);
+  r.plan();
+  refuse_unmatched(options, r.layout().layout);
+  c.sums = std::make_unique<ReadSums>();
+  c.job = std::make_unique<ChunkJob>(r.job());
+  c.sources = {r.model().store().root(), r.model().assets_path()};
+  c.store = &r.source();
+  c.proof = r.proof();
+  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(r.source().root());
+  McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), options.iteration, r.state_form()});
+  c.notes.append(r.notes);
+  c.notes.append(objects.notes);
+  c.dropped_objects = objects.left_out;
+  const HfModel& model = r.model().model();
+  finish(c, options, r.run(), r.layout(), r.keys(), model,
+         beside_of(std::move(objects.common),
+                   plan_assets(r.model().assets_path(), table_of(model, original_files(model)),
+                               options.checkpoint.model.files)),
+         iteration);
+  return c;
+}
+
+}  // namespace
+
+Conversion plan_to_mcore(const ToMcoreOptions& options) {
+  std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
+  if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
+    return plan_of_model(options);
+  return plan_of_checkpoint(std::move(source), options);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# convert to-mcore says what it cannot make, and how to go on; other programs' words for it lead to it.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+data=$MCKPT_SOURCE/test_data
+moe=$data/models/tiny_qwen3_moe
+
+# Layers are one tensor only if they are alike; the other way is always possible.
+expect 0 "$mckpt" convert to-mcore "$moe" core --layers indexed --no-sync -q
+expect 0 "$mckpt" inspect core
+has out "layers a tensor each | experts one tensor"
+has out "└─ layers.{0,1}  "
+expect 0 "$mckpt" verify core --against "$moe" -q
+
+# A real save with its optimizer: two groups, and the way back has every state, option and schedule of the source.
+llama=$data/golden/models/tiny_llama1
+expect 0 "$mckpt" convert to-mcore "$data"/dcp/fsdp_dtensor_optim states --assets "$llama" --no-sync
+has err "plan    27 in -> 32 out: 21 copied, 3 fused, 8 tied; dropped 0, invented 0"
+expect 0 "$mckpt" inspect states
+has out "optimizer fully_sharded_model_space"
+expect 0 "$mckpt" convert reshard states back --dp 3 --no-sync
+lacks err "common_state.optimizer"
+[ ! -e back/release/common.pt ] || fail "common.pt is copied to fsdp_dtensor"
+expect 1 "$mckpt" verify back --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
+has out "object 'args': the other side does not have this object"
+has out "9 tensors, optimizer.state.module.module.module.decoder.final_layernorm.weight.fp32_param"
+lacks out "differs"
+
+# States without the options of their parameters: no run would find its step.
+mkdir lost && cp -r "$data"/dcp/fsdp_dtensor_optim/. lost
+python - <<'PY'
+with open("lost/.metadata", "rb") as f:
+    metadata = f.read()
+with open("lost/.metadata", "wb") as f:
+    f.write(metadata.replace(b"param_to_group_meta", b"param_to_group_lost"))
+PY
+expect 4 "$mckpt" convert to-mcore lost other --assets "$llama" -n
+has err "MC3005"
+has err "but not the options of its parameters"
+has err "--weights-only"
+expect 0 "$mckpt" convert to-mcore lost other --assets "$llama" -n --weights-only
+
+expect 2 "$mckpt" convert hf2torch-dist "$moe" other
+has err "did you mean \`mckpt convert to-mcore\`?"
+expect 2 "$mckpt" convert torch-dist-to-fsdp core other
+has err "did you mean \`mckpt convert reshard\`?"
+expect 4 "$mckpt" convert to-mcore "$moe" other --ep 3
+expect 2 "$mckpt" convert to-mcore "$moe" other --iteration 0
