@@ -40,7 +40,7 @@ std::string args_of_model(const HfModel& model, const McoreRun& result) {
   FsdpRun run;
   run.grid = result.run.grid, run.run = result.run.run;
   return pickle_args(
-      {*model.map, model.config.run, run, result.iteration.value_or(0), !result.state_form.empty(), true});
+      {*model.map, model.config.run, run, result.iteration.value_or(0), !result.state_form.empty(), ArgsFormat::kTorchDist});
 }
 
 std::string pickle_flag(bool value) {

@@ -20,7 +20,7 @@
 #include "convert/plan/hf_to_fsdp.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
-#include "convert/plan/reshard/vocab_change.h"
+#include "convert/source/vocab_change.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/choice.h"
