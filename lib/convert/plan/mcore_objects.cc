@@ -119,7 +119,9 @@ std::string CommonMaker::args() {
   if (own == whole_.end()) return args_of_model(source_.model(), result_);
   std::string args = own->second;
   auto put = [&](std::string_view name, const ArgValue& value) {
-    if (!put_value(args, name, value, kAlwaysThere))
+    const i64* number = std::get_if<i64>(&value);
+    bool replaced = number && replace_integer(args, name, *number);
+    if (!replaced && !put_value(args, name, value, kAlwaysThere))
       out_.notes.warn(cat("args: ", name, " keeps its old value"));
   };
   for (auto [name, value] : grid_args(result_.run.grid)) put(name, value);

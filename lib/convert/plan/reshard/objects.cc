@@ -78,10 +78,11 @@ class ReshardObjects {
 std::string ReshardObjects::with_grid(std::string args) {
   bool other_format = source_.model().translated() != nullptr;
   for (auto [name, value] : grid_args(run_.grid)) {
-    bool done =
-        other_format ? put_value(args, name, value, kAlwaysThere) : replace_integer(args, name, value);
-    if (!done && (other_format || args.find(name) != args.npos))
-      out_.notes.warn(cat("args: ", name, " keeps its old value"));
+    // A field that an earlier conversion gave another value is there twice, and is put, not replaced.
+    bool there = args.find(name) != args.npos;
+    bool done = replace_integer(args, name, value) || (there && put_value(args, name, value)) ||
+                (other_format && put_value(args, name, value, kAlwaysThere));
+    if (!done && (other_format || there)) out_.notes.warn(cat("args: ", name, " keeps its old value"));
   }
   if (other_format) {
     for (std::string_view name : pipeline_args()) set_if_there(args, name, std::monostate());
