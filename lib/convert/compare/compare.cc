@@ -97,7 +97,7 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
   if (import || exported) objects_not_compared("a Hugging Face model has no objects", c.report);
   if (import) return against_own_import(std::move(tested), *source, c);
   if (exported) return against_own_export(*tested, std::move(source), c);
-  if (is_sharded(*tested) && !has_own_names(*tested) && is_own_source(*source)) {
+  if (is_sharded(*tested) && has_megatron_names(*tested) && is_own_source(*source)) {
     objects_not_compared("args are made of the config, and other objects are not converted", c.report);
     return against_model(std::move(tested), source_path, *source, c);
   }

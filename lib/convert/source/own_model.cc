@@ -216,9 +216,13 @@ bool has_own_names(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kMegatron || dialect == DcpDialect::kTorchDist ||
       dialect == DcpDialect::kFsdpDtensor)
     return false;
+  return !has_megatron_names(store);
+}
+
+bool has_megatron_names(const Store& store) {
   for (i64 t = 0; t < store.tensor_count(); t++)
-    if (is_of_megatron(store.name(t))) return false;
-  return true;
+    if (is_of_megatron(store.name(t))) return true;
+  return false;
 }
 
 OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options) {
