@@ -244,6 +244,14 @@ for name, model, grid in (
         {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j, *(grid[4:])]},
         out,
     )
+# Megatron's other formats, and back; made once for the ways back.
+for mode, grid in (("to-mcore", ["--tp", "2"]), ("to-pt", ["--tp", "2", "--pp", "2"])):
+    make = [mckpt, "convert", mode, str(dense), *j, *grid, *scratch]
+    case(f"{mode}, {' '.join(grid)}", dense, {"cp": copy(dense), "mckpt": [*make[:4], str(out), *make[4:]]}, out)
+    checkpoint = work / f"ckpt_{mode}"
+    if not checkpoint.exists():
+        subprocess.run([*make[:4], str(checkpoint), *make[4:]], check=True, stdout=subprocess.DEVNULL)
+    case(f"export of {mode}", checkpoint / "release", {"cp": copy(checkpoint / "release"), "mckpt": [mckpt, "export", str(checkpoint), str(out), *j, *scratch]}, out)
 (work / "reshard.py").write_text(RESHARD)
 for first, second in ((4, 2), (8, 3)):
     checkpoint = work / f"ckpt_dp{first}"

@@ -88,9 +88,13 @@ Exit diff_command(CommandLine& line) {
   line.parse();
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").found(top);
 
-  DiffOptions how{.comparing = {.opening = checkpoint.options(), .path_tp = path_tp, .path_etp = path_etp, .threads = threads},
-                  .within = tolerance.read()};
+  // g++ 13 destroys members of a braced list twice if a later one throws.
+  DiffOptions how;
+  how.within = tolerance.read();
+  how.comparing.opening = checkpoint.options();
   how.comparing.opening.model.files = line.opening();
+  how.comparing.path_tp = path_tp, how.comparing.path_etp = path_etp;
+  how.comparing.threads = threads;
   const GlobalFlags& flags = line.flags();
   ShownWork work(flags);
   Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });

@@ -74,7 +74,7 @@ void ExportFlags::parse(CommandLine& line) {
   line.example(cat("mckpt ", name, " ckpt out_hf"));
   line.example(cat("mckpt ", name, " ckpt/iter_0001000 out_hf --max-shard-size 10GB"));
   line.example(cat("mckpt ", name, " ckpt out_hf --assets Qwen3-30B-A3B --dtype bf16"));
-  line.example(cat("mckpt ", name, " ckpt out_hf --assets DeepSeek-V3 --quantize like-source"));
+  line.example(cat("mckpt ", name, " ckpt out_hf --quantize fp8-block"));
   line.example(cat("mckpt ", name, " checkpoint-500/pytorch_model_fsdp_0 out_hf"));
   line.parse();
   options.check();

@@ -39,8 +39,7 @@ class GridFlags {
   // from the number of ranks.
   Grid grid_of(i64 ranks) const;
   std::string note_of(i64 ranks) const;
-  // What was given, unchecked: for commands that know other defaults (sizes().dp is not set), and for those whose ranks
-  // are not a grid.
+  // What was given, unchecked: for commands that know other defaults (sizes().dp is not set) or need no grid.
   Grid sizes() const;
   std::optional<i64> dp() const { return dp_; }
   i64 hsdp() const { return sizes_.hsdp; }

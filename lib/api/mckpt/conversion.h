@@ -90,8 +90,7 @@ class MCKPT_API Conversion {
   // Plans every task and compares the moves with the tensors of both sides; reads no data. Throws Error that
   // names the tensor. The account is known from here on.
   const Account& prove(int threads = 1, Observer* observer = nullptr);
-  // pre: prove() was called.
-  const Account& account() const;
+  const Account& account() const;  // pre: prove() was called
 
   // Throws, before anything is written, if run() is known to fail: the result exists, too little room.
   void check(const RunOptions& options = {}) const;

@@ -28,16 +28,19 @@ mv out_hf/model.safetensors kept
 mkdir kept/checkpoint-500
 "$mckpt" convert to-dcp Qwen3-0.6B kept/checkpoint-500/pytorch_model_fsdp_0 --section model --no-sync -q >out
 cp Qwen3-0.6B/config.json kept/checkpoint-500
+cp -r "$MCKPT_SOURCE"/test_data/own_families/phi3 Phi-3-mini
+"$mckpt" mappings draft Phi-3-mini kept/phi3.json >out 2>err || true  # questions are open
 "$mckpt" convert safetensors-to-pt kept/model.safetensors kept/model.pt --no-sync -q >out
 
 # Everything that an example reads, and nothing that it makes.
 prepare() {
-  rm -rf ckpt checkpoint-500 model.safetensors model.pt out_hf
+  rm -rf ckpt checkpoint-500 model.safetensors model.pt out_hf phi3.json
   cp -r kept/* .
   case $1 in
     "convert hf-to-fsdp "*) rm -r ckpt ;;
     "convert pt-to-safetensors "*) rm model.safetensors ;;
     "convert safetensors-to-pt "*) rm model.pt ;;
+    "mappings draft "*) rm phi3.json ;;
   esac
 }
 

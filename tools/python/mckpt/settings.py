@@ -391,7 +391,7 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "dcp": (Files, Accept, Ranks, Dict, WeightsOnly),
     "pt-to-safetensors": (Files, Choice, TensorsOnly),
     "pt": (Files, Choice),
-    "ranks": (*_SOURCE, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),
+    "ranks": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),
     **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
 }
 
