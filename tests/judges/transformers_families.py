@@ -114,6 +114,7 @@ for config in TINY:
 for model in GOLDEN_FAMILIES:
     check(model, golden_config(model))
 
+check("ministral3, over Mistral", changed("ministral3", text_config=golden_config("mistral")))
 check("exaone4, untied", changed("exaone4", tie_word_embeddings=False))
 
 MODELS = [

@@ -21,6 +21,7 @@ from mckpt_tests.judge import raw_bytes  # noqa: E402
 
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
+torch.set_num_threads(1)  # the models are tiny
 BESIDE = {
     "tokenizer.json": b"{}\n",
     "tokenizer_config.json": b"{ }",
@@ -142,6 +143,7 @@ for model, architecture in (("qwen3_5", "Qwen3_5ForCausalLM"), ("qwen3_5_moe", "
     check(model + ", text alone", {**golden_config(model)["text_config"], "architectures": [architecture]}, "--tp 2")
 for model in GOLDEN_FAMILIES:
     check(model, golden_config(model), GRIDS.get(model, "--tp 2 --dp 2"))
+check("ministral3, over Mistral", changed("ministral3", text_config=golden_config("mistral")), "--tp 2 --dp 2")
 for config in TINY:
     check(tiny_name(config), config, GRIDS.get(config["model_type"], "--tp 2 --dp 2"))
 if unseen := {f["name"] for f in mckpt("families", "mappings", "list")["families"]} - families - NO_CLASS.keys():
