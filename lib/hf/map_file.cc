@@ -122,6 +122,8 @@ MapRow row_of(const JsonValue& object) {
       row.split = key_split_from_name(text_of(m));
     else if (m.name == "buffer")
       row.buffer = flag_of(m);
+    else if (m.name == "fp32")
+      row.fp32 = flag_of(m);
     else if (m.name == "alternates")
       row.alternates = flag_of(m);
     else if (m.name == "gathered_with")

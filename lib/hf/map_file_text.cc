@@ -62,6 +62,7 @@ std::string row_text(const MapRow& row) {
   more("layer", row.layer);
   more("gathered_with", row.gathered_with);
   if (row.buffer) head += ", \"buffer\": true";
+  if (row.fp32) head += ", \"fp32\": true";
   if (row.alternates) head += ", \"alternates\": true";
   add(std::move(head));
   if (!row.after.empty()) add(member("after", row.after));

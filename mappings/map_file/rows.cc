@@ -87,6 +87,7 @@ Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
   row.needs = from.needs;
   row.split = from.split;
   row.buffer = from.buffer;
+  row.fp32 = from.fp32;
   row.alternates = from.alternates;
   row.whole_names = true;
   row.gathered_with = keep(from.gathered_with);

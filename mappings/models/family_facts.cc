@@ -7,7 +7,7 @@ namespace {
 constexpr FamilyFacts kFacts[] = {
     {"llama", "meta-llama/Llama-3.1-8B, meta-llama/Llama-3.3-70B-Instruct", "", "1, tp2"},
     {"qwen2", "Qwen/Qwen2.5-7B-Instruct, Qwen/Qwen2.5-72B", "awq, gptq", "tp2"},
-    {"qwen3", "Qwen/Qwen3-8B, Qwen/Qwen3-32B", "fp8 blocks, awq", "1, pp3, tp2, tp4"},
+    {"qwen3", "Qwen/Qwen3-8B, Qwen/Qwen3-32B", "fp8 blocks, awq", "1, pp2, pp3, tp2, tp4"},
     {"qwen3_moe", "Qwen/Qwen3-30B-A3B, Qwen/Qwen3-235B-A22B", "fp8 blocks", "1, ep2, tp2 ep2 etp2, tp2 ep4"},
     {"qwen3_next", "Qwen/Qwen3-Next-80B-A3B-Instruct", "fp8 blocks", "1, tp2 ep4"},
     {"qwen3_5", "Qwen/Qwen3.5-27B, Qwen/Qwen3.6-27B", "fp8 blocks", "1, tp2"},

@@ -31,6 +31,12 @@ for how in ("megatron", "fsdp"):
 check = run_mckpt("mappings", "check", mine, "--map-file", map_file(example()))
 expect_equal("mappings check", [check.returncode, "computed again from the config" in check.stderr], [0, True])
 
+# A row that is fp32 at run time, in a model of bf16.
+fc2 = {"megatron": "decoder.layers.{L}.mlp.linear_fc2.weight", "rule": "row", "hugging_face": [["model.layers.{L}.mlp.down_proj.weight", "hidden ffn"]]}
+wide = listing(source, "--as", "megatron", "--map-file", map_file(json.dumps({"rows": [fc2 | {"fp32": True}]})), *grid)
+kinds = sorted({(".linear_fc2." in row["name"], row["dtype"]) for row in wide})
+expect_equal("an fp32 row", kinds, [(False, "bfloat16"), (True, "float32")])
+
 refused("without it", "MC2005")
 without_unread = {"rows": json.loads(example())["rows"]}
 refused("without the unread tensor", "MC2005", "--map-file", map_file(json.dumps(without_unread)))
@@ -49,4 +55,4 @@ wrong = [
 for what, code, old, new in wrong:
     assert old in example(), old
     refused(what, code, "--map-file", map_file(example().replace(old, new)))
-finish(59)
+finish(61)

@@ -82,7 +82,8 @@ void write_row(JsonWriter& json, const ShownRow& r) {
   json.end_array()
       .field("layer", r.kind)
       .field("needs", needs_name(r.row->needs))
-      .field("buffer", r.row->buffer);
+      .field("buffer", r.row->buffer)
+      .field("fp32", r.row->fp32);
   json.end_object();
 }
 

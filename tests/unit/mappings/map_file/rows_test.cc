@@ -64,6 +64,19 @@ TEST(MapRows, FollowTheRowThatTheyName) {
                                       "mlp.linear_fc2.weight row"}));
 }
 
+TEST(MapRows, KeepWhatTheRunMakesOfThem) {
+  MapRow from{.megatron = kLayer + "mlp.linear_fc2.weight",
+              .rule = "row",
+              .sources = {{"model.layers.{L}.mlp.w2.weight", "hidden ffn"}}};
+  for (bool fp32 : {false, true}) {
+    from.fp32 = fp32, from.buffer = !fp32;
+    OwnFamily own(family_named("llama"), file_of({from}));
+    const Row& row = own.family().sections[1].layer->dense[2];
+    EXPECT_EQ(row.fp32, fp32);
+    EXPECT_EQ(row.buffer, !fp32);
+  }
+}
+
 // Mamba's gated norm is split like the heads, whatever it is called.
 TEST(MapRows, WithoutARuleFollowTheirAnnotationThenTheirName) {
   struct Case {

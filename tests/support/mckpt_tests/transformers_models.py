@@ -1,0 +1,64 @@
+"""Tiny models of the families, for transformers to build: the configs of test_data/golden, and configs written here for families
+of which there is no golden data.
+"""
+import copy
+import json
+import os
+
+from mckpt_tests.setting import DATA
+
+# Families whose code is on the hub beside their weights, and the class that transformers would need.
+NO_CLASS = {"bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMoEForCausalLM", "mimo": "MiMoForCausalLM"}
+
+# The models of test_data/golden/families that transformers has. kimi_k2 is a type of the hub alone; glm4_moe with prediction
+# layers is not built by transformers.
+GOLDEN_FAMILIES = (
+    "mistral", "gemma", "gemma2", "gemma3", "gemma3_vl", "exaone4", "nemotron", "olmoe", "minimax_m2", "minimax_m3_vl", "hy_v3", "exaone_moe",
+    "ernie4_5_moe", "deepseek_v2", "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm_moe_dsa", "falcon_h1", "ministral3", "qwen2_5_vl", "qwen2_audio",
+    "qwen3_omni_moe", "nemotron3_latent", "qwen3_5_moe_text",
+)
+
+# Entries that transformers takes for another number of experts, or writes and does not take back.
+LEFT_OUT = {("glm_moe_dsa", "num_experts"), ("glm_moe_dsa", "layer_types")}
+
+
+def golden_config(model):
+    models, families = (os.path.join(DATA, "golden", kind, model, "config.json") for kind in ("models", "families"))
+    with open(models if os.path.exists(models) else families) as f:
+        return {k: v for k, v in json.load(f).items() if (model, k) not in LEFT_OUT}
+
+
+def changed(model, **changes):
+    config = copy.deepcopy(golden_config(model))
+    for key, value in changes.items():
+        section = config["text_config"] if key in config.get("text_config", {}) and key not in config else config
+        section[key] = value
+    return config
+
+
+def tiny(architecture, model_type, **entries):
+    sizes = dict(hidden_size=48, intermediate_size=88, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=4, vocab_size=264)
+    return {"architectures": [architecture], "model_type": model_type, "tie_word_embeddings": False, "pad_token_id": 0, **sizes, **entries}
+
+
+# Of families that Megatron-Bridge does not know there is no golden data.
+LATENT = dict(q_lora_rank=28, kv_lora_rank=20, qk_nope_head_dim=10, qk_rope_head_dim=4, v_head_dim=6, num_key_value_heads=8)
+EXPERTS = dict(n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=20, n_shared_experts=1, n_group=1, topk_group=1)
+TINY = [
+    tiny("MixtralForCausalLM", "mixtral", num_local_experts=8, intermediate_size=20, head_dim=10),
+    tiny("Qwen2MoeForCausalLM", "qwen2_moe", num_experts=8, moe_intermediate_size=20, shared_expert_intermediate_size=24),
+    tiny("Qwen2MoeForCausalLM", "qwen2_moe", num_experts=8, moe_intermediate_size=20, shared_expert_intermediate_size=24, mlp_only_layers=[1]),
+    tiny("Olmo2ForCausalLM", "olmo2"),
+    tiny("Olmo3ForCausalLM", "olmo3", sliding_window=32),
+    tiny("SeedOssForCausalLM", "seed_oss", head_dim=10),
+    tiny("SeedOssForCausalLM", "seed_oss", head_dim=10, attention_out_bias=True),
+    tiny("Glm4ForCausalLM", "glm4", head_dim=10),
+    tiny("DeepseekV32ForCausalLM", "deepseek_v32", first_k_dense_replace=1, index_n_heads=4, index_head_dim=8, index_topk=16, **LATENT, **EXPERTS),
+    tiny("DeepseekV2ForCausalLM", "deepseek_v2", first_k_dense_replace=1, **EXPERTS, **{**LATENT, "q_lora_rank": None}),
+    tiny("GlmMoeDsaForCausalLM", "glm_moe_dsa", num_hidden_layers=6, first_k_dense_replace=1, index_n_heads=4, index_head_dim=8, index_topk=16,
+         index_topk_freq=2, index_skip_topk_offset=2, **LATENT, **EXPERTS),
+]
+
+
+def tiny_name(config):
+    return " ".join(f"{k}={v}" for k, v in config.items() if k in ("model_type", "mlp_only_layers", "attention_out_bias", "index_topk_freq"))
