@@ -51,7 +51,7 @@ for i in range(count):
         tensors[name + "_scales"] = torch.randint(110, 130, (4, 5760, 90), dtype=torch.uint8)
 how = {"quant_method": "fp8", "weight_block_size": [128, 128]} if scheme == "fp8" else {"quant_method": "mxfp4"}
 save_file(tensors, folder + "/model.safetensors")
-json.dump({"model_type": "x", "quantization_config": how}, open(folder + "/config.json", "w"))
+json.dump({"model_type": "x" if scheme == "fp8" else "gpt_oss", "quantization_config": how}, open(folder + "/config.json", "w"))
 """
 
 TORCH = """
