@@ -14,7 +14,7 @@ from mckpt_tests.checks import expect, finish
 from mckpt_tests.folders import data_offset, scratch
 from mckpt_tests.models import make_model
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import HAS_MPI
+from mckpt_tests.setting import DATA, HAS_MPI
 
 folder = scratch()
 random.seed(3)
@@ -57,7 +57,7 @@ def refused(what, name, *args, **how):
     result = run_mckpt(*args, target, "-q", "--no-sync", **how)
     expect(result.returncode == 3, f"{what}: exit status {result.returncode}: {result.stderr[:300]}")
     expect("error[MC1203]" in result.stderr and name in result.stderr, f"{what}: {result.stderr[:300]}")
-    published = os.path.join(target, "release") if "reshard" in args else target
+    published = os.path.join(target, "release") if {"reshard", "to-fsdp"} & set(args) else target
     expect(not os.path.exists(published), f"{what}: published")
     shutil.rmtree(target, ignore_errors=True)
     for left in os.listdir(folder.name):
@@ -151,6 +151,20 @@ def equal_experts():
         expect(len(told) == 1 and "linear_fc2.weight0 and" in told[0] and "linear_fc2.weight2" in told[0], f"{ranks} ranks: {told}")
 
 
+def files_of_training_programs():
+    """Rank files and ZeRO: a byte of a record of which a tensor of the model is a part."""
+    for case, file_of_model in (("rank_files/verl1st_w3", "model_world"), ("rank_files/accelerate", "pytorch_model_fsdp"), ("zero/zero2_tied_w2", "optim_states")):
+        source = path(os.path.basename(case))
+        shutil.copytree(os.path.join(DATA, case), source)
+        tensors = [t for t in json.loads(run_mckpt("ls", source, "--json").stdout)["tensors"] if t["name"].endswith("_proj.weight") and "exp_avg" not in t["name"]]
+        chunk = next(c for t in tensors for c in t["chunks"] or [t] if file_of_model in (c["file"] or ""))
+        root = next(folder for folder, _, files in os.walk(source) if os.path.basename(chunk["file"]) in files)
+        with Flipped(os.path.join(root, os.path.basename(chunk["file"])), chunk["offset"] + 5):
+            of_a_model = [["export", source], ["convert", "to-fsdp", source, "--dp", "2"]] if "verl" in case else []  # which has a config.json
+            for mode in (["convert", "to-safetensors", source], ["convert", "to-dcp", source], *of_a_model):
+                refused(f"{case}, {mode[:2]}", os.path.basename(chunk["file"]), *mode)
+
+
 VOCAB = 1000
 model = make_model(path("model"), layers=2, hidden=64, heads=8, kv=4, head_dim=8, ffn=96, vocab=VOCAB)
 done("convert", "hf-to-fsdp", model, path("ckpt"), "--tp", "2", "--dp", "2", "--vocab-size", "1024")
@@ -159,6 +173,7 @@ one_byte(path("ckpt"), chunks, 12)
 padding(path("ckpt"), chunks)
 objects(path("ckpt"))
 equal_experts()
+files_of_training_programs()
 if HAS_MPI:
     dry_run_of_ranks(model, path("ckpt"))
     said_once()

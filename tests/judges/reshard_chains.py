@@ -25,7 +25,7 @@ import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
 
-CHAINS = 2 if SANITIZED else 5  # of each model
+CHAINS = 2 if SANITIZED else 3  # of each model
 STEPS = 3
 GRIDS = [
     "--tp 1 --dp 1",

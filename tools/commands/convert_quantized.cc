@@ -69,7 +69,7 @@ Exit convert_quantize(CommandLine& line) {
   line.option(
           "--to SCHEME", to,
           "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source")
-      .words({"like-source", "fp8-block", "mxfp4"})
+      .choices({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.option("--like HF_DIR", like, "of like-source: the quantised model that SRC was made of").common();
   line.bytes("--max-shard-size", how.max_shard_bytes,

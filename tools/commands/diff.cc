@@ -6,6 +6,8 @@
 // 1: not.
 #include "convert/compare/diff/diff.h"
 
+#include <cmath>
+
 #include "convert/compare/diff/tolerance_text.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
@@ -37,9 +39,13 @@ struct ToleranceFlags {
                 "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with "
                 "commas between; the first GLOB that matches decides");
   }
+  static void check(const char* flag, double value) {
+    if (!(value >= 0 && std::isfinite(value)))
+      throw Error(Code::kUsage, cat(flag, " is no tolerance")).expected("a finite number from 0 on").found(value);
+  }
   // Throws kUsage.
   ToleranceRules read() const {
-    if (rtol < 0 || atol < 0 || max_ulp < 0) throw Error(Code::kUsage, "a tolerance is below 0");
+    check("--rtol", rtol), check("--atol", atol), check("--max-ulp", static_cast<double>(max_ulp));
     ToleranceRules out{.otherwise = {.absolute = atol, .relative = rtol, .ulps = max_ulp}};
     for (const std::string& rule : rules) {
       if (rule.find('=') == rule.npos)
@@ -80,8 +86,8 @@ Exit diff_command(CommandLine& line) {
   line.description(
       "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects and files. "
       "Where their names differ, one is compared with what converting the other would write. Values of other types are "
-      "compared after a cast to the type of A. Exit status: 0 equal, or all within the tolerances; 1 not. With -q "
-      "nothing is printed.");
+      "compared after a cast to the type of A; another type is a difference by itself. Exit status: 0 equal, or all "
+      "values within the tolerances and no other difference; 1 not. With -q nothing is printed.");
   line.example("mckpt diff ckpt Qwen3-30B-A3B");
   line.example("mckpt diff model.safetensors model.pt --top 5");
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");

@@ -56,7 +56,7 @@ void ExportFlags::parse(CommandLine& line) {
       .common();
   line.option("--quantize SCHEME", quantize,
               "codes and scales: fp8-block, mxfp4, or like-source (those of --assets, with its weights)")
-      .words({"like-source", "fp8-block", "mxfp4"})
+      .choices({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.description(
       "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "

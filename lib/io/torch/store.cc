@@ -109,11 +109,17 @@ ChunkData TorchStore::resolve(i64 tensor, i64 index) const {
   const Row& r = row_at(tensor, index);
   const TorchTable& t = table(r.file);
   std::span<const i64> strides = t.strides(r.row);
-  return {.file = r.file,
-          .offset = t.offset(r.row),
-          .dtype = t.dtype(r.row),
-          .strides = {strides.begin(), strides.end()},
-          .big_endian = part(r.file).big_endian};
+  ChunkData out{.file = r.file,
+                .offset = t.offset(r.row),
+                .dtype = t.dtype(r.row),
+                .strides = {strides.begin(), strides.end()},
+                .big_endian = part(r.file).big_endian};
+  if (const Checksum* sum = record_sum(r.file, r.row)) {
+    out.checksum = *sum;
+    out.checksum->file = r.file;
+    out.checksum->tensor = tensor;
+  }
+  return out;
 }
 
 std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {

@@ -91,7 +91,8 @@ class Summing {
       double of_a = kind_.value(x), of_b = kind_.value(y);
       if (!std::isfinite(of_a) || !std::isfinite(of_b)) {
         a_[static_cast<std::size_t>(i)] = b_[static_cast<std::size_t>(i)] = 0;
-        sums_.beyond += !(std::isnan(of_a) && std::isnan(of_b));
+        bool other = !(std::isnan(of_a) && std::isnan(of_b));
+        sums_.beyond += other, sums_.not_finite += other;
         continue;
       }
       double apart = std::fabs(of_a - of_b);
@@ -147,7 +148,7 @@ ValueDistance summed(Kind kind, bool steps, std::span<const u8> a, std::span<con
 }  // namespace
 
 void ValueDistance::merge(const ValueDistance& more) {
-  differing += more.differing, beyond += more.beyond;
+  differing += more.differing, beyond += more.beyond, not_finite += more.not_finite;
   most_ulps = std::max(most_ulps, more.most_ulps), largest = std::max(largest, more.largest);
   squares_a += more.squares_a, squares_b += more.squares_b;
   products += more.products, squares_apart += more.squares_apart;

@@ -56,7 +56,7 @@ Counts count(const Diff& diff) {
 
 const DiffRow* most_different(const Diff& diff) {
   for (const DiffRow& r : diff.rows)
-    if (r.kind == Kind::kValues && r.distance && r.distance->relative_l2()) return &r;
+    if (r.kind == Kind::kValues && r.distance && r.distance->not_finite == 0 && r.distance->relative_l2()) return &r;
   return nullptr;
 }
 
@@ -67,9 +67,14 @@ std::string verdict(const Diff& diff, const Counts& c) {
   std::string out;
   if (diff.equal) return cat("equal: all ", counted(all, "tensor"), " and everything else that was compared");
   if (all == 0) out = "no tensor could be compared";
+  else if (c.tensors_differ() == 0 && c.equal_casts > 0)
+    out = cat("no value differs, but ", counted(c.equal_casts, "tensor"), c.equal_casts == 1 ? " has" : " have", " another type: ", same);
   else if (c.tensors_differ() == 0) out = cat("no tensor differs: ", same);
   else out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), c.tensors_differ() == 1 ? " differs, " : " differ, ", same);
   if (c.alike > 0) out += cat(", ", with_commas(c.alike), " within the tolerance");
+  i64 not_finite = 0;
+  for (const DiffRow& r : diff.rows) not_finite += r.kind == Kind::kValues && r.distance && r.distance->not_finite > 0;
+  if (not_finite > 0) out += cat("; ", counted(not_finite, "tensor"), not_finite == 1 ? " has" : " have", " NaN or infinities on one side");
   if (const DiffRow* worst = most_different(diff))
     out += cat("; the largest relative difference is ", number(*worst->distance->relative_l2()), " in ", escaped(worst->name));
   i64 problems = std::ranges::count_if(diff.findings, [](const Finding& f) { return !f.warning; });
@@ -121,7 +126,8 @@ std::size_t write_values(Output& out, const Diff& diff, std::size_t most) {
     table.row({l2 ? number(*l2) : "", largest ? number(*largest, "%.3g") : "", cosine ? number(*cosine, "%.6f") : "",
                r.distance && r.distance->most_ulps > 0 ? with_commas(r.distance->most_ulps) : "",
                r.items < 0 ? "" : with_commas(r.items), r.at, r.at.empty() ? "" : cat(side(r.a), " | ", side(r.b)), escaped(r.name),
-               cat(r.alike() ? "within the tolerance" : "", r.hint)});
+               cat(r.alike() ? "within the tolerance" : "",
+                   r.distance && r.distance->not_finite > 0 ? cat(with_commas(r.distance->not_finite), " NaN or infinite on one side") : "", r.hint)});
   }
   if (rows > 0) table.write(out);
   return rows - std::min(rows, most);
@@ -193,7 +199,7 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
   if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
   const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
   out.line(verdict(diff, count(diff)));
-  out.line(cat("A and B: ", diff.report.compared_as));
+  out.line(cat("compared: ", diff.report.compared_as == "tensors of the same names" ? "by name" : diff.report.compared_as));
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;
   std::size_t hidden = write_others(out, diff, flags.verbose > 0 ? most : std::min(most, kMostOthers));

@@ -38,12 +38,12 @@ Kind row_kind(const UnlikeTensor& u) {
   return Kind::kValues;
 }
 
-// How far apart: tensors whose values have nothing to do with each other first, then by the relative distance;
-// what was not measured goes before all that was.
+// How far apart: by the relative distance; before all others what was not measured, and NaN or infinities beside
+// finite numbers, which are in no distance.
 double far_apart(const DiffRow& r) {
   constexpr double kUnknown = 1e300;
   if (r.kind != Kind::kValues) return 0;
-  if (!r.distance) return kUnknown;
+  if (!r.distance || r.distance->not_finite > 0) return kUnknown;
   return r.distance->relative_l2().value_or(kUnknown);
 }
 

@@ -131,11 +131,16 @@ ChunkData ZeroStore::resolve(i64 tensor, i64 index) const {
   const Box& box = box_at(tensor, index);
   const ZeroPlace& place = place_of(tensor, box);
   std::span<const i64> strides = table(place.file).strides(place.row);
-  return {.file = place.file,
-          .offset = offset_of(tensor, box),
-          .dtype = table(place.file).dtype(place.row),
-          .strides = {strides.begin(), strides.end()},
-          .big_endian = files_of_.big_endian(place.file)};
+  ChunkData out{.file = place.file,
+                .offset = offset_of(tensor, box),
+                .dtype = table(place.file).dtype(place.row),
+                .strides = {strides.begin(), strides.end()},
+                .big_endian = files_of_.big_endian(place.file)};
+  if (const Checksum* sum = files_of_.record_sum(place.file, place.row)) {
+    out.checksum = *sum;
+    out.checksum->file = place.file, out.checksum->tensor = -1;  // the record is part of many tensors
+  }
+  return out;
 }
 
 // Records are parts of many tensors, so none is named.
