@@ -144,4 +144,11 @@ std::string number_text(DType dtype, const u8* bytes, i64 index) {
              : cat(static_cast<float>(v));
 }
 
+std::string element_text(DType dtype, const u8* bytes, i64 index) {
+  i64 n = element_form(dtype).per_element;
+  std::string out;
+  for (i64 i = 0; i < n; i++) out += cat(i ? ", " : "", number_text(dtype, bytes, index * n + i));
+  return n == 1 ? out : cat("(", out, ")");
+}
+
 }  // namespace mckpt::impl

@@ -64,5 +64,7 @@ double number_at(DType dtype, const u8* bytes, i64 index);
 // The number as text: the shortest that reads back as the same value in the type's precision (for types
 // narrower than float: in that of float); "NaN", "Infinity", "-Infinity", "true", "false".
 std::string number_text(DType dtype, const u8* bytes, i64 index);
+// The element at `index` as text: "1.5", or "(0.5, -1)" of an element that is two numbers.
+std::string element_text(DType dtype, const u8* bytes, i64 index);
 
 }  // namespace mckpt::impl

@@ -53,7 +53,8 @@ void Comparison::leave_out(Finding finding, UnlikeTensor unlike) {
   unlike_.push_back(std::move(unlike));
 }
 
-void Comparison::differs(Finding finding) {
+void Comparison::differs(Finding finding, std::optional<Difference> counted) {
+  if (counted) counted_.push_back(std::move(*counted));
   unlike_.push_back({UnlikeTensor::Kind::kValues, finding.tensor});
   others_.push_back(std::move(finding));
 }
@@ -71,6 +72,7 @@ bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
       for (i32 c : again.targets_of(failure.task)) report_failure(failure, compared.name(some.key(c)));
   }
   warn_of_overflow(report);
+  std::ranges::move(counted_, std::back_inserter(report.differences));
   if (counting_.all) {
     report.compared = std::move(compared_);
     std::set<i32> keys;

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -59,8 +60,10 @@ class Comparison {
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
-  // Reports a tensor whose values differ, as a caller found out that compares by itself.
-  void differs(Finding finding);
+  // Reports a tensor whose values differ, as a caller found out that compares by itself. `counted`: where and by how
+  // much, if differences are counted.
+  void differs(Finding finding, std::optional<Difference> counted = std::nullopt);
+  const Counting& counting() const { return counting_; }
   // Notes a tensor that a caller compares by itself.
   void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }
   // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
@@ -102,6 +105,7 @@ class Comparison {
   LostValues lost_;  // by casts of the source's values to the stored types
   std::vector<UnlikeTensor> unlike_;
   std::vector<std::string> compared_;  // by callers
+  std::vector<Difference> counted_;    // by callers
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
 };
 

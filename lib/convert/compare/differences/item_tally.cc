@@ -17,14 +17,6 @@ namespace {
 
 constexpr i64 kPiece = 256 << 10;  // a multiple of the bytes of every item
 
-// "1.5", or "(0.5, -1)" of an element that is two numbers.
-std::string element_text(DType dtype, const u8* bytes, i64 element) {
-  i64 n = element_form(dtype).per_element;
-  std::string out;
-  for (i64 i = 0; i < n; i++) out += cat(i ? ", " : "", number_text(dtype, bytes, element * n + i));
-  return n == 1 ? out : cat("(", out, ")");
-}
-
 i64 differing_items(std::span<const u8> a, std::span<const u8> b, i64 item_bytes) {
   i64 count = 0;
   for (i64 at = 0; at < std::ssize(a); at += item_bytes)

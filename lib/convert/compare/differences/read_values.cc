@@ -17,7 +17,10 @@
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/values/distance.h"
+#include "io/values/element.h"
 #include "io/values/tensor_reader.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {
@@ -53,11 +56,13 @@ class ReadSides {
         source_reader_(source, source_files_),
         observer_(observer) {}
 
-  // The first byte that differs, in the row-major form of the tensor; -1: none.
-  i64 first_difference(i64 t, i64 s) {
+  // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance of all
+  // items, whose type it measures; null: reading ends at the first difference.
+  i64 first_difference(i64 t, i64 s, const DistanceMeter* by, const Tolerance& within, Difference* counts) {
     i64 items = tested_.shape(t).items(), item_bytes = dtype_info(tested_.dtype(t)).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
-    for (i64 begin = 0; begin < items && found < 0; begin += step) {
+    if (counts && by) counts->distance.emplace();
+    for (i64 begin = 0; begin < items && (found < 0 || counts); begin += step) {
       i64 end = std::min(items, begin + step), first = begin * item_bytes;
       block_.resize((end - begin) * item_bytes);
       tested_reader_.read(t, begin, end, [&](std::span<const u8> bytes, i64 at) {
@@ -67,14 +72,35 @@ class ReadSides {
       });
       source_reader_.read(s, begin, end, [&](std::span<const u8> bytes, i64 at) {
         const u8* own = &block_[at - first];
+        if (counts) count({own, bytes.size()}, bytes, by, within, item_bytes, *counts);
         if (found < 0 && std::memcmp(own, bytes.data(), bytes.size()) != 0)
-          found = at + (std::mismatch(bytes.begin(), bytes.end(), own).first - bytes.begin());
+          found = note_first(own, bytes, at, item_bytes, t, counts);
       });
     }
+    if (counts) counts->beyond = counts->distance ? counts->distance->beyond : counts->items;
     return found;
   }
 
  private:
+  static void count(std::span<const u8> own, std::span<const u8> other, const DistanceMeter* by,
+                    const Tolerance& within, i64 item_bytes, Difference& counts) {
+    for (i64 at = 0; at < std::ssize(own); at += item_bytes)
+      counts.items += std::memcmp(&own[at], &other[at], static_cast<std::size_t>(item_bytes)) != 0;
+    if (by) counts.distance->merge(by->between(own, other, within));
+  }
+
+  // The place of the first byte that differs; also as values in `counts`. pre: one differs.
+  i64 note_first(const u8* own, std::span<const u8> other, i64 at, i64 item_bytes, i64 t, Difference* counts) const {
+    i64 inside = std::mismatch(other.begin(), other.end(), own).first - other.begin();
+    if (counts) {
+      i64 item = inside / item_bytes;
+      counts->at = dims_to_string(item_index(at / item_bytes + item, tested_.dims(t)));
+      counts->found = element_text(tested_.dtype(t), own, item);
+      counts->expected = element_text(tested_.dtype(t), other.data(), item);
+    }
+    return at + inside;
+  }
+
   const Store& tested_;
   StoreFiles tested_files_, source_files_;
   TensorReader tested_reader_, source_reader_;
@@ -115,13 +141,19 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
     std::string name(tested.name(t));
     comparison.note_compared(name);
     try {
-      i64 at = sides.first_difference(t, s);
+      const Counting& counting = comparison.counting();
+      const DistanceMeter meter(tested.dtype(t));
+      std::optional<Difference> counts;
+      if (counting.all) counts = Difference{.tensor = name, .items = 0};
+      i64 at = sides.first_difference(t, s, meter.measures() ? &meter : nullptr,
+                                      counting.within ? counting.within(name) : Tolerance{}, counts ? &*counts : nullptr);
       if (at < 0) continue;
       i64 item = at / (dtype_info(tested.dtype(t)).bits / 8);
       comparison.differs({.code = Code::kUnequal,
                           .tensor = name,
                           .message = cat("the tensor differs from ",
-                                         dims_to_string(item_index(item, tested.dims(t))), " on")});
+                                         dims_to_string(item_index(item, tested.dims(t))), " on")},
+                         std::move(counts));
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
       Finding finding = to_finding(e);
