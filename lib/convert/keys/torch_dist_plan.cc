@@ -208,6 +208,19 @@ bool stacks_layers(const ModelConfig& model, LayerStacks choice) {
   return alike && std::ranges::none_of(layers, of_frequency);
 }
 
+void refuse_copied_towers(const ModelMap& map) {
+  auto copied = std::ranges::find_if(map.family().sections, [](const Section& s) {
+    return s.tower != Tower::kText && s.scope == Scope::kLayers && !s.own_layers;
+  });
+  if (copied == map.family().sections.end()) return;
+  throw Error(Code::kNotHeld,
+              cat("torch_dist of ", map.family().architecture, " is not written: its ",
+                  copied->tower == Tower::kAudio ? "audio" : "vision", " tower is a module of Hugging Face"))
+      .expected("a model whose layers are all modules of Megatron")
+      .found(cat(copied->megatron, "*"))
+      .help("mckpt convert hf-to-fsdp   writes fsdp_dtensor, mckpt convert to-pt the files of ranks");
+}
+
 TorchDistPlan::TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states)
     : layout(run.grid.world()) {
   layout.leave_out_paths();

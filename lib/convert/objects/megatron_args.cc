@@ -261,7 +261,7 @@ void add_run(Fields& f, const MegatronArgs& args) {
   add_pipeline(f, args);
   if (args.format != ArgsFormat::kFsdpDtensor) {
     f.add(kFsdpArg, false);
-    f.add("use_distributed_optimizer", args.format == ArgsFormat::kTorchDist);
+    f.add(kDistributed, args.format == ArgsFormat::kTorchDist);
     f.add(kFormatArg, args.format == ArgsFormat::kTorchDist ? "torch_dist" : "torch");
     f.add("data_parallel_random_init", false);
     return;
@@ -269,7 +269,7 @@ void add_run(Fields& f, const MegatronArgs& args) {
   if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
   f.add(kFsdpArg, true);
   f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
-  f.add("use_distributed_optimizer", true);
+  f.add(kDistributed, true);
   f.add(kFormatArg, "fsdp_dtensor");
   f.add("data_parallel_random_init", false);
   // Megatron-FSDP refuses context parallelism without it.
@@ -286,7 +286,7 @@ void add_training(Fields& f, const MegatronArgs& args) {
     f.add(count, i64{0});
   // A run that resumes from a checkpoint of weights must not look for states of the optimizer, and never for
   // random states.
-  f.add("no_save_optim", !args.has_states);
+  f.add(kNoStates, !args.has_states);
   f.add("no_save_rng", true);
 }
 
@@ -313,7 +313,8 @@ bool is_grid_arg(std::string_view name) {
   for (auto [known, value] : grid_args({}))
     if (known == name) return true;
   std::span<const std::string_view> pipeline = pipeline_args();
-  if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg)
+  if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg ||
+      name == kDistributed || name == kNoStates)
     return true;
   return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
 }

@@ -49,9 +49,12 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
 inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
 // The fields that say the format of a checkpoint and whether Megatron-FSDP wrote it.
 inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_megatron_fsdp";
+// The fields that say whether the ranks share the states of the optimizer, and whether the checkpoint has none.
+inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
-// Whether a field of the args describes a grid, or follows from a grid, its sharding strategy and the format.
+// Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and what a
+// conversion keeps.
 bool is_grid_arg(std::string_view name);
 
 // The args as a part of a larger pickle.

@@ -17,6 +17,7 @@
 #include "convert/source/checkpoint.h"
 #include "convert/source/choice.h"
 #include "convert/source/identity.h"
+#include "convert/source/left_states.h"
 #include "convert/source/own_model.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
@@ -124,6 +125,7 @@ Conversion plan_export(const ExportOptions& options) {
   if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
   c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
+  note_left_states(std::ssize(model.left_states()), c.details);
   if (hf.layout.is_original()) note_original(c.details);
   add_beside(c, {std::move(assets), {}});
   return c;

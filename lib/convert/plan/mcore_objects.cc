@@ -127,7 +127,7 @@ std::string CommonMaker::args() {
   for (auto [name, value] : grid_args(result_.run.grid)) put(name, value);
   put("ckpt_format", std::string("torch_dist"));
   put("use_megatron_fsdp", false);
-  put("no_save_optim", !made_by_run());
+  put(kNoStates, !made_by_run());
   if (i64 rows = result_.run.run.vocab_rows; rows != source_.setup().vocab_rows) put(kPaddedVocab, rows);
   return args;
 }

@@ -6,6 +6,7 @@
 
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/source/left_states.h"
 #include "convert/source/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -24,6 +25,7 @@ constexpr std::string_view kMain = "fp32_param", kReshardableMain = "param";
 }  // namespace
 
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) {
+  refuse_copied_towers(map);
   TorchDistRun run;
   run.grid = options.grid;
   run.stacked = stacks_layers(map.model(), options.layers);
@@ -44,6 +46,7 @@ CheckpointOptions Recut::opening(const ToMcoreOptions& options) {
 Recut::Recut(std::unique_ptr<Store> source, const ToMcoreOptions& options)
     : options_(options), model_(open_checkpoint(std::move(source), opening(options))) {
   refuse_other_layers();
+  if (!options_.weights_only) refuse_left_states(model_);
   run_ = torch_dist_run(options_, model_.map());
   run_.run = model_.setup();
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);

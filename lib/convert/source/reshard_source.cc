@@ -5,6 +5,7 @@
 
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
+#include "convert/source/left_states.h"
 #include "convert/source/options.h"
 #include "convert/views/rank_states.h"
 #include "core/base/error.h"
@@ -40,16 +41,6 @@ bool may_be_by_rank(std::string_view name) {
 
 NamesOf parts_of(const ReshardSourceOptions& options) {
   return options.weights_only || options.rank_states ? NamesOf::kModel : NamesOf::kAll;
-}
-
-// Files of ranks have the states of the optimizer by numbers of its own, which mckpt does not connect with parameters.
-void refuse_left_states(const CheckpointModel& model) {
-  if (model.left_states().empty()) return;
-  throw Error(Code::kNotHeld, cat("the states of the optimizer in files of ranks are not read: there are ",
-                                  counted(std::ssize(model.left_states()), "tensor")))
-      .file(model.on_disk().root())
-      .tensor(model.left_states()[0])
-      .help("`weights_only` leaves them out");
 }
 
 CheckpointOptions checkpoint_options(const ReshardSourceOptions& options) {

@@ -12,6 +12,7 @@ import tempfile
 from mckpt_tests.checks import expect, expect_equal, fail, finish, in_parallel
 from mckpt_tests.models import Models, make_model
 from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 models = Models()
 work = tempfile.TemporaryDirectory(prefix="mckpt_rank_files_")
@@ -221,6 +222,25 @@ def flip(folder):
 flipped = broken("flipped", flip)
 refused(1, "verify", flipped, says=["mp_rank_01_001"])
 refused(3, "verify", flipped, "--against", model, says=["MC1113", "final_layernorm"])
+
+def equal(folder, other):
+    run = run_mckpt("verify", folder, "--against", other, "-q", "-j1")
+    expect(run.returncode == 0, f"{folder} against {other}: {run.stdout}{run.stderr}")
+
+
+# States of the optimizer: never left out in silence, and results of two formats are equal but for what the format says.
+optimizer_file = os.path.join(DATA, "pt", "dtypes.pt")
+states = broken("states", lambda f: shutil.copy(optimizer_file, os.path.join(f, "mp_rank_00_000", "distrib_optim.pt")))
+for mode in ("reshard", "to-mcore"):
+    refused(4, "convert", mode, states, at("no"), says=["MC3005", "are not read", "--weights-only"])
+expect("of the optimizer are not in the result" in run_mckpt("export", states, at("states_hf"), "--no-sync", "-j1").stderr, "states: export says")
+expect(filecmp.cmp(weights(at("states_hf")), weights(model), shallow=False), "states: exported")
+done("convert", "to-mcore", states, at("states_core"), "--weights-only", "--tp", "2")
+equal(at("states_core"), good)
+done("convert", "to-mcore", model, at("core"), "--tp", "2", "--iteration", "10")
+done("convert", "to-pt", at("core"), at("core_pt"), "--tp", "2", "--ep", "2", "--iteration", "10")
+equal(at("core_pt"), at("core"))
+equal(good, at("core"))
 
 bare = broken("bare", lambda f: shutil.rmtree(os.path.join(f, "hf_assets")))
 refused(4, "export", bare, at("no"), says=["MC2014", "--assets"])

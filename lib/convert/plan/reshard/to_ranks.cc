@@ -26,6 +26,7 @@
 #include "convert/source/choice.h"
 #include "convert/source/identity.h"
 #include "convert/source/import_source.h"
+#include "convert/source/left_states.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -180,8 +181,7 @@ void note_states(Conversion& c, const OpenSource& source) {
   const Store& store = source.checkpoint->store();
   i64 states = std::ssize(source.checkpoint->left_states());
   for (i64 t = 0; t < store.tensor_count(); t++) states += is_of_optimizer(store.name(t));
-  if (states > 0)
-    c.details.note(cat("states  ", counted(states, "tensor"), " of the optimizer are not in the result"));
+  note_left_states(states, c.details);
 }
 
 }  // namespace
