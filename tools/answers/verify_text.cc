@@ -46,6 +46,7 @@ constexpr Subject kSubjects[] = {
     {"experts", "no two with equal bytes", "experts with equal bytes"},
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},
+    {"ranks", "are one model", "ranks against each other"},
     {"manifest", "fit the manifest", "files against the manifest"},
     {"assets", "are well-formed JSON", "config and other JSON"},
     {"beside", "other files in the folder", "other files in the folder"},

@@ -99,7 +99,8 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
                    std::string_view identity) {
   std::unique_ptr<QuantizedStore> view = view_of(options, std::move(source));
   OwnModel model;
-  const i64 quantized = view->quantized();
+  const i64 quantized = view->quantized(), values = view->values().tensor_count();
+  const i64 made = view->tensor_count() - (values - quantized);
   const bool like = options.to == QuantizeTo::kLikeSource;
   std::string entry = like ? "" : view->config_entry();
   for (i64 t = 0; t < view->tensor_count(); t++)
@@ -113,6 +114,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
                               .max_shard_bytes = options.max_shard_bytes,
                               .threads = options.threads,
                               .memory_bytes = options.memory_bytes});
+  c.computed = {values, made};
   c.sources = {options.source, assets};
   if (like) c.sources.push_back(options.pattern);
   c.details.note(cat(

@@ -10,6 +10,7 @@
 #include "core/items/transpose.h"
 #include "core/quantized/dequantize.h"
 #include "io/store/store.h"
+#include "io/values/finite.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {
@@ -115,16 +116,19 @@ std::shared_ptr<const Requantizer::Rows> Requantizer::compute(const Requantized&
   out->codes.resize(static_cast<std::size_t>(rows * l.code_row_bytes()));
   out->blocks = scale_rows * l.scale_columns();
   const std::vector<u8> values = values_of(how, first, rows);
+  NonFinite bad;
+  scan_non_finite(values_.dtype(how.values), values, 0, bad);
+  if (bad.count() > 0) refuse_non_finite(how.values);
   const RowsOfValues view{values_.dtype(how.values), values.data(),
                        l.columns * dtype_bytes(values_.dtype(how.values), 1)};
   auto write_codes = [&] {
     const u8* zeros = out->zero_points.empty() ? nullptr : out->zero_points.data();
     QuantLosses losses = quantize(l, first, rows, view, out->scales.data(), zeros, out->codes.data());
     if (losses.nan > 0)
-      throw Error(Code::kBadScale, "values that are NaN cannot be quantised")
+      throw Error(Code::kBadScale, "a scale of the quantised source gives no codes for finite values")
           .tensor(values_.name(how.values))
-          .expected("numbers")
-          .found(cat(losses.nan, " NaN in rows from ", first));
+          .expected("scales that are positive numbers")
+          .found(cat("NaN as ", losses.nan, " quotients of value and scale in rows from ", first));
   };
   if (how.pattern_scales >= 0) {
     out->scales = pattern_bytes(how.pattern_scales, out->scale_row * l.scale_row_bytes(),
@@ -142,6 +146,32 @@ std::shared_ptr<const Requantizer::Rows> Requantizer::compute(const Requantized&
   }
   write_codes();
   return out;
+}
+
+// The error counts those of the whole tensor, and their places are those of the store of values, turned or not.
+void Requantizer::refuse_non_finite(i64 tensor) const {
+  const DType type = values_.dtype(tensor);
+  const Shape shape = values_.shape(tensor);
+  const i64 item = dtype_bytes(type, 1), items = shape.items(), step = kUnitBytes / item;
+  NonFinite found;
+  std::vector<u8> bytes;
+  for (i64 at = 0; at < items; at += step) {
+    bytes.resize(static_cast<std::size_t>(std::min(step, items - at) * item));
+    read_values(tensor, at * item, bytes);
+    scan_non_finite(type, bytes, at, found);
+  }
+  std::string what;
+  auto part = [&](i64 count, i64 first, const char* one, const char* many) {
+    if (count == 0) return;
+    what += cat(what.empty() ? "" : ", ", with_commas(count), " ", count == 1 ? one : many, ", the first at ",
+                dims_to_string(item_index(first, values_.dims(tensor))));
+  };
+  part(found.nans, found.first_nan, "NaN", "NaN");
+  part(found.infinities, found.first_infinity, "infinity", "infinities");
+  throw Error(Code::kBadScale, "values that are NaN or infinite cannot be quantised")
+      .tensor(values_.name(tensor))
+      .expected("finite numbers")
+      .found(what);
 }
 
 // Compares what the codes stand for with the values, block by block; a block that differs gets a scale of its own.

@@ -40,7 +40,7 @@ class Requantizer {
   ~Requantizer();
 
   // Codes or scales of the tensor as they are stored, row by row. `how` and the requantizer outlive the source. Reading
-  // throws kBadScale for NaN among the values, and for values that the scales of the pattern do not give where no rule
+  // throws kBadScale for NaN and infinities among the values, and for values that the scales of the pattern do not give where no rule
   // makes others.
   std::shared_ptr<const ByteSource> codes(const Requantized& how);
   std::shared_ptr<const ByteSource> scales(const Requantized& how);
@@ -51,6 +51,7 @@ class Requantizer {
   std::shared_ptr<const Rows> rows_with(const Requantized& how, i64 row);
   std::shared_ptr<const Rows> compute(const Requantized& how, i64 first, i64 rows);
   std::vector<u8> values_of(const Requantized& how, i64 first, i64 rows) const;
+  [[noreturn]] void refuse_non_finite(i64 tensor) const;
   void read_values(i64 tensor, i64 begin, std::span<u8> to) const;
   void keep_scales(const Requantized& how, Rows& out, std::span<const u8> values) const;
   std::vector<u8> pattern_bytes(i64 tensor, i64 begin, i64 end) const;

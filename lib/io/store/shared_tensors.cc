@@ -19,9 +19,8 @@ struct Extent {
   i64 begin, end, tensor;
 };
 
-// A tensor's bytes, from its first item to its last.
-Extent extent_of(const Store& store, i64 tensor) {
-  ChunkData data = store.resolve(tensor, 0);
+// A tensor's bytes, from its first item to its last. `data`: its only chunk.
+Extent extent_of(const Store& store, i64 tensor, const ChunkData& data) {
   i64 items = store.shape(tensor).items();
   if (!data.strides.empty()) {
     items = 1;
@@ -35,8 +34,11 @@ Extent extent_of(const Store& store, i64 tensor) {
 
 std::vector<i64> shared_tensors(const Store& store, std::span<const i64> tensors) {
   std::vector<Extent> extents;
-  for (i64 t : tensors)
-    if (store.chunk_count(t) == 1 && store.shape(t).items() > 0) extents.push_back(extent_of(store, t));
+  for (i64 t : tensors) {
+    if (store.chunk_count(t) != 1 || store.shape(t).items() == 0) continue;
+    ChunkData data = store.resolve(t, 0);
+    if (!data.unpacked) extents.push_back(extent_of(store, t, data));
+  }
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
     return std::tie(a.file, a.begin, a.end, a.tensor) < std::tie(b.file, b.begin, b.end, b.tensor);
   });

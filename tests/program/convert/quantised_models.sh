@@ -18,6 +18,7 @@ for model in "deepseek_v3_128 --tp 2 --ep 2 --dp 1" "gpt_oss --tp 2 --ep 4 --dp 
   expect 0 "$mckpt" export $name.ckpt $name.plain
   has err "config  without quantization_config"
   expect 0 "$mckpt" convert dequantize "$source" $name.values
+  ! grep -E "share storage|tied" err >&2 || fail "computed tensors are not tied"
   # The same tensors, whatever way they came.
   expect 0 "$mckpt" verify $name.plain --against $name.values
   has out "equal"
@@ -30,6 +31,8 @@ done
 expect 0 "$mckpt" convert quantize gpt_oss.values gpt_oss.like --to like-source --like "$data/gpt_oss"
 same_files gpt_oss.like "$data/gpt_oss"
 expect 0 "$mckpt" convert quantize deepseek_v3_128.values fp8 --to fp8-block
+has err "61 in -> 97 out: 97 copied, 72 changed; dropped 0, invented 0"
+! grep "share storage" err >&2 || fail "computed tensors are not tied"
 expect 0 "$mckpt" verify fp8 --against "$data/deepseek_v3_128"
 has out "equal"
 expect 0 "$mckpt" verify fp8
@@ -78,3 +81,38 @@ expect 3 "$mckpt" convert hf-to-fsdp other nothing --tp 1
 has err "MC2016"
 has err "expected [3, 2], found [2, 2]"
 [ ! -e nothing ] || fail "something was written"
+
+# Values that are not finite have no codes, whatever the scheme: how many there are, where the first is, and no result.
+not_finite() { # NAME TENSOR WORDS ARGUMENTS...: the values of the folder are refused
+  local name=$1 tensor=$2 words=$3
+  shift 3
+  expect 3 "$mckpt" convert quantize $name refused.$name "$@"
+  has err "MC2017"
+  has err "$tensor"
+  has err "$words"
+  [ ! -e refused.$name ] || fail "something was published"
+}
+cp -r gpt_oss.values infinite
+cp -r deepseek_v3_128.values infinite8
+python - <<'PY'
+import glob, json, struct
+def put(folder, name, values):
+    for path in glob.glob(folder + "/*.safetensors"):
+        with open(path, "r+b") as f:
+            size = struct.unpack("<Q", f.read(8))[0]
+            header = json.loads(f.read(size))
+            if name not in header:
+                continue
+            for item, bits in values.items():
+                f.seek(8 + size + header[name]["data_offsets"][0] + 2 * item)
+                f.write(struct.pack("<H", bits))
+            return print(folder, name, header[name]["shape"])
+    raise SystemExit("no " + name)
+put("infinite", "model.layers.0.mlp.experts.down_proj", {5: 0x7f80})
+put("infinite8", "model.layers.1.self_attn.o_proj.weight", {5: 0xff80, 7: 0x7fc0, 9: 0x7f80})
+PY
+not_finite infinite "model.layers.0.mlp.experts.down_proj" "1 infinity, the first at [0, 0, 5]" --to mxfp4
+not_finite infinite "model.layers.0.mlp.experts.down_proj" "1 infinity, the first at [0, 0, 5]" \
+  --to like-source --like "$data/gpt_oss"
+not_finite infinite8 "model.layers.1.self_attn.o_proj.weight" \
+  "1 NaN, the first at [0, 7], 2 infinities, the first at [0, 5]" --to fp8-block

@@ -179,8 +179,8 @@ def both_refuse(status, folder, *says):
 
 both_refuse(3, broken("missing", lambda f: shutil.rmtree(os.path.join(f, "mp_rank_01_001"))), "MC1106", "missing: mp_rank_01_001", "1 of 2")
 both_refuse(3, broken("empty", lambda f: os.unlink(os.path.join(f, "mp_rank_01_001", MAIN))), "MC1106", "mp_rank_01_001")
-refused(4, "export", broken("more", lambda f: shutil.copytree(os.path.join(f, "mp_rank_01_001"), os.path.join(f, "mp_rank_02_001"))), at("no"),
-        says=["MC2015", "mp_rank_02_001", "2 folders", "3 folders"])
+more = broken("more", lambda f: shutil.copytree(os.path.join(f, "mp_rank_01_001"), os.path.join(f, "mp_rank_02_001")))
+both_refuse(4, more, "MC2015", "mp_rank_02_001", "2 folders", "3 folders")
 
 
 def cut(folder):
@@ -204,7 +204,7 @@ mixed = broken("mixed", take(os.path.join(later, "iter_0000020")))
 both_refuse(3, mixed, "MC1315", f"mp_rank_01_001/{MAIN}", "iteration is 20 here and 10 there")
 done("export", mixed, at("mixed_hf"), "--accept", "MC1315")
 unlike = broken("unlike", take(os.path.join(other, "iter_0000010")))
-refused(3, "export", unlike, at("no"), says=["MC1113", f"mp_rank_01_001/{MAIN}", "decoder.final_layernorm.weight differs from mp_rank_00_000/"])
+both_refuse(3, unlike, "MC1113", f"mp_rank_01_001/{MAIN}", "decoder.final_layernorm.weight differs from mp_rank_00_000/")
 
 
 def flip(folder):
@@ -219,6 +219,12 @@ def flip(folder):
         f.write(bytes([byte ^ 1]))
 
 
+def take_config(folder):
+    shutil.copy(os.path.join(models.path("qwen3_dense"), "config.json"), os.path.join(folder, "hf_assets"))
+    os.unlink(os.path.join(folder, "hf_assets", "mckpt_tensors.json"))
+
+
+both_refuse(3, broken("dense", take_config), "MC2005", "mp_rank_00_000: decoder.layers.0.mlp.linear_fc1.weight")
 flipped = broken("flipped", flip)
 refused(1, "verify", flipped, says=["mp_rank_01_001"])
 refused(3, "verify", flipped, "--against", model, says=["MC1113", "final_layernorm"])
@@ -244,6 +250,8 @@ equal(good, at("core"))
 
 bare = broken("bare", lambda f: shutil.rmtree(os.path.join(f, "hf_assets")))
 refused(4, "export", bare, at("no"), says=["MC2014", "--assets"])
+run = run_mckpt("verify", bare, "-q")
+expect(run.returncode == 0 and "not compared with each other or with config.json" in run.stdout, f"verify without a config: {run.stdout}")
 done("export", bare, at("bare_hf"), "--assets", model)
 expect(filecmp.cmp(weights(at("bare_hf")), weights(model), shallow=False), "with the assets of the model")
 refused(3, "export", bare, at("no"), "--assets", models.path("qwen3_dense"),

@@ -8,6 +8,7 @@
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/model.h"
 #include "convert/compare/checks/quantized.h"
+#include "convert/compare/checks/ranks.h"
 #include "core/base/error.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
@@ -134,6 +135,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
   check_model(store, report);
   check_quantized(store, threads, report);
+  check_ranks(store, report);
   return judged;
 }
 

@@ -122,7 +122,9 @@ TEST(SharedTensors, AreThoseThatLieInTheSameBytes) {
   add(0, 116, {1});             // in 0
   add(0, 132, {2, 2}, {1, 4});  // [132, 156): over the end of 1
   add(0, 152, {0});             // no bytes
-  const std::vector<i64> all = {0, 1, 2, 3, 4, 5}, some = {3, 1, 2};
+  add(0, 100, {5});             // computed, so not in the file
+  store.tensors.back().pieces[0].data.unpacked = std::make_shared<MemorySource>(std::span<const u8>());
+  const std::vector<i64> all = {0, 1, 2, 3, 4, 5, 6}, some = {3, 1, 2};
   EXPECT_EQ(shared_tensors(store, all), (std::vector<i64>{3, 4}));
   EXPECT_EQ(shared_tensors(store, some), std::vector<i64>{});
 }

@@ -1,0 +1,18 @@
+// The check "ranks" of `verify`: whether the files of Megatron's ranks (mp_rank_*) are one model: every rank has its
+// parameters in their shapes, and what several ranks have alike is equal.
+//
+//   pass  ranks    66 tensors      are one model
+//   FAIL  ranks    66 tensors      ranks against each other
+//         problem[MC1113]: ...
+//   -     ranks    not compared with each other or with config.json
+#pragma once
+
+namespace mckpt::impl {
+
+class Store;
+struct VerifyReport;
+
+// Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves.
+void check_ranks(const Store& store, VerifyReport& report);
+
+}  // namespace mckpt::impl
