@@ -31,9 +31,9 @@ std::string whole(std::string opcodes) {
 
 std::string pickle_dict(std::span<const std::pair<std::string, std::string>> entries) {
   std::string out = opcodes([](PickleWriter& w) { w.op(Op::kEmptyDict), w.op(Op::kMark); });
-  for (const auto& [key, value] : entries) {
-    out += opcodes([&](PickleWriter& w) { w.text(key); });
-    out += body(value);
+  for (const auto& entry : entries) {
+    out += opcodes([&](PickleWriter& w) { w.text(entry.first); });
+    out += body(entry.second);
   }
   return whole(out + static_cast<char>(Op::kSetitems));
 }
