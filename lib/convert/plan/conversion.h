@@ -92,11 +92,9 @@ struct Conversion {
   std::optional<TwinSearch> twins;
 
   Account account;                       // set by prove()
-  // Of a job whose store computes tensors from those of the source: how many the source has, and how many are
-  // computed. The account has the former as what goes in, and the latter among those that are changed.
-  struct Computed {
-    i64 source = 0, made = 0;
-  };
+  // Of a job whose store computes tensors: how many the source has, which is what goes in by the account, and how
+  // many are computed, which it counts among those that are changed.
+  struct Computed { i64 source = 0, made = 0; };
   std::optional<Computed> computed;
   std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
   i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full

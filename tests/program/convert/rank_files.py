@@ -250,7 +250,7 @@ equal(good, at("core"))
 
 bare = broken("bare", lambda f: shutil.rmtree(os.path.join(f, "hf_assets")))
 refused(4, "export", bare, at("no"), says=["MC2014", "--assets"])
-run = run_mckpt("verify", bare, "-q")
+run = run_mckpt("verify", bare)
 expect(run.returncode == 0 and "not compared with each other or with config.json" in run.stdout, f"verify without a config: {run.stdout}")
 done("export", bare, at("bare_hf"), "--assets", model)
 expect(filecmp.cmp(weights(at("bare_hf")), weights(model), shallow=False), "with the assets of the model")

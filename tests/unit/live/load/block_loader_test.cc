@@ -309,14 +309,15 @@ class SlowJob final : public CopyJob, private ByteSource {
 TEST(BlockLoaderOfADevice, GetsMoreReadersWhileItWaits) {
   if (world().rank() > 0) return;  // it is about one process
   constexpr i64 kBlocks = 16;
-  for (auto [most, expected] : {std::pair(0, 1), std::pair(3, 3)}) {
+  for (int most : {0, 3}) {
     SlowJob job(kBlocks * BlockId::kBytes);
     ApartDevice device;
     std::unique_ptr<Comm> alone = local_comm();
     std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
     CopyCounts counts = load_blocks(job, [&](i32) { return job.memory.data(); }, device, *alone, *ranks,
                                     {.threads = 1, .most_threads = most});
-    EXPECT_EQ(job.readers(), expected);
+    EXPECT_GE(job.readers(), most == 0 ? 1 : 2);  // the third may come too late on a busy machine
+    EXPECT_LE(job.readers(), std::max(most, 1));
     EXPECT_EQ(counts.bytes_read, kBlocks * BlockId::kBytes);
     std::vector<u8> sevens(job.memory.size(), u8{7});
     EXPECT_EQ(std::memcmp(job.memory.data(), sevens.data(), sevens.size()), 0);
