@@ -53,7 +53,7 @@ void note_original(Notes& notes);
 
 // Throws what the former and open_store() throw.
 Conversion plan_to_safetensors(const OneFileOptions& options);
-// The same of an open source; options.source is its path.
+// Plans one file of a source that is open already; options.source is its path.
 Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& options);
 
 }  // namespace mckpt::impl

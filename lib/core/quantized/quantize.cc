@@ -74,7 +74,7 @@ void pack(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8* row)
   }
 }
 
-// The same of nibbles that begin with a byte.
+// Packs codes of four bits into bytes, the first code into the low half of a byte.
 void pack_pairs(i64 items, const u8* codes, u8* to) {
   for (i64 i = 0; i < items / 2; i++) to[i] = static_cast<u8>(codes[2 * i] | codes[2 * i + 1] << 4);
   if (items % 2 != 0) to[items / 2] = codes[items - 1];

@@ -113,7 +113,7 @@ class Recogniser {
               t);
   }
 
-  // The name of the values that a tensor of this name would be a scale of; "" if it is no name of a scale.
+  // The name of the values that a tensor of this name, read as a scale, belongs to; "" for any other name.
   static std::string_view scaled_name(std::string_view name) {
     for (std::string_view end : kScaleEnds) {
       if (!name.ends_with(end)) continue;
