@@ -284,12 +284,15 @@ def pack_torch_dist(path, out):
     experts, digest, into how many parts each axis is cut. One line for each object of a module: its key."""
     with open(path) as f:
         ranks = json.load(f)
+    first = ""
     if isinstance(ranks, dict):
+        # Where the layers do not divide by the stages, those of the first one.
+        first = f" first={ranks['first_stage_layers']}" if "qwen3_dense" in path else ""
         ranks = [rank["sharded"] for rank in ranks["ranks"]]
     grid = {"pp": 1} | dict(re.findall(r"(tp|cp|ep|pp)(\d+)", os.path.basename(path)))
     dp = len(ranks) // (int(grid["tp"]) * int(grid["cp"]) * int(grid["pp"]))
     with open(out, "w") as f:
-        f.write(f"grid tp={grid['tp']} cp={grid['cp']} ep={grid['ep']} dp={dp} pp={grid['pp']}\n")
+        f.write(f"grid tp={grid['tp']} cp={grid['cp']} ep={grid['ep']} dp={dp} pp={grid['pp']}{first}\n")
         for number, rank in enumerate(ranks):
             f.write(f"rank {number}\n")
             entries = [t for entry in rank for t in (entry if isinstance(entry, list) else [entry])]
@@ -353,7 +356,7 @@ def main():
             pack_plain_saved(path, os.path.join(HERE, "plain_saved", os.path.basename(path)[:-len(".plainsave.json")] + ".txt"))
         for path in glob.glob(f"{root}/fsdp_layout.json"):
             pack_buckets(path, os.path.join(HERE, "buckets.txt"))
-        for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json") + glob.glob(f"{root}/torch_dist/tiny_dense2.*_pp2.json")):
+        for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json") + glob.glob(f"{root}/torch_dist/tiny_dense2.*_pp2.json") + glob.glob(f"{root}/torch_dist/qwen3_dense.*_pp2.json")):
             pack_torch_dist(path, os.path.join(HERE, "torch_dist", os.path.basename(path)[:-len(".json")] + ".txt"))
     write_marks(marks)
     write_contents()

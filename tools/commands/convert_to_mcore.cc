@@ -28,6 +28,7 @@ struct ToMcoreFlags {
   CheckpointFlags source;
   bool weights_only = false;
   GridFlags grid;
+  PipelineFlags pipeline;
   ValueFlags values{"none"};
   std::string layers = "auto";
 
@@ -46,6 +47,7 @@ void ToMcoreFlags::parse(CommandLine& line) {
   source.declare(line);
   line.flag("--weights-only", weights_only, "do not copy the states of the optimizer").common();
   grid.declare_ranks(line);
+  pipeline.declare(line);
   line.option("--layers HOW", layers,
               "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or "
               "indexed")
@@ -56,7 +58,8 @@ void ToMcoreFlags::parse(CommandLine& line) {
       "Writes the torch_dist checkpoint that a Megatron run of this grid would have saved: the keys of "
       "megatron.core's dist_checkpointing, with common.pt and metadata.json. A run on any other grid loads "
       "it too: "
-      "the grid decides only how tensors are cut into boxes and files, and what the args say.");
+      "the grid decides only how tensors are cut into boxes and files, and what the args say; how stages divide "
+      "the layers, only which file a layer is in.");
   line.description(
       "States of the optimizer of an fsdp_dtensor checkpoint go along, by parameter "
       "(fully_sharded_model_space), "
@@ -81,6 +84,7 @@ ToMcoreOptions ToMcoreFlags::planning() const {
           .checkpoint = source.options(),
           .weights_only = weights_only,
           .grid = grid.grid(),
+          .pipeline = pipeline.options(),
           .layers = stacks_of(layers),
           .values = values.options(),
           .iteration = options.iteration,

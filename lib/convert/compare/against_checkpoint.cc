@@ -185,6 +185,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   bool to_ranks = tested->format() == Format::kMegatronRanks;
   CheckpointOptions how = c.options.opening;
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = how.usual_names = true;
+  how.leave_states = c.options.weights_only || to_ranks;
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
   CheckpointModel from = open_checkpoint(std::move(source), how);

@@ -79,20 +79,23 @@ class PlanMaker {
 };
 
 void PlanMaker::make() {
-  std::vector<Cell> writers;
+  const PipelineSplit split(std::ssize(model_.text.layers), run_.grid.pp, run_.pipeline);
+  std::vector<std::pair<Cell, StagePart>> writers;
   for (i64 rank = 0; rank < run_.grid.world(); rank++)
     if (Cell cell = cell_of(run_.grid, rank); writes_dense(cell) || writes_experts(cell))
-      writers.push_back(cell);
+      for (i64 chunk = 0; chunk < split.chunks(); chunk++)
+        writers.emplace_back(cell, split.part(cell.pp, chunk));
   // The ranks of a batch are in memory at once.
   const i64 batch = std::max<i64>(1, run_.threads);
   for (i64 first = 0; first < std::ssize(writers); first += batch) {
     std::vector<std::vector<ModelParameter>> held(
         static_cast<std::size_t>(std::min(batch, std::ssize(writers) - first)));
     parallel_for(std::ssize(held), run_.threads, [&](int, i64 i) {
-      held[i] = keys_.map().parameters(run_.grid, writers[first + i], run_.run);
+      const auto& [cell, part] = writers[first + i];
+      held[i] = keys_.map().parameters(run_.grid, cell, run_.run, part);
       if (run_.adjust) run_.adjust(held[i]);
     });
-    for (i64 i = 0; i < std::ssize(held); i++) add_rank(writers[first + i], held[i]);
+    for (i64 i = 0; i < std::ssize(held); i++) add_rank(writers[first + i].first, held[i]);
   }
   PickleWriter none;
   none.op(Op::kEmptyList), none.op(Op::kNone), none.op(Op::kAppend);

@@ -22,6 +22,7 @@
 #include "core/items/dtype.h"
 #include "io/dcp/write/layout.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 
@@ -49,7 +50,8 @@ void refuse_copied_towers(const ModelMap& map);
 struct TorchDistRun : StoredTypes {
   Grid grid;
   RunSetup run;
-  bool stacked = false;  // stacks_layers()
+  PipelineOptions pipeline{};  // decides which rank's file a layer is in, and nothing else
+  bool stacked = false;        // stacks_layers()
   Adjust adjust{};       // of the parameters of each rank, such as their types; may be empty
   int threads = 1;       // that plan
 };

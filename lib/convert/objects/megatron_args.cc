@@ -245,14 +245,7 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
 
 // Chunks and layers of a pipeline's stages; where the run leaves them to Megatron there is no field.
 void add_pipeline(Fields& f, const MegatronArgs& args) {
-  const PipelineOptions& o = args.pipeline;
-  if (o.chunks > 1) {
-    f.add(kChunks, o.chunks);
-    const PipelineSplit split(std::ssize(args.map.model().text.layers), args.run.grid.pp, o);
-    if (!o.first_layers && !o.last_layers) f.add(kChunkLayers, split.part(0, 0).end_layer);
-  }
-  if (o.first_layers) f.add(kFirstLayers, *o.first_layers);
-  if (o.last_layers) f.add(kLastLayers, *o.last_layers);
+  for (auto [name, value] : pipeline_values(args.map, args.run.grid.pp, args.pipeline)) f.add(name, value);
 }
 
 void add_run(Fields& f, const MegatronArgs& args) {
@@ -301,6 +294,19 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
            {"data_parallel_size", g.dp},
            {"world_size", g.world()},
            {"num_distributed_optimizer_instances", g.hsdp}}};
+}
+
+std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
+                                                              const PipelineOptions& o) {
+  std::vector<std::pair<std::string_view, i64>> out;
+  if (o.chunks > 1) {
+    out.emplace_back(kChunks, o.chunks);
+    const PipelineSplit split(std::ssize(map.model().text.layers), stages, o);
+    if (!o.first_layers && !o.last_layers) out.emplace_back(kChunkLayers, split.part(0, 0).end_layer);
+  }
+  if (o.first_layers) out.emplace_back(kFirstLayers, *o.first_layers);
+  if (o.last_layers) out.emplace_back(kLastLayers, *o.last_layers);
+  return out;
 }
 
 std::span<const std::string_view> pipeline_args() {

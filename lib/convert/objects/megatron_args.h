@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/int.h"
 #include "mappings/model/stages.h"
@@ -53,6 +54,9 @@ inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_me
 inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
+// Those of them that a run has, with their values.
+std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
+                                                              const PipelineOptions& options);
 // Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and what a
 // conversion keeps.
 bool is_grid_arg(std::string_view name);

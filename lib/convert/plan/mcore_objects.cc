@@ -11,6 +11,7 @@
 #include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/param_groups.h"
+#include "convert/objects/scalar.h"
 #include "convert/objects/source_args.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/source/checkpoint.h"
@@ -40,13 +41,8 @@ std::string args_of_model(const HfModel& model, const McoreRun& result) {
   FsdpRun run;
   run.grid = result.run.grid, run.run = result.run.run;
   return pickle_args(
-      {*model.map, model.config.run, run, result.iteration.value_or(0), !result.state_form.empty(), ArgsFormat::kTorchDist});
-}
-
-std::string pickle_flag(bool value) {
-  PickleWriter w;
-  w.boolean(value);
-  return w.finish();
+      {*model.map, model.config.run, run, result.iteration.value_or(0), !result.state_form.empty(),
+       ArgsFormat::kTorchDist, result.run.pipeline});
 }
 
 // The options of one parameter: fields with their pickles.
@@ -125,6 +121,12 @@ std::string CommonMaker::args() {
       out_.notes.warn(cat("args: ", name, " keeps its old value"));
   };
   for (auto [name, value] : grid_args(result_.run.grid)) put(name, value);
+  const auto stages = pipeline_values(keys_.map(), result_.run.grid.pp, result_.run.pipeline);
+  for (std::string_view name : pipeline_args()) {
+    auto field = std::ranges::find(stages, name, [](const auto& f) { return f.first; });
+    if (field != stages.end()) put(name, field->second);
+    else if (args.find(name) != args.npos) put(name, std::monostate());
+  }
   put("ckpt_format", std::string("torch_dist"));
   put("use_megatron_fsdp", false);
   put(kNoStates, !made_by_run());

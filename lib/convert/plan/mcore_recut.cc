@@ -11,6 +11,8 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/model.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -27,7 +29,7 @@ constexpr std::string_view kMain = "fp32_param", kReshardableMain = "param";
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) {
   refuse_copied_towers(map);
   TorchDistRun run;
-  run.grid = options.grid;
+  run.grid = options.grid, run.pipeline = options.pipeline;
   run.stacked = stacks_layers(map.model(), options.layers);
   run.threads = options.threads;
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
@@ -36,15 +38,21 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
   return run;
 }
 
-CheckpointOptions Recut::opening(const ToMcoreOptions& options) {
+// Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a run has in
+// memory. The names of another torch_dist stay.
+CheckpointOptions Recut::opening(const Store& source, const ToMcoreOptions& options) {
   CheckpointOptions out = options.checkpoint;
   out.parts = options.weights_only ? NamesOf::kModel : NamesOf::kAll;
   out.renamed = out.keep_layers = true;
+  out.usual_names = dcp_dialect(source) != DcpDialect::kTorchDist;
   return out;
 }
 
 Recut::Recut(std::unique_ptr<Store> source, const ToMcoreOptions& options)
-    : options_(options), model_(open_checkpoint(std::move(source), opening(options))) {
+    : Recut(opening(*source, options), std::move(source), options) {}
+
+Recut::Recut(const CheckpointOptions& how, std::unique_ptr<Store> source, const ToMcoreOptions& options)
+    : options_(options), model_(open_checkpoint(std::move(source), how)) {
   refuse_other_layers();
   if (!options_.weights_only) refuse_left_states(model_);
   run_ = torch_dist_run(options_, model_.map());

@@ -60,6 +60,9 @@ std::string identity_of(const ToMcoreOptions& options, const HfModel& model, con
   set_values(text, options.values);
   text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.weights_only);
   text.set("layers", static_cast<i64>(options.layers));
+  text.set("vpp", options.pipeline.chunks);
+  text.set("first_stage_layers", options.pipeline.first_layers.value_or(0));
+  text.set("last_stage_layers", options.pipeline.last_layers.value_or(0));
   text.set("source_tp", options.checkpoint.source_tp.value_or(0));
   text.set("source_etp", options.checkpoint.source_etp.value_or(0));
   text.add(kSourceFiles, source_identity(source)).add(kBesideFiles, beside.identity());

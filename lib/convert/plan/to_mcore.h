@@ -26,6 +26,7 @@ struct ToMcoreOptions {
   CheckpointOptions checkpoint{};  // how a sharded checkpoint is opened; `model` also a Hugging Face folder
   bool weights_only = false;       // leave the states of the optimizer out
   Grid grid{};
+  PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: that of the source's folder, or DST/release

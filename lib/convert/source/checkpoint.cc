@@ -165,7 +165,8 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
   bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
   if (is_of_ranks(*store_)) {
-    RankPieces joined = rank_pieces(std::move(store_), map(), setup_, run_, options.read_copies);
+    RankPieces joined = rank_pieces(std::move(store_), map(), setup_, run_,
+                                    {options.read_copies, !options.weights_only() && !options.leave_states});
     pieces = std::move(joined.store);
     left_states_ = std::move(joined.states);
     cells = {joined.grid.tp, joined.grid.etp};

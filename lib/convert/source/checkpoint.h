@@ -60,7 +60,8 @@ class CheckpointModel {
   const Spelling& spelling_on_disk() const { return spelling_on_disk_; }
   const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const;
-  // Tensors of the optimizer in the files of ranks, which store() does not have.
+  // Tensors of the optimizer in the files of ranks that store() does not have: of a distributed one, or all if they are
+  // not wanted.
   const std::vector<std::string>& left_states() const { return left_states_; }
 
   // The tensor of the model section with that key; -1 if there is none.

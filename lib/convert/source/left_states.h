@@ -8,8 +8,7 @@ namespace mckpt::impl {
 class CheckpointModel;
 class Notes;
 
-// Throws kNotHeld for files of ranks with states: these have numbers of the optimizer's own, which mckpt does not
-// connect with parameters.
+// Throws kNotHeld for files of ranks with the states of a distributed optimizer. pre: opened with its states.
 void refuse_left_states(const CheckpointModel& model);
 
 // Says how many states a result of weights lacks; says nothing of none.

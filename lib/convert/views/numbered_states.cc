@@ -26,19 +26,6 @@ std::string_view number_of(std::string_view name) {
   return digits != name.npos && name[digits] == '.' ? name.substr(0, digits) : std::string_view();
 }
 
-struct OrderedParameter {
-  std::string key;
-  std::vector<i64> dims;
-};
-
-struct Group {
-  std::string index;
-  std::vector<std::string> numbers;
-  std::size_t next = 0;
-
-  bool done() const { return next == numbers.size(); }
-};
-
 // One matching; run() is called once.
 class Matching {
  public:
@@ -47,12 +34,7 @@ class Matching {
   NumberedStates run() {
     read_shapes();
     read_groups();
-    for (const OrderedParameter& p : order()) take(p);
-    for (const Group& g : groups_)
-      if (!g.done())
-        refuse(cat("group ", g.index, " has ", g.numbers.size() - g.next,
-                   " numbers more than the model has parameters"));
-    return std::move(out_);
+    return match_numbers(order(), groups_, shapes_, [&](std::string why) { refuse(std::move(why)); });
   }
 
  private:
@@ -67,14 +49,11 @@ class Matching {
   void read_groups();
   std::vector<OrderedParameter> stored_order() const;
   std::vector<OrderedParameter> order() const;
-  bool fits(const Group& group, const OrderedParameter& p) const;
-  void take(const OrderedParameter& p);
 
   const Store& store_;
   const std::vector<ModelParameter>& known_;
   NameMap<std::string, std::vector<i64>> shapes_;  // by number
-  std::vector<Group> groups_;
-  NumberedStates out_;
+  std::vector<NumberGroup> groups_;
 };
 
 // A state that is one value for the whole parameter says nothing of its shape.
@@ -96,7 +75,7 @@ void Matching::read_groups() {
   for (ListedGroup& listed : listed_groups(store_)) {
     if (!listed.names.empty() || listed.others > 0)
       refuse(cat("group ", escaped(listed.group), " lists something else than numbers"));
-    Group group{std::move(listed.group), {}};
+    NumberGroup group{std::move(listed.group), {}};
     for (i64 n : listed.numbers) {
       group.numbers.push_back(cat(n));
       if (!seen.insert(group.numbers.back()).second) refuse(cat("number ", n, " is listed twice"));
@@ -144,34 +123,6 @@ std::vector<OrderedParameter> Matching::order() const {
     refuse(cat("the tensors were not saved in the order of the model: ranks hold different parameters, or ",
                "parameters are stored in parts"));
   return out;
-}
-
-// A number without states may be of any shape: its parameter was not trained.
-bool Matching::fits(const Group& group, const OrderedParameter& p) const {
-  if (group.done()) return false;
-  auto shape = shapes_.find(group.numbers[group.next]);
-  return shape == shapes_.end() || shape->second == p.dims;
-}
-
-void Matching::take(const OrderedParameter& p) {
-  Group* taker = nullptr;
-  for (Group& g : groups_) {
-    if (!fits(g, p)) continue;
-    if (taker)
-      refuse(cat("parameter ", escaped(p.key), " ", dims_to_string(p.dims), " may be number ",
-                 taker->numbers[taker->next], " of group ", taker->index, " or number ", g.numbers[g.next],
-                 " of group ", g.index, ": both have that shape"));
-    taker = &g;
-  }
-  if (!taker)
-    refuse(
-        cat("parameter ", escaped(p.key), " ", dims_to_string(p.dims),
-            " has the shape of no group's next number: the groups do not list all parameters in the order of "
-            "the model"));
-  const std::string& number = taker->numbers[taker->next++];
-  out_.key_of.emplace(number, p.key);
-  // A parameter that was not trained has neither states nor options.
-  if (shapes_.contains(number)) out_.group_of.emplace_back(p.key, taker->index);
 }
 
 }  // namespace

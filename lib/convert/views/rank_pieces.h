@@ -24,6 +24,12 @@ class Store;
 struct RunFacts;
 struct RunSetup;
 
+// What is read beside the weights.
+struct RankReading {
+  bool copies = false;  // also copies with equal checksums are read and compared
+  bool states = false;  // the states of an optimizer that is not distributed (convert/views/classic_states.h)
+};
+
 struct RankPieces {
   std::unique_ptr<PieceStore> store;
   Grid grid;                        // of the run that wrote the files; dp is not known
@@ -31,11 +37,11 @@ struct RankPieces {
 };
 
 // Takes the store into the result. The map may be discarded afterwards. `setup` gets the spelling and the rows of the
-// vocabulary that the files have. `run`: of the args, or as the user says it. `read_copies`: also copies with equal
-// checksums are read and compared. Throws kUnknownPartition if the grid is not
+// vocabulary that the files have. `run`: of the args, or as the user says it. Throws kUnknownPartition if the grid is not
 // known; kContradiction if args, names of folders and layers do not agree; kUnaccounted for parameters that a file lacks
-// and tensors that the model does not have; kSourceShape; kBadShards for copies that differ.
+// and tensors that the model does not have; kSourceShape; kBadShards for copies that differ; kNotHeld for states whose parameters are not
+// known.
 RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
-                       const RunFacts& run, bool read_copies);
+                       const RunFacts& run, RankReading reading);
 
 }  // namespace mckpt::impl

@@ -8,10 +8,9 @@
 #include "convert/views/state_dict_pieces.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
-#include "convert/objects/megatron_args.h"
+#include "convert/objects/scalar.h"
 #include "convert/views/numbered_states.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -20,9 +19,6 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
 #include "io/store/store.h"
-#include "io/store/store_files.h"
-#include "io/values/element.h"
-#include "io/values/tensor_reader.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/rule.h"
@@ -187,14 +183,7 @@ void Translation::add_step(const std::string& name, const std::string& group) {
   bool group_has_step =
       std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
   if (step == steps_.end() || group_has_step) return;
-  StoreFiles files(source_);
-  double value = 0;
-  TensorReader(source_, files).read(step->second, [&](std::span<const u8> bytes, i64) {
-    value = number_at(source_.dtype(step->second), bytes.data(), 0);
-  });
-  bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
-  out_->make_object(cat(kGroupMetaFront, name, ".step"),
-                    whole ? pickle_integer(static_cast<i64>(value)) : pickle_real(value));
+  out_->make_object(cat(kGroupMetaFront, name, ".step"), pickle_scalar(source_, step->second));
   if (map_) steps_.erase(step);
 }
 

@@ -12,6 +12,7 @@
 #include "convert/keys/torch_dist_names.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
+#include "convert/objects/scalar.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -20,7 +21,6 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/copy.h"
-#include "io/pickle/writer.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
@@ -71,6 +71,7 @@ class Translation {
   void add_rest();
   void add_common();
   void add_groups(PickleValue optimizer);
+  std::optional<std::string> common_step() const;
   void refuse_rest_of(i64 t, i64 taken) const;
   [[noreturn]] void refuse_odd() const;
   std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
@@ -146,8 +147,15 @@ bool Translation::has(const ModelParameter& p, const std::string& name, std::str
 }
 
 // The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or the
-// final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored name.
+// final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored name. Megatron's
+// own modules save the norm in front of experts under the name that a fused one would have.
 std::string Translation::stored_name(ModelParameter& p) const {
+  constexpr std::string_view kNorm = "pre_mlp_layernorm.", kFused = "mlp.linear_fc1.layer_norm_";
+  if (std::size_t at = p.global_name.find(kNorm); at != p.global_name.npos && !has(p, p.global_name)) {
+    std::string fused = p.global_name;
+    fused.replace(at, kNorm.size(), kFused);
+    if (has(p, fused)) return fused;
+  }
   std::optional<Respelt> other = other_name(p.global_name);
   if (!other || !has(p, other->name)) return p.global_name;
   if (has(p, p.global_name)) refuse_two_names(p.global_name, other->name);
@@ -267,14 +275,32 @@ void Translation::add_groups(PickleValue optimizer) {
     if (!group) return;
     found.emplace_back(&s, *group);
   }
-  PickleWriter no;
-  no.boolean(false);
-  const std::string not_marked = no.finish();
-  for (const auto& [s, group] : found)
+  const std::string not_marked = pickle_flag(false);
+  const std::optional<std::string> step = common_step();
+  for (const auto& [s, group] : found) {
+    const std::string front = cat(kGroupMetaFront, s->parameter.global_name, ".");
     for (PickleEntry e : group.entries())
       if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "params")
-        out_->make_object(cat(kGroupMetaFront, s->parameter.global_name, ".", e.key.text()),
+        out_->make_object(cat(front, e.key.text()),
                           e.key.text() == kExpertGroup ? not_marked : copy_pickle(e.value));
+    if (step && !group.find("step")) out_->make_object(cat(front, "step"), *step);
+  }
+}
+
+// The count of steps where it is no option of the groups: torch's own optimizers keep it as a tensor of each parameter, of
+// which a save has one for all. Nothing if two optimizers have two counts.
+std::optional<std::string> Translation::common_step() const {
+  auto in_file = [](const Object& o) { return o.name == kCommonFile; };
+  if (std::ranges::none_of(source_.objects(), in_file)) return std::nullopt;
+  std::unique_ptr<Store> common = open_store(cat(source_.root(), "/", kCommonFile), source_.opening());
+  std::optional<std::string> step;
+  for (i64 t = 0; t < common->tensor_count(); t++) {
+    if (!common->name(t).starts_with("optimizer.") || !common->name(t).ends_with("state.common_step")) continue;
+    std::string mine = pickle_scalar(*common, t);
+    if (step && *step != mine) return std::nullopt;
+    step = std::move(mine);
+  }
+  return step;
 }
 
 // Makes objects of the entries of the common state for which fsdp_dtensor has a place.

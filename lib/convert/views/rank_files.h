@@ -1,0 +1,44 @@
+// The files of a Megatron run's ranks, as their folders and the names of their tensors tell: the grid, which rank a file is
+// of, its tensors chunk by chunk, and how many layers each chunk has.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/int.h"
+#include "core/base/name_hash.h"
+#include "core/fsdp/grid.h"
+
+namespace mckpt::impl {
+
+class ModelMap;
+class Store;
+struct RunFacts;
+
+// The file of one rank. Names point into the store.
+struct RankFile {
+  using Names = NameMap<std::string_view, i64>;  // with the number of the tensor in the store
+
+  std::string folder;
+  std::vector<Names> chunks{};          // of the model: "decoder..." of "mp_rank_00/model1.decoder..."
+  std::vector<i64> states{}, groups{};  // tensors and objects of an optimizer in the same file
+  std::vector<i64> apart{};             // tensors of other files of the rank: of a distributed optimizer
+  Cell cell{};
+};
+
+struct RankFiles {
+  std::vector<RankFile> files;
+  Grid grid;  // from what the args say, or else from the numbers in the names of the folders. dp is not known
+};
+
+// Throws kUnaccounted if no file has tensors of a model; kUnknownPartition, kContradiction where the grid is not known or that
+// of no run; kShardMissing unless there is a folder for each rank, kContradiction for a folder of no rank.
+RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run);
+
+// The layers of each chunk, chunk by chunk, in each of them stage by stage. The files of a stage agree, or some of them lack
+// parameters. Throws kContradiction if the files have another number of chunks than the args say.
+std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
+                                  const RunFacts& run);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,248 @@
+"""Runs of Megatron-Core that were saved twice by its own code, as files of ranks with the optimizer of each rank and as
+torch_dist (test_data/megatron_runs). What mckpt makes of the files of ranks is what torch reads of the real torch_dist: weights, both
+moments, main weights, options of every parameter, steps. And the torch_dist that mckpt writes for the same grid differs from the
+real one in what is listed here, and in docs/formats/dcp.md, and in nothing else."""
+
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+
+from mckpt_tests.checks import expect, expect_equal, fail, finish, need
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+need("torch", "numpy")
+import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from mckpt_tests.ranks import load_whole  # noqa: E402
+from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
+
+MODEL, STATE, META = "model.module.", "optimizer.state.module.module.module.", "optimizer.param_to_group_meta.module.module.module."
+ITERATION = "iter_0000003"
+GRIDS = {"dense": ["--tp", 2, "--pp", 2, "--first-stage-layers", 2], "experts": ["--tp", 2, "--ep", 2], "chunks": ["--pp", 2, "--vpp", 2]}
+work = tempfile.TemporaryDirectory(prefix="mckpt_runs_")
+
+
+def mckpt(*args, status=0):
+    run = run_mckpt(*args, "-q", *["--no-sync"] * (args[0] != "verify"))
+    expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stdout}{run.stderr}")
+    return run.stdout + run.stderr
+
+
+def at_run_time(name):
+    """The name that Megatron's own modules have for what a fused norm or grouped experts would be."""
+    name = name.replace("self_attention.linear_qkv.layer_norm_", "input_layernorm.").replace("mlp.linear_fc1.layer_norm_", "pre_mlp_layernorm.")
+    return re.sub(r"mlp\.experts\.(linear_fc[12]\.weight)(\d+)", r"mlp.experts.local_experts.\2.\1", name)
+
+
+def usual(name):
+    return name.replace("input_layernorm.", "self_attention.linear_qkv.layer_norm_").replace("pre_mlp_layernorm.", "mlp.linear_fc1.layer_norm_")
+
+
+def parts(real):
+    """What fsdp_dtensor has of a torch_dist checkpoint, written down once more: parameter and kind -> tensor. Halves of gated
+    tensors have their endings, layers and experts their numbers."""
+    out = {}
+    for key, tensor in real.items():
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        state = re.match(r"optimizer\.state\.(\w+)\.(.*)", key)
+        kind, name = (state[1], state[2]) if state else ("", key)
+        pieces = {name: tensor}
+        if name.startswith("decoder.layers."):
+            pieces = {name.replace("layers.", f"layers.{i}."): layer for i, layer in enumerate(tensor)}
+        if ".experts.experts." in name:
+            pieces = {n.replace("experts.experts.", "experts.") + str(e): t for n, layer in pieces.items() for e, t in enumerate(layer)}
+        for n, t in pieces.items():
+            if ".linear_fc1.weight" in n:
+                out[n + "_w", kind], out[n + "_v", kind] = t.chunk(2)
+            else:
+                out[n, kind] = t
+    return out
+
+
+def same(what, got, want):
+    expect(got is not None and got.dtype == want.dtype and got.shape == want.shape and torch.equal(got.contiguous().view(torch.uint8), want.contiguous().view(torch.uint8)), what)
+
+
+def check_fsdp(name, folder, real):
+    """The run as fsdp_dtensor, against the real torch_dist and the options that the real optimizer has."""
+    out = os.path.join(work.name, name + "_fsdp")
+    mckpt("convert", "reshard", os.path.join(folder, ITERATION), out, "--assets", os.path.join(folder, "hf"), "--tp", 1, "--dp", 3)
+    loaded = load_whole(os.path.join(out, ITERATION))
+    got = {}
+    for key, tensor in loaded.items():
+        if key.startswith(MODEL):
+            got[usual(key[len(MODEL):]), ""] = tensor
+        elif key.startswith(STATE):
+            parameter, kind = key[len(STATE):].rsplit(".", 1)
+            got[usual(parameter), kind] = tensor
+    want = parts(real)
+    expect_equal(f"{name}: tensors of fsdp_dtensor", sorted(got), sorted(want))
+    for key, tensor in want.items():
+        same(f"{name}: {key} of fsdp_dtensor", got.get(key), tensor)
+    with open(os.path.join(folder, "options.json")) as f:
+        options = json.load(f)
+    fields = {}
+    for key, value in loaded.items():
+        if key.startswith(META):
+            parameter, field = key[len(META):].rsplit(".", 1)
+            fields.setdefault(at_run_time(parameter), {})[field] = value
+    expect_equal(f"{name}: parameters with options", sorted(fields), sorted(options))
+    for parameter, of in options.items():
+        mine = fields[parameter]
+        expect(mine["step"] == 3 and isinstance(mine["step"], int), f"{name}: {parameter}: step {mine['step']}")
+        # Megatron-FSDP marks no experts.
+        expect_equal(f"{name}: options of {parameter}", [mine[key] for key in sorted(of)], [False if key == "is_expert_parallel" else value for key, value in sorted(of.items())])
+    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
+    mckpt("verify", os.path.join(folder, ITERATION), "--against", out, "--assets", os.path.join(folder, "hf"), "--weights-only")
+
+
+def boxes(folder):
+    """key -> type, shape, and its boxes, each with the rank that wrote it; and the keys of objects."""
+    metadata = dcp.FileSystemReader(folder).read_metadata()
+    files = {}
+    for index, info in metadata.storage_data.items():
+        files[index.fqn, tuple(index.offset or ())] = int(re.match(r"__(\d+)_\d+\.distcp", info.relative_path)[1])
+    tensors, objects = {}, set()
+    for key, item in metadata.state_dict_metadata.items():
+        if isinstance(item, BytesStorageMetadata):
+            objects.add(key)
+        else:
+            tensors[key] = (str(item.properties.dtype), tuple(item.size),
+                            sorted((tuple(c.offsets), tuple(c.sizes), files[key, tuple(c.offsets)]) for c in item.chunks))
+    return tensors, objects, metadata
+
+
+def check_torch_dist(name, folder, real):
+    """The same grid, written by mckpt, beside the real save."""
+    out = os.path.join(work.name, name + "_core")
+    mckpt("convert", "to-mcore", os.path.join(folder, ITERATION), out, "--assets", os.path.join(folder, "hf"), *GRIDS[name])
+    mine, theirs = os.path.join(out, ITERATION), os.path.join(folder, "torch_dist", ITERATION)
+    (got, got_objects, got_metadata), (want, want_objects, want_metadata) = boxes(mine), boxes(theirs)
+    # 1. A run in fp32 has no main weights. mckpt writes those that a distributed optimizer asks for: the weights.
+    made = {key for key in got if key.startswith("optimizer.state.fp32_param.")} if name == "chunks" else set()
+    loaded = load_whole(mine)
+    for key in made:
+        same(f"{name}: {key}", loaded[key], real[key.removeprefix("optimizer.state.fp32_param.")])
+    # 2. Megatron's own modules save the norm before experts under the name of a fused one; Transformer Engine's do not.
+    renamed = {key: key.replace("pre_mlp_layernorm.", "mlp.linear_fc1.layer_norm_") if name == "experts" else key for key in got}
+    expect_equal(f"{name}: boxes and the ranks that write them", sorted((renamed[key], box) for key, box in got.items() if key not in made), sorted(want.items()))
+    for key, new in renamed.items():
+        if key not in made:
+            same(f"{name}: {key} of torch_dist", loaded[key], real[new])
+    # 3. Norms of Transformer Engine have extra states, those of torch have none; linear layers of both do.
+    more = {re.sub(r"/.*", "", key) for key in got_objects - want_objects}
+    expect(all(re.search(r"(norm|norm_)\._extra_state$", key) for key in more) and not want_objects - got_objects, f"{name}: objects {more} {want_objects - got_objects}")
+    # 4. A file for each rank, where a save has two.
+    files = sorted(n for n in os.listdir(theirs) if n.endswith(".distcp"))
+    expect_equal(f"{name}: files", sorted(n for n in os.listdir(mine) if n.endswith(".distcp")), [n for n in files if n.endswith("_0.distcp")])
+    expect_equal(f"{name}: other files", sorted(n for n in os.listdir(mine) if not n.endswith(".distcp")),
+                 [".metadata", "common.pt", "hf_assets", "mckpt_manifest.json", "metadata.json"])
+    expect(got_metadata.planner_data is None and want_metadata.planner_data is None, f"{name}: planner_data")
+    # 5. The mark of the format names the writer of common.pt too.
+    with open(os.path.join(mine, "metadata.json")) as one, open(os.path.join(theirs, "metadata.json")) as other:
+        one, other = json.load(one), json.load(other)
+    expect_equal(f"{name}: mark", sorted((other | one).items()), sorted(other.items()))
+    check_common(name, mine, theirs)
+
+
+def check_common(name, mine, theirs):
+    one, other = (torch.load(os.path.join(folder, "common.pt"), weights_only=False) for folder in (mine, theirs))
+    expect_equal(f"{name}: entries of common.pt", sorted(one), sorted(other))
+    for key in ("checkpoint_version", "iteration", "opt_param_scheduler", "num_floating_point_operations_so_far"):
+        expect(one[key] == other[key], f"{name}: {key}: {one[key]}, {other[key]}")
+    # 6. The args say the format, the number of ranks, and that states by parameter are for a distributed optimizer.
+    said = {"ckpt_format": "torch_dist", "use_megatron_fsdp": False, "no_save_optim": False}
+    counts = {"data_parallel_size", "world_size", "num_distributed_optimizer_instances", "num_layers_per_virtual_pipeline_stage"}
+    counts |= set() if name == "experts" else {"expert_tensor_parallel_size"}
+    a, b = vars(one["args"]), vars(other["args"])
+    expect_equal(f"{name}: args", sorted((k, str(v)) for k, v in a.items() if k not in counts and k not in said), sorted((k, str(v)) for k, v in b.items() if k not in counts and k not in said))
+    expect(all(a[key] == value for key, value in said.items()), f"{name}: args of the format")
+    # 7. The groups have their steps; a save of torch's own optimizer has one for all of them beside the groups.
+    groups = [sorted(map(str, map(sorted_items, flat(side["optimizer"])))) for side in (one, other)]
+    steps = [str(g["step"]) for g in flat(one["optimizer"])]
+    expect_equal(f"{name}: groups", groups[0], groups[1])
+    expect(steps == ["3"] * len(steps) and steps, f"{name}: steps {steps}")
+    # 8. What was saved: the form of the states, and how layers are stored.
+    expect(one["content_metadata"].items() >= other["content_metadata"].items(), f"{name}: content {one['content_metadata']}")
+    expect_equal(f"{name}: content", sorted(one["content_metadata"]), sorted({"chained_optim_avoid_prefix", "distrib_optim_sharding_type", "non_homogeneous_layers", "singleton_local_shards"}))
+
+
+def flat(optimizer):
+    """The groups of all optimizers of a run."""
+    if "param_groups" in optimizer:
+        return optimizer["param_groups"]
+    return [g for part in (optimizer[k] for k in optimizer if k in (0, 1, "optimizer")) for g in flat(part)]
+
+
+def sorted_items(group):
+    return sorted((k, v) for k, v in group.items() if k not in ("step", "params"))
+
+
+def changed(folder, name, rank, change):
+    """The files of ranks again, one of them changed."""
+    out = os.path.join(work.name, name)
+    shutil.copytree(os.path.join(folder, ITERATION), out)
+    path = os.path.join(out, rank, "model_optim_rng.pt")
+    saved = torch.load(path, weights_only=False)
+    change(saved)
+    torch.save(saved, path)
+    return out
+
+
+def refused(status, says, folder, assets):
+    for mode in ("reshard", "to-mcore"):
+        text = mckpt("convert", mode, folder, os.path.join(work.name, "no"), "--assets", assets, status=status)
+        expect(all(part in text for part in says), f"{folder}: {text}, without {says}")
+
+
+def check_refusals(folder):
+    """Numbers that may be those of several parameters, main weights of others, ranks that do not agree."""
+    assets = os.path.join(folder, "hf")
+
+    def one_less(saved):
+        saved["optimizer"]["optimizer"]["param_groups"][0]["params"].pop()
+
+    def two_at_once(saved):
+        groups = saved["optimizer"]["optimizer"]["param_groups"]
+        groups.append({**groups[0], "params": groups[0]["params"][4:]})
+        groups[0]["params"] = groups[0]["params"][:4]
+
+    def short_of_main(saved):
+        saved["optimizer"]["fp32_from_fp16_params"][1].pop()
+
+    def unlike(saved):
+        saved["optimizer"]["optimizer"]["state"][9]["exp_avg"][3] += 1
+
+    def odd(saved):
+        saved["optimizer"]["optimizer"]["momenta"] = [torch.zeros(2)]
+
+    for name, change, status, says in [
+        ("one_less", one_less, 4, ["MC3005", "has the shape of no group's next number", "mp_rank_00_000"]),
+        ("two_at_once", two_at_once, 4, ["MC3005", "may be number 0 of group 0 or number 4 of group 3"]),
+        ("short_of_main", short_of_main, 4, ["MC3005", "the main weights of group 1", "has none"]),
+        ("odd", odd, 4, ["MC3005", "optimizer.optimizer.momenta.0", "no form that is known"]),
+        ("unlike", unlike, 3, ["MC1113", "mp_rank_01_000/optimizer.optimizer.state.9.exp_avg differs from mp_rank_00_000/"]),
+    ]:
+        run = changed(folder, name, "mp_rank_00_000", change)
+        refused(status, says, run, assets)
+        mckpt("convert", "reshard", run, os.path.join(work.name, name + "_weights"), "--assets", assets, "--weights-only")
+
+
+def main():
+    for name in GRIDS:
+        with tarfile.open(os.path.join(DATA, "megatron_runs", name + ".tar.xz")) as archive:
+            archive.extractall(work.name, filter="data")
+        folder = os.path.join(work.name, name)
+        real = load_whole(os.path.join(folder, "torch_dist", ITERATION))
+        check_fsdp(name, folder, real)
+        check_torch_dist(name, folder, real)
+    check_refusals(os.path.join(work.name, "dense"))
+    finish(2500)
+
+
+main()
