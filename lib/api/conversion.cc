@@ -15,6 +15,7 @@
 #include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/reshard/to_dcp.h"
 #include "convert/plan/to_mcore.h"
+#include "convert/run/result_card.h"
 #include "convert/run/run.h"
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"
@@ -159,13 +160,17 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
       throw impl::Error(
           impl::Code::kUsage,
           "`resume` continues an unfinished result, `overwrite` starts again: set only one of them");
+    const impl::ResultCards cards{options.card, options.command, options.threads, options.sync};
+    impl::check_result_cards(cards);
     prove(options.threads, observer);
     check(options);
     state_->ran = true;
     std::unique_ptr<impl::Comm> alone = impl::local_comm();
     impl::ObserverBridge bridge(observer);
     try {
-      return to_public(state_->conversion, impl::run(state_->conversion, to_engine(options), *alone, bridge));
+      impl::RunResult done = impl::run(state_->conversion, to_engine(options), *alone, bridge);
+      impl::write_result_cards(state_->conversion, cards, bridge);
+      return to_public(state_->conversion, done);
     } catch (impl::Error& e) {
       if (e.code() == impl::Code::kInterrupted && e.help().empty())
         e.help("plan the same conversion again and run it with `resume`");

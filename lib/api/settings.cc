@@ -276,10 +276,15 @@ void read(Settings& s, mckpt::RunOptions& to) {
   s.take("overwrite", to.overwrite);
   s.take("resume", to.resume);
   s.take("allow_overflow", to.allow_overflow);
+  s.take("card", to.card), s.take("command", to.command);
 }
+
+void read(Settings& s, mckpt::CardFiles& to) { s.take("report", to.report), s.take("command", to.command); }
 
 void read(Settings& s, mckpt::VerifyOptions& to) {
   read(s, to.files);
+  read(s, to.cards);
+  s.take("card", to.card);
   s.take("threads", to.threads);
 }
 
@@ -289,6 +294,7 @@ void read(Settings& s, mckpt::CompareOptions& to) {
   s.take("params_dtype", to.params_dtype);
   s.take("dtype", to.dtype), s.take("dtype_rule", to.dtype_rule);
   s.take("weights_only", to.weights_only);
+  read(s, to.cards);
   s.take("threads", to.threads);
 }
 

@@ -59,6 +59,7 @@ class Settings {
 void read(Settings& from, mckpt::OpenOptions& to);
 void read(Settings& from, SourceOptions& to);
 void read(Settings& from, mckpt::RunOptions& to);
+void read(Settings& from, mckpt::CardFiles& to);
 void read(Settings& from, mckpt::VerifyOptions& to);
 void read(Settings& from, mckpt::CompareOptions& to);
 void read(Settings& from, mckpt::DiffOptions& to);

@@ -12,7 +12,7 @@ namespace {
 
 Report to_public(const impl::Verified& verified) {
   const impl::VerifyReport& from = verified.report;
-  Report report{.sound = from.sound(), .equal = verified.equal};
+  Report report{.sound = from.sound(), .equal = verified.equal, .as_card = verified.as_card};
   for (const impl::Finding& f : from.findings) report.findings.push_back(impl::to_public(f));
   for (const impl::Difference& d : from.differences)
     report.differences.push_back({d.tensor, d.file, d.at, d.expected, d.found, d.items, d.largest()});
@@ -26,7 +26,10 @@ Report verify(const std::string& path, const VerifyOptions& options, Observer* o
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::VerifyOptions how{.threads = options.threads};
+    impl::VerifyOptions how{.threads = options.threads,
+                            .reports = options.cards.report,
+                            .card = options.card,
+                            .command = options.cards.command};
     how.compare.opening.model.files = impl::opening_of(options.files);
     return to_public(impl::verify(path, how, bridge));
   });
@@ -43,8 +46,13 @@ Report compare(const std::string& tested, const std::string& source, const Compa
                              .params_dtype = impl::params_dtype_of(options.params_dtype),
                              .types = impl::type_claim(options.dtype, options.dtype_rule),
                              .weights_only = options.weights_only};
-    return to_public(
-        impl::verify(tested, {.threads = options.threads, .against = source, .compare = how}, bridge));
+    return to_public(impl::verify(tested,
+                                  {.threads = options.threads,
+                                   .against = source,
+                                   .compare = how,
+                                   .reports = options.cards.report,
+                                   .command = options.cards.command},
+                                  bridge));
   });
 }
 

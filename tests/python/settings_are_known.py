@@ -56,11 +56,11 @@ class Settings(unittest.TestCase):
         self.check(mckpt.export, lambda **what: mckpt.export(TINY_MODEL, "b", threads=1, progress=False, **what), settings.EXPORT[""])
 
     def test_comparing(self):
-        self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.COMPARE[""], ["against"])
+        self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.COMPARE[""], ["against", "command", "report"])
         self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.DIFF[""])
         self.check(mckpt.open_as_fsdp, lambda **how: mckpt.open_as_fsdp(TINY_MODEL, **how), settings.SOURCE[""])
         alone = set(self.read_by(lambda **how: mckpt.verify(TINY_MODEL, progress=False, **how)))
-        self.assertEqual(alone - PARAMETERS - {"against"}, {"follow_links"})
+        self.assertEqual(alone - PARAMETERS - {"against"}, {"card", "command", "follow_links", "report"})
         self.assertRaisesRegex(mckpt.Error, "no setting `source_tp`", lambda: mckpt.verify(TINY_MODEL, source_tp=1, progress=False))
 
     def test_loading(self):

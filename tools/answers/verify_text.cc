@@ -53,6 +53,8 @@ constexpr Subject kSubjects[] = {
     {"objects", "as in the source", "objects against the source"},
     {"against", "as in the source", "values against the source"},
     {"types", "as asked for", "types against those asked for"},
+    {"digests", "SHA-256 as on the card", "SHA-256 against the card"},
+    {"tensors", "values as on the card", "values against the card"},
     {"casts", "values fit the wider type", "values that a cast rounds"},
     {"overflow", "", "values a cast cannot hold"},
 };
@@ -125,6 +127,15 @@ std::string verdict_of_comparison(const VerifyReport& report, bool equal) {
   auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
   if (std::ranges::any_of(report.findings, differs)) return "not equal";
   return cat("not proven equal: ", not_compared(report));
+}
+
+// Only what is on the card was compared, so this says nothing about the values.
+std::string verdict_of_card(const VerifyReport& report, bool as_card) {
+  if (as_card) return "as on the card";
+  std::set<std::string> files;
+  for (const Finding& f : report.findings)
+    if (!f.warning) files.insert(f.file);
+  return cat("not as on the card: ", counted(std::ssize(files), "file"));
 }
 
 std::string_view not_done(bool compared) { return compared ? "not compared" : "not read"; }
@@ -231,6 +242,7 @@ std::string verdict(const Verified& verified) {
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;
   if (equal) return verdict_of_comparison(report, *equal);
+  if (verified.as_card) return verdict_of_card(report, *verified.as_card);
   i64 failed = std::ranges::count(report.checks, Check::Status::kFail, &Check::status);
   if (failed > 0) return cat(counted(failed, "check"), " failed");
   return report.findings.empty() ? "sound" : "sound, with warnings";
@@ -242,6 +254,7 @@ void write_verified_json(JsonWriter& json, const Verified& verified) {
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;
   if (equal) json.field("equal", *equal);
+  if (verified.as_card) json.field("as_card", *verified.as_card);
   json.key("checks").begin_array();
   for (const Check& c : report.checks) {
     json.begin_object()

@@ -17,6 +17,7 @@
 #include "io/file/parallel.h"
 #include "tools/answers/verify_text.h"
 #include "tools/commands/commands.h"
+#include "tools/options/as_given.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/run_flags.h"
@@ -143,10 +144,19 @@ Exit verify_all(const CommandLine& line, const std::vector<std::string>& paths,
 }  // namespace
 
 Exit verify_command(CommandLine& line) {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths, reports;
+  std::optional<std::string> card;
   int threads = default_threads();
   line.positional("PATH", paths, "checkpoints: files or folders").required();
   line.threads(threads, "threads that read; by default one for each processor").common();
+  line.option("--report FILE", reports,
+              "write a card of PATH: its files and tensors with their SHA-256, the checks, and what was not "
+              "read; as JSON (.json), Markdown (.md) or a list for sha256sum (.sha256); may be repeated")
+      .common();
+  line.option("--card FILE", card,
+              "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; "
+              "nothing else is checked")
+      .common();
   line.description(
       "Checks that a checkpoint is whole and sound by itself. With --against, compares it with SRC instead, "
       "tensor by tensor and object by object; run both to know both. Reads all data and changes nothing. "
@@ -164,13 +174,21 @@ Exit verify_command(CommandLine& line) {
   line.example("mckpt verify ckpt");
   line.example("mckpt verify ckpt model.safetensors --json");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
+  line.example("mckpt verify ckpt --report ckpt.json --report ckpt.md");
+  line.example("mckpt verify ckpt --card ckpt.json");
   AgainstFlags against;
   against.declare(line);
   line.parse();
 
   if (against.source && paths.size() > 1)
     throw Error(Code::kUsage, "--against compares one PATH").found(counted(std::ssize(paths), "path"));
-  VerifyOptions options{.threads = threads, .against = against.source};
+  if ((card || !reports.empty()) && paths.size() > 1)
+    throw Error(Code::kUsage, "a card is of one PATH").found(counted(std::ssize(paths), "path"));
+  VerifyOptions options{.threads = threads,
+                        .against = against.source,
+                        .reports = reports,
+                        .card = card,
+                        .command = as_given(line)};
   if (against.source) options.compare = against.options();
   options.compare.opening.model.files = line.opening();
   return verify_all(line, paths, options);

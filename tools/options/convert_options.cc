@@ -8,21 +8,23 @@
 
 #include "convert/output/fsdp_folder.h"
 #include "core/base/error.h"
+#include "io/card/card_text.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_file.h"
+#include "tools/options/as_given.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Runs fn; an error of fn gets "--report: " before its message.
-void said_of_report(const std::function<void()>& fn) {
+// Runs fn; an error of fn gets the option before its message.
+void said_of(const std::string& option, const std::function<void()>& fn) {
   try {
     fn();
   } catch (Error& e) {
-    e.prefix("--report: ");
+    e.prefix(cat(option, ": "));
     throw;
   }
 }
@@ -39,6 +41,10 @@ void ConvertOptions::declare(CommandLine& line, const std::string& source_is, co
   line.option(
       "--report FILE", report,
       "also write the account as JSON into FILE, tensor by tensor: what each is made of, and what changed");
+  line.option("--card FILE", cards,
+              "also write a card of the result: its files and tensors with their SHA-256, for `verify --card`, "
+              "sha256sum and signing; .json, .md or .sha256 (repeatable). It takes one more read of the result");
+  command = as_given(line);
   line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
   line.threads(threads, "number of threads; by default one for each processor").common();
   line.bytes("--max-memory", memory_bytes,
@@ -74,31 +80,39 @@ void ConvertOptions::check() const {
                 "--resume continues an unfinished result, --overwrite starts again: give only one of them");
 }
 
-// The folder of the report may be the result that is going to be made; whether the file is inside that result
+// The folder of the file may be the result that is going to be made; whether the file is inside that result
 // is checked when its place is known.
-void ConvertOptions::check_report() const {
+void ConvertOptions::check_place(const std::string& option, const std::string& file) const {
   namespace fs = std::filesystem;
-  if (!report) return;
-  if (report->empty() || *report == "-")
-    throw Error(Code::kUsage, "--report needs the name of a file; stdout has the answer alone");
+  if (file.empty() || file == "-")
+    throw Error(Code::kUsage, cat(option, " needs the name of a file; stdout has the answer alone"));
   std::error_code ec;
-  if (fs::equivalent(*report, source, ec) || same_place(*report, target))
-    throw Error(Code::kUsage, "--report must name a file that is neither SRC nor DST")
-        .found(escaped(*report));
-  std::string folder = parent_folder(*report);
+  if (fs::equivalent(file, source, ec) || same_place(file, target))
+    throw Error(Code::kUsage, cat(option, " must name a file that is neither SRC nor DST"))
+        .found(escaped(file));
+  std::string folder = parent_folder(file);
   bool will_be = !dry_run && !fs::exists(folder, ec) && same_place(folder, target);
   if (!will_be && !fs::is_directory(folder, ec))
-    throw Error(Code::kNoRoom, "the folder of the --report file does not exist")
-        .file(*report)
+    throw Error(Code::kNoRoom, cat("the folder of the ", option, " file does not exist"))
+        .file(file)
         .help("create the folder, or name another file");
-  said_of_report([&] {
-    OutputRules({source}).check_report(*report, {});
-    if (!will_be) StagedFile::check(*report, {.replace = true}, 0);
+  said_of(option, [&] {
+    OutputRules({source}).check_report(file, {});
+    if (!will_be) StagedFile::check(file, {.replace = true}, 0);
   });
 }
 
+void ConvertOptions::check_report() const {
+  if (report) check_place("--report", *report);
+  for (const std::string& card : cards) {
+    check_place("--card", card);
+    said_of("--card", [&] { check_card_name(card); });
+  }
+}
+
 void ConvertOptions::check_report(const OutputRules& rules, const std::vector<std::string>& results) const {
-  if (report) said_of_report([&] { rules.check_report(*report, results); });
+  if (report) said_of("--report", [&] { rules.check_report(*report, results); });
+  for (const std::string& card : cards) said_of("--card", [&] { rules.check_report(card, results); });
 }
 
 }  // namespace mckpt::impl

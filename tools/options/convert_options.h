@@ -1,6 +1,6 @@
 // The options that every mode of `mckpt convert` takes.
 //
-//   declare()            SRC, DST, --dry-run, --overwrite, --report, --no-sync, --threads, --max-memory
+//   declare()            SRC, DST, --dry-run, --overwrite, --report, --card, --no-sync, --threads, --max-memory
 //   declare_choice()     --include, --exclude                       modes that may write some tensors only
 //   declare_resume()     --resume, --rank-timeout, --phase-timeout  modes that can continue, under mpirun too
 //   declare_casts()      --allow-overflow                           modes that cast values
@@ -23,6 +23,8 @@ class OutputRules;
 struct ConvertOptions {
   std::string source, target;
   std::optional<std::string> report;
+  std::vector<std::string> cards;
+  std::string command;  // the command line, for the cards
   std::vector<std::string> include, exclude;
   std::optional<i64> iteration;
   bool overwrite = false, dry_run = false, no_sync = false, resume = false;
@@ -45,10 +47,13 @@ struct ConvertOptions {
   // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the
   // line is parsed.
   void check() const;
-  // Throws where the file of --report cannot be made, or would do harm: before anything is planned, and when
+  // Throws where a file of --report or --card cannot be made, or would do harm: before anything is planned, and when
   // it is known what is read and made. It may be in DST, but not in the result there.
   void check_report() const;
   void check_report(const OutputRules& rules, const std::vector<std::string>& results) const;
+
+ private:
+  void check_place(const std::string& option, const std::string& file) const;
 };
 
 }  // namespace mckpt::impl

@@ -16,6 +16,7 @@ constexpr std::string_view kSettings[] = {
     "any_model",
     "assets",
     "bucket_size",
+    "card",
     "cp",
     "device",
     "dp",

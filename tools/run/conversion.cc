@@ -6,6 +6,7 @@
 
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
+#include "convert/run/result_card.h"
 #include "convert/run/run.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -67,6 +68,11 @@ Exit run_conversion(const std::function<Conversion()>& plan, std::string_view co
   if (!options.dry_run) {
     RunObserver observer(flags, options.overwrite, ranks.activity());
     result = run(conversion, run_options(options), ranks, observer);
+    if (leader)
+      write_result_cards(
+          conversion,
+          {.files = options.cards, .command = options.command, .threads = options.threads, .durable = !options.no_sync},
+          observer);
   }
   if (!leader) return Exit::kOk;
   if (result) print_notes(flags, result->notes);

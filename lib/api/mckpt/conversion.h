@@ -5,7 +5,6 @@
 //   mckpt::Conversion c = mckpt::plan(mckpt::ToFsdp{.source = "Qwen3-0.6B", .target = "ckpt", .grid = {.tp = 2}});
 //   c.prove();          throws if an item would be lost, doubled or invented. Nothing is written so far
 //   c.account();        311 tensors in, 227 out: 171 copied, 56 fused
-//   c.outputs();        __0_0.distcp, 601 MB; ...
 //   c.run();            -> ckpt/release
 #pragma once
 
@@ -23,9 +22,8 @@
 
 namespace mckpt {
 
-// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split +
-// invented + those that repeat another tensor of the result. A tensor in `padded` or `changed` is also in one
-// of these.
+// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split + invented + those
+// that repeat another tensor of the result. A tensor in `padded` or `changed` is also in one of these.
 struct Account {
   std::int64_t tensors_in = 0, tensors_out = 0;
   std::int64_t copied = 0;           // made of one tensor, which is used for no other
@@ -60,6 +58,8 @@ struct RunOptions {
   bool overwrite = false;       // replace an existing result, once the new one is complete
   bool resume = false;          // continue what an interrupted run of the same conversion left
   bool allow_overflow = false;  // publish although a cast made finite values infinite
+  std::vector<std::string> card{};  // files that get a card of the result (mckpt/verify.h), which is read for it
+  std::string command{};            // for the card: what was asked for
 };
 
 // The numbers of a finished run.

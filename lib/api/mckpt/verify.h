@@ -41,6 +41,7 @@ struct Difference {
 struct Report {
   bool sound = false;           // no finding is a problem. Only what was read counts: see `unread`
   std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
+  std::optional<bool> as_card{};  // with VerifyOptions::card: all files are those of the card. Nothing else was checked
   std::vector<Check> checks{};
   std::vector<Finding> findings{};
   std::vector<Difference> differences{};
@@ -48,8 +49,19 @@ struct Report {
   std::vector<Finding> oddities{};    // about the two sides of a comparison: odd, but nothing is lost
 };
 
+// Files that get a card of what was found: files and tensors with their SHA-256, checks, and what was not read. The end
+// of each name says the form: .json, .md or .sha256.
+struct CardFiles {
+  std::vector<std::string> report{};
+  std::string command{};  // for the card: what was asked for, in words
+};
+
 struct VerifyOptions {
   OpenOptions files{};
+  CardFiles cards{};
+  // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing else is
+  // checked. Not together with `cards`.
+  std::optional<std::string> card{};
   int threads = 1;
 };
 
@@ -63,6 +75,7 @@ struct CompareOptions {
   std::string dtype = "any";
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   bool weights_only = false;  // the conversion left the states of the optimizer out
+  CardFiles cards{};
   int threads = 1;
 };
 

@@ -9,6 +9,10 @@
 #include "convert/compare/checks/beside.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
+#include "io/card/card_json.h"
+#include "io/card/card_text.h"
+#include "io/card/check_card.h"
+#include "io/card/make_card.h"
 #include "io/file/folder.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
@@ -96,9 +100,54 @@ void note_tracker(const std::string& path, const OpenOptions& opening, VerifyRep
              {});
 }
 
+// The card of what was found. Its files are read here.
+Card card_of(const std::string& path, const VerifyOptions& options, const Verified& verified,
+             Observer& observer) {
+  Card card = make_card(
+      path, {.opening = files_of(options), .threads = options.threads, .left_out = options.reports}, observer);
+  card.version = MCKPT_VERSION;
+  card.command = options.command;
+  card.checks = verified.report.checks;
+  card.findings = verified.report.findings;
+  card.unread = verified.report.unread;
+  if (!options.against) return card;
+  card.comparison = CardComparison{*options.against, verified.equal.value_or(false)};
+  auto values = std::ranges::find(card.checks, "against", &Check::name);
+  if (values != card.checks.end()) card.comparison->tensors = values->count;
+  return card;
+}
+
+// The folder that the card is of: the path, or the iteration in it that the tracker file names.
+std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
+  struct stat st;
+  if (card.single_file || ::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return path;
+  Folder folder(path, opening);
+  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return folder.has_file(f.name); })) return path;
+  try {
+    return open_store(path, opening)->root();
+  } catch (const Error&) {
+    return path;  // whose missing files are then reported
+  }
+}
+
+Verified verify_by_card(const std::string& path, const VerifyOptions& options, Observer& observer) {
+  if (options.against || !options.reports.empty())
+    throw Error(Code::kUsage, "`card` checks a checkpoint by itself, and writes no other card");
+  Card card = read_card(InputFile(*options.card));
+  Verified out;
+  CardCheck how{.opening = files_of(options), .threads = options.threads, .card_path = *options.card};
+  const std::string folder = folder_of_card(card, path, files_of(options));
+  out.report = check_card(card, folder, how, observer);
+  note_changed(folder, files_of(options), out.report);
+  out.as_card = out.report.sound();
+  return out;
+}
+
 }  // namespace
 
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer) {
+  if (options.card) return verify_by_card(path, options, observer);
+  for (const std::string& report : options.reports) check_card_place(report);
   Verified out;
   std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report);
   std::string root = store && !options.against ? store->root() : path;
@@ -107,7 +156,9 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
     CompareOptions how = options.compare;
     how.threads = options.threads;
     Compared compared = compare(std::move(store), path, *options.against, how, observer);
-    out = {std::move(compared.report), compared.equal, std::move(compared.oddities)};
+    out = {.report = std::move(compared.report),
+           .equal = compared.equal,
+           .oddities = std::move(compared.oddities)};
   } else if (store) {
     NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
     // A file that is no part of the checkpoint because something is wrong with it is not read a second time.
@@ -116,7 +167,14 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
     check_beside(path, store.get(), judged, options.threads, files_of(options), observer, out.report);
   }
   if (!options.against) note_tracker(path, files_of(options), out.report);
-  if (!note_changed(root, files_of(options), out.report) && out.equal) out.equal = false;
+  std::optional<Card> card;
+  if (!options.reports.empty()) card = card_of(path, options, out, observer);
+  if (!note_changed(root, files_of(options), out.report)) {
+    if (out.equal) out.equal = false;
+    if (card) card->checks = out.report.checks, card->findings = out.report.findings;
+    if (card && card->comparison) card->comparison->equal = false;
+  }
+  for (const std::string& report : options.reports) write_card(report, *card, true);
   return out;
 }
 

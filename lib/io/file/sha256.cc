@@ -60,39 +60,86 @@ void compress_portable(u32* state, const u8* block, std::size_t count) {
 }
 
 #if defined(__x86_64__)
-// The instructions keep the state as (a b e f) and (c d g h) and do two rounds at a time.
-__attribute__((target("sha,sse4.1"))) void compress_sha_ni(u32* state, const u8* block, std::size_t count) {
-  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+// A stream in the registers of the SHA instructions, which keep the state as (a b e f) and (c d g h) and do
+// two rounds at a time.
+struct ShaLane {
+  __m128i abef, cdgh;
+  __m128i w[4];  // the last 16 words of the message schedule
+};
+
+#define MCKPT_SHA __attribute__((target("sha,sse4.1"), always_inline)) inline
+
+MCKPT_SHA ShaLane load_lane(const u32* state) {
   __m128i abcd = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state));
   __m128i efgh = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4));
   abcd = _mm_shuffle_epi32(abcd, 0xb1);
   efgh = _mm_shuffle_epi32(efgh, 0x1b);
-  __m128i abef = _mm_alignr_epi8(abcd, efgh, 8);
-  __m128i cdgh = _mm_blend_epi16(efgh, abcd, 0xf0);
-  for (; count > 0; count--, block += kBlock) {
-    const __m128i abef_before = abef, cdgh_before = cdgh;
-    __m128i w[4];  // the last 16 words of the message schedule
-    for (int i = 0; i < 4; i++)
-      w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * i)), swap);
-#pragma GCC unroll 16
-    for (int quad = 0; quad < 16; quad++) {
-      const __m128i now = w[quad % 4];
-      __m128i sum = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(kRound + 4 * quad)));
-      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
-      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
-      if (quad >= 12) continue;
-      const __m128i next = w[(quad + 1) % 4], last = w[(quad + 3) % 4];
-      __m128i grown =
-          _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, w[(quad + 2) % 4], 4));
-      w[quad % 4] = _mm_sha256msg2_epu32(grown, last);
-    }
-    abef = _mm_add_epi32(abef, abef_before);
-    cdgh = _mm_add_epi32(cdgh, cdgh_before);
-  }
-  __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  return {_mm_alignr_epi8(abcd, efgh, 8), _mm_blend_epi16(efgh, abcd, 0xf0), {}};
+}
+
+MCKPT_SHA void store_lane(const ShaLane& lane, u32* state) {
+  __m128i feba = _mm_shuffle_epi32(lane.abef, 0x1b), dchg = _mm_shuffle_epi32(lane.cdgh, 0xb1);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state), _mm_blend_epi16(feba, dchg, 0xf0));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
+
+MCKPT_SHA void load_words(ShaLane& lane, const u8* block) {
+  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  for (int i = 0; i < 4; i++)
+    lane.w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * i)), swap);
+}
+
+// Four rounds, and the next four words of the schedule.
+MCKPT_SHA void four_rounds(ShaLane& lane, int quad) {
+  const __m128i now = lane.w[quad % 4];
+  __m128i sum = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(kRound + 4 * quad)));
+  lane.cdgh = _mm_sha256rnds2_epu32(lane.cdgh, lane.abef, sum);
+  lane.abef = _mm_sha256rnds2_epu32(lane.abef, lane.cdgh, _mm_shuffle_epi32(sum, 0x0e));
+  if (quad >= 12) return;
+  const __m128i next = lane.w[(quad + 1) % 4], last = lane.w[(quad + 3) % 4];
+  __m128i grown = _mm_add_epi32(_mm_sha256msg1_epu32(now, next),
+                                _mm_alignr_epi8(last, lane.w[(quad + 2) % 4], 4));
+  lane.w[quad % 4] = _mm_sha256msg2_epu32(grown, last);
+}
+
+MCKPT_SHA void add(ShaLane& lane, const ShaLane& before) {
+  lane.abef = _mm_add_epi32(lane.abef, before.abef);
+  lane.cdgh = _mm_add_epi32(lane.cdgh, before.cdgh);
+}
+
+__attribute__((target("sha,sse4.1"))) void compress_sha_ni(u32* state, const u8* block, std::size_t count) {
+  ShaLane lane = load_lane(state);
+  for (; count > 0; count--, block += kBlock) {
+    const ShaLane before = lane;
+    load_words(lane, block);
+#pragma GCC unroll 16
+    for (int quad = 0; quad < 16; quad++) four_rounds(lane, quad);
+    add(lane, before);
+  }
+  store_lane(lane, state);
+}
+
+// Blocks of two streams side by side: while the rounds of one wait for each other, the unit does the other's.
+__attribute__((target("sha,sse4.1"))) void compress_two_sha_ni(u32* one_state, const u8* one_block,
+                                                               u32* other_state, const u8* other_block,
+                                                               std::size_t count) {
+  ShaLane one = load_lane(one_state), other = load_lane(other_state);
+  for (; count > 0; count--, one_block += kBlock, other_block += kBlock) {
+    const ShaLane one_before = one, other_before = other;
+    load_words(one, one_block);
+    load_words(other, other_block);
+#pragma GCC unroll 16
+    for (int quad = 0; quad < 16; quad++) {
+      four_rounds(one, quad);
+      four_rounds(other, quad);
+    }
+    add(one, one_before);
+    add(other, other_before);
+  }
+  store_lane(one, one_state);
+  store_lane(other, other_state);
+}
+#undef MCKPT_SHA
 #endif
 
 }  // namespace
@@ -115,22 +162,47 @@ Sha256 Sha256::portable() {
   return sha;
 }
 
-void Sha256::update(std::span<const u8> bytes) {
+// Completes the block that has begun with the first bytes, if there is one, and takes these bytes off.
+void Sha256::end_block(std::span<const u8>& bytes) {
   total_bytes_ += bytes.size();
-  if (pending_bytes_ > 0) {
-    std::size_t n = std::min(bytes.size(), kBlock - pending_bytes_);
-    std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<std::ptrdiff_t>(pending_bytes_));
-    pending_bytes_ += n;
-    bytes = bytes.subspan(n);
-    if (pending_bytes_ < kBlock) return;
-    compress_(state_.data(), pending_.data(), 1);
-    pending_bytes_ = 0;
-  }
+  if (pending_bytes_ == 0) return;
+  std::size_t n = std::min(bytes.size(), kBlock - pending_bytes_);
+  std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<std::ptrdiff_t>(pending_bytes_));
+  pending_bytes_ += n;
+  bytes = bytes.subspan(n);
+  if (pending_bytes_ < kBlock) return;
+  compress_(state_.data(), pending_.data(), 1);
+  pending_bytes_ = 0;
+}
+
+// Takes whole blocks, and keeps what is left for the next call.
+void Sha256::keep(std::span<const u8> bytes) {
+  if (bytes.empty()) return;
   std::size_t blocks = bytes.size() / kBlock;
   compress_(state_.data(), bytes.data(), blocks);
   bytes = bytes.subspan(blocks * kBlock);
   std::copy(bytes.begin(), bytes.end(), pending_.begin());
   pending_bytes_ = bytes.size();
+}
+
+void Sha256::update(std::span<const u8> bytes) {
+  end_block(bytes);
+  keep(bytes);
+}
+
+void Sha256::update_both(Sha256& one, Sha256& other, std::span<const u8> bytes) {
+  std::span<const u8> of_one = bytes, of_other = bytes;
+  one.end_block(of_one);
+  other.end_block(of_other);
+#if defined(__x86_64__)
+  if (one.compress_ == compress_sha_ni && other.compress_ == compress_sha_ni) {
+    std::size_t blocks = std::min(of_one.size(), of_other.size()) / kBlock;
+    compress_two_sha_ni(one.state_.data(), of_one.data(), other.state_.data(), of_other.data(), blocks);
+    of_one = of_one.subspan(blocks * kBlock), of_other = of_other.subspan(blocks * kBlock);
+  }
+#endif
+  one.keep(of_one);
+  other.keep(of_other);
 }
 
 std::array<u8, 32> Sha256::digest() {

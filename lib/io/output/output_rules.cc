@@ -2,8 +2,8 @@
 // suffices: by the parts of both paths with all links resolved (also for paths that do not exist yet), and by
 // device and inode of the path and each folder above it (a folder that is mounted twice has two such paths).
 //
-// A report is recognised by its content: a JSON object whose "schema" is that of a report. Anything else that
-// has the name of a report, such as a file of notes, is not replaced.
+// A report is recognised by its content: a JSON object whose "schema" is that of a report, or the first bytes
+// of a card. Anything else that has the name of a report, such as a file of notes, is not replaced.
 #include "io/output/output_rules.h"
 
 #include <sys/stat.h>
@@ -50,9 +50,19 @@ Error refused(const char* message, const std::string& output, const std::string&
   return Error(Code::kOutputExists, message).file(output).found(escaped(other, 4096));
 }
 
+// How cards begin, in their three forms (io/card/card_text.h).
+constexpr std::string_view kCardBegins[] = {"{\"schema\": \"mckpt.card/", "<!-- mckpt.card/", "# mckpt.card/"};
+
+bool is_card(const InputFile& file) {
+  std::vector<u8> begin = file.read(0, std::min<i64>(file.size(), 64));
+  std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
+  return std::ranges::any_of(kCardBegins, [&](std::string_view b) { return text.starts_with(b); });
+}
+
 bool is_report(const std::string& path) {
   try {
     InputFile file(path);
+    if (is_card(file)) return true;
     if (file.size() > kMostReportBytes) return false;
     std::vector<u8> bytes = file.read(0, file.size());
     JsonValue json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

@@ -1,4 +1,4 @@
-"""mckpt diff: fifty differences planted between two models are each named in the first ten lines, with the way in which the
+"""mckpt diff: sixty differences planted between two models are each named in the first ten lines, with the way in which the
 tensors differ. With the standard library alone. usage: planted_differences.py"""
 
 import json
@@ -69,6 +69,19 @@ def swapped(r, b):
     return first, second, f"the same values as {first} of B"
 
 
+def doubled(r, b):
+    layer, one, other = r.randrange(LAYERS), *r.sample(range(EXPERTS), 2)
+    kept, lost = (f"model.layers.{layer}.mlp.experts.{e}.gate_proj.weight" for e in (one, other))
+    b[lost] = b[kept]
+    return lost, f"B has the values of {kept} of A here"
+
+
+def lost_norm(r, b):
+    name = f"model.layers.{r.randrange(LAYERS)}.input_layernorm.weight"
+    b[name] = [COLUMNS], bf16(1) * COLUMNS
+    return name, "1 of 46 tensors differs"
+
+
 def one_item(r, b):
     name = r.choice([n for n in b if "proj" in n])
     shape, data = b[name]
@@ -126,13 +139,13 @@ def other_shape(r, b):
     return (f"shape    {name}  bfloat16 [{shape[0]}, {shape[1]}] | bfloat16 [{shape[0] * 2}, {shape[1] // 2}]",)
 
 
-KINDS = [scaled, swapped, one_item, other_type, transposed, other_heads, other_columns, missing, more, other_shape]
+KINDS = [scaled, swapped, doubled, lost_norm, one_item, other_type, transposed, other_heads, other_columns, missing, more, other_shape]
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for number in range(50):
+        for number in range(60):
             plant, r = KINDS[number % len(KINDS)], random.Random(number)
             a = model(number)
             b = dict(a)

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "convert/jobs/proof.h"
+#include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"
@@ -38,9 +39,6 @@ void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   std::snprintf(time, sizeof time, "%.2f s", seconds);
   note(flags, cat("done    ", human_bytes(bytes), " in ", time, " (", human_rate(bytes, seconds), ")"));
 }
-
-// Tensors that repeat another one, on either side.
-i64 tied(const Conversion& c) { return c.account.copies + c.account.tied + c.shared_tensors; }
 
 // "3 finite values became infinite in 2 tensors: a (2), b (1)"
 std::string overflow_text(const RunResult& result) {
@@ -82,7 +80,7 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
   json.field("dry_run", o.dry_run).field("resumed", resumed_word(o.result.resumed));
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
-  json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
+  json.field("fused", a.fused).field("split", a.split).field("tied", tied_tensors(c)).field("padded", a.padded);
   json.field("unpadded", a.unpadded);
   json.field("changed", a.changed)
       .field("rounded_norms", o.result.counts.rounded)
@@ -133,22 +131,7 @@ void write_file(const std::string& path, std::string_view command, const Convers
 }  // namespace
 
 void note_plan(const GlobalFlags& flags, const Conversion& c) {
-  const Account& a = c.account;
-  std::string what;
-  auto part = [&](i64 count, const char* word) {
-    if (count > 0) what += cat(what.empty() ? "" : ", ", with_commas(count), " ", word);
-  };
-  part(a.copied, "copied");
-  part(a.fused, "fused");
-  part(a.split, "split");
-  part(a.padded, "padded");
-  part(a.unpadded, "with padding dropped");
-  part(a.changed, "changed");
-  part(tied(c), "tied");
-  note(flags, cat("plan    ", with_commas(a.tensors_in), " in -> ", with_commas(a.tensors_out),
-                  " out: ", what.empty() ? "nothing" : what, "; dropped ", a.dropped,
-                  c.dropped_objects > 0 ? cat(" and ", counted(c.dropped_objects, "object")) : "",
-                  ", invented ", a.invented));
+  note(flags, cat("plan    ", account_text(c)));
 }
 
 void write_report(const GlobalFlags& flags, std::string_view command, const Conversion& c,

@@ -99,6 +99,12 @@ def settings(values: Mapping[str, Any]) -> Any:
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 
+def call_text(function: str, *arguments: Any, **named: Any) -> str:
+    """A call of this package as it was written, for a card that says how it was made: "mckpt.verify('ckpt')"."""
+    parts = [repr(a) for a in arguments] + [f"{name}={value!r}" for name, value in named.items() if value is not None]
+    return f"mckpt.{function}({', '.join(parts)})"
+
+
 def thread_count(threads: int | None) -> int:
     """None: as many as there are processors to run on."""
     return len(os.sched_getaffinity(0)) if threads is None else threads

@@ -11,10 +11,11 @@ dtype_rule={"*.router.*": "fp32"}.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import _html
-from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
 from .progress import Show, checked, watched
 from .settings import CONVERSION, EXPORT, ConversionSettings, ExportSettings, Kind, Unpack, lists
 from .values import Account, Finding, Note, OutputFile, RunReport, run_report
@@ -34,7 +35,8 @@ def plan(
     threads = thread_count(threads)
     values = {"source": source, "target": target, "threads": threads, **what}
     kind = name_bytes(to)
-    return Conversion(Handle(call("mckpt_plan", kind, settings(values)), "mckpt_conversion_free"), threads)
+    command = call_text("plan", source, target, to=to, **what) + ".run()"
+    return Conversion(Handle(call("mckpt_plan", kind, settings(values)), "mckpt_conversion_free"), threads, command)
 
 
 @lists(CONVERSION)
@@ -49,6 +51,7 @@ def convert(
     overwrite: bool = False,
     resume: bool = False,
     allow_overflow: bool = False,
+    card: Path | Sequence[Path] | None = None,
     progress: Show = None,
     **what: Unpack[ConversionSettings],
 ) -> RunReport:
@@ -60,6 +63,7 @@ def convert(
         overwrite=overwrite,
         resume=resume,
         allow_overflow=allow_overflow,
+        card=card,
         progress=progress,
     )
 
@@ -75,6 +79,7 @@ def export(
     overwrite: bool = False,
     resume: bool = False,
     allow_overflow: bool = False,
+    card: Path | Sequence[Path] | None = None,
     progress: Show = None,
     **what: Unpack[ExportSettings],
 ) -> RunReport:
@@ -89,6 +94,7 @@ def export(
         overwrite=overwrite,
         resume=resume,
         allow_overflow=allow_overflow,
+        card=card,
         progress=progress,
         **what,
     )
@@ -97,9 +103,10 @@ def export(
 class Conversion:
     """A planned conversion. It can be run once, and is used by one thread at a time."""
 
-    def __init__(self, handle: Handle, threads: int) -> None:
+    def __init__(self, handle: Handle, threads: int, command: str) -> None:
         self._handle = handle
         self._threads = threads
+        self._command = command
 
     def _facts(self) -> dict[str, Any]:
         return read_json("mckpt_conversion_json", self._handle)
@@ -174,13 +181,15 @@ class Conversion:
         overwrite: bool = False,
         resume: bool = False,
         allow_overflow: bool = False,
+        card: Path | Sequence[Path] | None = None,
         progress: Show = None,
     ) -> RunReport:
         """Carries the conversion out and publishes the result. Proves before, if prove() was not called.
 
         max_memory: bytes for buffers. sync: wait until the result is on the disk. overwrite: replace an existing
         result, once the new one is complete. resume: continue what an interrupted run of the same conversion left.
-        allow_overflow: publish although a cast made finite values infinite. progress: a function that is called
+        allow_overflow: publish although a cast made finite values infinite. card: a file, or several, for a card of the
+        result (.json, .md or .sha256), for which the result is read once more. progress: a function that is called
         with a Progress some ten times a second; True: a bar on stderr; None: the bar, if stderr is a terminal; False: none.
 
         Ctrl-C ends the work and raises KeyboardInterrupt: no result is published, and the same conversion, planned
@@ -194,6 +203,8 @@ class Conversion:
                 "overwrite": overwrite,
                 "resume": resume,
                 "allow_overflow": allow_overflow,
+                "card": card,
+                "command": None if card is None else self._command,
             }
         )
         watched(lambda observer: call("mckpt_run", self._handle, values, observer), progress)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import _html
-from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
 from .settings import COMPARE, CompareSettings, Unpack, lists
 from .values import Check, Difference, Finding, difference
@@ -17,6 +18,8 @@ def verify(
     path: Path,
     against: Path | None = None,
     *,
+    report: Path | Sequence[Path] | None = None,
+    card: Path | None = None,
     threads: int | None = None,
     progress: Show = None,
     **how: Unpack[CompareSettings],
@@ -24,14 +27,19 @@ def verify(
     """Checks a checkpoint by itself; with `against`, compares it bit by bit with what converting that one would
     write. What is wrong is in the report; Error is raised only if nothing can be checked.
 
-    The answer is report.ok: report.equal with `against`, else report.sound. threads: as many as there are processors, unless
-    it is set. progress: see Conversion.run(). Without `against` there is one setting, follow_links.
+    report: a file, or several, for the card of what was found: .json, .md or .sha256. card: such a card as JSON; the
+    checkpoint's files are compared with it, and nothing else is checked.
+
+    The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many as there are processors, unless
+    it is set. progress: see Conversion.run(). Without `against` there is one other setting, follow_links.
     """
-    values = settings({"against": against, "threads": thread_count(threads), **how})
+    command = None if report is None else call_text("verify", path, against, report=report, **how)
+    given = {"against": against, "report": report, "card": card, "command": command, "threads": thread_count(threads)}
+    values = settings({**given, **how})
 
     def work(observer: Any) -> dict[str, Any]:
-        report = call("mckpt_verify", name_bytes(path), values, observer)
-        return read_json("mckpt_report_json", Handle(report, "mckpt_report_free"))
+        pointer = call("mckpt_verify", name_bytes(path), values, observer)
+        return read_json("mckpt_report_json", Handle(pointer, "mckpt_report_free"))
 
     return Report(os.fsdecode(path), None if against is None else os.fsdecode(against), watched(work, progress))
 
@@ -44,6 +52,7 @@ class Report:
         self.against = against
         self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`
         self.equal: bool | None = fields["equal"]  #: everything was compared and is equal; None: nothing was compared
+        self.as_card: bool | None = fields["as_card"]  #: all files are those of the card, and nothing else was checked
         self.checks = [Check(**c) for c in fields["checks"]]
         self.findings = [Finding(**f) for f in fields["findings"]]
         self.differences = [difference(d) for d in fields["differences"]]
@@ -52,14 +61,16 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """The answer: whether both sides are equal, or, if there is one side alone, whether it is sound."""
-        return self.sound if self.equal is None else self.equal
+        """The answer: whether both sides are equal, whether all is as on the card, or whether one side alone is sound."""
+        return next(answer for answer in (self.equal, self.as_card, self.sound) if answer is not None)
 
     def __bool__(self) -> bool:
         # A report is not nothing when the answer is no: what is asked for has to be named.
         raise TypeError("the answer of a report is report.ok: report.equal if two sides were compared, else report.sound")
 
     def _answer(self) -> str:
+        if self.as_card is not None:
+            return f"{self.path}: {'as' if self.as_card else 'not as'} on the card"
         if self.against is None:
             return f"{self.path}: {'sound' if self.sound else 'not sound'}"
         return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}"

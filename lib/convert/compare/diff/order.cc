@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "convert/compare/diff/diff.h"
+#include "convert/compare/diff/siblings.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/copy/observed_sink.h"
@@ -139,6 +140,12 @@ void add_order_hints(const std::string& path_a, const std::string& path_b, const
     bool same_shape = found != whole_b.end() && std::ranges::equal(a->dims(s.a), b->dims(found->second->b));
     s.row->hint = same_shape ? cat("the same values as ", escaped(found->second->row->name), " of B")
                              : order_text(s.of_a, s.of_b);
+  }
+  if (std::ranges::all_of(suspects, [](const Suspect& s) { return !s.row->hint.empty(); })) return;
+  Siblings siblings(*a, *b);
+  for (const Suspect& s : suspects) {
+    check_stop(observer);
+    if (s.row->hint.empty()) s.row->hint = siblings.hint(s.a, s.b);
   }
 }
 

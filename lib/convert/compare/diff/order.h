@@ -6,6 +6,8 @@
 //      experts.0.up: "the same values as experts.1.up of B"
 //   A  q_proj  rows r0 r1 r2 r3                      B  q_proj  rows r2 r3 r0 r1
 //      q_proj: "the same rows in another order"      also columns; and the transpose of a square one
+//
+// A tensor that was written over another one has a hint as well (convert/compare/diff/siblings.h).
 #pragma once
 
 #include <string>

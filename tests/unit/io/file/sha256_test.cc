@@ -49,5 +49,26 @@ TEST(Sha256, DoesNotDependOnThePiecesOrTheCode) {
   }
 }
 
+// Two streams that are at different places in their blocks, and take the same bytes.
+TEST(Sha256, TakesBytesForTwoStreamsAtOnce) {
+  std::vector<u8> bytes(1000);
+  for (std::size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<u8>(i * 7 + i / 251);
+  const std::span<const u8> all(bytes);
+  for (std::size_t ahead : {0, 1, 8, 63, 64, 100})
+    for (std::size_t length : {0, 1, 55, 63, 64, 65, 127, 128, 129, 600, 899}) {
+      Sha256 whole, part, portable = Sha256::portable(), plain;
+      whole.update(all.first(ahead)), portable.update(all.first(ahead));
+      Sha256::update_both(whole, part, all.subspan(ahead, length));
+      Sha256::update_both(portable, plain, all.subspan(ahead, length));
+      Sha256 expected_whole = Sha256::portable(), expected_part = Sha256::portable();
+      expected_whole.update(all.first(ahead + length)), expected_part.update(all.subspan(ahead, length));
+      const std::string of_whole = expected_whole.hex_digest(), of_part = expected_part.hex_digest();
+      EXPECT_EQ(whole.hex_digest(), of_whole) << ahead << " " << length;
+      EXPECT_EQ(part.hex_digest(), of_part) << ahead << " " << length;
+      EXPECT_EQ(portable.hex_digest(), of_whole) << ahead << " " << length;
+      EXPECT_EQ(plain.hex_digest(), of_part) << ahead << " " << length;
+    }
+}
+
 }  // namespace
 }  // namespace mckpt::impl

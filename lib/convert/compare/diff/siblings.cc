@@ -1,0 +1,81 @@
+// A name with n numbers has n families: "layers.*.experts.1.up" and "layers.3.experts.*.up". The members of a family
+// are siblings. Nearly all of them are told apart by their first items, so few are read to their end.
+#include "convert/compare/diff/siblings.h"
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/file/sha256.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kFirstItems = 512;
+
+// The name once for each of its numbers, without that number.
+std::vector<std::string> families_of(std::string_view name) {
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < name.size();) {
+    if (!is_digit(name[at])) {
+      at++;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < name.size() && is_digit(name[end])) end++;
+    out.push_back(cat(name.substr(0, at), "*", name.substr(end)));
+    at = end;
+  }
+  return out;
+}
+
+std::vector<u8> first_bytes(TensorReader& reader, const Store& store, i64 tensor) {
+  std::vector<u8> out;
+  i64 items = store.shape(tensor).items();
+  if (dtype_info(store.dtype(tensor)).bits % 8 == 0) items = std::min(items, kFirstItems);
+  reader.read(tensor, 0, items, [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
+  return out;
+}
+
+std::string digest(TensorReader& reader, i64 tensor) {
+  Sha256 sum;
+  reader.read(tensor, [&](std::span<const u8> bytes, i64) { sum.update(bytes); });
+  return sum.hex_digest();
+}
+
+}  // namespace
+
+Siblings::Side::Side(const Store& s) : store(s), files(s), reader(s, files) {
+  for (i64 t = 0; t < s.tensor_count(); t++)
+    for (std::string& family : families_of(s.name(t))) families[std::move(family)].push_back(t);
+}
+
+Siblings::Siblings(const Store& a, const Store& b) : a_(a), b_(b) {}
+
+i64 Siblings::found(Side& of, i64 tensor, Side& in, i64 own) {
+  const std::vector<u8> begin = first_bytes(of.reader, of.store, tensor);
+  std::string whole;
+  for (const std::string& family : families_of(in.store.name(own))) {
+    for (i64 t : in.families[family]) {
+      if (t == own || in.store.dtype(t) != of.store.dtype(tensor)) continue;
+      if (!std::ranges::equal(in.store.dims(t), of.store.dims(tensor))) continue;
+      if (first_bytes(in.reader, in.store, t) != begin) continue;
+      if (whole.empty()) whole = digest(of.reader, tensor);
+      if (digest(in.reader, t) == whole) return t;
+    }
+  }
+  return -1;
+}
+
+std::string Siblings::hint(i64 of_a, i64 of_b) {
+  if (i64 t = found(b_, of_b, a_, of_a); t >= 0)
+    return cat("B has the values of ", escaped(a_.store.name(t)), " of A here");
+  if (i64 t = found(a_, of_a, b_, of_b); t >= 0) return cat("the same values as ", escaped(b_.store.name(t)), " of B");
+  return "";
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,46 @@
+// Values of a sibling: a tensor that has on one side what the other side has under a name that differs from its own in
+// one number. An expert or a layer that was written over another one looks like that; both of them may be whole on the
+// other side.
+//
+//   A  experts.0.up  1 2   experts.1.up  3 4         B  experts.0.up  1 2   experts.1.up  1 2
+//      experts.1.up: "B has the values of experts.0.up of A here"
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "io/store/store_files.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt::impl {
+
+class Store;
+
+// For one thread; the stores outlive it.
+class Siblings {
+ public:
+  Siblings(const Store& a, const Store& b);
+
+  // For a tensor of A and that of the same name in B, which differ: whose values it has, in words; "" if those of no
+  // sibling. Reads the beginning of all siblings, and what begins alike as a whole. Throws what TensorReader::read()
+  // throws.
+  std::string hint(i64 of_a, i64 of_b);
+
+ private:
+  // One of the two, with its tensors by their names with one number left out.
+  struct Side {
+    explicit Side(const Store& s);
+    const Store& store;
+    StoreFiles files;
+    TensorReader reader;
+    std::map<std::string, std::vector<i64>, std::less<>> families{};
+  };
+  // The sibling in `in` of the tensor `own` whose values `of` has; -1: none.
+  static i64 found(Side& of, i64 tensor, Side& in, i64 own);
+
+  Side a_, b_;
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,19 @@
+// The account of a conversion in words, for people and for cards.
+//
+//   45 in -> 41 out: 39 copied, 2 fused; dropped 0, invented 0
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+struct Conversion;
+
+// pre: prove() was called.
+std::string account_text(const Conversion& conversion);
+// Tensors that repeat another one, on either side.
+i64 tied_tensors(const Conversion& conversion);
+
+}  // namespace mckpt::impl

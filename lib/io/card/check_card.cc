@@ -1,0 +1,205 @@
+// First names and sizes, then one read of all files. For a file that changed, the parts of the card are summed
+// a second time, and what is found is compared with all digests of the card.
+#include "io/card/check_card.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/base/error.h"
+#include "io/card/card_files.h"
+#include "io/card/changed_file.h"
+#include "io/copy/observed_sink.h"
+#include "io/file/folder.h"
+#include "io/file/parallel.h"
+#include "io/file/sha256.h"
+#include "io/store/findings.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr const char* kHelp = "copy the file again from where the card was made";
+
+// One check.
+class CardChecker {
+ public:
+  CardChecker(const Card& card, const std::string& path, const CardCheck& options, Observer& observer)
+      : card_(card), path_(path), options_(options), observer_(observer), changed_(card) {
+    std::error_code failed;
+    bool is_folder = std::filesystem::is_directory(path, failed);
+    if (!std::filesystem::exists(path, failed))
+      throw Error(Code::kNotFound, "there is no such file or folder").file(path);
+    if (is_folder == card.single_file)
+      throw Error(Code::kUsage, is_folder ? "the card is of one file" : "the card is of a folder").found(escaped(path));
+    if (is_folder) folder_ = std::make_unique<Folder>(path, options.opening);
+  }
+
+  VerifyReport run() {
+    check_names();
+    check_digests();
+    return std::move(report_);
+  }
+
+ private:
+  InputFile open(const CardFile& f) const {
+    return folder_ ? folder_->open_file(f.name) : InputFile(path_, options_.opening);
+  }
+
+  void check_names() {
+    std::vector<Finding> findings;
+    for (const CardFile& f : card_.files) {
+      std::optional<i64> bytes = folder_ ? folder_->file_bytes(f.name) : InputFile(path_, options_.opening).size();
+      there_.push_back(bytes.has_value());
+      if (!bytes)
+        findings.push_back({.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
+      else if (*bytes != f.bytes)
+        findings.push_back({.code = Code::kNotAsCard,
+                            .file = f.name,
+                            .message = cat("the file has ", *bytes, " bytes, but ", f.bytes, " on the card"),
+                            .help = kHelp});
+    }
+    if (folder_) find_others(findings);
+    report_.add({"files", worst(findings), std::ssize(card_.files), "files"}, std::move(findings));
+  }
+
+  // Files that the card does not have. Hidden ones belong to tools.
+  void find_others(std::vector<Finding>& findings) {
+    std::vector<std::string> left_out = card_.ignored;
+    if (std::string own = name_inside(path_, options_.card_path); !own.empty()) left_out.push_back(own);
+    CardFiles now = card_files(*folder_, left_out);
+    Findings others;
+    for (const std::string& name : now.names) {
+      auto at = std::ranges::lower_bound(card_.files, name, {}, &CardFile::name);
+      if (at != card_.files.end() && at->name == name) continue;
+      bool hidden = name.starts_with('.') || name.find("/.") != name.npos;
+      others.add({.code = Code::kNotAsCard,
+                  .file = name,
+                  .message = "the card does not list the file",
+                  .help = hidden ? "" : "remove the file, or make a new card",
+                  .warning = hidden});
+    }
+    std::ranges::move(others.take(), std::back_inserter(findings));
+    for (const std::string& name : now.ignored) report_.unread.push_back({name, "not on the card"});
+  }
+
+  void check_digests() {
+    i64 bytes = 0;
+    for (const CardFile& f : card_.files) bytes += f.bytes;
+    observer_.begin("verify by the card", bytes);
+    std::vector<std::vector<Finding>> found(card_.files.size());
+    std::vector<char> read(card_.files.size());
+    parallel_for(std::ssize(card_.files), options_.threads, [&](int, i64 f) {
+      if (there_[f]) read[f] = check_file(card_.files[f], static_cast<i32>(f), found[f]);
+    });
+    observer_.end();
+    Check check{"digests", Check::Status::kPass, 0, "files"};
+    for (char r : read) r ? check.count++ : check.unseen++;
+    std::vector<Finding> findings;
+    for (std::vector<Finding>& of_file : found) std::ranges::move(of_file, std::back_inserter(findings));
+    check.status = check.unseen > 0 ? Check::Status::kFail : worst(findings);
+    bool changed = !findings.empty();
+    report_.add(std::move(check), std::move(findings));
+    if (changed) check_unlocated();
+  }
+
+  // Tensors whose bytes are in places that only their format knows are compared by their values.
+  void check_unlocated() {
+    std::map<std::string, std::vector<const CardTensor*>> by_checkpoint;
+    for (const CardTensor& t : card_.tensors)
+      if (!t.located && !t.sha256.empty()) by_checkpoint[t.checkpoint].push_back(&t);
+    if (by_checkpoint.empty()) return;
+    std::vector<Finding> findings;
+    i64 count = 0;
+    for (const auto& [checkpoint, tensors] : by_checkpoint) {
+      std::string file = card_.single_file ? card_.name : checkpoint;
+      auto add = [&](const std::string& tensor, std::string message) {
+        findings.push_back({.code = Code::kNotAsCard,
+                            .tensor = tensor,
+                            .file = file,
+                            .message = std::move(message),
+                            .help = kHelp});
+      };
+      try {
+        std::unique_ptr<Store> store =
+            open_store(checkpoint.empty() ? path_ : cat(path_, "/", checkpoint), options_.opening);
+        StoreFiles files(*store);
+        TensorReader reader(*store, files);
+        for (const CardTensor* t : tensors) {
+          count++;
+          if (std::string fault = value_fault(*store, reader, *t); !fault.empty()) add(t->name, fault);
+        }
+      } catch (const Error& e) {
+        if (e.code() == Code::kInterrupted) throw;
+        add("", cat(counted(std::ssize(tensors), "tensor"), " could not be compared by values: ", e.message()));
+      }
+    }
+    report_.add({"tensors", worst(findings), count, "tensors"}, std::move(findings));
+  }
+
+  // Why the values of a tensor are not those of the card; "" if they are.
+  std::string value_fault(const Store& store, TensorReader& reader, const CardTensor& t) const {
+    i64 number = find_tensor(store, t.name);
+    if (number < 0) return "the tensor is not there any more";
+    if (dtype_name(store.dtype(number)) != t.dtype || !std::ranges::equal(store.dims(number), t.shape))
+      return "the tensor has another type or shape than on the card";
+    Sha256 sum;
+    try {
+      reader.read(number, [&](std::span<const u8> bytes, i64) {
+        check_stop(observer_);
+        sum.update(bytes);
+      });
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
+      return cat("the values cannot be read: ", e.message());
+    }
+    return sum.hex_digest() == t.sha256 ? "" : "the values are not those of the card";
+  }
+
+  // Returns whether the file was read. A file of another size is not as on the card, whatever its bytes are.
+  bool check_file(const CardFile& listed, i32 number, std::vector<Finding>& findings) const {
+    auto count = [&](i64 bytes) {
+      check_stop(observer_);
+      observer_.done(bytes);
+    };
+    try {
+      InputFile file = open(listed);
+      if (file.size() == listed.bytes && sum_file(file, {}, count).sha256 == listed.sha256) return true;
+      findings = changed_.find(file, number, [&](i64) { count(0); });
+      return true;
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
+      findings.push_back(to_finding(e));
+      findings.back().file = listed.name;
+      return false;
+    }
+  }
+
+  static Check::Status worst(const std::vector<Finding>& findings) {
+    Check::Status status = Check::Status::kPass;
+    for (const Finding& f : findings)
+      status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    return status;
+  }
+
+  const Card& card_;
+  const std::string& path_;
+  const CardCheck& options_;
+  Observer& observer_;
+  ChangedFile changed_;
+  std::unique_ptr<Folder> folder_;  // none for a single file
+  std::vector<char> there_;         // by file
+  VerifyReport report_;
+};
+
+}  // namespace
+
+VerifyReport check_card(const Card& card, const std::string& path, const CardCheck& options, Observer& observer) {
+  return CardChecker(card, path, options, observer).run();
+}
+
+}  // namespace mckpt::impl
