@@ -209,6 +209,8 @@ Conversion plan(const ToMcore& what, int threads) {
                                                        .checkpoint = impl::checkpoint_options(what.opening),
                                                        .weights_only = what.weights_only,
                                                        .grid = impl::grid_of(what.grid),
+                                                       .pipeline = {what.vpp, what.first_stage_layers,
+                                                                    what.last_stage_layers},
                                                        .layers = impl::layer_stacks(what.layers),
                                                        .values = impl::value_options(what.values),
                                                        .iteration = what.iteration,

@@ -73,6 +73,8 @@ void read(Settings& s, ToMcore& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.opening);
   read(s, to.grid), read(s, to.values);
+  s.take("vpp", to.vpp);
+  s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
   s.take("layers", to.layers), s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
 }
 

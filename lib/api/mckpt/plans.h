@@ -37,6 +37,9 @@ struct ToMcore {
   std::string source{}, target{}, layers = "auto";  // auto (as Megatron stores them), stacked, indexed
   SourceOptions opening{};
   Grid grid{};
+  // As of ToRanks: decide which file a layer is in, and what the args say.
+  std::int64_t vpp = 1;
+  std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
   Values values{};
   bool weights_only = false;
   std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release

@@ -66,7 +66,7 @@ struct SourceState {
 struct TargetState {
   Shared<i64> written = 0;
   Partner source;
-  Shared<bool> padded = false, changed = false, tied = false;
+  Shared<bool> padded = false, changed = false, tied = false, padding = false;
 };
 
 // A region by its place: two tasks that read or write one region have the same place.
@@ -91,6 +91,7 @@ class Proof {
         targets_(static_cast<std::size_t>(input.target.count)),
         workers_(static_cast<std::size_t>(input.threads)) {
     for (i64 t : input.tied) targets_[t].tied = true;
+    for (i64 t : input.padding) targets_[t].padding = true;
   }
 
   Account run() {
@@ -288,8 +289,9 @@ class Proof {
   // pre: the target has a tensor of this number.
   Made made(i64 t) const {
     const TargetState& s = targets_[t];
-    if (s.source.none() && in_.target.items(t) > 0) return Made::kInvented;
+    if (s.source.none() && in_.target.items(t) > 0 && !s.padding) return Made::kInvented;
     if (s.tied) return Made::kTied;
+    if (s.padding) return Made::kSplit;
     if (s.source.many()) return Made::kFused;
     bool shared = s.source.one() >= 0 && sources_[s.source.one()].target.many();
     return shared ? Made::kSplit : Made::kCopied;

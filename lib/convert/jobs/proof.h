@@ -47,6 +47,7 @@ struct ProofInput {
   std::vector<i64> dropped{};  // of the source: left out for a reason that was reported
   std::vector<i64> copies{};   // of the source: left out because they repeat another tensor
   std::vector<i64> tied{};     // of the target: have the items of another tensor of the target a second time
+  std::vector<i64> padding{};  // of the target: a part of a tensor that has nothing but padding
   int threads = 1;
   std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
 
@@ -66,7 +67,7 @@ struct Account {
   i64 tensors_in = 0, tensors_out = 0;
   i64 copied = 0;               // made of one tensor of the source, which is used for no other
   i64 fused = 0;                // made of several
-  i64 split = 0;                // made of one that is used for others as well
+  i64 split = 0;                // made of one that is used for others as well; ProofInput::padding
   i64 tied = 0;                 // ProofInput::tied
   i64 invented = 0;             // made of none, though the tensor has items
   i64 padded = 0;               // has zeros that no tensor of the source has

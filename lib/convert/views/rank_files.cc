@@ -122,6 +122,25 @@ void find_cells(const Store& store, RankFiles& ranks) {
         .found(counted(std::ssize(ranks.files), "folder"));
 }
 
+// What is in front of the number of a layer of the language model.
+std::vector<std::string_view> layer_fronts(const ModelMap& map) {
+  std::vector<std::string_view> out;
+  for (const Section& s : map.family().sections)
+    if (s.scope == Scope::kLayers && s.tower == Tower::kText)
+      out.push_back(s.megatron.substr(0, s.megatron.find("{L}")));
+  return out;
+}
+
+// The number of the layer behind the front, and what follows it.
+std::optional<std::pair<i64, std::string_view>> layer_of(std::string_view name, std::string_view front) {
+  i64 layer = 0;
+  if (!name.starts_with(front)) return std::nullopt;
+  const char* end = name.data() + name.size();
+  auto [rest, error] = std::from_chars(name.data() + front.size(), end, layer);
+  if (error != std::errc()) return std::nullopt;
+  return std::pair(layer, std::string_view(rest, static_cast<std::size_t>(end - rest)));
+}
+
 }  // namespace
 
 RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run) {
@@ -140,23 +159,24 @@ std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, co
         .file(store.root())
         .expected(cat("virtual_pipeline_model_parallel_size ", *said))
         .found(chunks);
-  std::vector<std::string_view> fronts;
-  for (const Section& s : map.family().sections)
-    if (s.scope == Scope::kLayers && s.tower == Tower::kText)
-      fronts.push_back(s.megatron.substr(0, s.megatron.find("{L}")));
+  const std::vector<std::string_view> fronts = layer_fronts(map);
   std::vector<i64> layers(chunks * static_cast<std::size_t>(ranks.grid.pp));
   for (const RankFile& f : ranks.files)
     for (std::size_t c = 0; c < f.chunks.size(); c++)
       for (const auto& [name, t] : f.chunks[c])
-        for (std::string_view front : fronts) {
-          i64 layer = 0;
-          const char *begin = name.data() + front.size(), *end = name.data() + name.size();
-          if (!name.starts_with(front) || std::from_chars(begin, end, layer).ec != std::errc()) continue;
-          i64& most =
-              layers[c * static_cast<std::size_t>(ranks.grid.pp) + static_cast<std::size_t>(f.cell.pp)];
-          most = std::max(most, layer + 1);
-        }
+        for (std::string_view front : fronts)
+          if (auto layer = layer_of(name, front)) {
+            i64& most =
+                layers[c * static_cast<std::size_t>(ranks.grid.pp) + static_cast<std::size_t>(f.cell.pp)];
+            most = std::max(most, layer->first + 1);
+          }
   return layers;
+}
+
+std::string name_in_model(std::string_view name, const ModelMap& map, i64 first_layer) {
+  for (std::string_view front : layer_fronts(map))
+    if (auto layer = layer_of(name, front)) return cat(front, first_layer + layer->first, layer->second);
+  return std::string(name);
 }
 
 }  // namespace mckpt::impl

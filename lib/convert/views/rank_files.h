@@ -41,4 +41,8 @@ RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& ru
 std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
                                   const RunFacts& run);
 
+// The name in the whole model of a tensor that a chunk has: "decoder.layers.5.mlp..." of "decoder.layers.2.mlp...", where
+// the layers of the chunk begin with 3.
+std::string name_in_model(std::string_view name, const ModelMap& map, i64 first_layer);
+
 }  // namespace mckpt::impl

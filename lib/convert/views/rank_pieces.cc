@@ -77,9 +77,9 @@ class Joining {
   RankPieces run() {
     out_.grid = ranks_.grid;
     list_left_states();
-    find_setup();
     const PipelineSplit split(out_.grid.pp, layers_of_chunks(source_, ranks_, map_, run_));
     refuse_other_layers(split);
+    find_setup(split);
     for (const RankFile& file : ranks_.files) add_file(file, split);
     refuse_missing();
     refuse_rest();
@@ -101,7 +101,7 @@ class Joining {
   };
 
   void list_left_states();
-  void find_setup();
+  void find_setup(const PipelineSplit& split);
   void refuse_other_layers(const PipelineSplit& split) const;
   void add_file(const RankFile& file, const PipelineSplit& split);
   void add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParameter>& parameters,
@@ -139,11 +139,12 @@ void Joining::list_left_states() {
 }
 
 // The names of parameters that have several, and the rows of the vocabulary.
-void Joining::find_setup() {
+void Joining::find_setup(const PipelineSplit& split) {
   NameSet<std::string> names;
   for (const RankFile& f : ranks_.files)
-    for (const RankFile::Names& chunk : f.chunks)
-      for (const auto& [name, t] : chunk) names.emplace(name);
+    for (std::size_t c = 0; c < f.chunks.size(); c++)
+      for (const auto& [name, t] : f.chunks[c])
+        names.insert(name_in_model(name, map_, split.part(f.cell.pp, static_cast<i64>(c)).first_layer));
   setup_.spelling =
       stored_spelling(map_, setup_, [&](const std::string& name) { return names.contains(name); });
   std::vector<ModelParameter> whole = map_.parameters(Grid{}, Cell{}, setup_);

@@ -131,8 +131,13 @@ ProofInput proof_of(const OpenSource& source, const KeyTable& keys, const RankPl
   ProofSide target{plan.size(), [&](i64 t) { return plan.name(t); }, [&](i64 t) { return plan.items(t); }};
   ProofInput input = source.import ? import_proof(source.store(), source.map(), std::move(target))
                                    : ProofInput{side_of(source.checkpoint->keys()), std::move(target)};
-  for (i64 c = 0; c < plan.size(); c++)
+  const i64 vocab = source.map().model().vocab;
+  for (i64 c = 0; c < plan.size(); c++) {
     if (plan.copy(c)) input.tied.push_back(c);
+    // The last ranks may have rows of padding alone.
+    bool of_vocab = keys.parameter(keys[plan.key(c)]).row->rule == "vocab";
+    if (of_vocab && plan.box(c).offsets[0] >= vocab) input.padding.push_back(c);
+  }
   input.rule = [&](i64 t, i64) -> std::string_view { return keys.parameter(keys[plan.key(t)]).row->rule; };
   return input;
 }
