@@ -173,7 +173,7 @@ class MapDrawing {
     for (const ShardVariant& v : kind) {
       const ShardRow& row = map_.rows[v.row];
       if (!row.faults.empty()) {
-        line(row, v.layers.empty() || kind.size() == 1 ? "" : cat("layer ", ranges_of(number_ranges(v.layers)), ": "));
+        line(row, kind.size() == 1 ? "" : cat("layer ", ranges_of(number_ranges(v.layers)), "  "));
         continue;
       }
       ways++;
@@ -182,15 +182,15 @@ class MapDrawing {
       else
         sound->boxes.insert(sound->boxes.end(), row.boxes.begin(), row.boxes.end());
     }
-    if (sound) line(*sound, ways > 1 ? cat(ways, " ways: ") : "");
+    if (sound) line(*sound, ways > 1 ? cat(ways, " ways  ") : "");
   }
 
-  void line(const ShardRow& row, const std::string& front) {
+  void line(const ShardRow& row, const std::string& which) {
     lines_++;
     y_ += kLine;
-    const std::string shape = cat(dims_to_string(row.dims), " ", dtype_name(row.dtype));
+    const std::string shape = cat(which, dims_to_string(row.dims), " ", dtype_name(row.dtype));
     const std::size_t room = kMostLetters - std::min<std::size_t>(kMostLetters - 12, shape.size());
-    text(kMargin + 10, y_, fitted(cat(front, kind_of(row)), room), row.faults.empty() ? "" : "loud");
+    text(kMargin + 10, y_, fitted(kind_of(row), room), row.faults.empty() ? "" : "loud");
     text(kMargin + kNames - 6, y_, shape, "soft right");
     const double top = y_ - 11;
     rect(kMargin + kNames, top, kWhole, kCellHeight, "cell");

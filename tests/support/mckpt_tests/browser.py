@@ -107,7 +107,7 @@ class Browser:
 
     def picture(self, element=None, margin=0, most_height=None):
         """A PNG of an element of the page, or of the whole page from its top."""
-        tall = min(self.run("document.documentElement.scrollHeight"), most_height or 8000)  # what is outside of the window is not painted
+        tall = min(self.run("document.documentElement.scrollHeight"), 12_000)  # what is outside of the window is not painted
         self.call("Emulation.setDeviceMetricsOverride", **{**self.window, "height": max(self.window["height"], tall)})
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
         box = self.run(f"(() => {{ const r = document.querySelector({json.dumps(element or 'body')}).getBoundingClientRect();"
