@@ -30,6 +30,7 @@ Exit ls_command(CommandLine& line);
 Exit man_command(CommandLine& line);
 Exit mappings_command(CommandLine& line);
 Exit pattern_command(CommandLine& line);
+Exit plot_command(CommandLine& line);
 Exit roundtrip_command(CommandLine& line);
 Exit stats_command(CommandLine& line);
 Exit verify_command(CommandLine& line);

@@ -12,6 +12,8 @@
 #include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "page/html/pages.h"
+#include "page/picture_file.h"
 #include "tools/answers/diff/answer.h"
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
@@ -56,6 +58,13 @@ struct ToleranceFlags {
   }
 };
 
+// Before the comparison, which may take long.
+void check_page(const std::string& path) {
+  if (picture_form(path) != PictureForm::kHtml)
+    throw Error(Code::kUsage, "--html makes a page").expected("a name that ends in .html").found(escaped(path, 4096));
+  check_picture_path(path);
+}
+
 DiffShown::Only only_of(const std::string& word) {
   if (word == "changed") return DiffShown::Only::kChanged;
   return word == "equal" ? DiffShown::Only::kEqual : DiffShown::Only::kAll;
@@ -66,6 +75,7 @@ DiffShown::Only only_of(const std::string& word) {
 Exit diff_command(CommandLine& line) {
   std::string a, b, only = "all";
   i64 top = 20;
+  std::optional<std::string> html;
   int threads = default_threads();
   line.positional("A", a, "a checkpoint: a file or folder of any format").required();
   line.positional("B", b, "the other one").required();
@@ -76,6 +86,7 @@ Exit diff_command(CommandLine& line) {
       .choices({"all", "changed", "equal"})
       .common();
   line.option("--top N", top, "how many tensors are listed, the most different first; 20 by default, -v lists all").common();
+  line.option("--html FILE", html, "also draw the change by layer and module as one HTML page; an earlier one is replaced").common();
   line.threads(threads, "threads that read; by default one for each processor");
   line.heading("Reading checkpoints");
   CheckpointFlags checkpoint;
@@ -89,9 +100,10 @@ Exit diff_command(CommandLine& line) {
       "compared after a cast to the type of A; another type is a difference by itself. Exit status: 0 equal, or all "
       "values within the tolerances and no other difference; 1 not. With -q nothing is printed.");
   line.example("mckpt diff ckpt Qwen3-30B-A3B");
-  line.example("mckpt diff model.safetensors model.pt --top 5");
+  line.example("mckpt diff model.safetensors model.pt --html change.html");
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
   line.parse();
+  if (html) check_page(*html);
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").found(top);
 
   // g++ 13 destroys members of a braced list twice if a later one throws.
@@ -107,6 +119,7 @@ Exit diff_command(CommandLine& line) {
   check_unchanged(line.opening());
   for (const Oddities& o : found.oddities) tell_findings(flags, o.findings, o.root);
   if (!flags.json) tell_findings(flags, found.findings, a);
+  if (html) write_picture(*html, diff_page(found, a, b));
   Output out(flags);
   if (out.json()) {
     AnswerJson json(out);

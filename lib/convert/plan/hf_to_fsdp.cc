@@ -45,20 +45,6 @@ ImportSource open_source(const HfToFsdpOptions& options) {
                              .threads = options.threads});
 }
 
-FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
-  FsdpRun run;
-  run.grid = options.grid;
-  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model()), groups, options.spelling};
-  refuse_without_effect(options.spelling, map, run.run);
-  run.fsdp = options.fsdp;
-  run.main_dtype = options.values.dtype;
-  run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
-  follow_engine(run.fsdp, run.run, run);
-  run.threads = options.threads;
-  return run;
-}
-
 std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, const std::string& metadata,
                         const FsdpFolder::Beside& beside) {
   PlanIdentity text("hf-to-fsdp", MCKPT_VERSION);
@@ -72,6 +58,20 @@ std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, co
 }
 
 }  // namespace
+
+FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
+  FsdpRun run;
+  run.grid = options.grid;
+  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
+             options.values.params_dtype.of(map.model()), groups, options.spelling};
+  refuse_without_effect(options.spelling, map, run.run);
+  run.fsdp = options.fsdp;
+  run.main_dtype = options.values.dtype;
+  run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
+  follow_engine(run.fsdp, run.run, run);
+  run.threads = options.threads;
+  return run;
+}
 
 void note_source(Conversion& c, ImportSource& source) {
   c.notes.append(notes_of(source.model));
@@ -93,7 +93,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   const LayerPattern* groups = nullptr;
   if (!options.hybrid_pattern.empty())
     groups = &c.parts.make<LayerPattern>(parse_pattern(options.hybrid_pattern, Dialect::kGrouped));
-  auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map, groups));
+  auto& run = c.parts.make<FsdpRun>(fsdp_run(options, *model.map, groups));
   if (std::string text = padding_note(model.map->model(), run.run, run.grid.tp); !text.empty())
     c.notes.note(text);
   std::string needed = vocab_run_note(model.map->model(), model.map->family(), run.run, run.grid.tp);

@@ -23,8 +23,11 @@
 
 namespace mckpt::impl {
 
+class ModelMap;
 struct Conversion;
+struct FsdpRun;
 struct ImportSource;
+struct LayerPattern;
 
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
@@ -44,6 +47,10 @@ struct HfToFsdpOptions {
   i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
+
+// The training run that the options describe. `groups`: the parsed hybrid_pattern, or null; it outlives the run. Throws
+// kUsage for a spelling without effect.
+FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups);
 
 // Adds what opening found, and what of a training run's checkpoint is not the model's; the source has it no longer.
 void note_source(Conversion& conversion, ImportSource& source);

@@ -8,6 +8,7 @@
 
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/groups.h"
+#include "convert/compare/diff/verdict.h"
 #include "core/base/error_code.h"
 #include "core/base/names.h"
 #include "core/base/text.h"
@@ -26,61 +27,6 @@ std::string number(double value, const char* form = "%.2g") {
   char text[32];
   std::snprintf(text, sizeof text, form, value);
   return text;
-}
-
-// What the two sides have of tensors, counted by name.
-struct Counts {
-  i64 values = 0, alike = 0, only_a = 0, only_b = 0, headers = 0, casts = 0, others = 0;
-  i64 equal = 0;        // compared, and each bit is the same, perhaps after a cast
-  i64 equal_casts = 0;  // of these, after a cast
-
-  i64 tensors_differ() const { return values + only_a + only_b + headers; }
-};
-
-Counts count(const Diff& diff) {
-  Counts c;
-  std::set<std::string_view> unequal;
-  for (const DiffRow& r : diff.rows) {
-    c.only_a += r.kind == Kind::kOnlyA, c.only_b += r.kind == Kind::kOnlyB;
-    c.headers += r.kind == Kind::kShape || r.kind == Kind::kDtype;
-    c.casts += r.kind == Kind::kCast;
-    c.others += r.kind == Kind::kObject || r.kind == Kind::kFile;
-    if (r.kind != Kind::kValues) continue;
-    (r.alike() ? c.alike : c.values)++;
-    unequal.insert(r.name);
-  }
-  for (const std::string& name : diff.report.compared) c.equal += !unequal.contains(name);
-  for (const DiffRow& r : diff.rows) c.equal_casts += r.kind == Kind::kCast && !unequal.contains(r.name);
-  return c;
-}
-
-const DiffRow* most_different(const Diff& diff) {
-  for (const DiffRow& r : diff.rows)
-    if (r.kind == Kind::kValues && r.distance && r.distance->not_finite == 0 && r.distance->relative_l2()) return &r;
-  return nullptr;
-}
-
-std::string verdict(const Diff& diff, const Counts& c) {
-  i64 all = c.equal + c.alike + c.tensors_differ();
-  std::string same = cat(with_commas(c.equal), c.equal == 1 ? " is bit-equal" : " are bit-equal",
-                         c.equal_casts > 0 ? cat(" (", with_commas(c.equal_casts), " after a cast)") : "");
-  std::string out;
-  if (diff.equal) return cat("equal: all ", counted(all, "tensor"), " and everything else that was compared");
-  if (all == 0) out = "no tensor could be compared";
-  else if (c.tensors_differ() == 0 && c.equal_casts > 0)
-    out = cat("no value differs, but ", counted(c.equal_casts, "tensor"), c.equal_casts == 1 ? " has" : " have", " another type: ", same);
-  else if (c.tensors_differ() == 0) out = cat("no tensor differs: ", same);
-  else out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), c.tensors_differ() == 1 ? " differs, " : " differ, ", same);
-  if (c.alike > 0) out += cat(", ", with_commas(c.alike), " within the tolerance");
-  i64 not_finite = 0;
-  for (const DiffRow& r : diff.rows) not_finite += r.kind == Kind::kValues && r.distance && r.distance->not_finite > 0;
-  if (not_finite > 0) out += cat("; ", counted(not_finite, "tensor"), not_finite == 1 ? " has" : " have", " NaN or infinities on one side");
-  if (const DiffRow* worst = most_different(diff))
-    out += cat("; the largest relative difference is ", number(*worst->distance->relative_l2()), " in ", escaped(worst->name));
-  i64 problems = std::ranges::count_if(diff.findings, [](const Finding& f) { return !f.warning; });
-  if (problems > 0) out += cat("; ", counted(problems, "problem"), " kept something from being compared");
-  if (c.others > 0) out += cat("; ", with_commas(c.others), " of objects and files beside the tensors");
-  return out;
 }
 
 // "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from each other.
@@ -198,7 +144,7 @@ void write_not_compared(Output& out, const Diff& diff) {
 void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const GlobalFlags& flags) {
   if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
   const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
-  out.line(verdict(diff, count(diff)));
+  out.line(diff_verdict(diff));
   out.line(cat("compared: ", diff.report.compared_as == "tensors of the same names" ? "by name" : diff.report.compared_as));
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;
@@ -209,7 +155,7 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
 }
 
 void write_diff_json(JsonWriter& json, const Diff& diff) {
-  const Counts c = count(diff);
+  const DiffCounts c = diff_counts(diff);
   json.field("equal", diff.equal).field("alike", diff.alike).field("compared", diff.report.compared_as);
   json.field("tensors", c.equal + c.alike + c.tensors_differ());
   json.field("bit_equal", c.equal).field("within", c.alike).field("differ", c.tensors_differ()).field("casts", c.casts);

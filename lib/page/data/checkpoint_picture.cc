@@ -1,0 +1,41 @@
+#include "page/data/checkpoint_picture.h"
+
+#include "core/base/error.h"
+#include "core/base/observer.h"
+#include "io/store/format.h"
+#include "io/store/store.h"
+#include "io/values/tensor_reader.h"
+#include "io/values/tensor_stats.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr int kBins = 32;
+
+}  // namespace
+
+CheckpointPicture checkpoint_picture(const Store& store, std::span<const i64> tensors, std::string title) {
+  CheckpointPicture p{.title = std::move(title), .format = std::string(format_text(store.format()))};
+  p.facts = store.facts();
+  p.summary = summarize(store);
+  p.files = std::ssize(store.files()), p.ranks = store.ranks();
+  p.all_tensors = store.tensor_count();
+  p.findings = store.findings();
+  p.map = shard_map(store, tensors);
+  p.sizes = size_tree(store, tensors);
+  return p;
+}
+
+void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads, Observer& observer) {
+  i64 total = 0;
+  for (i64 t : tensors) total += TensorReader::tensor_bytes(values, t);
+  observer.begin("stats", total);
+  std::vector<TensorStats> stats = tensor_stats(values, tensors, kBins, threads, [&](i64 bytes) {
+    observer.done(bytes);
+    if (observer.stop()) throw Error(Code::kInterrupted, "stopped while values were read");
+  });
+  observer.end();
+  picture.values = layer_values(values, tensors, stats);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,27 @@
+// The file of a picture: its ending says what it is, and it is there only when it is whole.
+//
+//   layout.html   one page that a browser opens, without a network       layout.svg   a drawing
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mckpt::impl {
+
+enum class PictureForm { kHtml, kSvg };
+
+// Throws kUsage for any other ending.
+PictureForm picture_form(const std::string& path);
+
+// A comment that begins every picture, behind the line that says what kind of file it is: by it, an earlier picture is
+// told from any other file.
+std::string picture_mark();
+
+// Throws what would keep the file from being written, before the work that it shows: kWriteFailed, and kOutputExists where
+// the name belongs to anything but an earlier picture, which is replaced.
+void check_picture_path(const std::string& path);
+
+// Writes the file beside its place and renames it. Throws kWriteFailed.
+void write_picture(const std::string& path, std::string_view text);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,88 @@
+// mckpt plot PATH [GLOB] -o FILE: a picture of a checkpoint, or of a planned one: which rank holds what, sizes by module, and
+// with --stats what the values are like.
+//
+//   $ mckpt plot ckpt -o ckpt.html
+//   ckpt.html
+//
+// The picture is the library's (lib/page). Exit status 1: the checkpoint has a problem, which the picture shows.
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/quantized/dequantized_store.h"
+#include "io/file/parallel.h"
+#include "io/file/source_stamps.h"
+#include "io/store/store.h"
+#include "page/data/checkpoint_picture.h"
+#include "page/html/pages.h"
+#include "page/picture_file.h"
+#include "page/svg/shard_map_svg.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/plot_as.h"
+#include "tools/options/choice.h"
+#include "tools/options/command_line.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
+#include "tools/render/output.h"
+#include "tools/run/shown_work.h"
+
+namespace mckpt::impl {
+namespace {
+
+void write_answer(Output& out, const CheckpointPicture& p, const std::string& path, const std::string& file, i64 bytes, bool sound) {
+  if (!out.json()) return out.line(file);
+  AnswerJson json(out);
+  json.begin_answer("plot", sound).field("path", path).field("output", file).field("bytes", bytes);
+  json.field("tensors", p.map.tensors).field("faulty_tensors", p.map.faulty_tensors).field("planned", p.planned);
+  json.end_answer();
+}
+
+}  // namespace
+
+Exit plot_command(CommandLine& line) {
+  ChosenPaths chosen;
+  std::string file;
+  bool stats = false;
+  int threads = default_threads();
+  chosen.declare(line);
+  line.option("-o,--output FILE", file, "the picture: FILE.html, a page for any browser, or FILE.svg, a drawing of the shard map")
+      .required()
+      .common();
+  line.flag("--stats", stats, "also read all values, for their statistics and histograms by layer (HTML)").common();
+  line.threads(threads, "threads that read; by default one for each processor");
+  PlotAs as;
+  as.declare(line);
+  line.description(
+      "Draws a checkpoint of any format, also a damaged one: which rank or file holds which items of every tensor, with holes and "
+      "overlaps, and the sizes of modules. Headers alone are read, unless --stats is given. The page is one file without a network; "
+      "an earlier picture of the name is replaced.");
+  line.example("mckpt plot ckpt -o ckpt.html");
+  line.example("mckpt plot model.safetensors '*.mlp.*' --stats -o mlp.html");
+  line.example("mckpt plot Qwen3-30B-A3B --as fsdp --tp 2 --ep 4 --dp 8 -o plan.svg");
+  line.parse();
+  chosen.settle();
+  const std::string& path = chosen.only("plot");
+  const PictureForm form = picture_form(file);
+  if (stats && form == PictureForm::kSvg) throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
+  if (stats && as.chosen()) throw Error(Code::kUsage, "--stats reads values, and a plan has none");
+  check_picture_path(file);
+
+  const GlobalFlags& flags = line.flags();
+  const std::unique_ptr<Store> store = as.chosen() ? as.plan(line, path, threads) : open_store(path, line.opening());
+  CheckpointPicture picture = checkpoint_picture(*store, chosen.choose(*store), path);
+  picture.planned = as.chosen(), picture.choice = chosen.choice.pattern;
+  if (stats) {
+    const std::unique_ptr<Store> values = open_values(path, line.opening());
+    ShownWork work(flags);
+    add_values(picture, *values, chosen.choose(*values), threads, work);
+  }
+  check_unchanged(line.opening());
+  const std::string text = form == PictureForm::kHtml ? checkpoint_page(picture) : shard_map_svg(picture);
+  write_picture(file, text);
+  const bool sound = is_sound(*store) && picture.map.faulty_tensors == 0;
+  Output out(flags);
+  write_answer(out, picture, path, file, std::ssize(text), sound);
+  out.flush();
+  report_findings(flags, *store);
+  return sound ? Exit::kOk : Exit::kNo;
+}
+
+}  // namespace mckpt::impl

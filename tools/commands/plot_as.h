@@ -1,0 +1,37 @@
+// mckpt plot HF_DIR --as fsdp|torch_dist: the picture of a checkpoint that a training run of a grid would save of a Hugging
+// Face model, planned from its config alone.
+//
+//   $ mckpt plot DeepSeek-V3 --as fsdp --tp 2 --ep 32 --dp 64 -o plan.html
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tools/options/hf_model_flags.h"
+#include "tools/options/run_flags.h"
+
+namespace mckpt::impl {
+
+class CommandLine;
+class Store;
+struct GlobalFlags;
+
+// The options of this form of `plot`.
+class PlotAs {
+ public:
+  void declare(CommandLine& line);
+  bool chosen() const { return !as_.empty(); }
+  // The planned checkpoint; what was chosen and inferred is noted. pre: chosen(), and the line was parsed.
+  std::unique_ptr<Store> plan(const CommandLine& line, const std::string& path, int threads) const;
+
+ private:
+  std::string as_;
+  GridFlags grid_;
+  FsdpFlags fsdp_;
+  SpellingFlags spelling_;
+  PatternFlag pattern_;
+  ValueFlags values_{"auto"};
+  HfModelFlags model_;
+};
+
+}  // namespace mckpt::impl
