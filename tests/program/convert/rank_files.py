@@ -248,6 +248,13 @@ done("convert", "to-pt", at("core"), at("core_pt"), "--tp", "2", "--ep", "2", "-
 equal(at("core_pt"), at("core"))
 equal(good, at("core"))
 
+# Wider weights: the type that is asked for is checked, and the values are.
+done("convert", "to-pt", good, at("wide"), "--pp", "3", "--dtype", "fp32", "--iteration", "10")
+run = run_mckpt("verify", at("wide"), "--against", good, "--dtype", "fp32")
+expect(run.returncode == 0 and run.stdout.endswith(": equal\n") and "types    " in run.stdout, f"fp32: {run.stdout}{run.stderr}")
+refused(1, "verify", at("wide"), "--against", good, "--dtype", "bf16", says=["stored as float32"])
+refused(1, "verify", at("wide"), "--against", other, "--dtype", "fp32", says=["final_layernorm"])
+
 bare = broken("bare", lambda f: shutil.rmtree(os.path.join(f, "hf_assets")))
 refused(4, "export", bare, at("no"), says=["MC2014", "--assets"])
 run = run_mckpt("verify", bare)
@@ -260,4 +267,4 @@ refused(3, "export", bare, at("no"), "--assets", models.path("qwen3_dense"),
 # A result replaces an earlier one, and --resume finds nothing to do.
 refused(4, "convert", "to-pt", model, good, "--tp", "2", "--ep", "2", "--iteration", "10", says=["--overwrite"])
 done("convert", "to-pt", model, good, "--tp", "2", "--ep", "2", "--iteration", "10", "--overwrite")
-finish(1000)
+finish(1006)
