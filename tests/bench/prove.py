@@ -86,12 +86,15 @@ work.mkdir(parents=True, exist_ok=True)
 mckpt = str(pathlib.Path(a.mckpt).resolve())
 quiet = ["-j", str(a.threads), "-q", "--progress", "none"]
 model, same, other, ckpt, out = (work / name for name in ("model", "same", "other", "ckpt", "out"))
-if not other.exists():
-    options = ["--layers", max(1, a.mib // 128), "--hidden", 4096, "--heads", 32, "--kv", 8, "--head-dim", 128, "--ffn", 3584, "--vocab", 8192]
+if not model.exists():
+    options = ["--layers", max(1, a.mib // 170), "--hidden", 4096, "--heads", 32, "--kv", 8, "--head-dim", 128, "--ffn", 3584, "--vocab", 8192]
     subprocess.run([sys.executable, HERE / "make_model.py", model, *map(str, options), "--shard-bytes", str(512 << 20)], check=True)
+if not same.exists():
     shutil.copytree(model, same)
+if not other.exists():
     shutil.copytree(model, other)
     differ(other)
+if not ckpt.exists():
     subprocess.run([mckpt, "convert", "hf-to-fsdp", model, ckpt, "--tp", "2", "--dp", "2", *quiet], check=True, stdout=subprocess.DEVNULL)
 card, old = str(work / "card.json"), str(work / "old.json")
 subprocess.run([mckpt, "verify", model, "--report", old, *quiet], check=True, stdout=subprocess.DEVNULL)
