@@ -52,6 +52,7 @@ const isCopy = (box) => (box[1] & 1) !== 0, isLost = (box) => (box[1] & 2) !== 0
 
 // Never thinner than can be seen. Many columns are close together.
 let gap = GAP;
+const widest = (columns) => (columns <= 4 ? 150 : 84);  // pixels of a column
 const setColumns = (n) => { gap = n > 48 ? 0.4 * GAP : GAP; };
 function rect(column, [x, y, width, height], least = 5) {
   const w = CELL - gap, left = column * CELL + x * w, wide = Math.max(width * w, 0.4);
@@ -83,15 +84,20 @@ function cellsOf(row, columns, merged) {
   return drawing(merged ? 1 : columns, [["ground", grounds(merged ? 1 : columns)], ["copy", d.copy], ["hold", d.hold],
       ["nothing", d.nothing],
     ["hole", d.hole], ["holeline", d.hole], ["twice", d.twice], ["twiceline", d.twice]],
-        { style: merged ? "" : "max-width:" + columns * 84 + "px" });
+        { style: merged ? "" : "max-width:" + columns * widest(columns) + "px" });
 }
+// Which members a box is of, in words.
+function membersText(row, box) {
+  const f = frameOf(row), a = f.numbers[box[2]], b = f.numbers[box[2] + box[3] - 1], said = row.said || ((n) => n);
+  return (row.said ? "" : "number ") + (a === b ? said(a) : said(a) + "\u2013" + said(b));
+}
+
 // What a column has of the row, in words.
 function heldText(row, boxes) {
   const f = frameOf(row);
   return boxes.slice(0, 6).map((box) => {
     const along = alongBox(row, box), parts = [];
-    if (row.stack) { const a = f.numbers[box[2]], b = f.numbers[box[2] + box[3] - 1];
-        parts.push((row.ofLayers ? "layer " : "number ") + (a === b ? a : a + "\u2013" + b)); }
+    if (row.stack) parts.push(membersText(row, box));
     for (const axis of f.axes) { const [o, s] = along(axis);
         if (s !== row.dims[axis]) parts.push((axis === 0 ? "rows " : axis === 1 ? "columns " : "axis " + axis + " ")
         + `[${commas(o)}, ${commas(o + s)}) of ${commas(row.dims[axis])}`); }

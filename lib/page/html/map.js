@@ -41,12 +41,12 @@ function columnHeads(map) {
     if (c.lost) lost += rect(i, [0, 0, 1, 1]); else bars += d;
   });
   const chart = drawing(n, [["ground", grounds(n)], ["hold", bars], ["hole", lost]],
-      { style: `max-width:${n * 84}px; --part: var(--optimizer)` });
+      { style: `max-width:${n * widest(n)}px; --part: var(--optimizer)` });
   columnTips(chart, n, (i) => [map.columns[i].label,
       [bytes(map.columns[i].bytes) + ", " + percent(map.columns[i].bytes, map.bytes) + " of all bytes", map.columns[i].lost
       ? "its file is not there" : ""]]);
   const step = [1, 2, 4, 8, 16, 32, 64].find((s) => n / s <= 17) || Math.ceil(n / 16);
-  const marks = el("div", { class: "marks", style: `max-width:${n * 84}px` }, map.columns.flatMap((c, i) => i % step ? [] :
+  const marks = el("div", { class: "marks", style: `max-width:${n * widest(n)}px` }, map.columns.flatMap((c, i) => i % step ? [] :
     [el("span", { style: `left:${(100 * i) / n}%` }, map.by_rank ? "r" + i * map.per_column : "f" + (i * map.per_column + 1))]));
   const even = most === least ? "each has " + bytes(most) : bytes(least) + " to " + bytes(most) + " each";
   return el("div", { class: "heads line" }, el("div", { class: "what soft" },
@@ -66,31 +66,39 @@ function titleOf(block, map) {
   return block.section + "." + (block.layers.length === 1 && block.count === 1 ? block.layers[0][0] : "{"
       + rangeText(block.layers).replace(/\u2013/g, "..") + "}");
 }
-const kindOf = (row) => row.name.length < 2 || row.ofLayers ? row.name[0] : row.stack ? row.name[0] + "{"
+const kindOf = (row) => row.name.length < 2 ? row.name[0] : row.stack ? row.name[0] + "{"
     + rangeText(row.members, 4).replace(/\u2013/g, "..") + "}" + row.name[1] : row.name[0] + row.members[0][0] + row.name[1];
 
-// The rows that are drawn for a kind of tensor: one where all layers store it alike. Where they do not, layers that are whole are one
-// row in which the number of the layer goes down; experts, and what is faulty, have a row for each way in which they are stored.
+// The rows that are drawn for a kind of tensor: one where all layers store it alike. Where they do not, the sound layers are one row, in
+// which the layers are below each other, and experts in each of them; what is faulty has a row for each way in which it is stored.
 function linesOfKind(map, block, variants) {
   const most = 12, all = variants.map(([r, ranges]) => ({ row: map.rows[r], layers: ranges || block.layers }));
   if (all.length < 2) return all.map((v) => v.row);
   const named = ({ row, layers }) => ({ ...row, frame: null, note: "layer " + rangeText(layers) });
-  const apart = all.filter((v) => v.row.stack || (v.row.faults || []).length || v.row.drawn === false),
-      same = all.filter((v) => !apart.includes(v));
-  const rows = [];
-  if (same.length === 1) rows.push(named(same[0]));
-  if (same.length > 1) {
-    const layers = same.flatMap((v) => numbersIn(v.layers)).sort((a, b) => a - b), first = same[0].row;
-    const axes = [...new Set(same.flatMap((v) => v.row.axes))].sort((a, b) => a - b), boxes = [];
-    for (const { row, layers: of } of same) for (const layer of numbersIn(of)) for (const box of row.boxes)
-      boxes.push([box[0], box[1], layers.indexOf(layer), 1,
-          ...axes.flatMap((a) => { const i = row.axes.indexOf(a); return i < 0 ? [0, row.dims[a]] : [box[2 + 2 * i], box[3 + 2 * i]]; })]);
-    rows.push({ ...first, frame: null, stack: true, ofLayers: true, members: toRanges(layers), axes, boxes,
-        bytes: first.bytes * layers.length, note: "each layer, one below the other", name: [kindOf(first)] });
-  }
+  const apart = all.filter((v) => (v.row.faults || []).length || v.row.drawn === false), same = all.filter((v) => !apart.includes(v));
+  const rows = same.length === 1 ? [named(same[0])] : same.length ? [layersAsOne(same)] : [];
   rows.push(...apart.slice(0, most).map(named));
   if (apart.length > most) rows[rows.length - 1].note += ` and ${apart.length - most} other ways`;
   return rows;
+}
+
+// One row of several variants. Its members are all members of all layers: number 2 * 8 + 5 is member 5 of the third layer, of 8 in each.
+function layersAsOne(variants) {
+  const first = variants[0].row, inner = first.stack ? numbersIn(first.members) : null, each = inner ? inner.length : 1;
+  const layers = variants.flatMap((v) => numbersIn(v.layers)).sort((a, b) => a - b), place = new Map(layers.map((layer, i) => [layer, i]));
+  const axes = [...new Set(variants.flatMap((v) => v.row.axes))].sort((a, b) => a - b), boxes = [];
+  for (const { row, layers: of } of variants) {
+    const at = row.stack ? 4 : 2;
+    const along = (box) => axes.flatMap((a) => { const i = row.axes.indexOf(a); return i < 0 ? [0, row.dims[a]]
+        : box.slice(at + 2 * i, at + 2 * i + 2); });
+    for (const layer of numbersIn(of))
+      for (const box of row.boxes)
+        boxes.push([box[0], box[1], place.get(layer) * each + (row.stack ? box[2] : 0), row.stack ? box[3] : 1, ...along(box)]);
+  }
+  const said = (n) => "layer " + layers[Math.floor(n / each)] + (inner ? " number " + inner[n % each] : "");
+  return { ...first, frame: null, stack: true, said, members: [[0, layers.length * each - 1]], axes, boxes,
+      bytes: first.bytes * layers.length,
+    note: inner ? "layers below each other, and experts in them" : "layers below each other", name: [kindOf(first)], searched: first };
 }
 
 // How many bytes of the block each column has, as bars.
@@ -102,7 +110,7 @@ function heatOf(map, block, n) {
     for (const box of row.boxes || []) if (box[0] >= 0) sums[box[0]] += items ? (itemsOf(row, box) / items) * row.bytes * layers : 0;
   }
   const most = Math.max(...sums, 1), bars = sums.map((s, i) => (s > 0 ? rect(i, [0, 1 - s / most, 1, s / most]) : "")).join("");
-  const chart = drawing(n, [["ground", grounds(n)], ["heat", bars]], { style: `max-width:${n * 84}px` });
+  const chart = drawing(n, [["ground", grounds(n)], ["heat", bars]], { style: `max-width:${n * widest(n)}px` });
   columnTips(chart, n, (i) => [map.columns[i].label,
       [bytes(sums[i]) + " of these " + (block.count > 1 ? block.count + " layers" : "tensors")]]);
   return chart;
@@ -123,7 +131,8 @@ function blockOf(map, block, n, open) {
   if (open) node.open = true, fill();
   // Names are tried with every number of a layer and of an expert, but not with all pairs of them.
   const layers = numbersIn(block.layers);
-  const matches = (row, test) => {
+  const matches = (drawn, test) => {
+    const row = drawn.searched || drawn;
     const kinds = row.name.length < 2 ? [row.name[0]] : [kindOf(row), ...numbersIn(row.members).map((n) => row.name[0] + n + row.name[1])];
     if (!block.section) return kinds.some(test);
     return layers.some((layer) => test(block.section + "." + layer + "." + kinds[0]))
@@ -147,8 +156,8 @@ function shareText(row, map) {
   for (const box of row.boxes) if (!isCopy(box)) items.set(box[0], (items.get(box[0]) || 0) + itemsOf(row, box));
   const shares = [...items].filter(([, x]) => x > 0), n = map.columns.length;
   if (whole === 0) return "no items";
-  if (shares.length === 1) return (shares[0][1] < whole ? "a part" : "whole") + " on "
-      + (shares[0][0] < 0 ? "?" : map.columns[shares[0][0]].label);
+  if (shares.length === 1) return (shares[0][1] < whole ? "a part" : "whole") + (map.by_rank ? " on " : " in ")
+      + (shares[0][0] < 0 ? "?" : map.by_rank ? map.columns[shares[0][0]].label : "f" + (shares[0][0] * map.per_column + 1));
   const least = Math.min(...shares.map(([, x]) => x)), most = Math.max(...shares.map(([, x]) => x));
   const who = shares.length === n ? (map.per_column > 1 ? "in all columns" : map.by_rank ? "on all ranks" : "in all files")
       : `on ${shares.length} of ${n} ${map.per_column > 1 ? "columns" : map.by_rank ? "ranks" : "files"}`;
