@@ -47,6 +47,9 @@ def main():
         if file.endswith(".h") and (len(lines) > MOST_OF_A_HEADER) != (file in LONG_HEADERS):
             wrong.append(f"{file} has {len(lines)} lines; " + (
                 "take it off the list LONG_HEADERS" if file in LONG_HEADERS else f"at most {MOST_OF_A_HEADER} for a header"))
+    for file in product_files(".js", ".css"):
+        if len(read(file).splitlines()) > MOST:
+            wrong.append(f"{file} has more than {MOST} lines")
     missing = LONG_HEADERS - set(product_files(".h"))
     wrong += [f"{file} is not there any more: take it off the list LONG_HEADERS" for file in sorted(missing)]
 

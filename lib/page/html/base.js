@@ -29,16 +29,19 @@ function scaled(n, step, units) {
 }
 const bytes = (n) => scaled(n, 1024, [" B", " KiB", " MiB", " GiB", " TiB", " PiB"]);
 const amount = (n) => scaled(n, 1000, ["", " K", " M", " B", " T"]);
-const percent = (part, whole) => whole > 0 ? (part > 0 && part / whole < 0.001 ? "<0.1 %" : digits((100 * part) / whole, part / whole < 0.1 ? 2 : 3) + " %") : "";
+const percent = (part, whole) => whole > 0 ? (part > 0 && part / whole < 0.001 ? "<0.1 %"
+    : digits((100 * part) / whole, part / whole < 0.1 ? 2 : 3) + " %") : "";
 function short(x) {
   if (x === null || x === undefined) return "";
   if (typeof x !== "number") return String(x);
   if (x === 0) return "0";
   return Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(2).replace("e+", "e") : String(Number(x.toPrecision(4)));
 }
-const rangeText = (ranges, most = 6) => ranges.slice(0, most).map(([a, b]) => (a === b ? a : a + "\u2013" + b)).join(", ") + (ranges.length > most ? " \u2026" : "");
+const rangeText = (ranges, most = 6) => ranges.slice(0, most).map(([a, b]) => (a === b ? a : a + "\u2013" + b)).join(", ")
+    + (ranges.length > most ? " \u2026" : "");
 const numbersIn = (ranges) => ranges.flatMap(([a, b]) => Array.from({ length: b - a + 1 }, (_, i) => a + i));
-const toRanges = (ascending) => ascending.reduce((out, n) => { const last = out[out.length - 1]; if (last && last[1] + 1 === n) last[1] = n; else out.push([n, n]); return out; }, []);
+const toRanges = (ascending) => ascending.reduce((out, n) => { const last = out[out.length - 1]; if (last && last[1] + 1 === n) last[1] = n;
+    else out.push([n, n]); return out; }, []);
 const colour = (part) => "--part: var(--" + part + ")";
 
 // The tip: lines beside the pointer, or below what has the focus.
@@ -78,9 +81,11 @@ function section(id, title, about) {
 }
 function head(title, badges) {
   document.getElementById("main").replaceChildren(
-    el("h1", { class: "title" }, shown(title)), el("div", { class: "badges" }, badges.map(([text, kind]) => el("span", { class: "badge " + kind }, text))));
+    el("h1", { class: "title" }, shown(title)), el("div", { class: "badges" },
+        badges.map(([text, kind]) => el("span", { class: "badge " + kind }, text))));
 }
-const cards = (list) => el("div", { class: "cards" }, list.filter(Boolean).map(([value, name]) => el("div", { class: "card" }, el("b", {}, value), el("span", {}, name))));
+const cards = (list) => el("div", { class: "cards" },
+    list.filter(Boolean).map(([value, name]) => el("div", { class: "card" }, el("b", {}, value), el("span", {}, name))));
 const legend = (entries) => el("div", { class: "legend" }, entries.map(([style, text]) => el("span", {}, el("i", { style }), text)));
 
 // The search: all words must be in a name; "*" stands for anything. `act` is called with a test of names, or null for none.
@@ -100,7 +105,8 @@ document.getElementById("search").addEventListener("input", (event) => {
 });
 
 function alarm(kind, title, lines) {
-  document.getElementById("main").append(el("div", { class: "alarm " + kind, role: "alert" }, el("b", {}, title), lines.length ? el("ul", {}, lines.map((line) => el("li", {}, shown(line)))) : null));
+  document.getElementById("main").append(el("div", { class: "alarm " + kind, role: "alert" }, el("b", {}, title), lines.length
+      ? el("ul", {}, lines.map((line) => el("li", {}, shown(line)))) : null));
 }
 function findings(list, all) {
   for (const warning of [false, true]) {

@@ -31,23 +31,28 @@ function frameOf(row) {
 // A box as [x, y, width, height] in parts of the cell, from its numbers along an axis.
 function placeIn(row, member, count, along) {
   const f = frameOf(row);
-  const part = (axis) => { if (axis === null || !row.dims[axis]) return [0, 1]; const [o, s] = along(axis); return [o / row.dims[axis], s / row.dims[axis]]; };
+  const part = (axis) => { if (axis === null || !row.dims[axis]) return [0, 1]; const [o, s] = along(axis);
+      return [o / row.dims[axis], s / row.dims[axis]]; };
   const [x, width] = part(f.right), [top, height] = part(f.down);
   if (!row.stack) return [x, top, width, height];
   const number = f.numbers[member] - f.first;
-  return count > 1 ? [x, number / f.span, width, (f.numbers[member + count - 1] - f.numbers[member] + 1) / f.span] : [x, (number + top) / f.span, width, height / f.span];
+  return count > 1 ? [x, number / f.span, width, (f.numbers[member + count - 1] - f.numbers[member] + 1) / f.span]
+      : [x, (number + top) / f.span, width, height / f.span];
 }
-const alongBox = (row, box) => (axis) => { const f = frameOf(row), i = f.axes.indexOf(axis); return i < 0 ? [0, row.dims[axis]] : [box[f.at + 2 * i], box[f.at + 2 * i + 1]]; };
+const alongBox = (row, box) => (axis) => { const f = frameOf(row), i = f.axes.indexOf(axis); return i < 0 ? [0, row.dims[axis]]
+    : [box[f.at + 2 * i], box[f.at + 2 * i + 1]]; };
 const placeOfBox = (row, box) => placeIn(row, row.stack ? box[2] : 0, row.stack ? box[3] : 1, alongBox(row, box));
 function placeOfFault(row, fault) {
   if (fault.kind === "absent") { const f = frameOf(row); return [0, (fault.member - f.first) / f.span, 1, 1 / f.span]; }
   return placeIn(row, row.stack ? fault.member : 0, 1, (axis) => [fault.offsets[axis], fault.sizes[axis]]);
 }
-const itemsOf = (row, box) => { const along = alongBox(row, box); return row.dims.reduce((n, _, axis) => n * along(axis)[1], row.stack ? box[3] : 1); };
+const itemsOf = (row, box) => { const along = alongBox(row, box);
+    return row.dims.reduce((n, _, axis) => n * along(axis)[1], row.stack ? box[3] : 1); };
 const isCopy = (box) => (box[1] & 1) !== 0, isLost = (box) => (box[1] & 2) !== 0;
 
 // Never thinner than can be seen. Many columns are close together.
 let gap = GAP;
+const widest = (columns) => (columns <= 4 ? 150 : 84);  // pixels of a column
 const setColumns = (n) => { gap = n > 48 ? 0.4 * GAP : GAP; };
 function rect(column, [x, y, width, height], least = 5) {
   const w = CELL - gap, left = column * CELL + x * w, wide = Math.max(width * w, 0.4);
@@ -55,7 +60,8 @@ function rect(column, [x, y, width, height], least = 5) {
   return `M${left.toFixed(2)} ${top.toFixed(2)}h${wide.toFixed(2)}v${high.toFixed(2)}h${(-wide).toFixed(2)}z`;
 }
 function drawing(columns, paths, attributes) {
-  return svg("svg", { viewBox: `0 0 ${Math.max(columns, 1) * CELL - gap} ${HIGH}`, preserveAspectRatio: "none", class: "cells", "aria-hidden": "true", ...attributes },
+  return svg("svg", { viewBox: `0 0 ${Math.max(columns, 1) * CELL - gap} ${HIGH}`, preserveAspectRatio: "none", class: "cells",
+      "aria-hidden": "true", ...attributes },
     paths.filter(([, d]) => d).map(([kind, d]) => svg("path", { class: kind, d })));
 }
 const grounds = (columns) => Array.from({ length: columns }, (_, c) => rect(c, [0, 0, 1, 1])).join("");
@@ -75,17 +81,28 @@ function cellsOf(row, columns, merged) {
     if (fault.kind === "overlap")
       for (const c of merged ? [0] : [fault.first, fault.second]) if (c >= 0) d.twice += rect(c, placeOfFault(row, fault), 9);
   }
-  return drawing(merged ? 1 : columns, [["ground", grounds(merged ? 1 : columns)], ["copy", d.copy], ["hold", d.hold], ["nothing", d.nothing],
-    ["hole", d.hole], ["holeline", d.hole], ["twice", d.twice], ["twiceline", d.twice]], { style: merged ? "" : "max-width:" + columns * 84 + "px" });
+  return drawing(merged ? 1 : columns, [["ground", grounds(merged ? 1 : columns)], ["copy", d.copy], ["hold", d.hold],
+      ["nothing", d.nothing],
+    ["hole", d.hole], ["holeline", d.hole], ["twice", d.twice], ["twiceline", d.twice]],
+        { style: merged ? "" : "max-width:" + columns * widest(columns) + "px" });
 }
+// Which members a box is of, in words.
+function membersText(row, box) {
+  const f = frameOf(row), a = f.numbers[box[2]], b = f.numbers[box[2] + box[3] - 1], said = row.said || ((n) => n);
+  return (row.said ? "" : "number ") + (a === b ? said(a) : said(a) + "\u2013" + said(b));
+}
+
 // What a column has of the row, in words.
 function heldText(row, boxes) {
   const f = frameOf(row);
   return boxes.slice(0, 6).map((box) => {
     const along = alongBox(row, box), parts = [];
-    if (row.stack) { const a = f.numbers[box[2]], b = f.numbers[box[2] + box[3] - 1]; parts.push((row.ofLayers ? "layer " : "number ") + (a === b ? a : a + "\u2013" + b)); }
-    for (const axis of f.axes) { const [o, s] = along(axis); if (s !== row.dims[axis]) parts.push((axis === 0 ? "rows " : axis === 1 ? "columns " : "axis " + axis + " ") + `[${commas(o)}, ${commas(o + s)}) of ${commas(row.dims[axis])}`); }
-    return (parts.join(", ") || "all of it") + (itemsOf(row, box) === 0 ? ": no items" : "") + (isLost(box) ? "  \u2014 its file is not there" : isCopy(box) ? "  (a copy)" : "");
+    if (row.stack) parts.push(membersText(row, box));
+    for (const axis of f.axes) { const [o, s] = along(axis);
+        if (s !== row.dims[axis]) parts.push((axis === 0 ? "rows " : axis === 1 ? "columns " : "axis " + axis + " ")
+        + `[${commas(o)}, ${commas(o + s)}) of ${commas(row.dims[axis])}`); }
+    return (parts.join(", ") || "all of it") + (itemsOf(row, box) === 0 ? ": no items" : "")
+        + (isLost(box) ? "  \u2014 its file is not there" : isCopy(box) ? "  (a copy)" : "");
   }).concat(boxes.length > 6 ? [`and ${boxes.length - 6} more boxes`] : []);
 }
 function faultText(row, fault, columns) {

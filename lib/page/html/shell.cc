@@ -1,30 +1,10 @@
 #include "page/html/shell.h"
 
-#include <algorithm>
-
-#include "core/base/error.h"
 #include "core/base/text.h"
+#include "page/assets.h"
 #include "page/picture_file.h"
 
 namespace mckpt::impl {
-namespace {
-
-// The files of the folder, as text. The build makes this list (lib/page/CMakeLists.txt).
-struct Asset {
-  std::string_view name, text;
-};
-constexpr Asset kAssets[] = {
-#include "page/assets.inc"
-};
-
-std::string_view asset(std::string_view name) {
-  auto found = std::ranges::find(kAssets, name, &Asset::name);
-  if (found == std::end(kAssets)) throw Error(Code::kInternal, cat("there is no asset ", name));
-  return found->text;
-}
-
-}  // namespace
-
 std::string html_text(std::string_view text) {
   std::string out;
   for (std::string plain = escaped(text, SIZE_MAX); const char c : plain) {
@@ -65,9 +45,9 @@ std::string html_page(std::string_view title, std::string_view json, std::span<c
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"mckpt ", MCKPT_VERSION, "\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-      "<title>", html_text(title), "</title>\n<style>\n", asset("page.css"), "</style>\n</head>\n<body>\n",
-      asset("page.html"), "<script type=\"application/json\" id=\"data\">", script_json(json), "</script>\n<script>\n\"use strict\";\n");
-  for (std::string_view script : scripts) out += asset(script);
+      "<title>", html_text(title), "</title>\n<style>\n", page_asset("page.css"), "</style>\n</head>\n<body>\n",
+      page_asset("page.html"), "<script type=\"application/json\" id=\"data\">", script_json(json), "</script>\n<script>\n\"use strict\";\n");
+  for (std::string_view script : scripts) out += page_asset(script);
   return out + "</script>\n</body>\n</html>\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "page/assets.h"
 #include "page/data/checkpoint_picture.h"
 #include "page/html/shell.h"
 #include "page/picture_file.h"
@@ -20,20 +21,6 @@ namespace {
 
 constexpr double kWidth = 1000, kMargin = 16, kNames = 440, kWhole = 22, kLine = 19, kCellHeight = 14;
 constexpr std::size_t kMostLines = 150, kMostLetters = 62;
-
-// Readable on a light and on a dark page: the browser's colour scheme decides.
-constexpr std::string_view kStyle = R"(
-:root { --ink: #1f2328; --soft: #59636e; --cell: #e6eaef; --ground: #ffffff; --bad: #cf222e; --twice: #8250df;
-  --embedding: #0e8a92; --attention: #0969da; --mlp: #1a7f37; --experts: #d4610b; --router: #bf3989; --norm: #9a6700; --optimizer: #57606a; --other: #818b98; }
-@media (prefers-color-scheme: dark) { :root { --ink: #f0f6fc; --soft: #9198a1; --cell: #21262d; --ground: #0d1117; --bad: #f85149; --twice: #bc8cff;
-  --embedding: #39c5cf; --attention: #4493f8; --mlp: #3fb950; --experts: #f0883e; --router: #db61a2; --norm: #d29922; --optimizer: #8b949e; --other: #656c76; } }
-text { font: 11px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: var(--ink); }
-.title { font: 600 15px system-ui, -apple-system, "Segoe UI", sans-serif; }
-.note { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--soft); }
-.block { font: 600 12px system-ui, -apple-system, "Segoe UI", sans-serif; }
-.soft { fill: var(--soft); } .right { text-anchor: end; } .middle { text-anchor: middle; } .loud { fill: var(--bad); font-weight: 600; }
-.ground { fill: var(--ground); } .cell { fill: var(--cell); } .hole { fill: var(--bad); } .twice { fill: var(--twice); } .copy { opacity: 0.4; }
-)";
 
 struct Place {
   double x = 0, y = 0, width = 1, height = 1;  // in parts of a cell
@@ -126,7 +113,7 @@ class MapDrawing {
     legend();
     const std::string height = fixed(y_ + kMargin);
     return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", fixed(kWidth), "\" height=\"", height, "\" viewBox=\"0 0 ", fixed(kWidth), " ",
-               height, "\" role=\"img\">\n", picture_mark(), "<title>Shard map of ", html_text(p_.title), "</title>\n<style>", kStyle, "</style>\n",
+               height, "\" role=\"img\">\n", picture_mark(), "<title>Shard map of ", html_text(p_.title), "</title>\n<style>\n", page_asset("shard_map.css"), "</style>\n",
                "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n", out_, "</svg>\n");
   }
 
@@ -136,9 +123,8 @@ class MapDrawing {
   void text(double x, double y, std::string_view words, std::string_view kind) {
     out_ += cat("<text x=\"", fixed(x), "\" y=\"", fixed(y), "\" class=\"", kind, "\">", html_text(words), "</text>\n");
   }
-  void rect(double x, double y, double width, double height, std::string_view kind, std::string_view style = "") {
-    out_ += cat("<rect x=\"", fixed(x), "\" y=\"", fixed(y), "\" width=\"", fixed(width), "\" height=\"", fixed(height), "\" class=\"", kind, "\"",
-                style.empty() ? "" : cat(" style=\"", style, "\""), "/>\n");
+  void rect(double x, double y, double width, double height, std::string_view kind) {
+    out_ += cat("<rect x=\"", fixed(x), "\" y=\"", fixed(y), "\" width=\"", fixed(width), "\" height=\"", fixed(height), "\" class=\"", kind, "\"/>\n");
   }
   double cell_x(i64 column) const { return cells_left() + static_cast<double>(column) * step_; }
   double cell_width() const { return step_ - (step_ > 8 ? 3 : step_ > 3 ? 0.8 : 0); }
@@ -200,32 +186,33 @@ class MapDrawing {
       for (const ShardBox& b : row.boxes) {
         if (!merged && b.column < 0) continue;
         if (Shape(b.sizes).items() == 0 && !b.sizes.empty()) continue;
-        filled(merged, b.column, frame.of(b), top, b.lost ? "hole" : b.replica ? "copy" : "", b.lost ? "" : cat("fill: var(--", module_part_name(row.part), ")"));
+        filled(merged, b.column, frame.of(b), top, b.lost ? "hole" : cat(module_part_name(row.part), b.replica ? " copy" : ""));
       }
     for (const ShardFault& f : row.faults) {
       if (f.kind == ShardFault::Kind::kOverlap)
-        for (i64 c : {f.first, f.second}) filled(true, 0, frame.of(f), top, "twice", ""), c < 0 ? void() : filled(false, c, frame.of(f), top, "twice", "");
+        for (i64 c : {f.first, f.second}) filled(true, 0, frame.of(f), top, "twice"), c < 0 ? void() : filled(false, c, frame.of(f), top, "twice");
       if (f.kind != ShardFault::Kind::kHole && f.kind != ShardFault::Kind::kAbsent) continue;
-      filled(true, 0, frame.of(f), top, "hole", "");
-      for (i64 c = 0; c < std::ssize(map_.columns); c++) filled(false, c, frame.of(f), top, "hole", "");
+      filled(true, 0, frame.of(f), top, "hole");
+      for (i64 c = 0; c < std::ssize(map_.columns); c++) filled(false, c, frame.of(f), top, "hole");
     }
   }
 
   // A part of the cell of the column, or of that of the whole tensor; never thinner than can be seen.
-  void filled(bool merged, i64 column, const Place& p, double top, std::string_view kind, std::string_view style) {
+  void filled(bool merged, i64 column, const Place& p, double top, std::string_view kind) {
     const double left = merged ? kMargin + kNames : cell_x(column), width = merged ? kWhole : cell_width();
-    const double high = std::max(p.height * kCellHeight, kind.empty() ? 0.8 : 1.6);
-    rect(left + p.x * width, top + std::min(p.y * kCellHeight, kCellHeight - high), std::max(p.width * width, 0.6), high, kind, style);
+    const double high = std::max(p.height * kCellHeight, kind == "hole" || kind == "twice" ? 1.6 : 0.8);
+    rect(left + p.x * width, top + std::min(p.y * kCellHeight, kCellHeight - high), std::max(p.width * width, 0.6), high, kind);
   }
 
   void legend() {
     y_ += kLine + 10;
     double x = kMargin;
-    for (auto [kind, style, words] : {std::tuple("", "fill: var(--attention)", "held, in the colour of the module"), std::tuple("cell", "", "not held"),
-                                      std::tuple("copy", "fill: var(--attention)", "a copy"), std::tuple("hole", "", "a hole: nobody has it"), std::tuple("twice", "", "stored twice")}) {
-      rect(x, y_ - 10, 12, 12, kind, style);
+    const std::pair<std::string_view, std::string_view> signs[] = {{"attention", "held, in the colour of the module"}, {"cell", "not held"},
+                                                                   {"attention copy", "a copy"}, {"hole", "a hole: nobody has it"}, {"twice", "stored twice"}};
+    for (const auto& [kind, words] : signs) {
+      rect(x, y_ - 10, 12, 12, kind);
       text(x + 18, y_, words, "note");
-      x += 34 + 6.4 * static_cast<double>(std::string_view(words).size());
+      x += 34 + 6.4 * static_cast<double>(words.size());
     }
   }
 

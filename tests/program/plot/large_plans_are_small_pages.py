@@ -46,7 +46,11 @@ with tempfile.TemporaryDirectory(prefix="mckpt_plot_") as folder:
     for grid in (["--as", "fsdp", "--ep", "64", "--dp", "128"], ["--as", "fsdp", "--tp", "8", "--ep", "64", "--dp", "64"], ["--as", "torch_dist", "--tp", "2", "--pp", "1", "--ep", "32"]):
         made = plan(*grid)
         sums = [made["sizes"]["nodes"][made["sizes"]["root"]][i] for i in (0, 1)]
-        drawn = sum(items_of(t["shape"]) for t in pages.unfolded(made["map"]).values())
+        drawn = 0
+        for block in made["map"]["blocks"]:
+            for row, *layers in (variant for kind in block["kinds"] for variant in kind):
+                row = made["map"]["rows"][row]
+                drawn += items_of(row["dims"]) * len(pages.numbers(row.get("members", [[0, 0]]))) * (len(pages.numbers(layers[0])) if layers else block["count"])
         # Buffers of the router are fp32, and not parameters.
         expect(VALUES <= sums[1] <= VALUES * 1.00001 and drawn == sums[1] == made["summary"]["items"], f"{grid}: {drawn} items are drawn, {sums[1]} in modules, {VALUES} in the model")
 finish(9)

@@ -83,5 +83,7 @@ with tempfile.TemporaryDirectory(prefix="mckpt_plot_") as folder:
     expect(cells["up.weight", 3][7] == 1 and cells["up.weight", 0][4] == 1, f'NaN and lost: {cells["up.weight", 3]} {cells["up.weight", 0]}')
     same = [c for key, c in cells.items() if key not in {("q.weight", 1), ("experts.*.w", 2), ("up.weight", 3), ("up.weight", 0)}]
     expect(len(same) == 9 and all(sum(c[2:9]) == 0 and c[9] is None for c in same), f"equal: {same}")
+    kinds = made["changes"]["kinds"]
+    expect([k["kind"] for k in kinds] == ["m.norm", "experts.*.w", "q.weight", "up.weight"] and all(k["cells"] for k in kinds) and not made["changes"]["kinds_left_out"], f"kinds: {kinds}")
     expect("tensors differ" in made["verdict"], made["verdict"])
 finish(60)
