@@ -1,6 +1,5 @@
-// mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read
-// and written; proving shows that every item of every tensor is written exactly once; running writes under a
-// hidden name and renames the result when it is complete.
+// mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read and
+// written; proving shows that every item of every tensor is written once; running writes under a hidden name and renames.
 //
 //   mckpt::Conversion c = mckpt::plan(mckpt::ToFsdp{.source = "Qwen3-0.6B", .target = "ckpt", .grid = {.tp = 2}});
 //   c.prove();          throws if an item would be lost, doubled or invented. Nothing is written so far
@@ -23,9 +22,8 @@
 
 namespace mckpt {
 
-// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split +
-// invented + those that repeat another tensor of the result. A tensor in `padded` or `changed` is also in one
-// of these.
+// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split + invented +
+// those that repeat another tensor of the result. A tensor in `padded` or `changed` is also in one of these.
 struct Account {
   std::int64_t tensors_in = 0, tensors_out = 0;
   std::int64_t copied = 0;           // made of one tensor, which is used for no other
@@ -114,6 +112,8 @@ MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);
 MCKPT_API Conversion plan(const Relayer& what);
 MCKPT_API Conversion plan(const ToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToDcp& what, int threads = 1);
+MCKPT_API Conversion plan(const ToHdf5& what, int threads = 1);
+MCKPT_API Conversion plan(const FromHdf5& what);
 MCKPT_API Conversion plan(const PtToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToPt& what, int threads = 1);
 
