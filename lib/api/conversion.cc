@@ -5,6 +5,7 @@
 #include "api/boundary.h"
 #include "api/words.h"
 #include "convert/output/fsdp_folder.h"
+#include "convert/plan/archive.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/export.h"
 #include "convert/plan/file.h"
@@ -307,6 +308,26 @@ Conversion plan(const ToDcp& what, int threads) {
                                                      .accept = impl::accepted_codes(what.accept),
                                                      .files = impl::opening_of(what.files),
                                                      .threads = threads}));
+  });
+}
+
+Conversion plan(const ToHdf5& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    return ConversionAccess::make(impl::plan_to_hdf5({.source = what.source,
+                                                      .target = what.target,
+                                                      .single_file = what.single_file,
+                                                      .assets = what.assets,
+                                                      .accept = impl::accepted_codes(what.accept),
+                                                      .files = impl::opening_of(what.files),
+                                                      .threads = threads}));
+  });
+}
+
+Conversion plan(const FromHdf5& what) {
+  return impl::guarded([&] {
+    return ConversionAccess::make(impl::plan_from_hdf5(
+        {.source = what.source, .target = what.target, .files = impl::opening_of(what.files)}));
   });
 }
 

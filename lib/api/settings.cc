@@ -131,6 +131,18 @@ void read(Settings& s, ToDcp& to) {
   s.take("weights_only", to.weights_only), s.take("accept", to.accept);
 }
 
+void read(Settings& s, ToHdf5& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.files);
+  s.take("single_file", to.single_file);
+  s.take("assets", to.assets), s.take("accept", to.accept);
+}
+
+void read(Settings& s, FromHdf5& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.files);
+}
+
 void read(Settings& s, PtToSafetensors& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.files);
@@ -159,6 +171,8 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"reshard", "reshard"},
     {"safetensors", "to-safetensors"},
     {"dcp", "to-dcp"},
+    {"hdf5", "to-hdf5"},
+    {"from-hdf5", "from-hdf5"},
     {"pt-to-safetensors", "pt-to-safetensors"},
     {"pt", "safetensors-to-pt"},
     {"ranks", "to-ranks"},
@@ -171,13 +185,14 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"to-hf", "to-hf"},
     {"to-safetensors", "to-safetensors"},
     {"to-dcp", "to-dcp"},
+    {"to-hdf5", "to-hdf5"},
     {"to-ranks", "to-ranks"},
     {"to-pt", "to-ranks"},
     {"hf-to-fsdp", "to-fsdp"},
     {"fsdp-to-hf", "to-hf"},
     {"safetensors-to-pt", "safetensors-to-pt"},
 };
-constexpr std::size_t kShortKinds = 12;  // the first ones, of which there is one for each kind
+constexpr std::size_t kShortKinds = 14;  // the first ones, of which there is one for each kind
 
 std::string_view kind_of(std::string_view word) {
   std::vector<std::string_view> words;
@@ -331,6 +346,8 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
   if (kind == "to-dcp") return plan(complete(s, ToDcp{}), threads);
+  if (kind == "to-hdf5") return plan(complete(s, ToHdf5{}), threads);
+  if (kind == "from-hdf5") return plan(complete(s, FromHdf5{}));
   if (kind == "pt-to-safetensors") return plan(complete(s, PtToSafetensors{}), threads);
   if (kind == "safetensors-to-pt") return plan(complete(s, ToPt{}), threads);
   if (kind == "to-ranks") return plan(complete(s, ToRanks{}), threads);

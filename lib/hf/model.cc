@@ -14,6 +14,7 @@
 #include "hf/folder_tensors.h"
 #include "hf/map_file.h"
 #include "hf/quantized/dequantized_store.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
@@ -84,10 +85,11 @@ void refuse_findings(const Store& store) {
 
 // For a path that does not exist: opens it as a store, which throws the error that all commands have, with
 // similar names or a hint that nothing is downloaded.
-void refuse_missing(const std::string& path) {
+void refuse_missing(const std::string& path, const OpenOptions& opening) {
   struct stat st;
+  if (is_folder(path, opening) || is_file(path, opening)) return;
   if (::stat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
-    static_cast<void>(open_store(path));
+    static_cast<void>(open_store(path, opening));
 }
 
 // The text of the user's map file; "" if no file is given. A file that is not found gets a help about what a
@@ -197,7 +199,7 @@ HfModel::~HfModel() = default;
 // The order matters: the map file changes the family before tensors are paired, and the table of an earlier
 // conversion supplies the layout of the experts.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
-  refuse_missing(path);
+  refuse_missing(path, options.files);
   Folder folder(path, options.files);
   HfModel m;
   m.path = path;

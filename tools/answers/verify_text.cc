@@ -47,6 +47,7 @@ constexpr Subject kSubjects[] = {
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},
     {"ranks", "are one model", "ranks against each other"},
+    {"archive", "fit the index", "HDF5 files against the index"},
     {"manifest", "fit the manifest", "files against the manifest"},
     {"assets", "are well-formed JSON", "config and other JSON"},
     {"beside", "other files in the folder", "other files in the folder"},

@@ -56,6 +56,8 @@ constexpr Mode kModes[] = {
     {"dequantize", "write the values of a model in FP8, MXFP4, NVFP4 or INT4", convert_dequantize, true},
     {"quantize", "write a model in blocks of FP8, in MXFP4, or as another one", convert_quantize, true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
+    {"to-hdf5", "archive any checkpoint in HDF5, whose tensors h5py and h5dump read", convert_to_hdf5, true},
+    {"from-hdf5", "write the files that an archive was made of", convert_from_hdf5, true},
 };
 
 bool is_mode(std::string_view name) {
@@ -83,7 +85,7 @@ constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
     {"huggingface", "hf"}, {"hugging-face", "hf"},    {"fsdp2", "fsdp"},       {"fsdp-dtensor", "fsdp"},
     {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"}, {"torch-dist", "mcore"}, {"megatron-core", "mcore"},
     {"distcp", "dcp"},     {"torch", "pt"},           {"pth", "pt"},           {"bin", "pt"},
-    {"st", "safetensors"},
+    {"st", "safetensors"},  {"h5", "hdf5"},           {"archive", "hdf5"},
 };
 
 std::string_view end_named(std::string_view word) {

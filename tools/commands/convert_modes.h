@@ -7,6 +7,7 @@
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 //   convert_own.cc            to-safetensors, to-dcp    convert_to_pt.cc      to-pt
 //   convert_quantized.cc      dequantize, quantize      convert_to_mcore.cc   to-mcore
+//   convert_archive.cc        to-hdf5, from-hdf5
 #pragma once
 
 #include <string>
@@ -31,6 +32,7 @@ std::string convert_mode_meant(std::string_view word);
 QuantizeTo quantize_scheme(std::string_view word);
 
 Exit convert_dequantize(CommandLine& line);
+Exit convert_from_hdf5(CommandLine& line);
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_gpt_to_hybrid(CommandLine& line);
 Exit convert_group(CommandLine& line);
@@ -41,6 +43,7 @@ Exit convert_quantize(CommandLine& line);
 Exit convert_reshard(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 Exit convert_to_dcp(CommandLine& line);
+Exit convert_to_hdf5(CommandLine& line);
 Exit convert_to_mcore(CommandLine& line);
 Exit convert_to_pt(CommandLine& line);
 Exit convert_to_safetensors(CommandLine& line);

@@ -18,10 +18,10 @@ constexpr std::size_t kEnough = std::size_t{64} << 10;
 
 }  // namespace
 
-Answer::Answer() : done_(hdf5_wire::kMagic) {}
+Answer::Answer(std::string_view magic) : done_(magic) {}
 
-Answer& Answer::begin(hdf5_wire::Record kind) {
-  record_.assign(1, static_cast<char>(kind));
+Answer& Answer::begin(char kind) {
+  record_.assign(1, kind);
   return *this;
 }
 

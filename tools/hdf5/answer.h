@@ -14,10 +14,11 @@ namespace mckpt::impl {
 // One answer of the process. begin(), fields, end(), for each record; finish() once.
 class Answer {
  public:
-  Answer();
+  explicit Answer(std::string_view magic = hdf5_wire::kMagic);
 
   // Begins a record; a record before it that was not ended is dropped.
-  Answer& begin(hdf5_wire::Record kind);
+  Answer& begin(hdf5_wire::Record kind) { return begin(static_cast<char>(kind)); }
+  Answer& begin(hdf5_wire::Laid kind) { return begin(static_cast<char>(kind)); }
   Answer& byte(int v);
   Answer& number(std::uint64_t v);
   Answer& text(std::string_view v);
@@ -30,6 +31,7 @@ class Answer {
   void finish();
 
  private:
+  Answer& begin(char kind);
   // If the reader is gone, the process ends.
   void write_out();
 

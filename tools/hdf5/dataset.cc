@@ -3,7 +3,8 @@
 //   contiguous   one stretch of the file                  offset and size
 //   compact      at most 64 KiB in the header             the bytes themselves
 //   chunked      a grid of chunks, filtered (gzip, ...)   chunk shape, filters, a place for each chunk
-//   virtual, external files                               refused: the data are in other files
+//   virtual      boxes of other datasets                  file, dataset and box of each
+//   external files                                        refused: the data are in other files
 //
 // Filters are not run here: mckpt inflates chunks itself. Numbers that the library reports are passed on and
 // checked by mckpt.
@@ -114,6 +115,39 @@ bool add_chunked(Answer& out, Effort& effort, const Dataset& d) {
   return true;
 }
 
+// The name of mapping `i`'s file or dataset, as one of the library's two functions gives it.
+template <typename Get>
+std::string mapped_name(Get&& get, hid_t properties, size_t i) {
+  ssize_t bytes = get(properties, i, nullptr, 0);
+  std::string name(bytes > 0 ? static_cast<std::size_t>(bytes) : 0, '\0');
+  if (bytes > 0 && get(properties, i, name.data(), name.size() + 1) < 0) return "";
+  return name;
+}
+
+// Only boxes of whole datasets, as mckpt writes them.
+bool add_virtual(Answer& out, const Dataset& d) {
+  size_t count = 0;
+  if (H5Pget_virtual_count(d.properties, &count) < 0) return damaged(out, d, library_words());
+  out.byte(static_cast<int>(Storage::kVirtual)).number(count);
+  for (size_t i = 0; i < count; i++) {
+    Handle<H5Sclose> space(H5Pget_virtual_vspace(d.properties, i));
+    std::vector<hsize_t> begin(d.dims.size()), end(d.dims.size());
+    if (!space || H5Sget_select_bounds(space, begin.data(), end.data()) < 0)
+      return damaged(out, d, library_words());
+    out.text(mapped_name(H5Pget_virtual_filename, d.properties, i));
+    out.text(mapped_name(H5Pget_virtual_dsetname, d.properties, i));
+    for (hsize_t n : begin) out.number(n);
+    hssize_t items = 1;
+    for (std::size_t k = 0; k < begin.size(); k++) {
+      out.number(end[k] - begin[k] + 1);
+      items *= static_cast<hssize_t>(end[k] - begin[k] + 1);
+    }
+    if (items != H5Sget_select_npoints(space))
+      return unsupported(out, d, "a virtual dataset whose parts are no boxes");
+  }
+  return true;
+}
+
 bool add_storage(Answer& out, Effort& effort, const Dataset& d) {
   switch (H5Pget_layout(d.properties)) {
     case H5D_CONTIGUOUS:
@@ -123,7 +157,7 @@ bool add_storage(Answer& out, Effort& effort, const Dataset& d) {
     case H5D_CHUNKED:
       return add_chunked(out, effort, d);
     case H5D_VIRTUAL:
-      return unsupported(out, d, "a virtual dataset: the data are in external files");
+      return add_virtual(out, d);
     default:
       return damaged(out, d, "the layout is of an unknown kind");
   }

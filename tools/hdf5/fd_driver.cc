@@ -110,6 +110,12 @@ hid_t input_access(std::int64_t begin) {
 
 std::uint64_t input_bytes() { return file_bytes; }
 
+std::string whole_input() {
+  std::string bytes(file_bytes, '\0');
+  read_input(nullptr, H5FD_MEM_DEFAULT, H5P_DEFAULT, 0, bytes.size(), bytes.data());
+  return bytes;
+}
+
 LocateData::LocateData(Stretch& to) { located = &to; }
 LocateData::~LocateData() { located = nullptr; }
 

@@ -6,6 +6,7 @@
 #include <hdf5.h>
 
 #include <cstdint>
+#include <string>
 
 namespace mckpt::impl {
 
@@ -13,6 +14,8 @@ namespace mckpt::impl {
 hid_t input_access(std::int64_t begin);
 // Of that file, from its superblock on.
 std::uint64_t input_bytes();
+// All bytes of standard input, if it is no file of HDF5: a request. Fewer where reading fails.
+std::string whole_input();
 
 // Where the library would have read stored data: the place of the last such read, and how many there were.
 struct Stretch {

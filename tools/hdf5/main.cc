@@ -1,7 +1,9 @@
 // mckpt-hdf5: opens the HDF5 file that is its standard input and answers on its standard output what is in it
-// and where (io/hdf5/wire.h). mckpt starts it; the data themselves are read by mckpt.
+// and where; or composes the file that a request wants (io/hdf5/wire.h). mckpt starts it; data are read and written
+// by mckpt.
 //
 //   mckpt-hdf5 SUPERBLOCK_OFFSET CPU_MS <file >answer
+//   mckpt-hdf5 compose CPU_MS <request >layout
 //   mckpt-hdf5 version
 //
 // The HDF5 library is written for files that mean well, so it runs in a sandbox. The order of run() matters:
@@ -19,7 +21,9 @@
 #include <string>
 
 #include "hdf5/answer.h"
+#include "hdf5/compose.h"
 #include "hdf5/fd_driver.h"
+#include "hdf5/memory_driver.h"
 #include "hdf5/sandbox.h"
 #include "hdf5/walk.h"
 
@@ -65,17 +69,26 @@ void answer(hid_t access) {
 
 int run(int count, char** arguments) {
   bool only_version = count == 2 && std::string_view(arguments[1]) == "version";
+  bool composes = count == 3 && std::string_view(arguments[1]) == "compose";
   std::int64_t superblock = 0, cpu_ms = 10'000;
-  if (!only_version && !(count == 3 && parse(arguments[1], superblock) && parse(arguments[2], cpu_ms)))
-    return hdf5_wire::kExitUsage;
+  bool known = only_version || (count == 3 && (composes || parse(arguments[1], superblock)) &&
+                                parse(arguments[2], cpu_ms));
+  if (!known) return hdf5_wire::kExitUsage;
   hid_t access = start_library() ? input_access(superblock) : -1;
+  hid_t memory = access >= 0 && composes ? memory_access() : access;
+  if (memory < 0) return 1;
   if (access < 0) return 1;
   if (const char* refused = enter_sandbox({kMemoryBytes, static_cast<long>(cpu_ms)})) {
     write_all(refused);
     return hdf5_wire::kExitNoSandbox;
   }
   if (only_version) return write_all(version()) ? 0 : 1;
-  answer(access);
+  if (composes) {
+    Answer out(hdf5_wire::kLayoutMagic);
+    compose(out, whole_input(), memory);
+  } else {
+    answer(access);
+  }
   return 0;
 }
 

@@ -1,6 +1,5 @@
-// mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read
-// and written; proving shows that every item of every tensor is written exactly once; running writes under a
-// hidden name and renames the result when it is complete.
+// mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read and
+// written; proving shows that every item of every tensor is written once; running writes under a hidden name and renames.
 //
 //   mckpt::Conversion c = mckpt::plan(mckpt::ToFsdp{.source = "Qwen3-0.6B", .target = "ckpt", .grid = {.tp = 2}});
 //   c.prove();          throws if an item would be lost, doubled or invented. Nothing is written so far
@@ -114,6 +113,8 @@ MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);
 MCKPT_API Conversion plan(const Relayer& what);
 MCKPT_API Conversion plan(const ToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToDcp& what, int threads = 1);
+MCKPT_API Conversion plan(const ToHdf5& what, int threads = 1);
+MCKPT_API Conversion plan(const FromHdf5& what);
 MCKPT_API Conversion plan(const PtToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToPt& what, int threads = 1);
 

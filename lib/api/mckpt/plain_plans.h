@@ -35,6 +35,21 @@ struct ToDcp {
   OpenOptions files{};
 };
 
+// A checkpoint of any format, with all its files -> an HDF5 archive (docs/formats/archive.md).
+struct ToHdf5 {
+  std::string source{}, target{};
+  bool single_file = false;             // `target` is a file, not a folder
+  std::optional<std::string> assets{};  // folder with config.json and tokenizer that go into the archive
+  std::vector<std::string> accept{};    // damage that is accepted: "MC1311"
+  OpenOptions files{};
+};
+
+// An archive -> the files that it was made of, byte for byte.
+struct FromHdf5 {
+  std::string source{}, target{};
+  OpenOptions files{};
+};
+
 // The tensors of a .pt file, or of a folder of them -> one safetensors file.
 struct PtToSafetensors {
   std::string source{}, target{};

@@ -2,8 +2,6 @@
 // files, assets and objects.
 #include "convert/compare/compare.h"
 
-#include <sys/stat.h>
-
 #include <functional>
 #include <set>
 
@@ -20,6 +18,7 @@
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
+#include "io/file/archive.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -36,8 +35,7 @@ bool is_sharded(const Store& store) {
 // Throws kUnknownFormat for a single file beside a DCP folder or files of ranks: only a config.json connects their keys
 // with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
-  struct stat st;
-  if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
+  if (is_folder(model.root(), model.opening())) return;
   throw Error(Code::kUnknownFormat, "a sharded checkpoint cannot be compared with a single file")
       .file(model.root())
       .expected("another sharded checkpoint, or the folder of a Hugging Face model with its config.json")

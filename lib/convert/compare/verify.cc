@@ -2,8 +2,6 @@
 // while it is read, is a finding.
 #include "convert/compare/verify.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "convert/compare/checks/beside.h"
@@ -13,6 +11,7 @@
 #include "io/card/card_text.h"
 #include "io/card/check_card.h"
 #include "io/card/make_card.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
@@ -31,9 +30,7 @@ bool is_an_answer(Code code) {
 const OpenOptions& files_of(const VerifyOptions& options) { return options.compare.opening.model.files; }
 
 bool is_folder_of_folders(const std::string& path, const OpenOptions& opening) {
-  struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) &&
-         !is_checkpoint_folder(Folder(path, opening), "");
+  return is_folder(path, opening) && !is_checkpoint_folder(Folder(path, opening), "");
 }
 
 bool has_checkpoint_below(const std::string& path, const OpenOptions& opening) {
@@ -87,8 +84,7 @@ bool note_changed(const std::string& path, const OpenOptions& opening, VerifyRep
 
 // Notes a folder of iterations without the file that says which of them Megatron loads.
 void note_tracker(const std::string& path, const OpenOptions& opening, VerifyReport& report) {
-  struct stat st;
-  if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
+  if (!is_folder(path, opening)) return;
   Folder folder(path, opening);
   const std::vector<FolderEntry> entries = folder.entries();
   auto is_iteration = [](const FolderEntry& e) { return e.folder && is_iteration_folder(e.name); };

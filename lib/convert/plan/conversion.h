@@ -32,6 +32,7 @@
 
 namespace mckpt::impl {
 
+class ArchiveLayout;
 class CopyJob;
 class DcpLayout;
 class KeyTable;
@@ -49,7 +50,8 @@ struct TorchResult {
 };
 // The layout of the result: it planned the places of the tensors and can write every other byte of their
 // files.
-using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult, const RankPlan*>;
+using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult, const RankPlan*,
+                                  const ArchiveLayout*, std::monostate>;  // the last: there are no other bytes
 
 // The experts of a result, whose bytes are compared after publishing: equal experts are usually a fault of
 // the source.
@@ -72,7 +74,6 @@ struct Conversion {
   OpenOptions opening;               // how they are opened
   const Store* store = nullptr;      // whose files the job reads; null: it reads memory
   std::unique_ptr<ReadSums> sums;    // checksums of the bytes that are read; null: the source has none
-
   std::string path;
   bool single_file = false;  // the result is the file `path`; else it is a folder
   std::vector<OutputFile> files;
@@ -90,7 +91,6 @@ struct Conversion {
   std::unique_ptr<CopyJob> proved_job;
   ProofInput proof;
   std::optional<TwinSearch> twins;
-
   Account account;                       // set by prove()
   // Of a job whose store computes tensors: how many the source has, which is what goes in by the account, and how
   // many are computed, which it counts among those that are changed.

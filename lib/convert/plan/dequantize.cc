@@ -2,22 +2,16 @@
 // `to-safetensors` makes; here only the view is put in front.
 #include "convert/plan/dequantize.h"
 
-#include <sys/stat.h>
-
 #include "convert/plan/conversion.h"
 #include "convert/plan/export.h"
 #include "convert/plan/own.h"
 #include "core/base/error.h"
 #include "hf/quantized/dequantized_store.h"
+#include "io/file/archive.h"
 #include "io/store/soundness.h"
 
 namespace mckpt::impl {
 namespace {
-
-bool is_folder(const std::string& path) {
-  struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 // The view, and the words for what it decodes.
 std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& text) {
@@ -45,7 +39,7 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
   std::string text;
   std::unique_ptr<Store> view = open_view(options, text);
   const ExportTypes types{.kind = ExportTypes::kStored};
-  Conversion c = is_folder(options.source)
+  Conversion c = is_folder(options.source, options.files)
                      ? plan_export_own(std::move(view), {.source = options.source,
                                                          .target = options.target,
                                                          .types = types,

@@ -10,6 +10,7 @@
 #include "io/copy/tensor_copy.h"
 #include "io/copy/written_sums.h"
 #include "io/dcp/write/layout.h"
+#include "io/hdf5/archive_layout.h"
 #include "io/safetensors/layout.h"
 #include "io/torch/layout.h"
 
@@ -65,6 +66,15 @@ class FrameWriter {
       for (const TorchLayout::Piece& p : layout.frame(crc32s)) out_.write(f, p.offset, p.bytes);
     }
   }
+
+  // The index has sums of all data, and the user block, by which a reader finds it, is written last.
+  void operator()(const ArchiveLayout* layout) const {
+    const WrittenSums::ByPlace sums = sums_.by_place();
+    write_beside();
+    layout->write(out_, [&](i64 part, i64 offset) { return sums.crc32(static_cast<i32>(part), offset); });
+  }
+
+  void operator()(std::monostate) const { write_beside(); }
 
  private:
   void write_beside() const {

@@ -61,8 +61,8 @@ class Copy {
     how.sums = c_.sums.get(), how.lost = &lost;
     how.first_task = share.first, how.end_task = share.end;
     std::optional<TaskLog> log;
+    if (!c_.single_file || std::holds_alternative<const ArchiveLayout*>(c_.layout)) how.written = &written;
     if (!c_.single_file) {
-      how.written = &written;
       if (!c_.job_of_rank)
         log.emplace(StagedFolder::log_path(result.folder()), share.first, share.end, result.files(),
                     options_.durable);

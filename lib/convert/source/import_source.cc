@@ -2,8 +2,6 @@
 // model's own ones are those of a training run.
 #include "convert/source/import_source.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "convert/source/choice.h"
@@ -12,6 +10,7 @@
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "io/copy/side_files.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/store/open/checkpoints_below.h"
@@ -20,13 +19,8 @@
 namespace mckpt::impl {
 namespace {
 
-bool is_folder(const std::string& path) {
-  struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 bool is_hf_folder(const std::string& path, const OpenOptions& opening) {
-  if (!is_folder(path)) return false;
+  if (!is_folder(path, opening)) return false;
   Folder folder(path, opening);
   const std::vector<FolderEntry> entries = folder.entries();
   return folder.has_file("config.json") && std::ranges::any_of(entries, [](const FolderEntry& e) {
@@ -43,7 +37,7 @@ std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options
     bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
     return of_files && !options.assets ? nullptr : std::move(store);
   } catch (const Error& e) {
-    bool unknown = e.code() == Code::kUnknownFormat && !options.assets && is_folder(options.source);
+    bool unknown = e.code() == Code::kUnknownFormat && !options.assets && is_folder(options.source, options.model.files);
     if (unknown && checkpoints_below(Folder(options.source, options.model.files)).empty()) return nullptr;
     throw;
   }
@@ -96,7 +90,9 @@ SideFiles ImportSource::assets(std::string_view tensor_table) const {
   return files;
 }
 
-bool ImportSource::has_sums() const { return run || has_manifest(model.path); }
+bool ImportSource::has_sums() const {
+  return run || has_manifest(model.path, {}) || find_in_archive(model.path, {});
+}
 
 ImportSource open_import_source(const ImportSourceOptions& options) {
   if (options.assets || !is_hf_folder(options.source, options.model.files))

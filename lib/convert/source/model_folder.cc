@@ -2,8 +2,6 @@
 // is.
 #include "convert/source/model_folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -12,6 +10,7 @@
 #include "core/base/notes.h"
 #include "core/items/shape.h"
 #include "hf/assets.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -28,14 +27,8 @@ namespace {
 constexpr std::string_view kConfig = "config.json", kIndexEnd = ".safetensors.index.json";
 constexpr i64 kMaxConfigBytes = 16 << 20;
 
-bool is_folder(const std::string& path) {
-  struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-bool has_config(const std::string& path) {
-  struct stat st;
-  return ::stat(cat(path, "/", kConfig).c_str(), &st) == 0 && S_ISREG(st.st_mode);
+bool has_config(const std::string& path, const OpenOptions& opening) {
+  return is_folder(path, opening) && is_file(cat(path, "/", kConfig), opening);
 }
 
 std::string folder_around(const std::string& path) {
@@ -47,14 +40,14 @@ std::string folder_around(const std::string& path) {
 
 // The first of the usual folders that has a config.json.
 void look_around(const Store& store, const std::string& source, ModelFolder& out) {
-  std::string inner = is_folder(store.root()) ? store.root() : folder_around(store.root());
+  std::string inner = is_folder(store.root(), store.opening()) ? store.root() : folder_around(store.root());
   bool of_weights = format_family(store.format()) == FormatFamily::kSafetensors;
   for (const std::string& place : {inner, source, folder_around(inner)}) {
-    if (!is_folder(place)) continue;
+    if (!is_folder(place, store.opening())) continue;
     for (std::string_view apart : {std::string_view("huggingface"), kAssetsFolder})
-      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path)) out.path = path;
+      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening())) out.path = path;
     if (!out.path.empty()) return;
-    if (!has_config(place)) continue;
+    if (!has_config(place, store.opening())) continue;
     out.path = place;
     out.of_a_run = !of_weights;
     return;

@@ -2,8 +2,6 @@
 // model that no table knows is made of the checkpoint's own names.
 #include "convert/source/source_model.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -19,6 +17,7 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/paths.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -84,8 +83,7 @@ void refuse_fewer_rows(const Store& store, const HfModel& model) {
 
 std::string own_assets(const Store& store) {
   std::string path = Folder(store.root(), store.opening()).inside(kAssetsFolder);
-  struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
+  return is_folder(path, store.opening()) ? path : "";
 }
 
 std::string keys_of_no_format(const Store& store) {

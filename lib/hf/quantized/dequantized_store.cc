@@ -1,14 +1,13 @@
 // The view: numbers of tensors are mapped to those of the source, and quantised ones get computed bytes.
 #include "hf/quantized/dequantized_store.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 
 #include "core/base/error.h"
 #include "core/quantized/dequantize.h"
 #include "hf/quantized/value_bytes.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 
 namespace mckpt::impl {
@@ -99,8 +98,7 @@ namespace {
 
 // The folder that has the config of the store: its root, or the folder of its file.
 std::string config_folder(const Store& store) {
-  struct stat st;
-  if (::stat(store.root().c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return store.root();
+  if (is_folder(store.root(), store.opening())) return store.root();
   std::size_t slash = store.root().rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : store.root().substr(0, slash);
 }

@@ -11,6 +11,7 @@
 #include "io/output/manifest.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/verify/archive_sums.h"
 #include "io/verify/checksums.h"
 #include "io/verify/manifest_sums.h"
 
@@ -35,8 +36,20 @@ void ReadSums::sort() {
   records_.erase(std::unique(records_.begin(), records_.end(), same_place), records_.end());
 }
 
-void ReadSums::check(const Store& store, const std::function<void()>& going_on) {
+// The rows of an archive from which something was read are records as well.
+void ReadSums::add_archive_sums(const Store& store) {
   sort();
+  std::size_t b = 0;
+  for (Checksum& row : archive_sums(store)) {
+    while (b < blocks_.size() && std::tuple(blocks_[b].file, blocks_[b].end) <= std::tuple(row.file, row.offset)) b++;
+    if (b < blocks_.size() && blocks_[b].file == row.file && blocks_[b].begin < row.offset + row.bytes)
+      records_.push_back(std::move(row));
+  }
+  sort();
+}
+
+void ReadSums::check(const Store& store, const std::function<void()>& going_on) {
+  add_archive_sums(store);
   ManifestSums listed(store);
   auto tell = [&](i64) { going_on(); };
 

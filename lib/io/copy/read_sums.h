@@ -42,6 +42,7 @@ class ReadSums {
   };
 
   void sort();
+  void add_archive_sums(const Store& store);
   [[noreturn]] static void refuse(const Store& store, const std::vector<const Checksum*>& bad);
 
   std::mutex mutex_;

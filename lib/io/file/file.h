@@ -9,6 +9,7 @@
 // a file that shrinks while it is read gives an error, not a signal.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "io/file/source_stamps.h"
 
 namespace mckpt::impl {
+
+class Archive;  // io/file/archive.h
 
 // A fixed number of bytes. Reads are thread-safe.
 class ByteSource {
@@ -77,27 +80,33 @@ class RangeSource final : public ByteSource {
 // An open regular file, read only; owns the descriptor. Movable.
 class InputFile final : public ByteSource {
  public:
-  // Opens a path that the user gave, or that Folder::inside() did; links are followed. The stamps of `opening`
+  // Opens a path that the user gave, or that Folder::inside() did; links are followed, and the path may lead into
+  // an archive. The stamps of `opening`
   // note the file; without them nobody looks whether it changes, as with a file of the result, which the
   // program itself writes. Throws kNotFound, kNotAFile, kReadFailed.
   explicit InputFile(const std::string& path, const OpenOptions& opening = {});
+  // A file of an archive; `path` is for messages.
+  InputFile(std::shared_ptr<const Archive> archive, i64 file, std::string path);
   // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
   InputFile(int fd, std::string path, const OpenOptions& opening = {});
   ~InputFile() override;
   InputFile(InputFile&& from) noexcept;
   InputFile& operator=(InputFile&& from) noexcept;
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_; }  // -1: a file of an archive
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
   // Throws kReadFailed: for a caller that finds other bytes in the file than before.
   [[noreturn]] void throw_changed() const;
 
  private:
+  static InputFile opened(const std::string& path, const OpenOptions& opening);
   void read_inside(i64 offset, std::span<u8> to) const override;
   void read_block_inside(i64 offset, std::span<u8> to) const override;
 
-  int fd_;
+  int fd_ = -1;
+  std::shared_ptr<const Archive> archive_;  // whose file this is, by number; null: a file by itself
+  i64 archive_file_ = 0;
   std::string path_;
   FileStamp stamp_;
 };

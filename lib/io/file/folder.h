@@ -9,6 +9,7 @@
 // OpenOptions::follow_links.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ class Folder {
  public:
   // Opens a path that the user gave. Files in it are opened with the same options. Throws kNotFound,
   // kNotAFolder, kReadFailed.
-  explicit Folder(const std::string& path, OpenOptions opening = {});
+  explicit Folder(const std::string& path, OpenOptions opening = {});  // the path may lead into an archive
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
@@ -56,11 +57,13 @@ class Folder {
 
  private:
   int open_inside(std::string_view name, int flags) const;  // a descriptor, or -1 and errno
+  std::string in_archive(std::string_view name) const;      // pre: archive_ is set
 
   std::string path_;
   OpenOptions opening_;
+  std::shared_ptr<const Archive> archive_;  // whose folder this is; null: a folder of the system
   int boundary_ = -1;   // the folder that nothing may leave
-  std::string prefix_;  // from there to this folder: "" or "snapshots/<revision>/"
+  std::string prefix_;  // from there to this folder: "" or "snapshots/<revision>/"; in an archive "" or "hf_assets/"
 };
 
 // Throws kBadPath unless the name is relative, without "..", ".", empty parts, NUL or backslash.

@@ -12,15 +12,20 @@
 
 namespace mckpt::impl {
 
+class ArchiveCache;
 class SourceStamps;
 
-// A value; copies share the stamps.
+std::shared_ptr<ArchiveCache> new_archive_cache();
+
+// A value; copies share the stamps and the open archives.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of a checkpoint's folder
   // Notes what is opened, to see whether it changes while it is read. Null: nobody looks for changes.
   std::shared_ptr<SourceStamps> stamps{};
   // Where mckpt-hdf5 is looked for first (runtime/system/module_folders.h).
   std::vector<std::string> helper_folders{};
+  // Archives that are open (io/file/archive.h). Null: an archive is a file or folder like others.
+  std::shared_ptr<ArchiveCache> archives = new_archive_cache();
 };
 
 // Throws kReadFailed if a file that was noted has changed; does nothing without stamps. To be called after the

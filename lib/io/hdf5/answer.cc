@@ -134,11 +134,10 @@ class Parser {
     d.dims.resize(count(Shape::kMaxRank, sizeof(u64)));
     for (i64& n : d.dims) n = size();
     d.fill = blob();
-    d.storage = one_of(Storage::kContiguous, Storage::kChunked);
+    d.storage = one_of(Storage::kContiguous, Storage::kVirtual);
     storage(d);
   }
 
-  // Contiguous, compact or chunked.
   void storage(Hdf5Dataset& d) {
     switch (d.storage) {
       case Storage::kContiguous: {
@@ -152,6 +151,8 @@ class Parser {
         return;
       case Storage::kChunked:
         return chunks(d);
+      case Storage::kVirtual:
+        return mappings(d);
     }
   }
 
@@ -163,6 +164,19 @@ class Parser {
     for (Hdf5Filter& f : d.filters) f = {size(), size()};
     d.chunks.resize(count(INT64_MAX, kChunkBytes));
     for (Hdf5Chunk& c : d.chunks) c = {size(), size(), size(), size()};
+  }
+
+  void mappings(Hdf5Dataset& d) {
+    std::size_t n = count(INT64_MAX, static_cast<i64>((2 + 2 * d.dims.size()) * sizeof(u64)));
+    for (; n > 0; n--) {
+      Hdf5Mapping& m = d.mappings.emplace_back();
+      m.file = name();
+      m.dataset = name();
+      m.offsets.resize(d.dims.size());
+      for (i64& v : m.offsets) v = size();
+      m.sizes.resize(d.dims.size());
+      for (i64& v : m.sizes) v = size();
+    }
   }
 
   std::span<const u8> rest_;

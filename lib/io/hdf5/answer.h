@@ -34,6 +34,12 @@ struct Hdf5Chunk {
   i64 skipped = 0;  // bit i: filter i was not applied
 };
 
+// A box of a virtual dataset, and the dataset of the same sizes that has its items.
+struct Hdf5Mapping {
+  std::string file, dataset;  // file ".": the same
+  std::vector<i64> offsets, sizes;
+};
+
 // A dataset. A number too large for 63 bits in the file is the largest one here: no size or place fits it.
 struct Hdf5Dataset {
   std::string name;
@@ -47,6 +53,7 @@ struct Hdf5Dataset {
   std::vector<i64> chunk_dims;
   std::vector<Hdf5Filter> filters;
   std::vector<Hdf5Chunk> chunks;
+  std::vector<Hdf5Mapping> mappings;
 };
 
 // An attribute of a group or dataset, printed.

@@ -19,6 +19,8 @@ namespace {
 
 using hdf5_wire::Storage;
 
+constexpr std::string_view kArchiveNames = "__mckpt__/names";  // which only the file with the index has
+
 // A tensor has one chunk: all of the dataset. A contiguous one is read in place; a compact or chunked one
 // is a source that computes its bytes (io/hdf5/chunks.h).
 class Hdf5Store final : public Store {
@@ -30,6 +32,12 @@ class Hdf5Store final : public Store {
   DType dtype(i64 tensor) const override { return dtypes_[tensor]; }
   std::span<const i64> dims(i64 tensor) const override { return at(tensor).dims; }
   i64 chunk_count(i64) const override { return 1; }
+  // For a file with the index of an archive that does not begin as an archive does.
+  void report_archive() {
+    Error e(Code::kBadHdf5, "this is an archive that mckpt made, but its first 512 bytes are damaged");
+    add_finding(e, "");
+  }
+
   Chunk chunk(i64 tensor, i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
 
@@ -211,7 +219,10 @@ std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<cons
   bool nothing = answer.datasets.empty() && answer.others.empty() && answer.groups.empty();
   for (const Hdf5Fault& fault : answer.faults)
     if (nothing && fault.name.empty()) throw to_error(fault).prefix("the HDF5 file cannot be opened: ");
-  return std::make_unique<Hdf5Store>(std::move(file), superblock, std::move(answer), opening);
+  bool archive = std::ranges::find(answer.datasets, kArchiveNames, &Hdf5Dataset::name) != answer.datasets.end();
+  auto store = std::make_unique<Hdf5Store>(std::move(file), superblock, std::move(answer), opening);
+  if (archive) store->report_archive();
+  return store;
 }
 
 std::unique_ptr<Store> open_hdf5_file(const std::string& path, const OpenOptions& opening) {

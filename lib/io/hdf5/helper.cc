@@ -1,4 +1,5 @@
-// Runs mckpt-hdf5 with the file as its standard input, and reads its standard output through a pipe:
+// Runs mckpt-hdf5 with the file, or a request in memory, as its standard input, and reads its standard output through
+// a pipe:
 //
 //   file --stdin--> mckpt-hdf5 SUPERBLOCK CPU_MS --stdout--> at most so many bytes, within so many seconds
 //
@@ -10,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +38,8 @@ constexpr i64 kLeastAnswerBytes = i64{1} << 20, kMostAnswerBytes = i64{512} << 2
 // Processor time in milliseconds, which grows with the file up to a bound: together with the start of the
 // program less than a second, and another for each MiB.
 constexpr i64 kLeastMs = 850, kMostMs = 300'000, kMsPerMiB = 850;
+// Laying out an object takes a fraction of a millisecond.
+constexpr i64 kMsPerObject = 5;
 // Waiting is allowed to take longer than computing, in seconds: a machine may be busy, and a disk slow.
 constexpr i64 kPatience = 4, kPatienceSeconds = 60;
 
@@ -172,6 +176,41 @@ Error bad_end(int status, std::string_view output) {
       .help("`mckpt env` shows whether mckpt-hdf5 works here; it must be of the same build as mckpt");
 }
 
+// Throws kModuleMissing, with the reason why the program is wanted.
+std::string found_helper(std::span<const std::string> folders, std::string_view why) {
+  std::string program = find_hdf5_helper(folders);
+  if (!program.empty()) return program;
+  throw Error(Code::kModuleMissing,
+              cat(why, ", and the program that opens and lays out such files, mckpt-hdf5, was not found"))
+      .expected(cat(kName, " in one of: ", listed(module_folders(folders))))
+      .help(kHdf5HelperHelp);
+}
+
+// A file without a name that has these bytes, as the program reads its input.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : fd_(::memfd_create("mckpt-hdf5 request", MFD_CLOEXEC)) {
+    if (fd_ < 0) throw failed(cat("cannot create a file in memory: ", errno_text(errno)));
+    while (!bytes.empty()) {
+      ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        int error = errno;
+        ::close(fd_);
+        throw failed(cat("cannot write a file in memory: ", errno_text(error)));
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
 }  // namespace
 
 std::string find_hdf5_helper(std::span<const std::string> folders) {
@@ -198,16 +237,19 @@ std::string hdf5_helper_version(const std::string& program) {
 }
 
 std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders) {
-  std::string program = find_hdf5_helper(folders);
-  if (program.empty())
-    throw Error(Code::kModuleMissing,
-                "this is an HDF5 file, and the program that opens such files, mckpt-hdf5, was not found")
-        .expected(cat(kName, " in one of: ", listed(module_folders(folders))))
-        .help(kHdf5HelperHelp);
+  std::string program = found_helper(folders, "this is an HDF5 file");
   i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);
   i64 answer = kLeastAnswerBytes + kAnswerPerByte * std::min(file.size(), kMostAnswerBytes);
   return helper_output(program, {cat(superblock), cat(cpu_ms)}, file.fd(),
                        {std::min(kMostAnswerBytes, answer), kPatienceSeconds + kPatience * cpu_ms / 1000});
+}
+
+std::vector<u8> ask_hdf5_composer(const std::string& request, i64 objects, std::span<const std::string> folders) {
+  std::string program = found_helper(folders, "the result is an HDF5 file");
+  MemoryFile input(request);
+  i64 cpu_ms = std::min(kMostMs, kLeastMs + objects * kMsPerObject);
+  return helper_output(program, {"compose", cat(cpu_ms)}, input.fd(),
+                       {kMostAnswerBytes, kPatienceSeconds + kPatience * cpu_ms / 1000});
 }
 
 }  // namespace mckpt::impl

@@ -167,6 +167,18 @@ DType hdf5_dtype(const Hdf5Type& t) {
   throw_unsupported("this type is not a data type of torch");
 }
 
+Hdf5Type hdf5_type(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  i64 bytes = std::max(1, info.bits / 8);
+  if (dtype == DType::kBool) return {TypeClass::kBool, 1, false, {8, 0, 1}};
+  for (const FloatRow& row : kFloats) {
+    if (row.dtype == dtype) return {TypeClass::kFloat, bytes, false, row.numbers};
+    if (info.kind == DTypeKind::kComplex && row.bytes * 2 == bytes && row.dtype != DType::kBF16)
+      return {TypeClass::kComplex, bytes, false, row.numbers};
+  }
+  return {TypeClass::kInteger, bytes, false, {bytes * 8, 0, info.kind == DTypeKind::kSigned}};
+}
+
 i64 chunk_bytes(const Hdf5Dataset& d) { return product(d.chunk_dims, d.type.bytes, "the size of a chunk"); }
 
 i64 chunk_places(const Hdf5Dataset& d) {
@@ -208,6 +220,8 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes) {
     case Storage::kChunked:
       check_chunks(d, file_bytes);
       break;
+    case Storage::kVirtual:
+      throw_unsupported("a virtual dataset: the data are in external files");
   }
   check_unwritten(d, bytes);
 }

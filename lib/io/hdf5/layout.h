@@ -19,6 +19,9 @@ struct Hdf5Type;
 // 8-bit floats are recognised like any other. The order of bytes is not looked at.
 // Throws kUnsupportedHdf5.
 DType hdf5_dtype(const Hdf5Type& type);
+// The type in which HDF5 stores items of a data type, little-endian. Types that HDF5 has no numbers for are those of
+// their codes, unsigned integers; elements smaller than a byte are bytes.
+Hdf5Type hdf5_type(DType dtype);
 
 // Bytes of one chunk, unpacked. pre: the dataset has chunks and was checked.
 i64 chunk_bytes(const Hdf5Dataset& d);

@@ -1,4 +1,4 @@
-// What mckpt-hdf5, the program that opens HDF5 files, answers: a magic and records, each a byte of kind and
+// What mckpt-hdf5, the program that opens and composes HDF5 files, answers: a magic and records, each a byte of kind and
 // its fields, up to a kEnd. Numbers are u64, little-endian; texts are their length, a number, and their
 // bytes.
 //
@@ -39,11 +39,42 @@ inline constexpr int kTypeNumbers = 9;
 // A storage. kContiguous: offset (or kUnwritten), bytes. kCompact: the bytes, as text. kChunked: one size a
 // dimension; the number of filters, and of each its id and its first parameter; the number of chunks, and of
 // each its position in the grid (row-major, ascending), its offset, its stored bytes and the mask of the
-// filters that it skips.
-enum class Storage : std::uint8_t { kContiguous = 0, kCompact, kChunked };
+// filters that it skips. kVirtual: the number of mappings, and of each the file and the dataset that has the
+// items, and, for each dimension, where its box begins, and the sizes of the box.
+enum class Storage : std::uint8_t { kContiguous = 0, kCompact, kChunked, kVirtual };
 inline constexpr std::uint64_t kUnwritten = UINT64_MAX;
 
 // Offsets count from the superblock, whose place the program gets as an argument.
+
+// The other way round, `mckpt-hdf5 compose`: standard input is a request for a file, and the answer is the file
+// without its data, and where the data belong. No file is written by the program.
+//
+//   kRequestMagic 512  kGroup "files"  kContiguous "w" <type> <dimensions>  kText "dtype" "bfloat16" ...  kEnd
+//   kLayoutMagic  kOffset 4096 ...  kPiece 512 <bytes> ...  kBytes 9216  kEnd       or kFault <words> for all of it
+//
+// After the magic, the request has the size of the user block. Attributes belong to the object before them, or, at
+// the beginning, to the root. Groups come before what is in them.
+inline constexpr std::string_view kRequestMagic = "mckpt-hdf5 request 1\n";
+inline constexpr std::string_view kLayoutMagic = "mckpt-hdf5 layout 1\n";
+
+enum class Wanted : std::uint8_t {
+  kGroup = 'G',       // path
+  kContiguous = 'D',  // path, type, dimensions: its data are allocated and left unwritten
+  kVirtual = 'V',     // path, type, dimensions, the number of mappings, and each of them
+  kText = 'T',        // an attribute: name, value
+  kNumbers = 'N',     // an attribute: name, how many, and each
+  kEnd = 'Z',
+};
+
+enum class Laid : std::uint8_t {
+  kOffset = 'O',  // of the data of one kContiguous, in their order; kUnwritten if it has none
+  kPiece = 'P',   // bytes of the file that are no data: offset, and the bytes as text
+  kBytes = 'S',   // the size of the file
+  kFault = 'F',   // words: nothing else follows but kEnd
+  kEnd = 'Z',     // the number of records before it
+};
+
+// A mapping is what Storage::kVirtual has of one: "." is the same file, and the box has all of that dataset.
 
 // How the program ends when it does not answer.
 inline constexpr int kExitNoSandbox = 71, kExitUsage = 64;

@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
@@ -163,7 +164,7 @@ Manifest parse_manifest(std::string_view text) {
 std::optional<Manifest> read_manifest(const Folder& folder) {
   std::string name(kManifestName);
   if (!folder.has_file(name)) {
-    if (!has_manifest(folder.path())) return std::nullopt;
+    if (!has_manifest(folder.path(), folder.opening())) return std::nullopt;
     throw Error(Code::kBadManifest, "the manifest is a link that leads nowhere")
         .file(cat(folder.path(), "/", name))
         .help("copy the file that it led to into the folder, or remove the link");
@@ -179,14 +180,17 @@ std::optional<Manifest> read_manifest(const Folder& folder) {
   });
 }
 
-bool has_manifest(const std::string& path) {
+bool has_manifest(const std::string& path, const OpenOptions& opening) {
+  std::string name = cat(path, "/", kManifestName);
+  // The manifest beside the parts of an archive is that of the parts.
+  if (std::optional<ArchivePlace> inside = find_in_archive(path, opening))
+    return inside->archive->find(cat(inside->name, inside->name.empty() ? "" : "/", kManifestName)) >= 0;
   struct stat st;
-  return ::lstat(cat(path, "/", kManifestName).c_str(), &st) == 0;
+  return ::lstat(name.c_str(), &st) == 0;
 }
 
-ListedPlace listed_place(const std::string& path) {
-  struct stat st;
-  if (::stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return {path, ""};
+ListedPlace listed_place(const std::string& path, const OpenOptions& opening) {
+  if (is_folder(path, opening) || !is_file(path, opening)) return {path, ""};
   return {parent_folder(path), path.substr(path.rfind('/') + 1)};
 }
 

@@ -24,6 +24,7 @@
 namespace mckpt::impl {
 
 class Folder;
+struct OpenOptions;
 
 inline constexpr std::string_view kManifestName = "mckpt_manifest.json";
 
@@ -59,13 +60,13 @@ Manifest parse_manifest(std::string_view text);
 std::optional<Manifest> read_manifest(const Folder& folder);
 
 // Whether the folder at `path` contains the name of a manifest; false if `path` is not a folder.
-bool has_manifest(const std::string& path);
+bool has_manifest(const std::string& path, const OpenOptions& opening);
 
 // Where a path may be listed: for a file, its folder and its name there; for a folder, the folder and "".
 struct ListedPlace {
   std::string folder, name;
 };
-ListedPlace listed_place(const std::string& path);
+ListedPlace listed_place(const std::string& path, const OpenOptions& opening);
 
 // The files of a folder and of those folders below it that contain a file of the manifest, sorted. Every
 // other folder is one name, which ends with '/'. Without a manifest (null): all files in all folders below.

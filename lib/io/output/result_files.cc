@@ -52,7 +52,7 @@ bool is_data_or_config(std::string_view name) {
 // The list of what mckpt wrote into the folder; nothing if the folder has no manifest or a damaged one.
 std::optional<Manifest> manifest_of(const std::string& folder) {
   try {
-    return has_manifest(folder) ? read_manifest(Folder(folder)) : std::nullopt;
+    return has_manifest(folder, {.archives = nullptr}) ? read_manifest(Folder(folder, {.archives = nullptr})) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }

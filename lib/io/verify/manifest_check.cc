@@ -114,8 +114,8 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
 }
 
 void require_listed_files(const std::string& path, const OpenOptions& opening) {
-  ListedPlace place = listed_place(path);
-  if (!has_manifest(place.folder)) return;
+  ListedPlace place = listed_place(path, opening);
+  if (!has_manifest(place.folder, opening)) return;
   Folder folder(place.folder, opening);
   std::optional<Manifest> manifest = read_manifest(folder);
   if (!manifest) return;

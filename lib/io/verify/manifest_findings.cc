@@ -45,7 +45,7 @@ struct Looked {
 template <typename Look>
 Looked look_by_manifest(const Store& store, Look&& look) {
   Looked out;
-  if (!has_manifest(store.root())) return out;
+  if (!has_manifest(store.root(), store.opening())) return out;
   Folder folder(store.root(), store.opening());
   out.files = 1;
   try {
@@ -81,7 +81,7 @@ std::vector<Finding> unlike_listed(const Folder& folder, const Manifest& manifes
 }  // namespace
 
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report) {
-  if (has_manifest(store.root())) judged.emplace(kManifestName);
+  if (has_manifest(store.root(), store.opening())) judged.emplace(kManifestName);
   add_check(look_by_manifest(store,
                              [&](const Folder& folder, const Manifest& manifest) {
                                for (const ManifestFile& f : manifest.files) judged.insert(f.name);

@@ -11,8 +11,8 @@ namespace mckpt::impl {
 // A store is a folder, whose files are listed by their paths, or one file, which the folder that it is in
 // lists.
 ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
-  ListedPlace place = listed_place(store.root());
-  if (!has_manifest(place.folder)) return;
+  ListedPlace place = listed_place(store.root(), store.opening());
+  if (!has_manifest(place.folder, store.opening())) return;
   manifest_ = read_manifest(Folder(place.folder, store.opening()));
   if (!manifest_) return;
   for (std::size_t f = 0; f < files_.size(); f++) {

@@ -40,6 +40,8 @@ Kind = Literal[
     "reshard",
     "safetensors",
     "dcp",
+    "hdf5",
+    "from-hdf5",
     "pt-to-safetensors",
     "pt",
     "ranks",
@@ -53,6 +55,7 @@ Kind = Literal[
     "to-safetensors",
     "to-ranks",
     "to-dcp",
+    "to-hdf5",
     "to-pt",
     "hf-to-fsdp",
     "fsdp-to-hf",
@@ -258,6 +261,14 @@ class Dict(TypedDict, total=False):
     section: Text
 
 
+class SingleFile(TypedDict, total=False):
+    """
+    single_file: one HDF5 file, not a folder of several
+    """
+
+    single_file: Flag
+
+
 class WeightsOnly(TypedDict, total=False):
     """
     weights_only: leave the states of the optimizer out
@@ -363,6 +374,7 @@ class ConversionSettings(
     Naming,
     Iteration,
     Dict,
+    SingleFile,
     WeightsOnly,
     Resharding,
     Layers,
@@ -389,6 +401,8 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
     "dcp": (Files, Accept, Ranks, Dict, WeightsOnly),
+    "hdf5": (Files, Accept, Assets, SingleFile),
+    "from-hdf5": (Files,),
     "pt-to-safetensors": (Files, Choice, TensorsOnly),
     "pt": (Files, Choice),
     "ranks": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),

@@ -2,8 +2,6 @@
 // MiB.
 #include "convert/compare/checks/assets.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "hf/quantized/config.h"
 #include "io/dcp/dcp.h"
 #include "io/file/file.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -30,8 +29,7 @@ constexpr std::string_view kConfig = "config.json";
 // The folder of assets: hf_assets in a checkpoint, or the folder of a model. "": there is none.
 std::string assets_of(const Store& store) {
   if (dcp_dialect(store)) return own_assets(store);
-  struct stat st;
-  bool folder = ::stat(store.root().c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+  bool folder = is_folder(store.root(), store.opening());
   return folder && Folder(store.root(), store.opening()).has_file(std::string(kConfig)) ? store.root() : "";
 }
 

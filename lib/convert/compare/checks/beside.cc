@@ -19,6 +19,7 @@
 #include "io/store/open/beside.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
+#include "io/verify/archive_check.h"
 #include "io/verify/manifest_findings.h"
 #include "io/verify/verify.h"
 
@@ -130,6 +131,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   observer.end();
   NameSet<std::string> judged = check_assets(store, report);
   check_manifest(store, threads, judged, report);
+  check_archive(store, threads, [&] { check_stop(observer); }, report);
   // The digests of the manifest are sums of all bytes.
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();

@@ -8,14 +8,13 @@
 // one entry each.
 #include "io/store/open/beside.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/torch_names.h"
@@ -28,11 +27,6 @@ namespace {
 constexpr int kMostDepth = 8;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::string_view kCheckpointSuffixes[] = {".safetensors", ".pkl", ".h5", ".hdf5"};
-
-bool is_folder(const std::string& path) {
-  struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 bool is_checkpoint_file(std::string_view name) {
   return has_torch_suffix(name) ||
@@ -63,7 +57,7 @@ class BesideList {
     visited_.insert(real_path_of(folder_.path()));
     if (store == nullptr) return;
     chosen_ = relative(store->root(), folder_.path());
-    bool one_file = !is_folder(store->root());
+    bool one_file = !is_folder(store->root(), opening);
     if (one_file) own_.insert(chosen_);
     for (const StoreFile& f : store->files())
       if (!one_file) add_own(joined(chosen_, f.path));
@@ -169,7 +163,7 @@ std::string real_path_of(const std::string& path) {
 }
 
 std::vector<Beside> list_beside(const std::string& path, const Store* store, const OpenOptions& opening) {
-  if (!is_folder(path)) return {};
+  if (!is_folder(path, opening)) return {};
   return BesideList(path, store, opening).run();
 }
 

@@ -26,6 +26,7 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
 #include "io/store/open/beside.h"
@@ -79,13 +80,14 @@ Error not_found(std::string path) {
                     : "name a file or folder of this machine");
 }
 
-bool is_folder(const std::string& path) {
+// Throws kNotFound for a path that leads to nothing.
+bool leads_to_folder(const std::string& path, const OpenOptions& opening) {
+  if (is_folder(path, opening)) return true;
+  if (is_file(path, opening)) return false;
   struct stat st;
-  if (::stat(path.c_str(), &st) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) throw not_found(path);
-    throw_open_failed(path, errno);
-  }
-  return S_ISDIR(st.st_mode);
+  if (::stat(path.c_str(), &st) == 0) return false;
+  if (errno == ENOENT || errno == ENOTDIR) throw not_found(path);
+  throw_open_failed(path, errno);
 }
 
 std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
@@ -345,7 +347,13 @@ bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
 
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening) {
   if (path.empty()) throw Error(Code::kUsage, "the path of the checkpoint is empty");
-  return is_folder(path) ? open_folder(path, opening) : open_file(path, opening);
+  std::shared_ptr<const Archive> archive = open_archive(path, opening);
+  if (!archive) return leads_to_folder(path, opening) ? open_folder(path, opening) : open_file(path, opening);
+  const std::string& inside = archive->index().opened;
+  std::unique_ptr<Store> store =
+      inside.empty() ? open_folder(path, opening) : open_store(cat(path, "/", inside), opening);
+  store->add_fact("archive", cat("HDF5, ", counted(std::ssize(archive->index().parts), "file")));
+  return store;
 }
 
 }  // namespace mckpt::impl

@@ -84,7 +84,7 @@ TEST(Hdf5Answer, ThatMakesNoSenseIsRefused) {
       {Hdf5AnswerBuilder().byte('?').end(), "a record is of an unknown kind"},
       {Hdf5AnswerBuilder().record(Record::kGroup).numbers({kHuge}).end(), "a count is larger than possible"},
       {Hdf5AnswerBuilder().dataset("", {}).contiguous(0, 4).end(), "a dataset has no name"},
-      {Hdf5AnswerBuilder().dataset("w", {}).byte(3).end(),
+      {Hdf5AnswerBuilder().dataset("w", {}).byte(4).end(),
        "a field has a value that is not one of its choices"},
       {Hdf5AnswerBuilder().dataset("w", {}).byte(2).end(), "a scalar has chunks"},
       {Hdf5AnswerBuilder().dataset("w", {1}).byte(2).numbers({1, kHuge}).end(),
