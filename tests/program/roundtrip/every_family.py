@@ -63,8 +63,7 @@ def check(model, grid, live):
                                   capture_output=True, text=True, timeout=260, stdin=subprocess.DEVNULL)
             if done.returncode != 0:
                 fail(f"{what}: roundtrip: exit status {done.returncode}: {done.stdout[-300:]}{done.stderr[-400:]}")
-            else:
-                same(f"{what}, live", at["live"], source)
+            elif run(f"{what}, live", "verify", at["live"], "--against", source):  # its files have another order of tensors
                 outcomes[model, grid] += ", live"
     shutil.rmtree(folder)
 
