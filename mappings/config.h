@@ -34,11 +34,16 @@ enum class Mixer : u8 {
 };
 enum class Ffn : u8 { kNone, kDense, kMoe };
 
+// Where an attention layer has its keys and values from: projections for each; one projection for both; or the keys
+// and values of an earlier layer, so that it has neither projection.
+enum class KeyValues : u8 { kOwn, kOneTensor, kOfEarlierLayer };
+
 // One layer: its mixer of tokens and its feed-forward part. Layers of hybrid stacks have one of the two, all
 // others both.
 struct LayerSpec {
   Mixer mixer = Mixer::kAttention;
   Ffn ffn = Ffn::kDense;
+  i32 sizes = 0;  // 0: those of the tower; n: ModelConfig::layer_sizes[n - 1]
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
@@ -50,6 +55,7 @@ struct TowerConfig {
   bool output_gate = false;  // queries and gates alternate by head in the Hugging Face q_proj
   bool qkv_bias = false, proj_bias = false;
   bool qk_norm = false;
+  KeyValues key_values = KeyValues::kOwn;
   bool sinks = false;  // one learnable softmax offset for each head
   i64 ffn = 0;         // dense width
   bool gated_mlp = true;
@@ -100,6 +106,7 @@ struct VisionConfig {
   i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
   i64 deepstack = 0;  // number of deepstack mergers
   i64 projector = 0;  // width inside the projector to the language model
+  bool standardized = false;  // what the tower gives is shifted and scaled by two buffers
 };
 
 // What an audio tower has besides its TowerConfig: the frequencies that it reads, the channels of its
@@ -124,6 +131,9 @@ struct ModelConfig {
   bool zero_centered_norms = false;  // the file, too, has norms less one
   std::optional<DType> dtype;        // of the parameters, if the config says it
   TowerConfig text, vision_tower, audio_tower;
+  std::vector<TowerConfig> layer_sizes;  // of text layers that differ from `text`; their `layers` are empty
+  i64 layer_input = 0;  // width of what each layer gets from an embedding of its own; 0: there is none
+  bool no_context_parallel = false;  // Megatron's model of the family is not built with cp > 1
   MoeConfig moe;
   MlaConfig mla;
   IndexerConfig indexer;

@@ -19,15 +19,23 @@ enum class Needs {
   kQkvBias,
   kProjBias,
   kQkNorm,
+  kOwnValues,     // a projection for the values
+  kOneKeyValue,   // one projection for keys and values
+  kNoKeys,        // keys and values of an earlier layer
+  kKeyNorm,       // a norm of keys that the layer has itself
+  kLayerInput,    // every layer gets a part of an embedding of its own
   kSinks,
   kQueryLora,
   kNoQueryLora,
   kRouterBias,
   kExpertBias,
+  kExperts,
+  kNoExperts,
   kLatent,
   kMambaNorm,
   kSharedExpert,
   kSharedGate,
+  kStandardized,
   kTied,
   kUntied,
   kExpertsApart,  // one tensor for each expert

@@ -48,6 +48,7 @@ std::vector<const Family*> collect() {
                                        falcon_h1_families(),
                                        minimax_m3_families(),
                                        gemma3_vl_families(),
+                                       gemma4_families(),
                                        glm4v_moe_families()})
     for (const Family& family : list) all.push_back(&family);
   return all;
@@ -143,7 +144,12 @@ void check_row(const Section& section, const Row& row) {
 // Rows of one name exclude each other.
 bool exclusive(Needs a, Needs b) {
   if (is_expert_form(a) && is_expert_form(b)) return a != b;
-  return (a == Needs::kTied && b == Needs::kUntied) || (a == Needs::kUntied && b == Needs::kTied);
+  auto both = [&](std::initializer_list<Needs> one_of) {
+    return a != b && std::ranges::count(one_of, a) + std::ranges::count(one_of, b) == 2;
+  };
+  return both({Needs::kTied, Needs::kUntied}) || both({Needs::kKeyNorm, Needs::kNoKeys}) ||
+         both({Needs::kExperts, Needs::kNoExperts}) ||
+         both({Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys});
 }
 
 // Rows of one list that can apply to one model must not have one name or one source.

@@ -24,6 +24,12 @@ struct TowerConfig;
 // Runs of this slot have no source: their items are padding, filled with zeros.
 inline constexpr i32 kPaddingSlot = -1;
 
+// Runs of the slot copy_of(s) have the items of source s a second time: import copies them again, export demands that
+// they are still those of source s, and what moves them between checkpoints takes them for items of their own.
+constexpr i32 copy_of(i32 slot) { return -2 - slot; }
+constexpr bool is_copy(i32 slot) { return slot < kPaddingSlot; }
+constexpr i32 copied_slot(i32 copy) { return -2 - copy; }  // pre: is_copy()
+
 // The shape of a whole (logical) tensor, and the shape of one tensor-parallel cell's part of it. They are
 // different types so that no size is multiplied by the parallel size twice; only global_shape() converts one
 // to the other.
@@ -44,7 +50,7 @@ struct Part {
 // references outlive the call.
 struct RuleInput {
   const ModelConfig& model;
-  const TowerConfig& tower;              // the one of the two in `model` that has the parameter
+  const TowerConfig& tower;              // the sizes of the layer, or of the tower, that has the parameter
   std::span<const GlobalShape> sources;  // the Hugging Face tensors, in the order of the row's roles
   Part part;
   i64 expert = 0;        // global number; rules that take one expert out of a fused tensor use it
@@ -58,8 +64,8 @@ struct RuleInput {
 struct Holding {
   LocalShape shape;
   int partition_dim = -1;     // the dimension that is split over the cells; -1: every cell holds all of it
-  std::vector<ItemRun> runs;  // in local order; slot = index of the source, or kPaddingSlot
-  float addend = 0;           // added to every value on import, subtracted on export
+  std::vector<ItemRun> runs;  // in local order; slot = index of the source, copy_of() it, or kPaddingSlot
+  float addend = 0;           // added to every value on import, zeros of padding too; subtracted on export
   i64 copies =
       1;  // cells one after the other that have the same part, where the cells are more than the parts
 };

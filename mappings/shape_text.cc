@@ -41,6 +41,8 @@ constexpr Word kWords[] = {
     {"attention", [](M, T t) { return t.heads * t.head_dim; }},
     {"kv", [](M, T t) { return t.kv_groups * t.head_dim; }},
     {"qkv", [](M, T t) { return query_rows(t) + 2 * t.kv_groups * t.head_dim; }},
+    {"layers", [](M m, T) { return std::ssize(m.text.layers); }},
+    {"layer_input", [](M m, T) { return m.layer_input; }},
     {"experts", [](M m, T) { return m.moe.experts; }},
     {"expert_ffn", [](M m, T) { return m.moe.ffn; }},
     {"expert_hidden", [](M m, T t) { return expert_hidden(m, t); }},

@@ -65,7 +65,8 @@ constexpr std::string_view kKnownNames[] = {"config.json",
                                             "chat_template.json",
                                             "processor_config.json",
                                             "preprocessor_config.json",
-                                            "video_preprocessor_config.json"};
+                                            "video_preprocessor_config.json",
+                                            kMapName};
 constexpr std::string_view kKnownSuffixes[] = {".jinja", ".model", ".tiktoken", ".py"};
 // DeepSpeed writes this script beside its checkpoints.
 constexpr std::string_view kScriptOfDeepSpeed = "zero_to_fp32.py";
@@ -109,6 +110,17 @@ SideFiles plan_assets(const std::string& from, std::string_view tensor_table, co
   out.left_out = folders_without_assets(folder);
   if (!tensor_table.empty()) out.texts.emplace(kTensorTableName, tensor_table);
   return out;
+}
+
+void add_map(SideFiles& assets, std::string_view map_text) {
+  bool has = std::ranges::any_of(assets.copies, [](const SideFile& file) { return file.name == kMapName; });
+  if (!map_text.empty() && !has) assets.texts.emplace(kMapName, map_text);
+}
+
+std::string folder_map_text(const Folder& folder) {
+  std::string name(kMapName);
+  if (!folder.has_file(name)) return "";
+  return with_file(cat(folder.path(), "/", name), [&] { return json_text(folder.open_file(name)); });
 }
 
 SideFiles plan_known_assets(const std::string& from, const OpenOptions& opening) {

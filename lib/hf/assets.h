@@ -27,6 +27,8 @@ struct OpenOptions;
 
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
+// A map file that a folder is read with, beside its config.json. It is an asset: whatever is made of the folder has it too.
+inline constexpr std::string_view kMapName = "mckpt_map.json";
 
 // The names of the assets in a folder, in natural order, including those in additional_chat_templates/.
 // Hidden files, other folders, weights and their indexes, a tensor table, the tracker of a training run and a
@@ -35,6 +37,12 @@ std::vector<std::string> hf_assets(const Folder& folder);
 
 // The folders in `folder` that are not assets, except hidden ones, each with a slash at its end: "onnx/".
 std::vector<std::string> folders_without_assets(const Folder& folder);
+
+// Adds the text of a map to the assets of a folder, unless it is "" or the assets have one already.
+void add_map(SideFiles& assets, std::string_view map_text);
+
+// The text of the map in a folder; "" if it has none. Throws kBadJson for a file above the limit of io/json/json_file.h.
+std::string folder_map_text(const Folder& folder);
 
 // The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the
 // table of the model's tensors unless it is "". Throws for an asset that cannot be copied.

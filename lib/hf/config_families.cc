@@ -77,6 +77,8 @@ constexpr ReaderRow kReaders[] = {
     {"qwen3_omni_moe", read_qwen3_omni_moe},
     {"mistral3", read_mistral3},
     {"gemma3", read_gemma3},
+    {"gemma4_text", read_gemma4_text},
+    {"gemma4", read_gemma4},
     {"glm4v_moe", read_glm4v_moe},
     {"bailing_moe_v2", read_bailing_moe},
     {"sarvam_moe", read_bailing_moe},

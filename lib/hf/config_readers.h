@@ -92,6 +92,11 @@ void read_gemma3(const ConfigFields& top, ModelConfig& m);
 void read_glm4v_moe(const ConfigFields& top, ModelConfig& m);
 void read_minimax_m3(const ConfigFields& top, ModelConfig& m);
 
+// config_gemma4.cc
+// Heads of two sizes, shared keys and values, a dense MLP beside experts or a second embedding.
+void read_gemma4_text(const ConfigFields& c, ModelConfig& m);
+void read_gemma4(const ConfigFields& top, ModelConfig& m);
+
 // The entries of any decoder under the names that most families give them: the reader of a map without a base.
 // Attention or latent attention in every layer; dense MLPs, experts, or both.
 void read_any(const ConfigFields& top, ModelConfig& m);

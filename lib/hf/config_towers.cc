@@ -108,6 +108,22 @@ void read_siglip(const ConfigFields& vision, ModelConfig& m) {
   read_positions(c, m.vision);
 }
 
+// No run of Megatron's model has shown what it makes of the ranges of clipped layers, which are four buffers each.
+void read_gemma4_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16,
+      "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16,
+      "position_embedding_size": 10240})");
+  if (c.flag_or("use_clipped_linears", false))
+    throw c.unsupported("use_clipped_linears", "is true: mckpt has no rows for the ranges of clipped layers");
+  refuse_flag(c, "attention_bias");
+  read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
+  m.vision_tower.kv_groups = c.size("num_key_value_heads");
+  m.vision.in_channels = 3;
+  m.vision.patch = c.size("patch_size");
+  m.vision.positions = c.size("position_embedding_size");
+  m.vision.standardized = c.flag_or("standardize", false);
+}
+
 void read_glm4v_vision(const ConfigFields& vision, ModelConfig& m) {
   ConfigFields c = vision.with_defaults(R"({"depth": 24, "hidden_size": 1536, "num_heads": 12, "in_channels": 3,
       "image_size": 336, "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2,

@@ -17,6 +17,8 @@ void read_qwen2_5_vision(const ConfigFields& c, ModelConfig& m);
 void read_pixtral(const ConfigFields& top, ModelConfig& m);
 // SigLIP, as Gemma 3 has it.
 void read_siglip(const ConfigFields& c, ModelConfig& m);
+// Gemma 4: positions in two directions.
+void read_gemma4_vision(const ConfigFields& c, ModelConfig& m);
 // GLM-4.5V: the blocks' MLPs are as wide as the language model, the merger has the width of the config.
 void read_glm4v_vision(const ConfigFields& c, ModelConfig& m);
 // The tower of MiniMax-M3, its projector and its merger of patches.

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "hf/assets.h"
 #include "hf/config_fields.h"
 #include "hf/config_json.h"
 #include "hf/config_parts.h"
@@ -22,7 +23,9 @@
 #include "mappings/map_file/explained.h"
 #include "mappings/map_file/map.h"
 #include "mappings/map_file/name_kinds.h"
+#include "mappings/map_file/recognise.h"
 #include "mappings/model/accounting.h"
+#include "mappings/registry.h"
 
 namespace mckpt::impl {
 namespace {
@@ -139,6 +142,38 @@ class Attempts {
   MapFile map_;
 };
 
+// Words of entries that say how a model computes with its tensors. Shapes and names show nothing of it.
+constexpr std::string_view kComputing[] = {"scal",   "multiplier", "softcap",        "rotary", "alibi", "clip",
+                                           "logit_", "parallel_",  "sliding_window", "act_fn", "hidden_act",
+                                           "activation"};
+
+// "rope_parameters.partial_rotary_factor 0.25"; entries that change nothing are left out: null, false, a factor of 1.
+void list_computation(const JsonValue& config, const std::string& prefix, std::vector<std::string>& out) {
+  for (const auto& [key, value] : config.object("config")) {
+    if (value.is(JsonType::kObject) && (key.starts_with("rope_") || key == "text_config")) {
+      list_computation(value, cat(prefix, key, "."), out);
+      continue;
+    }
+    auto in_name = [&](std::string_view word) { return key.find(word) != key.npos; };
+    bool stretches = prefix.find("rope_") != prefix.npos && key != "rope_theta" && key != "rope_type";
+    if (!stretches && std::ranges::none_of(kComputing, in_name)) continue;
+    bool number = value.is(JsonType::kNumber), text = value.is(JsonType::kString);
+    bool on = value.is(JsonType::kBool) && value.boolean(key);
+    if (number && value.real(key) == 1) continue;
+    if (number || on || text)
+      out.push_back(cat(prefix, key, " ", number ? value.number(key) : text ? escaped(value.string(key)) : "true"));
+  }
+}
+
+// The tensors have a gate beside the first layer of their MLPs.
+bool has_gate(const SourceTable& tensors, const ModelConfig& numbers) {
+  std::vector<NameKind> kinds = name_kinds(tensors);
+  KindNames names;
+  for (const NameKind& kind : kinds) names.insert(kind.name);
+  return std::ranges::any_of(
+      kinds, [&](const NameKind& kind) { return recognise(kind, names, numbers).rule.starts_with("gated"); });
+}
+
 // The tensors with shapes. Throws kNotFound for a folder that has no headers.
 FolderTensors known_tensors(const std::string& path, const OpenOptions& opening) {
   FolderTensors tensors = tensors_of_folder(path, opening);
@@ -173,11 +208,18 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
     with_config.config = attempts.entries();
     const Family* base = nullptr;
     ModelConfig model = *numbers;
+    const bool gated = has_gate(tensors.table, *numbers);
     for (const Explained& e : families) {
       if (2 * e.kinds <= kinds || base) continue;
-      if (auto read = attempts.as(*e.family, *numbers, with_config)) base = e.family, model = *read;
+      std::optional<ModelConfig> read = attempts.as(*e.family, *numbers, with_config);
+      // The activation is the base's, and one for plain MLPs is none for gated ones.
+      if (read && (read->text.gated_mlp || !gated)) base = e.family, model = *read;
     }
     if (!base) with_config.config = attempts.entries();
+    std::vector<std::string> computation;
+    list_computation(config, "", computation);
+    if (base && model.zero_centered_norms)
+      computation.push_back(cat("weights of norms that are stored less one, as ", base->name, " has them"));
     map = draft_map(tensors.table, std::move(model), base);
     map.config = std::move(with_config.config);
     ModelDraft draft{map_file_text(map),
@@ -187,7 +229,8 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
                      0,
                      std::ssize(map.rows),
                      std::ssize(open_questions(map)),
-                     std::ssize(map.remove)};
+                     std::ssize(map.remove),
+                     std::move(computation)};
     for (const Explained& e : families)
       if (e.family == (base ? base : families[0].family)) {
         draft.explained = e.tensors;
@@ -197,27 +240,52 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
   });
 }
 
-void add_way_on(Error& error, const std::string& path, const OpenOptions& opening) {
+std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions& opening) {
   try {
     FolderTensors tensors = tensors_of_folder(path, opening);
-    if (tensors.table.size() == 0) {
-      error.note("the folder lists no tensors, so that no family can be called the nearest");
-      return;
-    }
+    Nearest out;
+    out.tensors = tensors.table.size(), out.has_shapes = !tensors.index;
+    if (out.tensors == 0) return out;
     std::string text = config_text(path, opening);
     JsonValue config = parse_json(text, JsonNumbers::kPython);
     std::optional<ModelConfig> numbers = Attempts(text, config, tensors.table).numbers();
     Explained near = explained_by_families(tensors.table, numbers ? &*numbers : nullptr)[0];
-    error.note(near.tensors == 0
-                   ? std::string("no family explains any of its tensors")
-                   : cat("by its tensors the nearest family is ", near.family->name, ", which explains ",
-                         with_commas(near.tensors), " of ", counted(tensors.table.size(), "tensor")));
-    if (!tensors.index)
-      error.help(cat("mckpt mappings draft ", escaped(path, 4096),
-                     " map.json   writes a first map file, for `map_file`"));
+    if (near.tensors > 0) out.family = near.family->name, out.explained = near.tensors;
+    return out;
   } catch (const Error&) {
-    // The error that is reported is the one about the model type.
+    return std::nullopt;
   }
+}
+
+std::string nearest_text(const Nearest& n) {
+  if (n.tensors == 0) return "the folder lists no tensors, so that no family can be called the nearest";
+  if (n.family.empty()) return "no family explains any of its tensors";
+  return cat("by its tensors the nearest family is ", n.family, ", which explains ", with_commas(n.explained), " of ",
+             counted(n.tensors, "tensor"));
+}
+
+std::string draft_command(const std::string& path) {
+  return cat("mckpt mappings draft ", escaped(path, 4096), " map.json   writes a first map file, for `map_file`");
+}
+
+void add_family_fact(Store& store) {
+  if (store.format() != Format::kSafetensorsFolder) return;
+  auto type = std::ranges::find_if(store.facts(), [](const auto& fact) { return fact.first == "model_type"; });
+  if (type == store.facts().end()) return;
+  for (const Family* family : all_families())
+    if (std::ranges::find(family->model_types, type->second) != family->model_types.end()) return;
+  if (Folder(store.root(), store.opening()).has_file(std::string(kMapName)))
+    return store.add_fact(std::string(kFamilyFact), cat("that of ", kMapName));
+  std::optional<Nearest> near = nearest_family(store.root(), store.opening());
+  store.add_fact(std::string(kFamilyFact), cat(kUnknownFamily, near ? cat("; ", nearest_text(*near)) : ""));
+}
+
+// Where the tensors cannot be read, the error that is reported is the one about the model type.
+void add_way_on(Error& error, const std::string& path, const OpenOptions& opening) {
+  std::optional<Nearest> near = nearest_family(path, opening);
+  if (!near) return;
+  error.note(nearest_text(*near));
+  if (near->tensors > 0 && near->has_shapes) error.help(draft_command(path));
 }
 
 }  // namespace mckpt::impl

@@ -136,16 +136,17 @@ MapOptions map_options(ExpertLayout layout) {
 }
 
 // The one map that the options, the checkpoint and the folder of the model name; "" if none of them does.
-std::string agreed_map(const HfModelOptions& options, const TensorTable* table) {
+std::string agreed_map(const HfModelOptions& options, const Folder& folder, const TensorTable* table) {
   std::string agreed;
-  for (const std::string& text :
-       {text_of_map(options.map_file, options.files), options.kept_map, table ? table->map_text : ""}) {
+  for (const std::string& text : {text_of_map(options.map_file, options.files), options.kept_map,
+                                  table ? table->map_text : "", folder_map_text(folder)}) {
     if (text.empty()) continue;
     if (agreed.empty()) agreed = text;
     if (parse_map_file(text) != parse_map_file(agreed))
       throw Error(Code::kContradiction, "the checkpoint was made with another map")
           .file(options.map_file)
-          .help("leave `map_file` out: the checkpoint keeps the map that it was made with");
+          .help(cat("leave `map_file` out: checkpoints and folders keep the map that they were made with, folders as ",
+                    kMapName));
   }
   return agreed;
 }
@@ -153,7 +154,7 @@ std::string agreed_map(const HfModelOptions& options, const TensorTable* table) 
 // Reads the config as the map that applies says, and makes the family of the map. `list`: mckpt's list of tensors;
 // null: there is none.
 void read_mapped_config(HfModel& m, const Folder& folder, const HfModelOptions& options, const TensorTable* list) {
-  m.map_text = agreed_map(options, list);
+  m.map_text = agreed_map(options, folder, list);
   if (m.map_text.empty()) {
     m.config = read_config(folder, options.files, options.shapes_only, nullptr);
     return;

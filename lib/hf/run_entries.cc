@@ -45,7 +45,7 @@ RopeEntries read_rope(const ConfigFields& c) {
 
 RouterEntries read_router(const ConfigFields& c) {
   RouterEntries router;
-  router.top_experts = c.count_or("num_experts_per_tok", 0);
+  router.top_experts = c.count_or("num_experts_per_tok", c.count_or("top_k_experts", 0));
   router.groups = c.count_or("n_group", 0);
   router.top_groups = c.count_or("topk_group", 0);
   router.scale = c.real_or("routed_scaling_factor", 0);

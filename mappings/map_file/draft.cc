@@ -132,6 +132,7 @@ class Drafter {
     if (base_) keep_rows_of_base();
     for (const NameKind& kind : kinds_)
       if (!read_[kind.tensors[0]]) add(kind);
+    complete_rows();
     question_incomplete_rows();
     std::ranges::stable_sort(file_.rows, {}, [&](const MapRow& row) { return order_.place(row); });
     if (base_) place_rows();
@@ -266,6 +267,21 @@ class Drafter {
     if (expected == kind.layers || norm) return "";
     return cat("of ", counted(std::ssize(expected), "layer"), " that would have it by its place, ",
                kind.layers.size(), " have it: which layers have it, and why?");
+  }
+
+  // A row that replaces one of the base takes what that one read as well: `up` beside a gate, where the base has a plain MLP.
+  void complete_rows() {
+    for (const NameKind& kind : kinds_) {
+      if (!read_[kind.tensors[0]]) continue;
+      Recognised r = recognise(kind, names_, model_);
+      if (r.leaf.empty() || roles(r.rule) < 2) continue;
+      std::string whole = order_.whole(r.leaf);
+      for (const MapRow& row : file_.rows)
+        if (row.megatron == whole && row.rule == r.rule) {
+          add(kind, r);
+          break;
+        }
+    }
   }
 
   // A row that lacks a source, such as queries without keys.

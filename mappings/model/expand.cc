@@ -82,7 +82,7 @@ bool is_fused_expert(const Row& row, i64 expert) {
   return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
 }
 
-// Errors of a rule that mean "this does not divide", not "this is broken".
+// "This does not divide", not "this is broken".
 bool is_misfit(const Error& e) { return e.code() == Code::kBadGrid || e.code() == Code::kModelNumbers; }
 
 std::string misfit_line(std::string_view parameter, const Error& e) {
@@ -136,8 +136,7 @@ class Holdings {
 
 // A family that names no trained parts trains all of them.
 bool is_trained(const Family& family, const Section& section) {
-  return family.trained.empty() ||
-         std::find(family.trained.begin(), family.trained.end(), section.megatron) != family.trained.end();
+  return family.trained.empty() || std::ranges::count(family.trained, section.megatron) > 0;
 }
 
 // Only Megatron's own layers are units; one with attention and Mamba side by side is of neither class.
@@ -147,9 +146,10 @@ UnitClass unit_class_of(const Site& site) {
   return site.layer->mixer == Mixer::kMamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;
 }
 
-// The one type of a parameter's sources. Throws kUnaccounted if they have several.
+// The one type of a parameter's sources; without sources, that of the model. Throws kUnaccounted if they have several.
 DType common_type(const SourceTable& sources, const ModelParameter& p, const ModelConfig& model) {
-  DType promised = model.dtype.value_or(DType::kF32), type = promised;
+  DType first = sources.size() > 0 && sources[0].header_known ? sources[0].dtype : DType::kF32;
+  DType promised = model.dtype.value_or(DType::kF32), type = model.dtype.value_or(first);
   for (std::size_t s = 0; s < p.sources.size() && p.sources[s] >= 0; s++) {
     const SourceTensor& tensor = sources[p.sources[s]];
     DType mine = tensor.header_known ? tensor.dtype : promised;
@@ -232,7 +232,7 @@ ModelMap ModelMap::promised(ModelConfig model, const Family& family, const MapOp
 Needs ModelMap::form_of(const Section& section) const { return forms_[&section - family_->sections.data()]; }
 
 Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& setup) const {
-  const TowerConfig& tower = tower_of(model_, p.section->tower);
+  const TowerConfig& tower = sizes_of(model_, p.section->tower, p.sizes);
   i64 expert = is_fused_expert(*p.row, p.expert_number) ? p.expert_number : 0;
   try {
     return holding_of(model_, tower, *p.row, part, expert, setup.vocab_rows);
@@ -253,6 +253,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell, const RunSetup& setup,
                                                  const StagePart& chunk) const {
+  refuse_stages(model_, grid);
   Grid layers_apart = grid;
   layers_apart.pp = 1;  // the chunks divide the layers
   refuse_misfit(model_, layers_apart);
@@ -272,6 +273,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       ModelParameter p;
       p.row = &row;
       p.section = site.section;
+      p.sizes = site.layer ? site.layer->sizes : 0;
       p.global_name = megatron_name(site, row, expert);
       p.name = megatron_name(local, row, expert - (expert < 0 ? 0 : place.first_expert));
       for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
@@ -282,7 +284,8 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.source_dtype = common_type(sources_, p, model_);
       p.typed_by_run = setup.params_dtype.has_value() || row.fp32;
       p.dtype = row.fp32 ? DType::kF32 : p.source_dtype;
-      if (setup.params_dtype) p.dtype = row.buffer || row.fp32 ? DType::kF32 : *setup.params_dtype;
+      if (setup.params_dtype && !row.fp32)
+        p.dtype = row.buffer && !row.typed_as_model ? DType::kF32 : *setup.params_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);
       p.gathered_with = gathered_with(local, row, model_);

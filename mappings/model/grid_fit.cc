@@ -49,12 +49,28 @@ void refuse_mamba_misfit(const MambaConfig& mamba, const Grid& grid) {
 
 }  // namespace
 
+void refuse_stages(const ModelConfig& model, const Grid& grid) {
+  if (grid.pp == 1) return;
+  auto shares = [](const TowerConfig& t) { return t.key_values == KeyValues::kOfEarlierLayer; };
+  const char* what = model.layer_input > 0                          ? "the second embedding, which every layer reads,"
+                     : std::ranges::any_of(model.layer_sizes, shares) ? "keys and values of earlier layers"
+                                                                      : nullptr;
+  if (!what) return;
+  throw Error(Code::kGridMisfit, cat(what, " cannot be read on another pipeline stage"))
+      .expected("`pp` 1")
+      .found(grid.pp);
+}
+
 void refuse_misfit(const ModelConfig& model, const Grid& grid) {
   need_multiple(std::ssize(model.text.layers), grid.pp,
                 "the layers do not divide by the pipeline-parallel size", "choose another `pp`");
   need_multiple(model.moe.experts, grid.ep, "the experts do not divide by the expert-parallel size",
                 "choose another `ep`");
   if (grid.cp == 1) return;
+  if (model.no_context_parallel)
+    throw Error(Code::kGridMisfit, "Megatron's model of this family has no context parallelism")
+        .expected("`cp` 1")
+        .found(grid.cp);
   if (has_mixer(model, Mixer::kGdn)) refuse_gdn_misfit(model.gdn, grid);
   if (has_mixer(model, Mixer::kMamba) || has_mixer(model, Mixer::kAttentionAndMamba))
     refuse_mamba_misfit(model.mamba, grid);

@@ -10,5 +10,7 @@ struct ModelConfig;
 
 // Throws kGridMisfit. pre: the grid passed check_grid().
 void refuse_misfit(const ModelConfig& model, const Grid& grid);
+// Throws kGridMisfit for a model that is of one pipeline stage, whatever layers each stage would have.
+void refuse_stages(const ModelConfig& model, const Grid& grid);
 
 }  // namespace mckpt::impl

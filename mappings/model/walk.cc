@@ -67,9 +67,11 @@ class Walker {
 
   void layers(const Section& section) {
     Site s = site(section);
-    for (i64 n = 0; n < std::ssize(s.tower->layers); n++) {
+    const std::vector<LayerSpec>& layers = s.tower->layers;
+    for (i64 n = 0; n < std::ssize(layers); n++) {
       s.numbers['L'] = n;
-      s.layer = &s.tower->layers[n];
+      s.layer = &layers[n];
+      s.tower = &sizes_of(model_, section.tower, layers[n].sizes);
       s.unit = section.own_layers ? unit_++ : -1;
       visit_(s);
     }
@@ -135,6 +137,10 @@ const TowerConfig& tower_of(const ModelConfig& model, Tower tower) {
       return model.audio_tower;
   }
   return model.text;
+}
+
+const TowerConfig& sizes_of(const ModelConfig& model, Tower tower, i32 sizes) {
+  return sizes == 0 ? tower_of(model, tower) : model.layer_sizes[sizes - 1];
 }
 
 void each_site(const Family& family, const ModelConfig& model,

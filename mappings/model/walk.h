@@ -30,6 +30,8 @@ struct Site {
 };
 
 const TowerConfig& tower_of(const ModelConfig& model, Tower tower);
+// The sizes of a layer of the tower; `sizes` as LayerSpec has it.
+const TowerConfig& sizes_of(const ModelConfig& model, Tower tower, i32 sizes);
 
 // Calls visit(site) for every place of the model, section by section; the three MTP sections depth by depth.
 void each_site(const Family& family, const ModelConfig& model, const std::function<void(const Site&)>& visit);

@@ -32,6 +32,7 @@ std::span<const Family> mimo_families();
 std::span<const Family> falcon_h1_families();
 std::span<const Family> minimax_m3_families();
 std::span<const Family> gemma3_vl_families();
+std::span<const Family> gemma4_families();
 std::span<const Family> glm4v_moe_families();
 
 }  // namespace mckpt::impl

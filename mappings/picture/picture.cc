@@ -64,7 +64,7 @@ Panel cell_panel(const RuleExample& example, i64 cell, i64 expert, std::vector<P
   for (const ItemRun& run : holding.runs)
     for (i64 i = 0; i < run.items(); i++, at++) {
       if (run.slot == kPaddingSlot) continue;
-      Square& from = sources[run.slot].squares[run.at(i)];
+      Square& from = sources[is_copy(run.slot) ? copied_slot(run.slot) : run.slot].squares[run.at(i)];
       from.cell = owner;
       panel.squares[at] = from;
     }

@@ -146,7 +146,7 @@ std::string draw_svg(const RuleExample& example) {
   body += box(divide, kPanelTop, 1, height, "#999999", "none");
   i64 right = std::max(left - kPanelGap, kMargin + text_width(title));
   i64 legend = kPanelTop + height + kMargin;
-  bool shaded = picture.sources[0].squares[0].cell != kEveryCell;
+  bool shaded = !picture.sources.empty() && picture.sources[0].squares[0].cell != kEveryCell;
   body += draw_legend(example, shaded, legend, right);
   i64 width = right + kMargin, bottom = legend + kMargin + 12;
   return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", bottom,

@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::string_view kRoles[] = {"q_proj", "k_proj", "v_proj"};
 constexpr std::string_view kJoinedRoles[] = {"qkv"};
+constexpr std::string_view kQueryAndKey[] = {"q_proj", "k_proj"};
+constexpr std::string_view kQuery[] = {"q_proj"};
 
 // The sizes of the fused parameter in rows. `rows` is the sum over all groups, and checked against overflow.
 struct Heads {
@@ -90,11 +92,11 @@ Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Orig
   return {LocalShape{like.with_dim(0, own.items())}, 0, cut(rows.take(), items), 0};
 }
 
-// Three tensors, weights or biases.
-Holding hold_qkv(const RuleInput& in) {
+// A tensor each for queries, keys and values, or the first of them; weights or biases.
+Heads check_apart(const RuleInput& in) {
   Heads h = heads_of(in.tower);
   i64 hidden = positive(in.tower.hidden, "the hidden size");
-  for (int slot = 0; slot < 3; slot++) {
+  for (int slot = 0; slot < static_cast<int>(in.sources.size()); slot++) {
     expect_rank(in, slot, kRoles[slot], 1, 2);
     Shape expected = weight_or_bias(in, 0, slot == 0 ? h.q_rows : h.kv_rows, hidden);
     expect_shape(in, slot, kRoles[slot], expected,
@@ -102,7 +104,21 @@ Holding hold_qkv(const RuleInput& in) {
                  : h.twins > 1 ? "query heads * head size * 2 (an output gate for each)"
                                : "query heads * head size");
   }
-  return hold_heads(in, h, {0, 0}, {1, 0}, {2, 0});
+  return h;
+}
+
+Holding hold_qkv(const RuleInput& in) {
+  return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0});
+}
+
+// The layer has no projection of values: the keys, before their norm, are the values too.
+Holding hold_keys_as_values(const RuleInput& in) {
+  return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {copy_of(1), 0});
+}
+
+// The layer uses the keys and values of an earlier one; Megatron's parameter has rows for its own, of zeros.
+Holding hold_queries(const RuleInput& in) {
+  return hold_heads(in, check_apart(in), {0, 0}, {kPaddingSlot, 0}, {kPaddingSlot, 0});
 }
 
 // One tensor: all queries above all keys above all values.
@@ -116,6 +132,9 @@ Holding hold_joined(const RuleInput& in) {
 
 constexpr Rule kRules[] = {
     {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv},
+    {"qkv_keys_as_values", kQueryAndKey, "qkv, where one tensor is both the keys and the values",
+     hold_keys_as_values},
+    {"qkv_queries_only", kQuery, "qkv, where the rows of keys and values are zeros", hold_queries},
     {"qkv_joined", kJoinedRoles, "queries, keys and values by group, from one tensor with all of them",
      hold_joined},
 };

@@ -8,6 +8,7 @@
 //
 // Export adds the one again. The sum is computed in the wider of the two types; core/items/item_cast.h counts
 // values that the constant rounds.
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
@@ -35,9 +36,17 @@ Holding hold_only_row(const RuleInput& in) {
   return {LocalShape{Shape{source[1]}}, -1, {{0, 0, source.items(), {}, {}}}, 0};
 }
 
+// Zeros of padding plus one.
+Holding hold_ones(const RuleInput& in) {
+  i64 dim = positive(in.tower.head_dim, "the size of a head");
+  return {LocalShape{Shape{dim}}, -1, {{kPaddingSlot, 0, dim, {}, {}}}, 1};
+}
+
 constexpr Rule kRules[] = {
     {"replicate", kRoles, "every cell has the whole tensor", hold_all},
     {"replicate_row", kRoles, "every cell has the only row of a matrix, as a vector", hold_only_row},
+    {"head_norm_of_ones", {}, "every cell has ones, as many as a head has items; no tensor of the file is read",
+     hold_ones},
     {"zero_centered_norm", kRoles, "every cell has the whole tensor, less one", hold_less_one},
 };
 

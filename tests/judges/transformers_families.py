@@ -46,15 +46,24 @@ def check(what, config):
         items = sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
         listed = mckpt("ls", folder, "--as", "megatron", "--digest", "--json", "-q")
         held = sum(dims_product(t["shape"]) for t in listed["tensors"])
-        buffers = sum(b.numel() for name, b in model.named_buffers() if name.endswith("e_score_correction_bias"))
-        if held not in (items, items + buffers):
-            failures.append(f"{what}: {held} items held, the model has {items} and {buffers} in buffers")
+        buffers = sum(b.numel() for name, b in model.named_buffers() if name.endswith(("e_score_correction_bias", "layer_scalar")))
+        more = sum(map(only_megatrons, model.modules()))
+        if held not in (items + more, items + buffers + more):
+            failures.append(f"{what}: {held} items held, the model has {items} and {buffers} in buffers, and Megatron {more} more")
         check_experts(what, model, listed["tensors"])
         # Megatron-FSDP cannot hold MiniMax's norms at tp 2.
         grid = "--ep" if config["model_type"] == "minimax_m2" else "--tp"
         fsdp = mckpt("ls", folder, "--as", "fsdp", grid, "2", "--vocab-size", "auto", "--json", "-q")
         if isinstance(fsdp, str):
             failures.append(f"{what} at {grid} 2: {fsdp}")
+
+
+def only_megatrons(module):
+    """Items of keys, values and their norm that Megatron has in every attention layer of Gemma 4, and this one has not."""
+    if getattr(module, "is_kv_shared_layer", False) and hasattr(module, "q_proj"):
+        rows = module.q_proj.weight.shape[0] // module.num_key_value_groups
+        return 2 * rows * module.q_proj.weight.shape[1] + module.head_dim
+    return module.k_proj.weight.numel() if getattr(module, "use_alternative_attention", False) else 0
 
 
 def sha(tensor):

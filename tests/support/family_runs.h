@@ -124,7 +124,7 @@ class FamilyModel {
     std::string out;
     for (const ItemRun& run : cut(p.holding->runs, range))
       for (i64 i = 0; i < run.items(); i++) {
-        float value = run.slot == kPaddingSlot ? 0 : item(p, run, i) + p.holding->addend;
+        float value = (run.slot == kPaddingSlot ? 0 : item(p, run, i)) + p.holding->addend;
         put(p.dtype == DType::kBF16 ? rounded(value) : value, stored, out);
       }
     return out;
@@ -153,7 +153,7 @@ class FamilyModel {
     std::vector<std::string> lines;
     for (const FsdpTensor& t : layout.tensors(cell_of(grid, rank))) {
       const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
-      DType stored = DType::kF32;
+      DType stored = p.buffer() ? p.dtype : DType::kF32;
       std::string key = t.key.substr(std::strlen("model.module.")),
                   data = t.empty() ? "" : bytes(p, t.items, stored);
       std::string box = t.empty() ? "nothing" : cat(times_text(t.offsets), " ", times_text(t.sizes));
@@ -161,8 +161,9 @@ class FamilyModel {
                           short_digest(data), " ", box));
       Whole& whole = wholes[key];
       if (whole.bytes.empty())
-        whole = {t.global, stored, std::string(static_cast<std::size_t>(t.global.items()) * 4, '\xff'), 0};
-      if (!t.empty()) paste(t, data, whole.bytes);
+        whole = {t.global, stored,
+                 std::string(static_cast<std::size_t>(dtype_bytes(stored, t.global.items())), '\xff'), 0};
+      if (!t.empty()) paste(t, data, dtype_bytes(stored, 1), whole.bytes);
     }
     return lines;
   }
@@ -173,7 +174,8 @@ class FamilyModel {
 
  private:
   float item(const ModelParameter& p, const ItemRun& run, i64 i) const {
-    const GoldenTensor& t = weights_[static_cast<std::size_t>(p.sources[static_cast<std::size_t>(run.slot)])];
+    i32 slot = is_copy(run.slot) ? copied_slot(run.slot) : run.slot;
+    const GoldenTensor& t = weights_[static_cast<std::size_t>(p.sources[static_cast<std::size_t>(slot)])];
     std::size_t at = static_cast<std::size_t>(run.at(i));
     u32 bits = 0;
     if (t.dtype == "F32")
@@ -196,8 +198,8 @@ class FamilyModel {
     out += {static_cast<char>(bits >> 16 & 255), static_cast<char>(bits >> 24)};
   }
 
-  // Writes a box of 4-byte items into the whole tensor.
-  static void paste(const FsdpTensor& t, const std::string& data, std::string& whole) {
+  // Writes a box into the whole tensor.
+  static void paste(const FsdpTensor& t, const std::string& data, i64 item, std::string& whole) {
     i64 rank = std::ssize(t.sizes), rows = 1, row = rank > 0 ? t.sizes.back() : 1;
     for (i64 d = 0; d + 1 < rank; d++) rows *= t.sizes[static_cast<std::size_t>(d)];
     for (i64 r = 0; r < rows; r++) {
@@ -207,7 +209,7 @@ class FamilyModel {
         if (d + 1 < rank) step /= size, index = rest / step, rest %= step;
         at = at * t.global[static_cast<int>(d)] + t.offsets[static_cast<std::size_t>(d)] + index;
       }
-      std::memcpy(whole.data() + 4 * at, data.data() + 4 * r * row, static_cast<std::size_t>(4 * row));
+      std::memcpy(whole.data() + item * at, data.data() + item * r * row, static_cast<std::size_t>(item * row));
     }
   }
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "hf/draft_of_model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
@@ -29,6 +30,8 @@
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/output.h"
+#include "tools/render/setting_names.h"
 #include "tools/run/each_path.h"
 
 namespace mckpt::impl {
@@ -41,11 +44,19 @@ struct Options {
   std::optional<std::string> map;
 };
 
-// Opens the checkpoint, with a fact that says which of its modules are quantised and how.
+// Opens the checkpoint, with facts that say which of its modules are quantised and how, and that no family has its type.
 std::unique_ptr<Store> open_described(const std::string& path, const CommandLine& line) {
   std::unique_ptr<Store> store = open_store(path, line.opening());
   add_quantized_fact(*store);
+  add_family_fact(*store);
   return store;
+}
+
+// For a type that no family has, the command that goes on.
+void note_way_on(const CommandLine& line, const Store& store, const std::string& path) {
+  for (const auto& [name, value] : store.facts())
+    if (name == kFamilyFact && value.starts_with(kUnknownFamily))
+      note(line.flags(), with_flags(draft_command(path)));
 }
 
 // All checkpoints are opened before anything is printed.
@@ -143,6 +154,7 @@ Exit inspect_command(CommandLine& line) {
       std::unique_ptr<Store> store = open_described(path, line);
       if (Output::has_written()) out.line("");
       write_text(out, *store, path, options);
+      note_way_on(line, *store, path);
       check_unchanged(line.opening());
       out.flush();
       each.ended(report_findings(line.flags(), *store));

@@ -34,7 +34,8 @@ Exit mappings_command(CommandLine& line) {
           "SUBJECT", subject,
           "the family to show, the folder of the model to draft a map for or to check, or the rule to draw")
       .words(std::move(families));
-  line.positional("MAP", map, "draft: the file to write (stdout without it); check: the map file to check");
+  line.positional("MAP", map,
+                  "draft: the file to write (stdout without it, or for -); check: the map file to check");
   line.flag("--svg", svg, "draw one picture as SVG").common();
   how.declare(line);
   line.description(
@@ -44,8 +45,8 @@ Exit mappings_command(CommandLine& line) {
       "or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
-  line.example("mckpt mappings check Qwen3-30B-A3B -v");
   line.example("mckpt mappings draft Phi-3-mini phi3.json");
+  line.example("mckpt mappings check Qwen3-30B-A3B -v");
   line.example("mckpt mappings draw gated_mlp");
   line.parse();
   if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");

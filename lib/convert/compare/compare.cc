@@ -15,10 +15,12 @@
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
+#include "hf/assets.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
 #include "io/file/archive.h"
+#include "io/file/folder.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -45,10 +47,12 @@ void refuse_single_file(const Store& model) {
 using TensorNames = std::set<std::string, std::less<>>;
 
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
-// repeat no other tensor. Empty if the model is not known.
-TensorNames dropped_tensors(const std::string& path, const HfModelOptions& options) {
+// repeat no other tensor. Empty if the model is not known. `result`: the folder that was made of it, which may have a
+// map for both.
+TensorNames dropped_tensors(const std::string& path, HfModelOptions options, const Store& result) {
   TensorNames out;
   try {
+    if (options.kept_map.empty()) options.kept_map = folder_map_text(Folder(result.root(), result.opening()));
     HfModel model = open_hf_model(path, options);
     std::vector<bool> dropped = model.map->dropped();
     for (i32 t = 0; t < model.map->sources().size(); t++)
@@ -81,7 +85,7 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
   std::optional<TensorNames> dropped;  // read when a tensor is missing
   if (tested.format() == source.format() && folders)
     intended.left_out = [&](std::string_view name) {
-      if (!dropped) dropped = dropped_tensors(source_path, c.options.opening.model);
+      if (!dropped) dropped = dropped_tensors(source_path, c.options.opening.model, tested);
       return dropped->contains(name) ? std::string("no conversion keeps them") : std::string();
     };
   same &= check_types_by_name(tested, source, c);

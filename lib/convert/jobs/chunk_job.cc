@@ -152,26 +152,37 @@ class ChunkJob::TaskMaker {
   }
 
   void add_runs(i32 to, i32 target) {
+    // The tensors of a model have each item once; a chunk of a checkpoint may have copies of its own.
+    bool from_model = !sources_.empty() && from_.is_box(sources_[0]), to_model = to_.is_box(target);
     i64 at = 0;
     for (const ItemRun& run : to_.runs(target)) {
       if (run.slot == kPaddingSlot) {
         Move zero = move_of(run, at);
         zero.kind = MoveKind::kZero;
         task_.plan.add(to, zero);
+      } else if (is_copy(run.slot) && from_model) {
+        add_slot(to, run, at, copied_slot(run.slot), MoveKind::kAgain);
       } else {
-        auto slot = [](const SourceRun& r) { return r.run.slot; };
-        for (const SourceRun& source : std::ranges::equal_range(runs_, run.slot, {}, slot)) {
-          moves_.clear();
-          append_common(source.run, source.at, run, at, moves_);
-          add_moves(to, source.source);
-        }
+        add_slot(to, run, at, run.slot, MoveKind::kCopy);
+        if (to_model && !to_.repeats(target)) add_slot(to, run, at, copy_of(run.slot), MoveKind::kEqual);
       }
       at += run.items();
     }
   }
 
-  void add_moves(i32 to, i32 source) {
+  // Adds the moves between the run, which begins at item `at` of the destination, and the sources' runs of a slot.
+  void add_slot(i32 to, const ItemRun& run, i64 at, i32 from_slot, MoveKind kind) {
+    auto slot = [](const SourceRun& r) { return r.run.slot; };
+    for (const SourceRun& source : std::ranges::equal_range(runs_, from_slot, {}, slot)) {
+      moves_.clear();
+      append_common(source.run, source.at, run, at, moves_);
+      add_moves(to, source.source, kind);
+    }
+  }
+
+  void add_moves(i32 to, i32 source, MoveKind kind = MoveKind::kCopy) {
     for (Move& move : moves_) {
+      move.kind = kind;
       move.slot = region(source);
       task_.plan.add(to, move);
     }
@@ -226,6 +237,15 @@ CopyTask ChunkJob::make(i64 index, bool outline) const {
   CopyTask task = record.task();
   if (!outline) task.sums = sums_of_record(files_(record.from_file), record);
   return task;
+}
+
+void ChunkJob::refuse_unlike(const Region& region, i64 item) const {
+  throw Error(Code::kUnaccounted,
+              "the model has one tensor for keys and values, but the checkpoint has different ones")
+      .tensor(tensor_of(region))
+      .expected("rows of values that are those of the keys, as they were when the checkpoint was made")
+      .found(cat("another value for item ", item))
+      .help("values that were trained apart from the keys have no place in a model of this family");
 }
 
 Frame ChunkJob::frame(const Region& region) const {

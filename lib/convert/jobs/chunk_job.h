@@ -5,6 +5,9 @@
 //   from  [ q rows 0-7 | k rows 0-1 ]  [ q rows 8-15 | k rows 2-3 ]      runs over the slots q, k
 //   to    [ q rows 4-11 ]                                           -->  2 moves, of 4 rows each
 //
+// Copies of a slot (mappings/rule.h) are chunks of items of their own between two checkpoints. A tensor of the model that
+// a checkpoint has twice is copied twice on import, and on export copied once and compared with the other copy.
+//
 // The plan of a task is made when it is asked for and is not kept: in memory a job is a few numbers for each
 // chunk, so that a job of 300,000 chunks takes some megabytes. All functions are const and thread-safe;
 // threads ask for tasks in any order, and a task that is asked for twice is the same twice.
@@ -73,6 +76,7 @@ class ChunkJob final : public CopyJob {
   std::string tensor_of(const Region& r) const override {
     return r.tensor < 0 ? std::string() : to_.chunks.name(r.tensor);
   }
+  [[noreturn]] void refuse_unlike(const Region& region, i64 item) const override;
   Frame frame(const Region& region) const override;
   void write_head(const Region& region, std::span<u8> to) const override;
   void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;

@@ -49,7 +49,7 @@ void HoldingReader::gather(const ModelParameter& p, ItemRange window, i64 item_b
     if (run.slot == kPaddingSlot)
       std::fill_n(window_.begin() + at * item_bytes, run.items() * item_bytes, u8{0});
     else
-      gather_run(run, p.sources[run.slot], at, item_bytes);
+      gather_run(run, p.sources[is_copy(run.slot) ? copied_slot(run.slot) : run.slot], at, item_bytes);
     at += run.items();
   }
 }

@@ -66,7 +66,7 @@ struct SourceState {
 struct TargetState {
   Shared<i64> written = 0;
   Partner source;
-  Shared<bool> padded = false, changed = false, tied = false, padding = false;
+  Shared<bool> padded = false, changed = false, tied = false, padding = false, constant = false;
 };
 
 // A region by its place: two tasks that read or write one region have the same place.
@@ -92,6 +92,7 @@ class Proof {
         workers_(static_cast<std::size_t>(input.threads)) {
     for (i64 t : input.tied) targets_[t].tied = true;
     for (i64 t : input.padding) targets_[t].padding = true;
+    for (i64 t : input.constant) targets_[t].constant = true;
   }
 
   Account run() {
@@ -142,11 +143,12 @@ class Proof {
         if (state) state->padded = true;
         continue;
       }
+      bool again = m.move.kind == MoveKind::kAgain;
       if (m.move.slot != region) region = m.move.slot, source = job_.source_tensor(plan.source(region));
       if (state && source >= 0) state->source.add(source);
       if (state && state->tied) continue;
       if (state && source >= 0) sources_[source].target.add(target);
-      worker.runs.push_back(m.move.source());
+      if (!again) worker.runs.push_back(m.move.source());
     }
     worker.runs.insert(worker.runs.end(), task.unwanted.begin(), task.unwanted.end());
     if (tensors_) list_uses(task, worker);
@@ -165,7 +167,7 @@ class Proof {
       i32 target = job_.target_tensor(to);
       bool zero = m.move.kind == MoveKind::kZero;
       i32 source = zero ? -1 : job_.source_tensor(plan.source(m.move.slot));
-      if (target < 0 || (!zero && source < 0)) continue;
+      if (target < 0 || (!zero && source < 0) || m.move.kind == MoveKind::kEqual) continue;
       worker.uses.push_back({target, source, m.move.items(), zero ? ItemCast{} : task.cast, to.file,
                              to.offset + m.move.to * to.item_bytes});
     }
@@ -305,7 +307,7 @@ class Proof {
       a.tensors_out++;
       a.padded += s.padded, a.changed += s.changed;
       Made kind = made(t);
-      bool invented = kind == Made::kInvented;
+      bool invented = kind == Made::kInvented && !s.constant;
       i64* counts[] = {nullptr, &a.copied, &a.fused, &a.split, &a.tied, &a.invented};  // by Made
       ++*counts[static_cast<int>(kind)];
       if (s.written != items)

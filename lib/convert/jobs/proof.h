@@ -48,6 +48,7 @@ struct ProofInput {
   std::vector<i64> copies{};   // of the source: left out because they repeat another tensor
   std::vector<i64> tied{};     // of the target: have the items of another tensor of the target a second time
   std::vector<i64> padding{};  // of the target: a part of a tensor that has nothing but padding
+  std::vector<i64> constant{};  // of the target: made of none, because a rule gives all of its values
   int threads = 1;
   std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
 
@@ -69,7 +70,7 @@ struct Account {
   i64 fused = 0;                // made of several
   i64 split = 0;                // made of one that is used for others as well; ProofInput::padding
   i64 tied = 0;                 // ProofInput::tied
-  i64 invented = 0;             // made of none, though the tensor has items
+  i64 invented = 0;             // made of none, though the tensor has items: ProofInput::constant, or it is refused
   i64 padded = 0;               // has zeros that no tensor of the source has
   i64 unpadded = 0;             // tensors of the source with padding that is not in the result
   i64 changed = 0;              // has other values or another type than its source

@@ -133,7 +133,10 @@ void KeyTable::append_rows(const CheckpointKey& key, Part part, i64 first_row, i
   i64 row_items = held.shape.shape.row_items();
   i64 first = (key.first_row + first_row) * row_items;
   for (ItemRun run : cut(held.runs, {first, first + rows * row_items})) {
-    if (run.slot != kPaddingSlot) run.slot = p.sources[run.slot];
+    if (is_copy(run.slot))
+      run.slot = copy_of(p.sources[copied_slot(run.slot)]);
+    else if (run.slot != kPaddingSlot)
+      run.slot = p.sources[run.slot];
     out.push_back(run);
   }
 }

@@ -76,7 +76,7 @@ class KeyTable {
   i32 find(const std::string& name) const;  // -1: there is none
 
   // The items of a box of the key, in the box's own row-major order; the slot of a run is the index of the
-  // tensor in map().sources(), or kPaddingSlot. Thread-safe. Throws kUnknownPartition unless the box is whole
+  // tensor in map().sources(), copy_of() it, or kPaddingSlot. Thread-safe. Throws kUnknownPartition unless the box is whole
   // rows, or rows of one cell's columns.
   std::vector<ItemRun> runs(const CheckpointKey& key, std::span<const i64> offsets,
                             std::span<const i64> sizes) const;

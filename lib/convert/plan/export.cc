@@ -117,11 +117,13 @@ Conversion plan_export(const ExportOptions& options) {
   c.opening = options.checkpoint.model.files;
   c.store = &model.store();
   c.proof = export_proof(model.keys(), hf);
+  note_constants(model.keys(), c.details);
   c.path = options.target;
   c.layout = &hf.layout;
   c.files = hf.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
+  add_map(assets, model.model().map_text);
   if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
   c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);

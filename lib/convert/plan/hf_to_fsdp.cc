@@ -116,7 +116,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.sources = source.folders();
   c.opening = options.model.files;
   c.store = model.store.get();
-  c.proof = import_proof(*model.store, *model.map, layout);
+  c.proof = import_proof(*model.store, keys, chunks, layout);
+  note_constants(keys, c.details);
   c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
     return keys.parameter(keys[plan.table_key[target]]).row->rule;
   };

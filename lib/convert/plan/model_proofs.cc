@@ -1,10 +1,14 @@
 // A tensor that no parameter reads is a copy of a tensor that is read, or is computed by the model: the first
-// kind is counted as copies, the second as dropped.
+// kind is counted as copies, the second as dropped. A parameter that reads no tensor is a constant: an import invents
+// it, an export drops it.
 #include "convert/plan/model_proofs.h"
 
 #include "convert/jobs/proof.h"
 #include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
 #include "convert/plan/hf_layout.h"
+#include "core/base/notes.h"
+#include "core/base/text.h"
 #include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -12,12 +16,22 @@
 
 namespace mckpt::impl {
 
-ProofInput import_proof(const Store& source, const ModelMap& map, const DcpLayout& layout) {
-  return import_proof(source, map, side_of(layout));
+namespace {
+
+// Whether the rule of the parameter gives all of its values.
+bool is_constant(const ModelParameter& p) { return p.sources[0] < 0; }
+
+}  // namespace
+
+ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, const DcpLayout& layout) {
+  return import_proof(source, keys, to, side_of(layout));
 }
 
-ProofInput import_proof(const Store& source, const ModelMap& map, ProofSide result) {
+ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, ProofSide result) {
+  const ModelMap& map = keys.map();
   ProofInput input{side_of(source), std::move(result)};
+  for (i64 c = 0; c < to.size(); c++)
+    if (is_constant(keys.parameter(keys[to.key(c)]))) input.constant.push_back(to.tensor(c));
   for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
   input.left_out = [&map](i64 t) -> ProofInput::LeftOut {
     for (const UnreadTensor& u : map.unread())
@@ -33,10 +47,25 @@ ProofInput export_proof(const KeyTable& keys, const HfLayout& hf) {
   ProofInput input{side_of(keys), {hf.sources.size(), name, items}};
   for (const UnreadTensor& u : keys.map().unread())
     if (u.of >= 0) input.tied.push_back(u.tensor);
+  for (i32 k = 0; k < keys.size(); k++)
+    if (is_constant(keys.parameter(keys[k]))) input.dropped.push_back(k);
+  input.left_out = [](i64) -> ProofInput::LeftOut {
+    return {"its values are those of its rule, and the model has no tensor for them"};
+  };
   input.rule = [&keys](i64, i64 source) -> std::string_view {
     return source < 0 ? "" : keys.parameter(keys[static_cast<i32>(source)]).row->rule;
   };
   return input;
+}
+
+void note_constants(const KeyTable& keys, Notes& notes) {
+  i64 count = 0;
+  std::string first;
+  for (i32 k = 0; k < keys.size(); k++)
+    if (is_constant(keys.parameter(keys[k])) && count++ == 0) first = keys[k].name;
+  if (count > 0)
+    notes.note(cat("ones    ", counted(count, "parameter"), " of Megatron, which the model has no tensor for: ", escaped(first),
+                   count > 1 ? ", ..." : ""));
 }
 
 ProofInput gather_proof(const KeyTable& from, const DcpLayout& layout) {

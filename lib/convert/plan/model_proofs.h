@@ -5,9 +5,10 @@
 
 namespace mckpt::impl {
 
+class ChunkList;
 class DcpLayout;
 class KeyTable;
-class ModelMap;
+class Notes;
 class Store;
 struct HfLayout;
 struct ProofInput;
@@ -15,11 +16,14 @@ struct ProofSide;
 
 // pre, for all functions: the arguments outlive the result.
 
-// Of an import_job() into all chunks of the layout. The tensors of the map are those of the store.
-ProofInput import_proof(const Store& source, const ModelMap& map, const DcpLayout& layout);
-ProofInput import_proof(const Store& source, const ModelMap& map, ProofSide result);
+// Of an import_job() into all chunks of `to`, whose tensors are those of the layout, or of `result`. The tensors of
+// keys.map() are those of the store. Parameters that no tensor is read for are constants of their rules.
+ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, const DcpLayout& layout);
+ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, ProofSide result);
 // Of an export_job() of all chunks of the keys.
 ProofInput export_proof(const KeyTable& keys, const HfLayout& hf);
+// Says which parameters no tensor of the model has, where there are any.
+void note_constants(const KeyTable& keys, Notes& notes);
 // Of a gather_job() between two sharded checkpoints of one model.
 ProofInput gather_proof(const KeyTable& from, const DcpLayout& layout);
 

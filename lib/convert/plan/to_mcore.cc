@@ -115,7 +115,8 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
       import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
   c.sources = source.folders();
   c.store = model.store.get();
-  c.proof = import_proof(*model.store, map, plan.layout);
+  c.proof = import_proof(*model.store, keys, chunks, plan.layout);
+  note_constants(keys, c.details);
   std::string common = mcore_objects(model, {run, options.iteration}).common;
   finish(c, options, run, plan, keys, model,
          beside_of(std::move(common), source.assets(table_of(model, source.original()))), options.iteration);

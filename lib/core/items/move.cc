@@ -230,7 +230,9 @@ bool join(Move& a, const Move& b) {
 }
 
 std::string to_string(const Move& move) {
-  std::string from = move.kind == MoveKind::kZero ? "zero" : cat("copy ", to_string(move.source()));
+  constexpr std::string_view kWords[] = {"copy ", "zero", "again ", "equal "};  // by MoveKind
+  std::string from(kWords[static_cast<std::size_t>(move.kind)]);
+  if (move.kind != MoveKind::kZero) from += to_string(move.source());
   return cat(from, " -> ", to_string(move.destination()));
 }
 

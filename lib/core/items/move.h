@@ -4,7 +4,7 @@
 //     comes from     item  from + o*outer.from_stride + i*inner.from_stride + k
 //
 // Positions are counted in items: `from` in the source slot, `to` in the destination's own order. The kind
-// says whether items are copied or filled with zeros; what happens to their values is an ItemCast.
+// says whether items are copied, filled with zeros or compared; what happens to their values is an ItemCast.
 #pragma once
 
 #include <string>
@@ -19,7 +19,9 @@ struct ItemRun;
 
 enum class MoveKind : u8 {
   kCopy,
-  kZero,  // fill with zeros (padding); the source side is not used
+  kZero,   // fill with zeros (padding); the source side is not used
+  kAgain,  // copy items that another move copies too: the source has them once, the result twice
+  kEqual,  // write nothing: the items of the source are those that other moves write to these places
 };
 
 // A loop on both sides at once: the same number of steps, a stride on each side.
@@ -43,7 +45,7 @@ struct Move {
 
   i64 items() const { return length * inner.count * outer.count; }
   ItemRun source() const;       // what is read
-  ItemRun destination() const;  // what is written, as a run of slot 0
+  ItemRun destination() const;  // what is written (kEqual: compared), as a run of slot 0
 
   friend bool operator==(const Move&, const Move&) = default;
 };

@@ -70,7 +70,7 @@ void Plan::prove() const {
   for (std::size_t region = 0; region < destinations_.size(); region++) {
     runs.clear();
     for (; next != moves_.end() && next->destination == static_cast<i32>(region); next++)
-      runs.push_back(next->move.destination());
+      if (next->move.kind != MoveKind::kEqual) runs.push_back(next->move.destination());
     if (auto fault = tiling_fault(runs, destinations_[region].items))
       throw with_name(
           Error(Code::kNotTiled, cat("item ", fault->item, " of a piece of the result ",

@@ -150,6 +150,11 @@ class Run {
 
 }  // namespace
 
+void CopyJob::refuse_unlike(const Region& region, i64 item) const {
+  throw Error(Code::kInternal, cat("item ", item, " of a result is not what the source has beside it"))
+      .tensor(tensor_of(region));
+}
+
 CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options) {
   return Run(job, out, options).run();
 }

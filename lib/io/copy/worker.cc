@@ -3,7 +3,8 @@
 //   add_pieces   a piece for each window; the first window of a region has its head, the last one its tail
 //   lay_out      sorts pieces by their places in the result; neighbours there are neighbours in the arena
 //   fetch        sorts all moves by the source bytes that they read; reads each gapless stretch once, block
-//                by block, and applies to each block the parts of moves that are in it
+//                by block, and applies to each block the parts of moves that are in it; then the same for moves
+//                that only compare
 //   finish       casts, fills in heads and tails, takes sums and counts losses
 //   write        one call of the sink for each stretch of neighbouring pieces
 //
@@ -64,7 +65,7 @@ struct CopyWorker::Piece {
 struct CopyWorker::Fetch {
   i32 file;
   i64 begin, end;  // bytes in the source file
-  const Region* source;
+  const Region *source, *target;
   Move move;  // clipped to the piece
   u8* to;     // the piece's first item in memory
   i64 to_first;
@@ -123,7 +124,7 @@ void CopyWorker::lay_out(std::vector<Piece>& pieces) {
 
 void CopyWorker::fetch(const std::vector<Piece>& pieces) {
   u8 *arena = arena_.reserve(0), *staging = staging_.reserve(0);
-  std::vector<Fetch> fetches;
+  std::vector<Fetch> fetches, compared;
   std::vector<Move> clipped;
   for (const Piece& p : pieces) {
     bool staged = !p.task->cast.identity();
@@ -140,15 +141,21 @@ void CopyWorker::fetch(const std::vector<Piece>& pieces) {
         }
         const Region& source = p.task->plan.source(m.slot);
         ItemRun run = m.source();
-        fetches.push_back({source.file, source.offset + run.begin * item, source.offset + run.end() * item,
-                           &source, m, to, p.window.items.begin});
+        (m.kind == MoveKind::kEqual ? compared : fetches)
+            .push_back({source.file, source.offset + run.begin * item, source.offset + run.end() * item,
+                        &source, p.region, m, to, p.window.items.begin});
       }
     }
   }
+  fetch_stretches(fetches);
+  fetch_stretches(compared);  // with what is there now
+}
+
+// Each stretch of a file that the fetches cover without a gap is read in blocks, once.
+void CopyWorker::fetch_stretches(std::vector<Fetch>& fetches) {
   std::sort(fetches.begin(), fetches.end(), [](const Fetch& a, const Fetch& b) {
     return std::tie(a.file, a.begin, a.end) < std::tie(b.file, b.begin, b.end);
   });
-  // Each stretch of a file that the fetches cover without a gap is read in blocks, once.
   for (std::size_t i = 0, next; i < fetches.size(); i = next) {
     i64 end = fetches[i].end;
     for (next = i + 1;
@@ -188,8 +195,13 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
                        (std::min(block_end, f.end) - f.source->offset) / item};
       clipped.clear();
       clip_source(f.move, window, clipped);
-      for (const Move& m : clipped)
-        apply_move(m, item, {data + (f.source->offset - at), 0}, {f.to, f.to_first});
+      for (const Move& m : clipped) {
+        ItemsIn from{data + (f.source->offset - at), 0};
+        if (m.kind != MoveKind::kEqual)
+          apply_move(m, item, from, {f.to, f.to_first});
+        else if (i64 unlike = first_unlike(m, item, from, {f.to, f.to_first}); unlike >= 0)
+          job_.refuse_unlike(*f.target, unlike);
+      }
     }
     at = block_end;
   }

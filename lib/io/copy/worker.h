@@ -74,6 +74,7 @@ class CopyWorker {
   void add_pieces(const CopyTask& task, std::span<const Window> windows, std::vector<Piece>& pieces);
   void lay_out(std::vector<Piece>& pieces);
   void fetch(const std::vector<Piece>& pieces);
+  void fetch_stretches(std::vector<Fetch>& fetches);
   void fetch_blocks(std::span<const Fetch> fetches);
   void sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes);
   void finish(std::vector<Piece>& pieces);

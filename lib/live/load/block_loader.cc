@@ -92,6 +92,7 @@ class BlockLoader {
     std::unique_ptr<Lane> lane = device_.lane();
     for (const BlockPlan::Stretch& zeros : plan_.zeros()) lane->zero(zeros.at, zeros.bytes);
     lane->wait();
+    upload_constants(*lane);
     {
       std::jthread uploading;
       if (uploader_) uploading = std::jthread([this] { guard([&] { uploader_->run(); }); });
@@ -109,6 +110,16 @@ class BlockLoader {
   }
 
  private:
+  // A norm of ones has a few thousand items, so each is uploaded by itself.
+  void upload_constants(Lane& lane) {
+    for (const BlockPlan::Constant& c : plan_.constants()) {
+      Block staging(device_.staging(), std::ssize(c.bytes));
+      std::ranges::copy(c.bytes, staging.data());
+      lane.upload({staging.data(), c.bytes.size()}, c.at);
+      lane.wait();
+    }
+  }
+
   void start_readers() {
     std::lock_guard lock(readers_mutex_);
     try {

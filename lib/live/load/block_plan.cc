@@ -39,7 +39,7 @@ void BlockPlan::add_task(const CopyTask& task, const Address& address) {
     const Region& to = task.plan.destination(planned.destination);
     u8* first = address(to.file) + to.offset;
     if (planned.move.kind == MoveKind::kZero) {
-      add_zeros(planned.move, to.item_bytes, first);
+      add_zeros(planned.move, task.cast, first);
       continue;
     }
     const Region& from = task.plan.source(planned.move.slot);
@@ -59,11 +59,23 @@ void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
         .found(end);
 }
 
-// Lists the stretches of a move that writes zeros.
-void BlockPlan::add_zeros(const Move& m, i64 item, u8* to) {
+// Lists the stretches of a move that writes zeros, or what the cast adds to them.
+void BlockPlan::add_zeros(const Move& m, const ItemCast& cast, u8* to) {
+  i64 item = dtype_bytes(cast.to, 1);
+  bool constant = cast.add_before != 0 || cast.add_after != 0;
   for (i64 o = 0; o < m.outer.count; o++)
-    for (i64 i = 0; i < m.inner.count; i++)
-      zeros_.push_back({to + (m.to + o * m.outer.to_stride + i * m.inner.to_stride) * item, m.length * item});
+    for (i64 i = 0; i < m.inner.count; i++) {
+      u8* at = to + (m.to + o * m.outer.to_stride + i * m.inner.to_stride) * item;
+      if (!constant) {
+        zeros_.push_back({at, m.length * item});
+        continue;
+      }
+      const std::vector<u8> zeros(static_cast<std::size_t>(dtype_bytes(cast.from, m.length)));
+      constants_.push_back({at, {}});
+      std::vector<u8>& values = constants_.back().bytes;
+      values.resize(static_cast<std::size_t>(m.length * item));
+      cast_items(cast, zeros.data(), values.data(), m.length);
+    }
 }
 
 // The (block, fetch) pairs. A move with strides may use only some of the blocks between its first and last

@@ -61,6 +61,12 @@ class BlockPlan {
   };
   // The padding of the destinations, which has no source and is filled with zeros.
   std::span<const Stretch> zeros() const { return zeros_; }
+  // Values that are the constant of a cast, without a source.
+  struct Constant {
+    u8* at = nullptr;
+    std::vector<u8> bytes;
+  };
+  std::span<const Constant> constants() const { return constants_; }
 
  private:
   // A move from a file into memory.
@@ -76,7 +82,7 @@ class BlockPlan {
   };
   void add_task(const CopyTask& task, const Address& address);
   void check_inside(const Fetch& fetch, i64 file_bytes) const;
-  void add_zeros(const Move& move, i64 item_bytes, u8* to);
+  void add_zeros(const Move& move, const ItemCast& cast, u8* to);
   std::vector<Use> uses();
   void clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const;
 
@@ -86,6 +92,7 @@ class BlockPlan {
   std::vector<i64> begins_;  // of each block in used_, and the end
   std::vector<i32> used_;    // fetches, block by block
   std::vector<Stretch> zeros_;
+  std::vector<Constant> constants_;
   bool crosses_borders_ = false;
 };
 

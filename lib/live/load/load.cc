@@ -68,7 +68,7 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
   c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine, {options.threads}));
   if (plan.all) {
     c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks, {options.threads}));
-    c.proof = import_proof(source, keys.map(), plan.all->plan.layout);
+    c.proof = import_proof(source, keys, plan.all->chunks, plan.all->plan.layout);
   }
   prove_on_rank_0(c, model.world(), options.threads);
   return run_load(model, plan.mine, *c.job, options);

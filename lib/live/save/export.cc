@@ -15,6 +15,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
+#include "core/items/apply_move.h"
 #include "io/output/copy_sink.h"
 #include "live/device/device.h"
 #include "live/device/memory.h"
@@ -75,7 +76,16 @@ class LiveExporter {
     ItemCast cast;
     i32 file;
     i64 offset;  // of the tensor, in the file
+    Region region;
     std::vector<ExportPart> parts;
+  };
+  // Items that are not written, because others should be the same: those in the twin of the window must be those of the
+  // window at the same place. They are compared as they are written, after the cast.
+  struct Compared {
+    Move move;  // from the twin to the window
+    i64 item_bytes, place;  // in the twin and in the window, of the item with number `first`
+    i64 first;
+    Region region;
   };
 
   // One round. Batch r is written by rank r. A rank packs what it has of its own batch directly into the
@@ -99,7 +109,7 @@ class LiveExporter {
         }
         if (w != me) continue;
         const Region& to = t.plan.destination(0);
-        own.push_back({unit.items, t.cast, to.file, to.offset, task_.parts(unit.items)});
+        own.push_back({unit.items, t.cast, to.file, to.offset, to, task_.parts(unit.items)});
         for (const ExportPart& part : own.back().parts) receive_bytes[part.rank] += part.bytes(item);
       }
     std::vector<u8*> sent = lay_out(send_, send_bytes, me),
@@ -191,16 +201,22 @@ class LiveExporter {
     i64 bytes = next_writes_.back().window + next_writes_.back().bytes;
     queue_.wait(next_window_);
     Window& window = windows_[next_window_];
-    u8* put = reserve(window.device, device_.weights(), bytes);
+    u8 *put = reserve(window.device, device_.weights(), bytes), *twin = nullptr;
     std::vector<ItemCopy> copies;
+    compared_.clear();
     for (std::size_t u = 0; u < units.size(); u++) {
       const Own& unit = units[u];
       i64 from_item = dtype_bytes(unit.cast.from, 1), to_item = dtype_bytes(unit.cast.to, 1);
-      u8* first_item = put + places[u] - unit.items.begin * to_item;
+      i64 first_place = places[u] - unit.items.begin * to_item;
       for (const ExportPart& part : unit.parts) {
         u8*& at = received[part.rank];
-        copies.push_back(part.unpacking(at, first_item, unit.cast));
+        bool compared = part.move.kind == MoveKind::kEqual;
+        if (compared && !twin) twin = reserve(window.twin, device_.weights(), bytes);
+        copies.push_back(part.unpacking(at, (compared ? twin : put) + first_place, unit.cast));
         at += part.bytes(from_item);
+        if (compared)
+          compared_.push_back(
+              {part.within_destination(), to_item, places[u], unit.items.begin, unit.region});
       }
       counts_.bytes_written += unit.items.items() * to_item;
     }
@@ -208,6 +224,17 @@ class LiveExporter {
     if (device_.is_host()) return;
     u8* staged = reserve(window.staging, device_.staging(), bytes);
     lane_->download(put, {staged, static_cast<std::size_t>(bytes)});
+    if (!twin) return;
+    u8* staged_twin = reserve(window.twin_staging, device_.staging(), bytes);
+    lane_->download(twin, {staged_twin, static_cast<std::size_t>(bytes)});
+  }
+
+  // Throws as ChunkJob::refuse_unlike() does.
+  void compare_twins(const u8* data, const u8* twin) const {
+    for (const Compared& c : compared_)
+      if (i64 item = first_unlike(c.move, c.item_bytes, {twin + c.place, c.first}, {data + c.place, c.first});
+          item >= 0)
+        plan_.refuse_unlike(c.region, item);
   }
 
   // Gives the window to the queue, in pieces of 8 MiB so that several threads write at once.
@@ -215,6 +242,8 @@ class LiveExporter {
     constexpr i64 kPieceBytes = 8 << 20;
     const Window& window = windows_[next_window_];
     const u8* data = (device_.is_host() ? window.device : window.staging).data();
+    if (!compared_.empty())
+      compare_twins(data, (device_.is_host() ? window.twin : window.twin_staging).data());
     std::vector<WriteQueue::Stretch> pieces;
     for (const Write& w : next_writes_) {
       if (options_.observer) options_.observer->done(w.bytes);
@@ -229,7 +258,7 @@ class LiveExporter {
 
   static constexpr i64 kAlignment = 4096;
   struct Window {
-    Block device, staging;
+    Block device, staging, twin, twin_staging;
   };
 
   Device& device_;
@@ -246,6 +275,7 @@ class LiveExporter {
   std::array<Window, WriteQueue::kWindows> windows_;
   std::size_t next_window_ = 0;
   std::vector<Write> next_writes_;
+  std::vector<Compared> compared_;
   // The last members, so that they end before the memory that they use is freed.
   std::unique_ptr<Lane> lane_;
   WriteQueue queue_;

@@ -59,6 +59,14 @@ ItemCopy ExportPart::unpacking(const u8* sent, u8* first_item, const ItemCast& c
   return copy;
 }
 
+Move ExportPart::within_destination() const {
+  Move m = move;
+  m.from = m.to;
+  m.inner.from_stride = m.inner.to_stride;
+  m.outer.from_stride = m.outer.to_stride;
+  return m;
+}
+
 const CopyTask& ExportTask::go_to(i64 index) {
   if (index == index_) return task_;
   task_ = plan_.task(index), index_ = index;

@@ -41,6 +41,8 @@ struct ExportPart {
   // window.
   ItemCopy packing(const u8* chunk_bytes, u8* sent, DType type) const;
   ItemCopy unpacking(const u8* sent, u8* first_item, const ItemCast& cast) const;
+  // The items of the destination, from their places to the same places.
+  Move within_destination() const;
 };
 
 // One task of the export at a time, with the moves from this rank's chunks listed apart: for the windows of

@@ -92,7 +92,9 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   c.proof = export_proof(keys, hf);
   c.path = path, c.identity = kLiveIdentity;
   c.layout = &hf.layout, c.files = hf.layout.output_files();
-  add_beside(c, {plan_assets(source.path, "", c.opening), {}});
+  SideFiles assets = plan_assets(source.path, "", c.opening);
+  add_map(assets, source.map_text);
+  add_beside(c, {std::move(assets), {}});
   prove_on_rank_0(c, model.world(), options.threads);
 
   std::vector<PartSums::Place> data = data_places(hf);

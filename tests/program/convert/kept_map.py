@@ -1,5 +1,5 @@
-"""A checkpoint that was made with --map-file keeps the map beside its data: export, verify, reshard and the live model's
-checkpoint need it no more, and another one is refused.
+"""A checkpoint that was made with --map-file keeps the map beside its data, and an exported folder has it as
+mckpt_map.json: export, verify, reshard, roundtrip and a second conversion need the file no more, and another one is refused.
 """
 
 import json
@@ -48,13 +48,18 @@ ends(0, "convert", "reshard", ckpt, moved, "--dp", 3, "--no-sync")
 for at in (ckpt, moved):
     back = f"{at}_back"
     ends(0, "export", at, back, "--no-sync")
-    expect(
-        not [name for name in os.listdir(back) if "map" in name or ("mckpt" in name and name != "mckpt_manifest.json")],
-        f"{back} has a file of ours: {os.listdir(back)}",
-    )
+    ours = sorted(name for name in os.listdir(back) if "map" in name or "mckpt" in name)
+    expect(ours == ["mckpt_manifest.json", "mckpt_map.json"], f"{back} has other files of ours: {ours}")
+    with open(os.path.join(back, "mckpt_map.json")) as f:
+        expect(f.read() == example(), f"the map of {back} is another one")
     ends(0, "verify", at, "--against", mine)
     ends(0, "verify", back, "--against", at)
-    ends(0, "verify", back, "--against", mine, "--map-file", rows)  # two Hugging Face folders: neither keeps a map
+    ends(0, "verify", back, "--against", mine)
+    again = f"{at}_again"
+    ends(0, "convert", "hf-to-fsdp", back, again, "--vocab-size", "auto", "--no-sync")
+    ends(0, "verify", again, "--against", mine)
+    ends(0, "export", again, f"{at}_back_again", "--no-sync")
+    expect(difference(back, f"{at}_back_again") == "", f"the second export of {at} is another one")
     ends(0, "export", at, f"{at}_assets", "--assets", mine, "--no-sync")
     expect(difference(back, f"{at}_assets") == "", f"--assets changes the result of {at}")
     ends(0, "export", at, f"{at}_same", "--map-file", same, "--no-sync")
@@ -65,6 +70,7 @@ for command in (
     ["convert", "reshard", moved, place("out")],
     ["verify", ckpt, "--against", mine],
     ["verify", place("ckpt_back"), "--against", ckpt],
+    ["convert", "hf-to-fsdp", place("ckpt_back"), place("out")],
 ):
     ends(4, *command, "--map-file", other, word="MC2015")
 expect(not os.path.exists(place("out")), "what was refused was written")
@@ -77,5 +83,6 @@ live = run("roundtrip", mine, "--map-file", rows, "--checkpoint", place("live"),
 if "MC0004" not in live.stderr:
     expect(live.returncode == 0, f"roundtrip: {live.stderr[-500:]}")
     ends(0, "export", place("live"), place("live_back"), "--no-sync")
-    ends(0, "verify", place("live_back"), "--against", mine, "--map-file", rows)
+    ends(0, "verify", place("live_back"), "--against", mine)
+    ends(0, "roundtrip", place("live_back"), "--no-sync")
 finish(49)

@@ -107,7 +107,7 @@ mckpt(4, "mappings", "draft", gpt, place("spellings.json"))  # it may have a per
 mckpt(0, "convert", "hf-to-fsdp", gpt, place("ckpt"), "--map-file", place("spellings.json"), "--tp", 2, "--no-sync")
 for command in (["verify", place("ckpt"), "--against", gpt], ["convert", "reshard", place("ckpt"), place("moved"), "--tp", 1, "--dp", 2, "--no-sync"],
                 ["export", place("moved"), place("back"), "--no-sync"], ["verify", place("back"), "--against", place("ckpt")],
-                ["roundtrip", place("back"), "--map-file", place("spellings.json"), "--until", "check"]):
+                ["roundtrip", place("back"), "--until", "check"]):
     done = run_mckpt(*command, timeout=60)
     expect(done.returncode == 0 or "MC0004" in done.stderr, f"{command}: {done.stderr[-600:]}")
 # Every command that needs the model answers with the way on.
@@ -116,6 +116,30 @@ for command in (["convert", "hf-to-fsdp", plain, place("none")], ["ls", plain, "
     done = run_mckpt(*command, timeout=60)
     for word in ("MC2002", "the nearest family is llama, which explains 21 of 21 tensors", "mckpt mappings draft"):
         expect(done.returncode == 3 and word in done.stderr, f"{command}: no '{word}': {done.stderr[-600:]}")
+# inspect looks at such a model too, and says that no family has its type.
+for folder, value in ((plain, "unknown; by its tensors the nearest family is llama, which explains 21 of 21 tensors"),
+                      (place("back"), "that of mckpt_map.json")):
+    facts = json.loads(mckpt(0, "inspect", folder, "--json").stdout)["facts"]
+    expect(facts.get("family") == value, f"facts of {folder}: {facts}")
+    done = mckpt(0, "inspect", folder)
+    expect(f"family {value}" in done.stdout, f"inspect {folder}: {done.stdout[:400]}")
+    expect((f"mckpt mappings draft {folder} map.json" in done.stderr) == (folder == plain), f"inspect {folder}: {done.stderr}")
+# To stdout, by name or without one, and never to a file of that name.
+for args in ([], ["-"]):
+    done = run_mckpt("mappings", "draft", plain, *args, timeout=60, cwd=root.name)
+    expect(json.loads(done.stdout) == {"base": "llama", "rows": []}, f"draft {args}: {done.stdout}")
+expect(not os.path.exists(place("-")), "a file named - was made")
+# Norms with biases and a gate: the family with such norms has a plain MLP, and is no base of a gated one.
+layered = {**LLAMA, "input_layernorm.bias": [H], "post_attention_layernorm.bias": [H]}
+answer, rows = draft(model("layered", layered, {**ONCE, "model.norm.bias": [H]}, rope_parameters={"rope_theta": 1e4, "partial_rotary_factor": 0.25},
+                           logit_scale=0.0625, residual_multiplier=1.0, hidden_act="silu", use_parallel_residual=False))
+expect(answer["to_decide"] == 0 and answer["base"] != "nemotron", f"norms with biases beside a gate: {answer}")
+mckpt(0, "mappings", "draft", place("layered"), place("layered.json"))
+mckpt(0, "mappings", "check", place("layered"), place("layered.json"))
+# What a map does not compare is listed: entries that change what is computed.
+expect_equal("computation", answer["computation"], ["rope_parameters.partial_rotary_factor 0.25", "logit_scale 0.0625", "hidden_act silu"])
+done = mckpt(0, "mappings", "draft", place("layered"))
+expect("not compared: how the model computes" in done.stderr and "logit_scale 0.0625" in done.stderr, f"draft: {done.stderr}")
 # A base that is none, and a map without a base for an unknown type.
 for text, word in (('{"base": "lama"}', "MC2009"), ('{"rows": []}', "MC2002"), ('{"base": "none", "rows": []}', "no rows of layers"),
                    ('{"base": "llama", "remove": ["decoder.nothing"]}', "no row to remove"),
@@ -124,4 +148,4 @@ for text, word in (('{"base": "lama"}', "MC2009"), ('{"rows": []}', "MC2002"), (
         f.write(text)
     done = mckpt(3, "mappings", "check", plain, place("bad.json"))
     expect(word in done.stderr, f"{text}: no '{word}': {done.stderr[-400:]}")
-finish(80)
+finish(106)

@@ -24,11 +24,13 @@ def make_model(folder, **sizes):
 
 
 class Models:
-    """A folder of the golden models, drawn on first use."""
+    """A folder of the golden models: those of golden/models, or of golden/families."""
 
-    def __init__(self):
+    def __init__(self, kind="models"):
+        self.kind = kind
         self.root = tempfile.TemporaryDirectory(prefix="mckpt_golden_")
-        names = sorted(os.listdir(os.path.join(GOLDEN, "models")))
+        at = os.path.join(GOLDEN, kind)
+        names = sorted(name for name in os.listdir(at) if os.path.isdir(os.path.join(at, name)))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(self.draw, names))
 
@@ -36,7 +38,7 @@ class Models:
         return os.path.join(self.root.name, model)
 
     def draw(self, model):
-        source, folder = os.path.join(GOLDEN, "models", model), self.path(model)
+        source, folder = os.path.join(GOLDEN, self.kind, model), self.path(model)
         os.mkdir(folder)
         with open(os.path.join(source, "config.json")) as f, open(os.path.join(folder, "config.json"), "w") as out:
             out.write(f.read())

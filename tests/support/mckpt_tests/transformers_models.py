@@ -15,7 +15,7 @@ NO_CLASS = {"bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMo
 GOLDEN_FAMILIES = (
     "mistral", "gemma", "gemma2", "gemma3", "gemma3_vl", "exaone4", "nemotron", "olmoe", "minimax_m2", "minimax_m3_vl", "hy_v3", "exaone_moe",
     "ernie4_5_moe", "deepseek_v2", "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm_moe_dsa", "falcon_h1", "ministral3", "qwen2_5_vl", "qwen2_audio",
-    "qwen3_omni_moe", "nemotron3_latent", "qwen3_5_moe_text",
+    "qwen3_omni_moe", "nemotron3_latent", "qwen3_5_moe_text", "gemma4_moe", "gemma4_ple", "gemma4_vl",
 )
 
 # Entries that transformers takes for another number of experts, or writes and does not take back.

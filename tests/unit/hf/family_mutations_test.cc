@@ -150,6 +150,7 @@ const Change kChanges[] = {
        return row.rule == "replicate" && vector && (row.rule = "zero_centered_norm", true);
      }},
     other_rule("zero_centered_norm", "replicate"),
+    {"a buffer in fp32", [](Row& row) { return row.typed_as_model && (row.typed_as_model = false, true); }},
     {"no buffer", [](Row& row) { return row.buffer && (row.buffer = false, true); }},
 };
 

@@ -52,20 +52,22 @@ class Held {
     EXPECT_TRUE(p.expert() || cell.ep >= 0);
     for (ItemRun run : p.holding->runs) {
       if (run.slot == kPaddingSlot) continue;
-      i32 source = p.sources[static_cast<std::size_t>(run.slot)];
+      bool copy = is_copy(run.slot);
+      i32 source = p.sources[static_cast<std::size_t>(copy ? copied_slot(run.slot) : run.slot)];
       run.slot = 0;
-      runs_[source].push_back(run);
+      (copy ? copies_ : runs_)[source].push_back(run);
     }
   }
 
   const std::map<i32, std::vector<ItemRun>>& runs() const { return runs_; }
+  const std::map<i32, std::vector<ItemRun>>& copies() const { return copies_; }
 
  private:
   std::set<std::pair<std::string, i64>> seen_;
-  std::map<i32, std::vector<ItemRun>> runs_;
+  std::map<i32, std::vector<ItemRun>> runs_, copies_;
 };
 
-// Every item of every source is held exactly once.
+// Every item of every source is held exactly once, and as a copy never or once.
 void expect_covered(const std::string& what, const ModelMap& map, const Grid& grid) {
   std::map<std::string, Shape> shapes = promised_shapes(map);
   ASSERT_EQ(shapes.size(), static_cast<std::size_t>(map.sources().size())) << what;
@@ -74,11 +76,12 @@ void expect_covered(const std::string& what, const ModelMap& map, const Grid& gr
     for (const ModelParameter& p : golden_parameters(map, grid, rank)) held.add(p, cell_of(grid, rank));
   ASSERT_EQ(held.runs().size(), static_cast<std::size_t>(map.sources().size()))
       << what << " " << to_string(grid);
-  for (const auto& [source, runs] : held.runs()) {
-    std::string name(map.sources()[source].name);
-    EXPECT_FALSE(tiling_fault(runs, shapes.at(name).items()))
-        << what << " " << to_string(grid) << " " << name;
-  }
+  for (const auto& all : {held.runs(), held.copies()})
+    for (const auto& [source, runs] : all) {
+      std::string name(map.sources()[source].name);
+      EXPECT_FALSE(tiling_fault(runs, shapes.at(name).items()))
+          << what << " " << to_string(grid) << " " << name;
+    }
 }
 
 i64 rows_with(const Section& section, Needs condition) {
@@ -128,7 +131,9 @@ class OddModel {
     GridCase c{up_to(6), 1, 1, 1};
     if (m.moe.experts > 0) c.ep = up_to(4), c.etp = up_to(3);
     i64 layers = std::ssize(m.text.layers), stages = up_to(4);
-    if (layers % stages == 0) c.pp = stages;
+    bool shares = std::ranges::any_of(
+        m.layer_sizes, [](const TowerConfig& t) { return t.key_values == KeyValues::kOfEarlierLayer; });
+    if (layers % stages == 0 && m.layer_input == 0 && !shares) c.pp = stages;
     return c;
   }
 
@@ -136,6 +141,8 @@ class OddModel {
     m.vocab = 1 + up_to(40);
     tower(m.text, c.tp);
     m.text.hidden = c.tp * up_to(5);
+    for (TowerConfig& t : m.layer_sizes) tower(t, c.tp), t.hidden = m.text.hidden;
+    if (m.layer_input > 0) m.layer_input = c.tp * up_to(3);
     if (m.vision_tower.heads > 0) vision(m, c.tp);
     if (m.moe.experts > 0) {
       m.moe.experts = c.ep * up_to(4);

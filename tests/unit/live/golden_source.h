@@ -9,7 +9,7 @@
 #include "io/store/store.h"
 #include "runtime/comm/comm.h"
 #include "tests/support/golden_config.h"
-#include "tests/support/golden_weights.h"
+#include "tests/support/golden_folder.h"
 #include "tests/support/job.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
@@ -32,23 +32,6 @@ class SharedFolder {
   std::optional<TempFolder> mine_;
   std::string path_;
 };
-
-inline void write_golden(const std::string& model, const TempFolder& folder) {
-  std::ifstream recipes(golden_folder(model) + "/tensors.txt");
-  std::string header = "{", data;
-  for (const GoldenTensor& t : draw_golden(recipes)) {
-    std::string shape;
-    for (std::size_t d : t.dims) shape += cat(shape.empty() ? "" : ",", d);
-    i64 begin = std::ssize(data);
-    data += t.bytes;
-    if (header.size() > 1) header += ',';
-    header += safetensors_entry(t.name, t.dtype, shape, begin, std::ssize(data));
-  }
-  header += '}';
-  header.resize((header.size() + 7) / 8 * 8, ' ');
-  folder.put("model.safetensors", safetensors_file(header, data));
-  folder.put("config.json", golden_config_text(model));
-}
 
 // A model of any configuration, with values that no two items of a tensor share.
 inline void write_made(const std::string& config_text, const TempFolder& folder) {

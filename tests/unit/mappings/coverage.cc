@@ -14,21 +14,26 @@ namespace {
 }
 
 void check_cells(const ShardedTensor& tensor) {
-  std::vector<std::vector<ItemRun>> by_slot(tensor.slot_items.size());
+  std::vector<std::vector<ItemRun>> by_slot(tensor.slot_items.size()), copies(by_slot.size());
   for (const auto& cell : tensor.cells)
     for (const ItemRun& run : cell) {
       if (run.slot == kPaddingSlot) continue;
-      if (run.slot < 0 || run.slot >= static_cast<i32>(by_slot.size()))
+      i32 of = is_copy(run.slot) ? copied_slot(run.slot) : run.slot;
+      if (of < 0 || of >= static_cast<i32>(by_slot.size()))
         throw Error(Code::kBadRun, "a run reads a source tensor that is not there")
             .tensor(tensor.name)
             .found(run.slot);
-      std::size_t slot = static_cast<std::size_t>(run.slot);
+      std::size_t slot = static_cast<std::size_t>(of);
       check_run(run, tensor.slot_items[slot]);
-      by_slot[slot].push_back(run);
+      (is_copy(run.slot) ? copies : by_slot)[slot].push_back(run);
     }
-  for (std::size_t slot = 0; slot < by_slot.size(); slot++)
+  for (std::size_t slot = 0; slot < by_slot.size(); slot++) {
     if (auto fault = tiling_fault(by_slot[slot], tensor.slot_items[slot]))
       refuse(tensor, *fault, cat("source tensor ", slot));
+    if (copies[slot].empty()) continue;
+    if (auto fault = tiling_fault(copies[slot], tensor.slot_items[slot]))
+      refuse(tensor, *fault, cat("the copy of source tensor ", slot));
+  }
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ struct Walk {
   i64 row_items(int slot) const { return c.sources[static_cast<std::size_t>(slot)].row_items(); }
 
   void item(int slot, i64 i) { out.items.push_back(slot * kSlotItems + i); }
+  void zero_row() { out.items.insert(out.items.end(), static_cast<std::size_t>(row_items(0)), -1); }
+  void row_again(int slot, i64 r) {
+    for (i64 j = 0; j < row_items(slot); j++) out.items.push_back(-2 - (slot * kSlotItems + r * row_items(slot) + j));
+  }
   void row(int slot, i64 r) {
     for (i64 j = 0; j < row_items(slot); j++) item(slot, r * row_items(slot) + j);
   }
@@ -67,6 +71,12 @@ void replicate(Walk& w) {
   w.finish(w.c.sources[0], -1);
 }
 
+void head_norm_of_ones(Walk& w) {
+  for (i64 i = 0; i < w.m.text.head_dim; i++) w.out.items.push_back(-1);
+  w.finish({w.m.text.head_dim}, -1);
+  w.out.addend = 1;
+}
+
 void zero_centered_norm(Walk& w) {
   replicate(w);
   w.out.addend = -1;
@@ -93,11 +103,14 @@ void vocab(Walk& w) {
     if (r < V) {
       w.row(0, r);
     } else {
-      w.out.items.insert(w.out.items.end(), static_cast<std::size_t>(w.row_items(0)), -1);
+      w.zero_row();
     }
   }
   w.finish_rows();
 }
+
+constexpr int kNothing = -1;             // the rows are zeros
+constexpr int again(int slot) { return 100 + slot; }  // the rows are those of the slot a second time
 
 // The fused rows, each filled by its formula, then cut in T equal parts. k and v of one head are dk and dv
 // rows further than where their source begins.
@@ -125,9 +138,19 @@ void attention(Walk& w, int q_slot, int k_slot, i64 k_row, int v_slot, i64 v_row
       at((g + 1) * B - D + d) = {v_slot, v_row + g * D + d};
     }
   i64 n = B * ng / w.T;
-  for (i64 r = w.t * n; r < (w.t + 1) * n; r++) w.row(at(r).slot, at(r).row);
+  for (i64 r = w.t * n; r < (w.t + 1) * n; r++) {
+    if (at(r).slot == kNothing)
+      w.zero_row();
+    else if (at(r).slot >= again(0))
+      w.row_again(at(r).slot - again(0), at(r).row);
+    else
+      w.row(at(r).slot, at(r).row);
+  }
   w.finish_rows();
 }
+
+void qkv_keys_as_values(Walk& w) { attention(w, 0, 1, 0, again(1), 0); }
+void qkv_queries_only(Walk& w) { attention(w, 0, kNothing, 0, kNothing, 0); }
 
 void qkv(Walk& w) { attention(w, 0, 1, 0, 2, 0); }
 
@@ -297,6 +320,9 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"vocab", vocab},
     {"qkv", qkv},
     {"qkv_joined", qkv_joined},
+    {"qkv_keys_as_values", qkv_keys_as_values},
+    {"qkv_queries_only", qkv_queries_only},
+    {"head_norm_of_ones", head_norm_of_ones},
     {"mla_down", mla_down},
     {"gated_mlp", gated_mlp},
     {"gated_mlp_joined", gated_mlp_joined},

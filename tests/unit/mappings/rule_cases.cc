@@ -80,12 +80,25 @@ Cases attention(std::string_view rule) {
               i64 heads = groups * per_group, kv = groups * dim, q = heads * dim * (gate ? 2 : 1);
               bool meets = groups % parts == 0 || parts % groups == 0;
               if (!meets || heads % parts != 0 || (q + 2 * kv) % parts != 0) continue;
+              // Which rows there are is the same as in qkv; the rest need not be gone through again.
+              if (rule.ends_with("values") || rule.ends_with("only"))
+                if (dim == 2 || hidden == 1 || (gate && groups == 6)) continue;
               RuleCase c{
                   rule, attention_model(heads, groups, dim, hidden == 0 ? 7 : hidden, gate), {}, parts};
-              for (i64 rows : rule == "qkv" ? std::vector<i64>{q, kv, kv} : std::vector<i64>{q + 2 * kv})
+              for (i64 rows : rule == "qkv"                  ? std::vector<i64>{q, kv, kv}
+                              : rule == "qkv_keys_as_values" ? std::vector<i64>{q, kv}
+                              : rule == "qkv_queries_only"   ? std::vector<i64>{q}
+                                                             : std::vector<i64>{q + 2 * kv})
                 c.sources.push_back(hidden == 0 ? Shape{rows} : Shape{rows, hidden});
               cases.push_back(std::move(c));
             }
+  return cases;
+}
+
+Cases ones(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 dim : {1, 2, 5, 7}) cases.push_back({rule, attention_model(4, 2, dim, 3, false), {}, parts});
   return cases;
 }
 
@@ -223,6 +236,9 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"vocab", vocab},
     {"qkv", attention},
     {"qkv_joined", attention},
+    {"qkv_keys_as_values", attention},
+    {"qkv_queries_only", attention},
+    {"head_norm_of_ones", ones},
     {"mla_down", mla},
     {"gated_mlp", gated_mlp},
     {"gated_mlp_joined", gated_mlp_joined},

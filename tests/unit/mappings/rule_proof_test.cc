@@ -19,8 +19,12 @@ using HoldFunction = Holding (*)(const RuleCase&, i64 part, i64 expert);
 std::vector<i64> items_in_order(std::span<const ItemRun> runs) {
   std::vector<i64> items;
   for (const ItemRun& run : runs)
-    for (i64 i = 0; i < run.items(); i++)
-      items.push_back(run.slot == kPaddingSlot ? -1 : run.slot * kSlotItems + run.at(i));
+    for (i64 i = 0; i < run.items(); i++) {
+      i64 copied = is_copy(run.slot) ? copied_slot(run.slot) * kSlotItems + run.at(i) : 0;
+      items.push_back(run.slot == kPaddingSlot ? -1
+                      : is_copy(run.slot)      ? -2 - copied
+                                               : run.slot * kSlotItems + run.at(i));
+    }
   return items;
 }
 
@@ -83,6 +87,8 @@ TEST(EveryRule, SharesOutTheRealModels) {
       {"qkv", attention_model(64, 4, 128, 4096), {{8192, 4096}, {512, 4096}, {512, 4096}}, 8},
       {"qkv", attention_model(16, 2, 256, 2048, true), {{8192, 2048}, {512, 2048}, {512, 2048}}, 4},
       {"qkv_joined", attention_model(16, 16, 72, 1152), {{3456, 1152}}, 8},
+      {"qkv_keys_as_values", attention_model(16, 2, 512, 2816), {{8192, 2816}, {1024, 2816}}, 8},
+      {"qkv_queries_only", attention_model(8, 2, 256, 1536), {{2048, 1536}}, 4},
       {"row", {}, {{7168, 16'384}}, 8},
       {"gated_mlp", {}, {{18'432, 7168}, {18'432, 7168}}, 8},
       {"gated_expert", moe_model(128, 768, 2048), {{128, 1536, 2048}}, 8, 128},
@@ -205,6 +211,22 @@ Holding keys_for_values(const RuleCase& c, i64 part, i64 expert) {
   return rows < 2 * dim ? h : swap_rows(std::move(h), rows - 2 * dim, rows - dim, dim);
 }
 
+// The copy of the keys in front of the keys, and the keys where the copy should be.
+Holding copies_for_keys(const RuleCase& c, i64 part, i64 expert) {
+  return swap_slots(hold_case(c, part, expert), 1, copy_of(1));
+}
+
+// Values that are zeros, as those of a layer without keys.
+Holding zeros_for_copies(const RuleCase& c, i64 part, i64 expert) {
+  return swap_slots(hold_case(c, part, expert), copy_of(1), kPaddingSlot);
+}
+
+Holding without_addend(const RuleCase& c, i64 part, i64 expert) {
+  Holding h = hold_case(c, part, expert);
+  h.addend = 0;
+  return h;
+}
+
 Holding gates_by_head(const RuleCase& c, i64 part, i64 expert) {
   RuleCase ungated = c;
   ungated.model.text.heads *= c.model.text.output_gate ? 2 : 1;
@@ -276,6 +298,13 @@ const std::vector<Mutation> kMutations = {
     {"qkv", "not by group", ungrouped},
     {"qkv", "two heads exchanged", first_two_heads},
     {"qkv", "gates beside their queries", gates_by_head},
+    {"qkv_keys_as_values", "copies for keys", copies_for_keys},
+    {"qkv_keys_as_values", "zeros for copies", zeros_for_copies},
+    {"qkv_keys_as_values", "not by group", ungrouped},
+    {"qkv_keys_as_values", "gates beside their queries", gates_by_head},
+    {"qkv_queries_only", "not by group", ungrouped},
+    {"qkv_queries_only", "two heads exchanged", first_two_heads},
+    {"head_norm_of_ones", "zeros", without_addend},
     {"qkv_joined", "keys for values", keys_for_values},
     {"qkv_joined", "not by group", ungrouped},
     {"qkv_joined", "two heads exchanged", first_two_heads},

@@ -52,10 +52,20 @@ std::string summary(const ModelDraft& d) {
              d.removed == 0 ? "" : cat("; ", d.removed, " of the base removed"));
 }
 
+// A map is about tensors alone, and models with equal tensors can compute different things.
+std::string computation_text(const ModelDraft& d) {
+  std::string text = "not compared: how the model computes with these tensors (activation, norms, positions, scales, caps)";
+  if (d.computation.empty()) return text;
+  text += "; here:";
+  for (const std::string& entry : d.computation) text += cat("\n  ", entry);
+  return text;
+}
+
 }  // namespace
 
-void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path, const std::string& to,
+void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path, const std::string& file,
                   const OpenOptions& opening) {
+  const std::string to = file == "-" ? "" : file;
   ModelDraft draft = draft_of_model(path, opening);
   if (!to.empty()) write_new(to, draft.text);
   if (out.json()) {
@@ -63,6 +73,9 @@ void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path
     json.begin_answer("mappings", true).field("base", draft.base).field("nearest", draft.nearest);
     json.field("tensors", draft.tensors).field("explained", draft.explained).field("map_rows", draft.rows);
     json.field("to_decide", draft.to_decide).field("removed", draft.removed);
+    json.key("computation").begin_array();
+    for (const std::string& entry : draft.computation) json.value(entry);
+    json.end_array();
     json.field("file", to).field("map", draft.text);
     json.end_answer();
     return;
@@ -74,6 +87,7 @@ void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path
     out.line(to);
   }
   note(flags, summary(draft));
+  note(flags, computation_text(draft));
   if (!to.empty()) note(flags, cat("next: mckpt mappings check ", path, " ", to));
 }
 

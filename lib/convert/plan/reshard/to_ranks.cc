@@ -129,7 +129,7 @@ ChunkJob job_of(const OpenSource& source, const KeyTable& keys, const RankPlan& 
 
 ProofInput proof_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan) {
   ProofSide target{plan.size(), [&](i64 t) { return plan.name(t); }, [&](i64 t) { return plan.items(t); }};
-  ProofInput input = source.import ? import_proof(source.store(), source.map(), std::move(target))
+  ProofInput input = source.import ? import_proof(source.store(), keys, plan, std::move(target))
                                    : ProofInput{side_of(source.checkpoint->keys()), std::move(target)};
   const i64 vocab = source.map().model().vocab;
   for (i64 c = 0; c < plan.size(); c++) {
@@ -226,6 +226,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.opening = options.checkpoint.model.files;
   c.store = &source.store();
   c.proof = proof_of(source, keys, plan);
+  if (source.import) note_constants(keys, c.details);
   c.layout = &plan;
   c.files = plan.files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;

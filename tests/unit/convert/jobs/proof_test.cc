@@ -130,6 +130,31 @@ TEST(Proof, NamesATensorThatTwoTasksWrite) {
   EXPECT_TRUE(has(text, "MC0301 tensor 'x': a piece of a tensor is written by two tasks")) << text;
 }
 
+// x has a twice; y has b, and the rest of b is compared with it.
+TEST(Proof, CountsItemsOfTheSourceOnceThatTheResultHasTwice) {
+  Case c({{{0, 0, 0, 0, 8}, {0, 0, 2, 8, 4, 0, 0, MoveKind::kAgain}}, {{1, 1, 0, 0, 8}}});
+  c.job.target_items[0] = 12, c.input.target = side("xyz", {12, 8});
+  EXPECT_EQ(c.account().copied, 2);
+  c.job.tasks[0][1].kind = MoveKind::kCopy;
+  EXPECT_TRUE(has(c.refusal(), "MC0301 tensor 'a': item 2 of a stored part of a source tensor is read twice"))
+      << c.refusal();
+  c.job.tasks[0] = {{0, 0, 0, 0, 8, 0, 0, MoveKind::kAgain}, {0, 0, 2, 8, 4, 0, 0, MoveKind::kAgain}};
+  EXPECT_TRUE(has(c.refusal(), "MC0302")) << c.refusal();
+}
+
+TEST(Proof, CountsComparedItemsAsReadAndNotAsWritten) {
+  Case c({{{0, 0, 0, 0, 8}}, {{1, 1, 0, 0, 4}, {1, 1, 4, 0, 4, 0, 0, MoveKind::kEqual}}});
+  c.job.target_items[1] = 4, c.input.target = side("xyz", {8, 4});
+  Account a = c.account();
+  EXPECT_EQ(std::tuple(a.copied, a.unpadded, a.dropped), std::tuple(2, 0, 0));
+  c.job.tasks[1][1].count = 3;
+  EXPECT_TRUE(has(c.refusal(), "MC0301 tensor 'b': item 7 of a stored part of a source tensor is read by no move"))
+      << c.refusal();
+  c.job.tasks[1] = {{1, 1, 0, 0, 3}, {1, 1, 4, 0, 4, 0, 0, MoveKind::kEqual}};
+  EXPECT_TRUE(has(c.refusal(), "MC0301 tensor 'y': item 3 of a piece of the result is written by no move"))
+      << c.refusal();
+}
+
 TEST(Proof, NamesATensorThatGoesNowhere) {
   Case c({{{0, 0, 0, 0, 8}}});
   c.input.target = side("xyz", {8});
@@ -163,6 +188,14 @@ TEST(Proof, RefusesWhatIsMadeOfPaddingAlone) {
   c.input.dropped = {1};
   EXPECT_EQ(notes_of(c),
             (std::vector<std::string>{"y, of the result: expected 8 items of the source, found 0"}));
+}
+
+TEST(Proof, LetsARuleMakeATensorOfNothing) {
+  Case c({{{0, 0, 0, 0, 8}}, {{1, 1, 0, 0, 8, 0, 0, MoveKind::kZero}}});
+  c.input.dropped = {1}, c.input.constant = {1};
+  EXPECT_EQ(c.account().invented, 1);
+  c.input.constant = {0};
+  EXPECT_TRUE(has(c.refusal(), "MC0302")) << c.refusal();
 }
 
 TEST(Proof, SeesThatPiecesDoNotMakeATensor) {

@@ -44,6 +44,23 @@ TEST(ApplyMove, ZeroesWhatIsPadding) {
   EXPECT_EQ(to, (std::vector<u8>{0xEE, 0xEE, 0xEE, 0xEE, 0, 0, 0, 0, 0, 0, 0xEE, 0xEE}));
 }
 
+// One byte of one item changed, and where the move has it.
+TEST(ApplyMove, FindsTheFirstItemThatIsNotTheOneItWouldCopy) {
+  std::mt19937 random(12);
+  for (int n = 0; n < 1000; n++) {
+    i64 item = i64{1} << n % 5;
+    Move move = move_of(random_run(random, 200), 3);
+    if (move.items() == 0) continue;
+    std::vector<u8> from = numbered(201, item), to(static_cast<std::size_t>((move.items() + 8) * item), 0xEE);
+    apply_move(move, item, {from.data(), 0}, {to.data(), 1});
+    EXPECT_EQ(first_unlike(move, item, {from.data(), 0}, {to.data(), 1}), -1);
+    std::vector<i64> destination = items_in_order(move.destination());
+    i64 changed = destination[random() % destination.size()];
+    to[static_cast<std::size_t>((changed - 1) * item + static_cast<i64>(random()) % item)] ^= 16;
+    ASSERT_EQ(first_unlike(move, item, {from.data(), 0}, {to.data(), 1}), changed) << to_string(move);
+  }
+}
+
 TEST(Transpose, AgreesWithItemByItemForAllSizesAroundTheTiles) {
   for (i64 item : {1, 2, 4, 8, 16})
     for (i64 from_step : {1, 2, 3})

@@ -1,0 +1,218 @@
+// Gemma 4, the language model and the one with vision. Norms are plain, and there are five to nine of them in a layer; every
+// layer has a scalar, a buffer. Layers are of two kinds with heads of two sizes (ModelConfig::layer_sizes):
+//
+//   sliding   heads of head_dim, projections of queries, keys and values
+//   full      heads of global_head_dim; with attention_k_eq_v no projection of values: the keys are the values, too
+//   the last num_kv_shared_layers of both kinds have no keys and values of their own, and perhaps an MLP of twice the width
+//
+// Megatron's parameters have rows for keys and values in every layer, and a norm of keys: those that the file does not have
+// are copies of the keys, zeros and ones (rules qkv_keys_as_values, qkv_queries_only, head_norm_of_ones).
+//
+//   with experts   every layer has a dense MLP beside them, as Megatron's shared expert; norms are fused, as in Gemma 3
+//   without        layers of Megatron's own modules, all norms apart; E2B and E4B give each layer a part of a second embedding
+#include <array>
+
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Row kAttention[] = {
+    {.megatron = "layer_scalar",
+     .rule = "replicate",
+     .sources = {{{"layer_scalar", "1"}}},
+     .buffer = true,
+     .typed_as_model = true},
+    {"input_layernorm.weight",
+     "replicate",
+     {{{"input_layernorm.weight", "hidden"}}},
+     Needs::kNoExperts},
+    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
+    {"self_attention.linear_proj.post_layernorm.weight",
+     "replicate",
+     {{{"post_attention_layernorm.weight", "hidden"}}},
+     Needs::kExperts},
+    {"self_attention.linear_qkv.layer_norm_weight",
+     "replicate",
+     {{{"input_layernorm.weight", "hidden"}}},
+     Needs::kExperts},
+    {"self_attention.linear_qkv.weight",
+     "qkv",
+     {{{"self_attn.q_proj.weight", "q hidden"},
+       {"self_attn.k_proj.weight", "kv hidden"},
+       {"self_attn.v_proj.weight", "kv hidden"}}},
+     Needs::kOwnValues},
+    {"self_attention.linear_qkv.weight",
+     "qkv_keys_as_values",
+     {{{"self_attn.q_proj.weight", "q hidden"}, {"self_attn.k_proj.weight", "kv hidden"}}},
+     Needs::kOneKeyValue},
+    {"self_attention.linear_qkv.weight",
+     "qkv_queries_only",
+     {{{"self_attn.q_proj.weight", "q hidden"}}},
+     Needs::kNoKeys},
+    {"self_attention.q_layernorm.weight", "replicate", {{{"self_attn.q_norm.weight", "head_dim"}}}},
+    {"self_attention.k_layernorm.weight",
+     "replicate",
+     {{{"self_attn.k_norm.weight", "head_dim"}}},
+     Needs::kKeyNorm},
+    {"self_attention.k_layernorm.weight", "head_norm_of_ones", {}, Needs::kNoKeys},
+};
+
+constexpr Row kDense[] = {
+    {"pre_mlp_layernorm.weight", "replicate", {{{"pre_feedforward_layernorm.weight", "hidden"}}}},
+    {"mlp.linear_fc1.weight",
+     "gated_mlp",
+     {{{"mlp.gate_proj.weight", "ffn hidden"}, {"mlp.up_proj.weight", "ffn hidden"}}},
+     Needs::kAlways,
+     KeySplit::kSwiglu},
+    {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}},
+    {"post_self_attn_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
+    {"post_mlp_layernorm.weight", "replicate", {{{"post_feedforward_layernorm.weight", "hidden"}}}},
+    {"per_layer_input_gate.weight",
+     "replicate",
+     {{{"per_layer_input_gate.weight", "layer_input hidden"}}},
+     Needs::kLayerInput},
+    {"per_layer_projection.weight",
+     "replicate",
+     {{{"per_layer_projection.weight", "hidden layer_input"}}},
+     Needs::kLayerInput},
+    {"post_per_layer_input_norm.weight",
+     "replicate",
+     {{{"post_per_layer_input_norm.weight", "hidden"}}},
+     Needs::kLayerInput},
+};
+
+constexpr Row kMoe[] = {
+    {"pre_mlp_layernorm.weight", "replicate", {{{"pre_feedforward_layernorm_2.weight", "hidden"}}}},
+    {"mlp.router.weight", "replicate", {{{"router.proj.weight", "experts hidden"}}}},
+    {"mlp.router.per_expert_scale", "replicate", {{{"router.per_expert_scale", "experts"}}}},
+    {"mlp.router.scale", "replicate", {{{"router.scale", "hidden"}}}},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "gated_expert",
+     {{{"experts.gate_up_proj", "experts 2*expert_ffn hidden"}}},
+     Needs::kExpertsFused,
+     KeySplit::kSwiglu},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "expert_row",
+     {{{"experts.down_proj", "experts hidden expert_ffn"}}},
+     Needs::kExpertsFused},
+    {"mlp.shared_experts.linear_fc1.weight",
+     "gated_mlp",
+     {{{"mlp.gate_proj.weight", "shared_ffn hidden"}, {"mlp.up_proj.weight", "shared_ffn hidden"}}},
+     Needs::kAlways,
+     KeySplit::kSwiglu},
+    {"mlp.shared_experts.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden shared_ffn"}}}},
+    {"mlp.post_moe_layernorm.weight", "replicate", {{{"post_feedforward_layernorm_2.weight", "hidden"}}}},
+    {"mlp.post_shared_expert_layernorm.weight",
+     "replicate",
+     {{{"post_feedforward_layernorm_1.weight", "hidden"}}}},
+    {"pre_shared_expert_layernorm.weight", "replicate", {{{"pre_feedforward_layernorm.weight", "hidden"}}}},
+    {"post_ffn_layernorm.weight", "replicate", {{{"post_feedforward_layernorm.weight", "hidden"}}}},
+};
+
+// The second embedding: for every token a part for every layer.
+constexpr Row kLayerInputs[] = {
+    {"per_layer_embedding.weight",
+     "vocab",
+     {{{"embed_tokens_per_layer.weight", "vocab layers*layer_input"}}},
+     Needs::kLayerInput},
+    {"per_layer_model_proj.weight",
+     "column",
+     {{{"per_layer_model_projection.weight", "layers*layer_input hidden"}}},
+     Needs::kLayerInput},
+    {"per_layer_proj_norm.weight",
+     "replicate",
+     {{{"per_layer_projection_norm.weight", "layer_input"}}},
+     Needs::kLayerInput},
+};
+
+constexpr LayerRows kLayer = {.attention = kAttention, .dense = kDense, .moe = kMoe};
+
+constexpr Section kText[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kLayerInputs},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+// The tower and the projection behind it are Hugging Face's modules.
+constexpr Row copied_buffer(std::string_view name, std::string_view shape, Needs needs) {
+  Row row = copied(name, shape, needs);
+  row.buffer = row.typed_as_model = true;
+  return row;
+}
+
+constexpr Row kPatches[] = {
+    copied_buffer("std_bias", "hidden", Needs::kStandardized),
+    copied_buffer("std_scale", "hidden", Needs::kStandardized),
+    copied("patch_embedder.position_embedding_table", "2 positions hidden"),
+    copied("patch_embedder.input_proj.weight", "hidden channels*patch*patch"),
+};
+constexpr Row kBlock[] = {
+    copied("self_attn.q_proj.linear.weight", "attention hidden"),
+    copied("self_attn.k_proj.linear.weight", "kv hidden"),
+    copied("self_attn.v_proj.linear.weight", "kv hidden"),
+    copied("self_attn.o_proj.linear.weight", "hidden attention"),
+    copied("self_attn.q_norm.weight", "head_dim"),
+    copied("self_attn.k_norm.weight", "head_dim"),
+    copied("mlp.gate_proj.linear.weight", "ffn hidden"),
+    copied("mlp.up_proj.linear.weight", "ffn hidden"),
+    copied("mlp.down_proj.linear.weight", "hidden ffn"),
+    copied("input_layernorm.weight", "hidden"),
+    copied("post_attention_layernorm.weight", "hidden"),
+    copied("pre_feedforward_layernorm.weight", "hidden"),
+    copied("post_feedforward_layernorm.weight", "hidden"),
+};
+constexpr Row kProjection[] = {
+    copied("embedding_projection.weight", "text_hidden hidden"),
+};
+constexpr LayerRows kVisionLayer = {.attention = kBlock};
+
+constexpr std::string_view kVision = "vision_tower.", kVisionFile = "model.vision_tower.";
+constexpr std::string_view kBlocks = "vision_tower.encoder.layers.{L}.";
+constexpr std::string_view kBlocksFile = "model.vision_tower.encoder.layers.{L}.";
+constexpr std::string_view kLanguage = "language_model.", kLanguageFile = "model.language_model.";
+constexpr std::string_view kLayers = "language_model.decoder.layers.{L}.";
+constexpr std::string_view kLayersFile = "model.language_model.layers.{L}.";
+
+constexpr Section kWithVision[] = {
+    {Scope::kOnce, kVision, kVisionFile, kPatches, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kLayers, kBlocks, kBlocksFile, {}, &kVisionLayer, Stage::kFirst, Tower::kVision, false},
+    {Scope::kOnce, "embed_vision.", "model.embed_vision.", kProjection, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kLanguage, kLanguageFile, kEmbeddingRows},
+    {Scope::kLayers, kLayers, kLayersFile, {}, &kLayer},
+    {Scope::kOnce, kLanguage, kLanguageFile, kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, kLanguageFile, kLayerInputs},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, kLanguageFile, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kTextUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.language_model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTextTypes[] = {"gemma4_text"};
+constexpr std::string_view kTypes[] = {"gemma4"};
+constexpr Needs kForms[] = {Needs::kExpertsFused};
+constexpr Needs kHas[] = {Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys,     Needs::kKeyNorm,
+                          Needs::kExperts,   Needs::kNoExperts,   Needs::kLayerInput, Needs::kStandardized};
+constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but that of the tower
+
+constexpr Family kFamilies[] = {
+    {"gemma4_text", kTextTypes, "Gemma4ForCausalLM", "Gemma 4, the language model", kText, kTextUnread, kForms,
+     kTextHas},
+    {"gemma4", kTypes, "Gemma4ForConditionalGeneration", "Gemma 4, with vision", kWithVision, kUnread, kForms,
+     kHas},
+};
+
+}  // namespace
+
+std::span<const Family> gemma4_families() { return kFamilies; }
+
+}  // namespace mckpt::impl
