@@ -10,6 +10,7 @@
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/tensors.h"
+#include "convert/compare/main_weights.h"
 #include "convert/compare/object_check.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
@@ -152,11 +153,11 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
 // The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote
 // them, they are compared over the items of the model's own tensors. And the vocabulary with its states, if one
 // side has more padding.
-FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
+FusedTables fused_tensors(const Store& source, const CheckpointModel& from, const CheckpointModel& to) {
   FusedTables fused{from.keys(), to.keys(), {}};
-  for (i64 t = 0; t < from.store().tensor_count(); t++) {
-    std::optional<std::string> key = model_key(from.store().name(t));
-    if (std::optional<StateName> state = state_name(from.store().name(t))) key = state->key;
+  for (i64 t = 0; t < source.tensor_count(); t++) {
+    std::optional<std::string> key = model_key(source.name(t));
+    if (std::optional<StateName> state = state_name(source.name(t))) key = state->key;
     i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
     bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
     fused.key_of.push_back(by_cell ? mine : -1);
@@ -194,7 +195,11 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   c.note_oddities(from);
   c.note_oddities(to);
   note_spelling(to, from, c.observer);
-  FusedTables fused = fused_tensors(from, to);
+  const WithMainWeights completed(from, to.store());
+  const Store& compared = to_core ? static_cast<const Store&>(completed) : from.store();
+  if (to_core && completed.made() > 0)
+    c.observer.note({Note::Kind::kNote, "main    the main weights of the optimizer, fp32_param, are compared with the weights"});
+  FusedTables fused = fused_tensors(compared, from, to);
   if (std::ranges::find(fused.resized, true) != fused.resized.end())
     c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),
                                             " rows are compared with ", with_commas(from.setup().vocab_rows),
@@ -204,6 +209,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   // Conversions into these formats cast, so weights have whatever type they have here; check_types() has the claim.
   if (to_ranks || to_core)
     changes.type = [&](i64 tensor) {
+      if (tensor >= from.store().tensor_count()) return DType::kF32;
       std::optional<std::string> key = model_key(from.store().name(tensor));
       i32 own = key ? to.tensor_of_key(*key) : -1;
       return own >= 0 ? to.store().dtype(own) : from.store().dtype(tensor);
@@ -215,7 +221,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   else
     same = compare_objects(to.store(), from.store(), changes, c.options.threads, c.report);
   same &= check_types(to, from, state_dict, c);
-  return against_names(to.store(), from.store(), &fused, c, changes) && same;
+  return against_names(to.store(), compared, &fused, c, changes) && same;
 }
 
 }  // namespace

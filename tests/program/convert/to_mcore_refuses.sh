@@ -17,6 +17,11 @@ expect 0 "$mckpt" convert to-mcore "$data"/dcp/fsdp_dtensor_optim states --asset
 has err "plan    27 in -> 32 out: 21 copied, 3 fused, 8 tied; dropped 0, invented 0"
 expect 0 "$mckpt" inspect states
 has out "optimizer fully_sharded_model_space"
+expect 1 "$mckpt" verify states --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
+has out "object 'args': the other side does not have this object"
+has out "pass  against  36 tensors      as in the source"
+has err "main    the main weights of the optimizer, fp32_param, are compared with the weights"
+lacks out "fp32_param"
 expect 0 "$mckpt" convert reshard states back --dp 3 --no-sync
 lacks err "common_state.optimizer"
 [ ! -e back/release/common.pt ] || fail "common.pt is copied to fsdp_dtensor"

@@ -1,0 +1,41 @@
+// Only a source that has states, and no main weights at all, gets them: where some are missing, they are missing.
+#include "convert/compare/main_weights.h"
+
+#include <algorithm>
+
+#include "convert/source/checkpoint.h"
+#include "core/base/name_hash.h"
+#include "io/dcp/keys/key.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::string_view kMain = ".fp32_param", kReshardableMain = ".param";
+
+}  // namespace
+
+WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tested) : source_(source.store()) {
+  root_ = source_.root(), opening_ = source_.opening(), format_ = source_.format(), ranks_ = source_.ranks();
+  files_ = source_.files(), objects_ = source_.objects();
+  NameSet<std::string> trained;  // keys with states
+  for (i64 t = 0; t < source_.tensor_count(); t++) {
+    std::optional<StateName> state = state_name(source_.name(t));
+    if (!state) continue;
+    if (source_.name(t).ends_with(kMain) || source_.name(t).ends_with(kReshardableMain)) return;
+    trained.insert(state->key);
+  }
+  for (i64 t = 0; t < tested.tensor_count(); t++) {
+    std::optional<StateName> state = state_name(tested.name(t));
+    if (!state || !tested.name(t).ends_with(kMain) || !trained.contains(state->key)) continue;
+    if (i32 weight = source.tensor_of_key(state->key); weight >= 0)
+      made_.push_back({std::string(tested.name(t)), weight});
+  }
+}
+
+ChunkData WithMainWeights::resolve(i64 t, i64 index) const {
+  ChunkData out = source_.resolve(of(t), index);
+  if (is_made(t)) out.checksum.reset();  // it is that of the weight, which is read once more
+  return out;
+}
+
+}  // namespace mckpt::impl
