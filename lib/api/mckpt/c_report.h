@@ -9,7 +9,8 @@ extern "C" {
 
 typedef struct mckpt_report mckpt_report;
 
-/* With the setting `against`, compares instead. Settings: those of VerifyOptions, or CompareOptions. */
+/* With the setting `against`, compares instead. Settings: those of VerifyOptions, or CompareOptions, with those of
+   CardFiles beside them: `report` (one for each file), `command`. */
 MCKPT_API mckpt_report* mckpt_verify(const char* path, const char* const* settings,
                                      const mckpt_observer* observer, mckpt_error** error);
 MCKPT_API void mckpt_report_free(mckpt_report* report);

@@ -39,7 +39,7 @@ struct Difference {
 };
 
 struct Report {
-  bool sound = false;           // no finding is a problem. Only what was read counts: see `unread`
+  bool sound = false;  // no finding is a problem. Only what was read counts: see `unread`. With a card it is false
   std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
   std::optional<bool> as_card{};  // with VerifyOptions::card: all files are those of the card. Nothing else was checked
   std::vector<Check> checks{};

@@ -30,8 +30,9 @@ def verify(
     report: a file, or several, for the card of what was found: .json, .md or .sha256. card: such a card as JSON; the
     checkpoint's files are compared with it, and nothing else is checked.
 
-    The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many as there are processors, unless
-    it is set. progress: see Conversion.run(). Without `against` there is one other setting, follow_links.
+    The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many
+    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there is one other
+    setting, follow_links.
     """
     command = None if report is None else call_text("verify", path, against, report=report, **how)
     given = {"against": against, "report": report, "card": card, "command": command, "threads": thread_count(threads)}
@@ -50,7 +51,7 @@ class Report:
     def __init__(self, path: str, against: str | None, fields: dict[str, Any]) -> None:
         self.path = path
         self.against = against
-        self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`
+        self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`. False with `card`
         self.equal: bool | None = fields["equal"]  #: everything was compared and is equal; None: nothing was compared
         self.as_card: bool | None = fields["as_card"]  #: all files are those of the card, and nothing else was checked
         self.checks = [Check(**c) for c in fields["checks"]]
