@@ -322,6 +322,12 @@ void read(Settings& s, mckpt::DiffOptions& to) {
   s.take("threads", to.threads);
 }
 
+void read(Settings& s, mckpt::PlotOptions& to) {
+  s.take("names", to.names), s.take("regex", to.regex), s.take("stats", to.stats);
+  s.take("threads", to.threads);
+  read(s, to.files);
+}
+
 void read(Settings& s, TensorsToLoad& to) {
   s.take("device", to.how.device), s.take("threads", to.how.threads);
   s.take("names", to.names), s.take("dtype", to.dtype);

@@ -18,6 +18,7 @@
 #include "mckpt/conversion.h"
 #include "mckpt/diff.h"
 #include "mckpt/load.h"
+#include "mckpt/plot.h"
 #include "mckpt/verify.h"
 
 namespace mckpt::impl {
@@ -63,6 +64,7 @@ void read(Settings& from, mckpt::CardFiles& to);
 void read(Settings& from, mckpt::VerifyOptions& to);
 void read(Settings& from, mckpt::CompareOptions& to);
 void read(Settings& from, mckpt::DiffOptions& to);
+void read(Settings& from, mckpt::PlotOptions& to);
 void read(Settings& from, TensorsToLoad& to);
 void read(Settings& from, mckpt::RankToLoad& to);
 

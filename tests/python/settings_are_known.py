@@ -3,6 +3,7 @@ its function; and nothing else is. The library is asked: its error for an unknow
 usage: settings_are_known.py, with any Python from 3.10 on"""
 import inspect
 import re
+import tempfile
 import unittest
 
 from mckpt_tests.package import run
@@ -59,6 +60,8 @@ class Settings(unittest.TestCase):
         self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.COMPARE[""], ["against", "command", "report"])
         self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.DIFF[""])
         self.check(mckpt.open_as_fsdp, lambda **how: mckpt.open_as_fsdp(TINY_MODEL, **how), settings.SOURCE[""])
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(mckpt.plot, lambda **how: mckpt.plot(TINY_MODEL, folder + "/p.html", progress=False, **how), settings.PLOT[""], ["regex", "stats"])
         alone = set(self.read_by(lambda **how: mckpt.verify(TINY_MODEL, progress=False, **how)))
         self.assertEqual(alone - PARAMETERS - {"against"}, {"card", "command", "follow_links", "report"})
         self.assertRaisesRegex(mckpt.Error, "no setting `source_tp`", lambda: mckpt.verify(TINY_MODEL, source_tp=1, progress=False))
@@ -71,11 +74,11 @@ class Settings(unittest.TestCase):
         self.assertRaisesRegex(mckpt.Error, "`rank` is not allowed: expected a whole number", lambda: load(rank="x"))
 
     def test_the_keys_of_functions_are_those_of_their_groups(self):
-        for keys, parts in ((settings.SourceSettings, settings.SOURCE), (settings.DiffSettings, settings.DIFF), (settings.CompareSettings, settings.COMPARE),
+        for keys, parts in ((settings.SourceSettings, settings.SOURCE), (settings.DiffSettings, settings.DIFF), (settings.PlotSettings, settings.PLOT), (settings.CompareSettings, settings.COMPARE),
                             (settings.ExportSettings, settings.EXPORT), (settings.LoadSettings, settings.LOAD), (settings.ConversionSettings, settings.CONVERSION)):
             self.assertEqual(set(keys.__annotations__), {name for groups in parts.values() for name in settings.names_of(groups)})
         for function, keys in ((mckpt.plan, settings.ConversionSettings), (mckpt.convert, settings.ConversionSettings), (mckpt.load, settings.LoadSettings),
-                               (mckpt.verify, settings.CompareSettings), (mckpt.diff, settings.DiffSettings), (mckpt.export, settings.ExportSettings)):
+                               (mckpt.verify, settings.CompareSettings), (mckpt.diff, settings.DiffSettings), (mckpt.plot, settings.PlotSettings), (mckpt.export, settings.ExportSettings)):
             self.assertFalse(explicit(function) & set(keys.__annotations__))
         for name in settings.names_of(sum(settings.CONVERSION.values(), ())):
             self.assertRegex(mckpt.convert.__doc__, rf"(?m)^{name}: \S")

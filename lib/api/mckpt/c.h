@@ -6,8 +6,8 @@
  *   if (!c || mckpt_run(c, NULL, NULL, &error) != 0) puts(mckpt_error_text(error));
  *
  * Settings are texts "name=value", ended by NULL; a null list is an empty one. The names are those of the fields
- * in mckpt/plans.h, mckpt/plain_plans.h, mckpt/options.h, mckpt/conversion.h, mckpt/verify.h, mckpt/diff.h and
- * mckpt/load.h. Flags are 0 or 1; a list is the same setting several times, and of any other setting that is given twice the last counts; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
+ * in mckpt/plans.h, mckpt/plain_plans.h, mckpt/options.h, mckpt/conversion.h, mckpt/verify.h, mckpt/diff.h,
+ * mckpt/plot.h and mckpt/load.h. Flags are 0 or 1; a list is the same setting several times, and of any other setting that is given twice the last counts; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
  *
  * A function that can fail has `error` as its last parameter, which may be null. It returns null, or a status
  * other than 0 (enum Status of mckpt/error.h), and stores an error that the caller frees. A `const char*` belongs
@@ -24,5 +24,6 @@
 #include "mckpt/c_conversion.h"
 #include "mckpt/c_diff.h"
 #include "mckpt/c_load.h"
+#include "mckpt/c_plot.h"
 #include "mckpt/c_python.h"
 #include "mckpt/c_report.h"

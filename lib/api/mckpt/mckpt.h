@@ -18,6 +18,7 @@
 #include "mckpt/options.h"
 #include "mckpt/plain_plans.h"
 #include "mckpt/plans.h"
+#include "mckpt/plot.h"
 #include "mckpt/verify.h"
 
 namespace mckpt {

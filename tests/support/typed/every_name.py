@@ -67,7 +67,8 @@ def into_memory(model: str) -> int:
 def compare(folder: Path) -> bool:
     difference: mckpt.Diff = mckpt.diff(folder / "ckpt", folder / "other", progress=False)
     rows: list[mckpt.DiffRow] = [row for row in difference if row.largest is None or row.largest > 0]
-    return difference.equal and not rows
+    drawn: bool = mckpt.plot(folder / "ckpt", folder / "ckpt.html", names="*norm*", regex=False, stats=True, threads=1, progress=False)
+    return difference.equal and not rows and drawn
 
 
 def main(model: str, folder: Path) -> None:

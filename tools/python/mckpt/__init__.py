@@ -22,6 +22,7 @@ from .conversion import Conversion, convert, export, plan
 from .difference import Diff, DiffRow, diff
 from .errors import Error, NoSuchTensor
 from .load import Loaded, LoadedTensor, load
+from .picture import plot
 from .progress import Progress
 from .report import Report, verify
 from .tensor import Tensor
@@ -56,6 +57,7 @@ __all__ = [
     "open",
     "open_as_fsdp",
     "plan",
+    "plot",
     "program",
     "tensors",
     "verify",

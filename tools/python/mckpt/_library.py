@@ -52,6 +52,12 @@ class Stretch(ctypes.Structure):
     _fields_ = [("file", c_char_p), ("offset", c_int64)]
 
 
+class Plotted(ctypes.Structure):
+    """mckpt_plotted."""
+
+    _fields_ = [("sound", c_int), ("bytes", c_int64), ("tensors", c_int64), ("faulty_tensors", c_int64)]
+
+
 # name: (result, parameters), as lib/api/mckpt/c_*.h declare them.
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mckpt_version": (c_char_p, []),
@@ -98,6 +104,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mckpt_diff": (c_void_p, [c_char_p, c_char_p, SETTINGS, POINTER(Observer), ERROR]),
     "mckpt_diff_free": (None, [c_void_p]),
     "mckpt_diff_json": (OWNED_TEXT, [c_void_p, ERROR]),
+    "mckpt_plot": (c_int, [c_char_p, c_char_p, SETTINGS, POINTER(Observer), POINTER(Plotted), ERROR]),
 }
 
 

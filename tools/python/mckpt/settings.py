@@ -351,6 +351,10 @@ class DiffSettings(SourceSettings, Tested, Within, total=False):
     """Of diff()."""
 
 
+class PlotSettings(Files, total=False):
+    """Of plot()."""
+
+
 class CompareSettings(SourceSettings, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
     """Of verify(), with `against`."""
 
@@ -391,6 +395,7 @@ _LAYERS = (Layers, Stacks, WeightsOnly, Accept, Files)
 # By function, or by `to`: the groups of settings that there are.
 SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
 DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
+PLOT: dict[str, tuple[type, ...]] = {"": (Files,)}
 COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly)}
 LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export)}

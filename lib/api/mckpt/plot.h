@@ -1,0 +1,38 @@
+// mckpt::plot(): a picture of a checkpoint: which rank or file holds which items of every tensor, with holes and
+// overlaps, sizes by module, and if wanted what the values are like.
+//
+//   mckpt::plot("ckpt", "ckpt.html", {.stats = true});
+//
+// A .html file is one page that any browser opens without a network; a .svg file is a drawing of the shard map.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "mckpt/observer.h"
+#include "mckpt/options.h"
+
+namespace mckpt {
+
+struct PlotOptions {
+  std::string names{};  // a glob of the tensors; "": all
+  bool regex = false;   // `names` is a regular expression, found anywhere in a name
+  bool stats = false;   // also read all values, for a page
+  OpenOptions files{};
+  int threads = 1;
+};
+
+// What was drawn.
+struct Plotted {
+  bool sound = false;         // nothing is wrong with the checkpoint, as far as headers say it
+  std::int64_t bytes = 0;     // of the picture
+  std::int64_t tensors = 0;
+  std::int64_t faulty_tensors = 0;  // that are not stored exactly once
+};
+
+// An earlier picture of the name is replaced, and no other file. Throws Error for an output of another ending, and if
+// the checkpoint cannot be opened; damage of single tensors is drawn.
+MCKPT_API Plotted plot(const std::string& path, const std::string& output, const PlotOptions& options = {},
+                       Observer* observer = nullptr);
+
+}  // namespace mckpt

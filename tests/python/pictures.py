@@ -1,0 +1,45 @@
+"""mckpt.plot(): the picture is that of the program, whole and damaged checkpoints are told apart, and what cannot be drawn is an
+error. usage: pictures.py, with any Python from 3.10 on"""
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+from mckpt_tests.package import run
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, TINY_MODEL
+
+import mckpt
+
+HOLE = os.path.join(DATA, "dcp", "variations", "hole")
+
+
+class Pictures(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def plot(self, path, name, **how):
+        return mckpt.plot(path, self.folder / name, progress=False, **how)
+
+    def test_pictures_are_those_of_the_program(self):
+        for name, how, words in (("a.html", {}, []), ("b.svg", {}, []), ("c.html", {"stats": True, "names": "*.norm.weight"}, ["--stats", "*.norm.weight"]),
+                                 ("d.html", {"names": r"layers\.1\.", "regex": True}, ["--regex", r"layers\.1\."])):
+            with self.subTest(name):
+                self.assertTrue(self.plot(TINY_MODEL, name, **how))
+                run_mckpt("plot", TINY_MODEL, *words, "-o", self.folder / ("of_the_program_" + name), "-q")
+                self.assertEqual((self.folder / name).read_text(), (self.folder / ("of_the_program_" + name)).read_text())
+
+    def test_damage_is_drawn_and_told(self):
+        self.assertFalse(self.plot(HOLE, "hole.html"))
+        self.assertIn('"hole"', (self.folder / "hole.html").read_text())
+
+    def test_what_cannot_be_drawn_is_an_error(self):
+        self.assertRaisesRegex(mckpt.Error, "MC0002|ending", lambda: self.plot(TINY_MODEL, "picture.png"))
+        self.assertRaisesRegex(mckpt.Error, "a drawing has no statistics", lambda: self.plot(TINY_MODEL, "picture.svg", stats=True))
+        self.assertRaisesRegex(mckpt.Error, "no such file", lambda: self.plot("nowhere", "picture.html"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+run()
