@@ -49,14 +49,14 @@ constexpr Mode kModes[] = {
     {"pt-to-safetensors", "copy the tensors of a .pt file into a safetensors file",
      convert_pt_to_safetensors},
     {"safetensors-to-pt", "copy the tensors of safetensors files into a .pt file", convert_safetensors_to_pt},
-    {"to-safetensors", "copy the model of an FSDP2, verl or DeepSpeed checkpoint into one safetensors file",
+    {"to-safetensors", "make one safetensors file of an FSDP2, verl or ZeRO model",
      convert_to_safetensors, true},
     {"to-fsdp", "hf-to-fsdp, also of an FSDP2, verl or DeepSpeed checkpoint", convert_hf_to_fsdp, true},
     {"to-pt", "write files of Megatron's ranks (mp_rank_*), weights only", convert_to_pt, true},
     {"dequantize", "write the values of a model in FP8, MXFP4, NVFP4 or INT4", convert_dequantize, true},
     {"quantize", "write a model in blocks of FP8, in MXFP4, or as another one", convert_quantize, true},
     {"to-dcp", "make a torch DCP folder of any checkpoint, with names kept", convert_to_dcp, true},
-    {"to-hdf5", "archive any checkpoint in HDF5, whose tensors h5py and h5dump read", convert_to_hdf5, true},
+    {"to-hdf5", "archive any checkpoint in HDF5; h5py sees whole tensors", convert_to_hdf5, true},
     {"from-hdf5", "write the files that an archive was made of", convert_from_hdf5, true},
 };
 

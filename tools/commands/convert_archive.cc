@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "convert/plan/conversion.h"
+#include "core/base/error.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
@@ -38,9 +39,11 @@ Exit convert_to_hdf5(CommandLine& line) {
       "ones. Under mpirun the ranks share the work.");
   line.example("mckpt convert to-hdf5 ckpt/iter_0000010 archive");
   line.example("mckpt convert to-hdf5 Qwen3-0.6B qwen.h5 --single-file");
-  line.example("mckpt export archive out --assets Qwen3-0.6B");
+  line.example("mckpt export archive hf_folder");
   line.parse();
   options.check();
+  if (single_file && options.resume)
+    throw Error(Code::kUsage, "--resume is for folders: a single file is begun anew").help("leave out --resume");
   auto plan = [&] {
     return plan_to_hdf5({.source = options.source,
                          .target = options.target,
@@ -62,6 +65,8 @@ Exit convert_from_hdf5(CommandLine& line) {
                    "the archive while they are copied.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert from-hdf5 qwen.h5 Qwen3-0.6B");
+  line.example("mckpt convert from-hdf5 archive ckpt/iter_0000010");
+  line.example("mckpt convert from-hdf5 model.h5 model.pt --dry-run");
   line.parse();
   options.check();
   auto plan = [&] {
