@@ -50,6 +50,7 @@ constexpr Subject kSubjects[] = {
     {"archive", "fit the index", "HDF5 files against the index"},
     {"manifest", "fit the manifest", "files against the manifest"},
     {"assets", "are well-formed JSON", "config and other JSON"},
+    {"below", "each by itself", "each by itself"},
     {"beside", "other files in the folder", "other files in the folder"},
     {"objects", "as in the source", "objects against the source"},
     {"against", "as in the source", "values against the source"},
@@ -141,12 +142,18 @@ std::string verdict_of_card(const VerifyReport& report, bool as_card) {
 
 std::string_view not_done(bool compared) { return compared ? "not compared" : "not read"; }
 
-void write_unread(Output& out, const std::vector<NotRead>& unread, bool compared, bool all) {
-  if (unread.empty()) return;
+// Whether the report of a part has it.
+bool is_in_part(const NotRead& unread, const std::vector<VerifiedPart>& parts) {
+  return std::ranges::any_of(
+      parts, [&](const VerifiedPart& p) { return unread.path.starts_with(cat(p.path, "/")); });
+}
+
+void write_unread(Output& out, const VerifyReport& report, bool compared, bool all) {
   std::vector<std::string> names;
-  for (const NotRead& u : unread)
-    names.push_back(compared || u.reason.empty() ? escaped(u.path)
+  for (const NotRead& u : report.unread)
+    if (!is_in_part(u, report.parts)) names.push_back(compared || u.reason.empty() ? escaped(u.path)
                                                  : cat(escaped(u.path), " (", u.reason, ")"));
+  if (names.empty()) return;
   out.line(cat(out.styled(Style::kDim, "-   "), "  ", pad("beside", 9), not_done(compared), ": ",
                listed(names, all ? names.size() : kMostShown)));
 }
@@ -238,24 +245,52 @@ void write_check(Output& out, const Check& check, bool compared) {
   out.line(cat(sign(out, check.status), "  ", line));
 }
 
+i64 failed_checks(const VerifyReport& report) {
+  return std::ranges::count(report.checks, Check::Status::kFail, &Check::status);
+}
+
+// "2 checkpoints, each sound", "1 of 3 checkpoints is not sound; 1 check failed".
+std::string verdict_of_parts(const VerifyReport& report) {
+  i64 all = std::ssize(report.parts), failed = failed_checks(report);
+  i64 bad = std::ranges::count_if(report.parts, [](const VerifiedPart& p) { return !p.report.sound(); });
+  std::string text = all == 1 ? "1 checkpoint, sound" : cat(all, " checkpoints, each sound");
+  if (bad > 0) {
+    text = cat(bad, " of ", counted(all, "checkpoint"), bad == 1 ? " is" : " are", " not sound");
+    failed--;  // the check of the parts
+  }
+  if (failed > 0) return cat(text, "; ", counted(failed, "check"), " failed");
+  return report.findings.empty() || bad > 0 ? text : cat(text, ", with warnings");
+}
+
 // The last line: the answer in one or two words.
 std::string verdict(const Verified& verified) {
   const VerifyReport& report = verified.report;
-  const std::optional<bool>& equal = verified.equal;
-  if (equal) return verdict_of_comparison(report, *equal);
+  if (verified.equal) return verdict_of_comparison(report, *verified.equal);
   if (verified.as_card) return verdict_of_card(report, *verified.as_card);
-  i64 failed = std::ranges::count(report.checks, Check::Status::kFail, &Check::status);
-  if (failed > 0) return cat(counted(failed, "check"), " failed");
+  if (!report.parts.empty()) return verdict_of_parts(report);
+  if (i64 failed = failed_checks(report); failed > 0) return cat(counted(failed, "check"), " failed");
   return report.findings.empty() ? "sound" : "sound, with warnings";
 }
 
-}  // namespace
-
-void write_verified_json(JsonWriter& json, const Verified& verified) {
+// The checks with their findings, what was not read, and the verdict; of several checkpoints first those of each.
+void write_report(Output& out, const std::string& path, const Verified& verified, const GlobalFlags& flags) {
+  bool all = flags.verbose > 0, compared = verified.equal.has_value();
   const VerifyReport& report = verified.report;
-  const std::optional<bool>& equal = verified.equal;
-  if (equal) json.field("equal", *equal);
-  if (verified.as_card) json.field("as_card", *verified.as_card);
+  for (const VerifiedPart& part : report.parts) {
+    write_report(out, cat(path, path.ends_with('/') ? "" : "/", part.path), {.report = part.report}, flags);
+    if (!flags.quiet) out.line("");
+  }
+  for (std::size_t c = 0; c < report.checks.size(); c++) {
+    if (report.checks[c].name == "below") continue;  // the parts have its findings
+    if (!flags.quiet || report.checks[c].status > Check::Status::kPass) write_check(out, report.checks[c], compared);
+    write_check_findings(out, report, c, all);
+  }
+  if (!flags.quiet) write_unread(out, report, compared, all);
+  out.line(cat(escaped(path, 4096), ": ", verdict(verified), but_unread(report, report.sound(), compared)));
+}
+
+// The checks, the findings and what was not read.
+void write_report_json(JsonWriter& json, const VerifyReport& report) {
   json.key("checks").begin_array();
   for (const Check& c : report.checks) {
     json.begin_object()
@@ -275,22 +310,32 @@ void write_verified_json(JsonWriter& json, const Verified& verified) {
     json.end_object();
   }
   json.end_array();
-  if (equal) write_differences(json, report.differences);
+}
+
+void write_parts_json(JsonWriter& json, const std::vector<VerifiedPart>& parts) {
+  json.key("parts").begin_array();
+  for (const VerifiedPart& part : parts) {
+    json.begin_object().field("path", part.path).field("ok", part.report.sound());
+    write_report_json(json, part.report);
+    if (!part.report.parts.empty()) write_parts_json(json, part.report.parts);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+void write_verified_json(JsonWriter& json, const Verified& verified) {
+  if (verified.equal) json.field("equal", *verified.equal);
+  if (verified.as_card) json.field("as_card", *verified.as_card);
+  write_report_json(json, verified.report);
+  if (verified.equal) write_differences(json, verified.report.differences);
+  if (!verified.report.parts.empty()) write_parts_json(json, verified.report.parts);
 }
 
 void write_verified_text(Output& out, const std::string& path, const Verified& verified,
                          const GlobalFlags& flags) {
-  bool all = flags.verbose > 0;
-  const VerifyReport& report = verified.report;
-  const std::optional<bool>& equal = verified.equal;
-  for (std::size_t c = 0; c < report.checks.size(); c++) {
-    if (!flags.quiet || report.checks[c].status > Check::Status::kPass)
-      write_check(out, report.checks[c], equal.has_value());
-    write_check_findings(out, report, c, all);
-  }
-  if (!flags.quiet) write_unread(out, report.unread, equal.has_value(), all);
-  out.line(cat(escaped(path, 4096), ": ", verdict(verified),
-               but_unread(report, report.sound(), equal.has_value())));
+  write_report(out, path, verified, flags);
 }
 
 }  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 //    "checks": [{"name": "files", "status": "pass", "count": 2, "unseen": 0, "note": null}, ...],
 //    "findings": [], "unread": [], "differences": []}
 //
-// "equal" and "differences" are there with --against only.
+// "equal" and "differences" are there with --against only, "parts" for a folder with several checkpoints.
 #pragma once
 
 #include <string>

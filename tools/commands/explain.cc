@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "convert/source/damage.h"
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/help/help_text.h"
@@ -52,22 +53,32 @@ const CodeInfo& find_code(std::string_view text) {
 }
 
 // Lines that begin with "- " are cases, with their further lines indented.
-std::string explanation_text(std::string_view explanation) {
+std::string explanation_text(const std::string& text) {
+  std::string_view explanation = text;
   std::string out;
   for (std::size_t at = 0; at <= explanation.size();) {
     std::size_t end = std::min(explanation.find('\n', at), explanation.size());
     std::string_view line = explanation.substr(at, end - at);
     bool is_case = line.starts_with("- ");
     if (is_case && out.find("\n- ") == out.npos) out += "\nCases:\n";
-    out += cat(wrapped(with_flags(line), help_width(), 0, is_case ? 2 : 0), "\n");
+    out += cat(wrapped(line, help_width(), 0, is_case ? 2 : 0), "\n");
     at = end + 1;
   }
   return out;
 }
 
+// The explanation, and for damage that can be accepted the option that does.
+std::string explanation_of(const CodeInfo& info) {
+  std::string text(info.explanation);
+  std::span<const Code> acceptable = acceptable_damage();
+  if (std::ranges::find(acceptable, info.code) != acceptable.end())
+    text += cat(" `accept` ", code_name(info.code), " uses the checkpoint as it is, in a conversion or comparison.");
+  return with_flags(text);
+}
+
 void write_code(JsonWriter& json, const CodeInfo& info) {
   json.field("code", code_name(info.code)).field("exit", static_cast<int>(info.exit));
-  json.field("title", info.title).field("explanation", with_flags(info.explanation));
+  json.field("title", info.title).field("explanation", explanation_of(info));
 }
 
 }  // namespace
@@ -92,7 +103,7 @@ Exit explain_command(CommandLine& line) {
       json.end_answer();
     } else {
       out.line(cat(out.styled(Style::kBold, cat(code_name(info.code), ": ", info.title)), "\n\n",
-                   explanation_text(info.explanation), "\nExit status ", static_cast<int>(info.exit), "."));
+                   explanation_text(explanation_of(info)), "\nExit status ", static_cast<int>(info.exit), "."));
     }
   } else if (out.json()) {
     json.begin_answer("explain", true).key("codes").begin_array();

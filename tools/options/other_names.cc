@@ -25,6 +25,9 @@ constexpr OtherName kOtherNames[] = {
     {"--nproc-per-node", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--make-vocab-size-divisible-by", "--vocab-size",
      "--vocab-size ROWS sets the padded number of rows itself"},
+    {"--resume", "--overwrite",
+     "the result is one file, which has its name only when it is complete: repeat the command without the option; it "
+     "starts from the beginning and removes what an interrupted run left"},
     {"--input", "--overwrite", "the source and the result have no option: SRC DST"},
     {"--output", "--overwrite", "the source and the result have no option: SRC DST"},
     {"--input-dir", "--overwrite", "the source and the result have no option: SRC DST"},

@@ -2,6 +2,7 @@
 //
 //   --target-tensor-parallel-size 2     there is no option '...'; did you mean --tp?
 //   --world-size 8                      ... --dp D gives the number of ranks: tp * cp * pp * dp
+//   --resume, of a single file          ... repeat the command without the option
 #pragma once
 
 #include <span>

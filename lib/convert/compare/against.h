@@ -4,6 +4,7 @@
 //   a checkpoint           a model                against_model        with the import of the source
 //   a Hugging Face dir     a checkpoint           against_export       with the export of the source
 //   either of them with the model's own names     against_own_export, against_own_import
+//   two formats with these names                  against_own_pair
 //   two checkpoints                               against_checkpoint   by name, perhaps translated first
 //   two stores of the same names                  against_names        tensor by tensor
 #pragma once
@@ -56,6 +57,11 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
 bool is_own_beside_model(const Store& checkpoint, const Store& folder);
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c);
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c);
+// Whether the two are of different formats with the model's own names, at least one of them a checkpoint of a
+// training run: a conversion of one to the other keeps the tensors of the model, and nothing beside them.
+bool is_own_pair(const Store& tested, const Store& source);
+bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
+                      const std::string& source_path, const Comparing& c);
 // Two checkpoints of one model.
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 

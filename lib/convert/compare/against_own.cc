@@ -1,9 +1,20 @@
-// Compares a Hugging Face folder and a checkpoint with the model's own names, whichever of them is tested:
-// both have the tensors of the model under the names of the folder.
+// Compares checkpoints with the model's own names, under these names:
+//
+//   a Hugging Face folder and such a checkpoint, either of them tested     under the names of the folder
+//   such checkpoints of two formats, or one and a file                     under the names that both have, or
+//                                                                          where these differ, those of the folder
+//
+// Only the tensors of the model are compared; what is beside them is named.
+#include <algorithm>
+#include <optional>
 
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
+#include "convert/compare/differences/comparison.h"
+#include "convert/compare/differences/tensors.h"
+#include "convert/compare/object_check.h"
 #include "convert/source/own_model.h"
+#include "convert/views/own_names.h"
 #include "core/items/item_cast.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
@@ -15,16 +26,73 @@ bool has_config(const Store& folder) {
   return Folder(folder.root(), folder.opening()).has_file("config.json");
 }
 
+OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
+  return {.source = source,
+          .assets = c.options.opening.assets,
+          .accept = c.options.opening.accept,
+          .complete = false,
+          .threads = c.options.threads};
+}
+
+OwnModel open_own(std::unique_ptr<Store> checkpoint, const OwnModelOptions& how, const Comparing& c) {
+  OwnModel own = open_own_model(std::move(checkpoint), how);
+  c.oddities.push_back({own.store->root(), std::move(own.oddities)});
+  return own;
+}
+
 OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, const Comparing& c) {
-  OwnModelOptions how{.source = checkpoint->root(),
-                      .accept = c.options.opening.accept,
-                      .complete = false,
-                      .threads = c.options.threads};
-  if (c.options.opening.assets)
-    how.assets = c.options.opening.assets;
-  else if (has_config(folder))
-    how.assets = folder.root();
-  return open_own_model(std::move(checkpoint), how);
+  OwnModelOptions how = opening_of(checkpoint->root(), c);
+  if (!how.assets && has_config(folder)) how.assets = folder.root();
+  return open_own(std::move(checkpoint), how, c);
+}
+
+// Names what is beside the model on one side.
+void set_beside_aside(const OwnModel& own, UnlikeTensor::Kind side, const Comparing& c) {
+  const char* reason = "beside the model, whose tensors alone are compared";
+  for (const std::string& name : own.beside) c.comparison.set_aside(reason, {side, name});
+}
+
+// What a conversion of the model's tensors leaves out and casts. Refers to both arguments.
+Intended intended_of(const Store& tested, const OwnModel& own) {
+  Intended intended;
+  intended.left_out = [&own](std::string_view name) -> std::string {
+    for (auto [copy, of] : own.copies)
+      if (own.store->name(copy) == name) return "a copy of the tensor that the model ties it to";
+    return "";
+  };
+  intended.type = [&tested, &own](i64 t) {
+    DType stored = own.store->dtype(t);
+    i64 at = find_tensor(tested, own.store->name(t));
+    return at >= 0 && is_castable(stored) && is_castable(tested.dtype(at)) ? tested.dtype(at) : stored;
+  };
+  return intended;
+}
+
+// Whether a format keeps more than tensors in files, as training programs save them.
+bool is_of_a_run(Format format) {
+  switch (format) {
+    case Format::kTorchShards:
+    case Format::kTorchRanks:
+    case Format::kTorchFiles:
+    case Format::kDeepSpeed: return true;
+    default: return format_family(format) == FormatFamily::kDcp;
+  }
+}
+
+// The folder with the model's config, beside one of the two or as the caller names it.
+std::optional<std::string> config_beside(const Store& source, const std::string& source_path,
+                                         const Store& tested, const std::string& path, const Comparing& c) {
+  if (c.options.opening.assets) return c.options.opening.assets;
+  for (auto [store, at] : {std::pair(&source, &source_path), std::pair(&tested, &path)})
+    if (ModelFolder folder = find_model_folder(*store, *at, std::nullopt); !folder.path.empty())
+      return folder.path;
+  return std::nullopt;
+}
+
+// Whether both have the same tensors by name.
+bool same_names(const Store& one, const Store& other) {
+  return std::ranges::none_of(tensor_differences(one, other),
+                              [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
 }  // namespace
@@ -39,30 +107,51 @@ bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
 
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c) {
   OwnModel own = open_beside(std::move(source), tested, c);
-  c.oddities.push_back({own.store->root(), std::move(own.oddities)});
-  Intended intended;
-  intended.left_out = [&](std::string_view name) -> std::string {
-    for (auto [copy, of] : own.copies)
-      if (own.store->name(copy) == name) return "a copy of the tensor that the model ties it to";
-    return "";
-  };
-  intended.type = [&](i64 t) {
-    DType stored = own.store->dtype(t);
-    i64 at = find_tensor(tested, own.store->name(t));
-    return at >= 0 && is_castable(stored) && is_castable(tested.dtype(at)) ? tested.dtype(at) : stored;
-  };
   c.report.compared_as = "each tensor of the folder with the one of that name in the checkpoint";
+  set_beside_aside(own, UnlikeTensor::Kind::kOnlySource, c);
   bool as_asked = check_types_by_name(tested, *own.store, c);
-  return against_names(tested, *own.store, nullptr, c, intended) && as_asked;
+  return against_names(tested, *own.store, nullptr, c, intended_of(tested, own)) && as_asked;
 }
 
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c) {
   OwnModel own = open_beside(std::move(tested), source, c);
-  c.oddities.push_back({own.store->root(), std::move(own.oddities)});
   c.report.compared_as = "each tensor of the checkpoint with the one of that name in the folder";
+  set_beside_aside(own, UnlikeTensor::Kind::kOnlyTested, c);
   std::unique_ptr<Store> written = take_written(own);
   bool as_asked = check_types_by_name(*written, source, c);
   return against_names(*written, source, nullptr, c) && as_asked;
+}
+
+bool is_own_pair(const Store& tested, const Store& source) {
+  bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
+  return readable && tested.format() != source.format() &&
+         (is_of_a_run(tested.format()) || is_of_a_run(source.format())) && has_own_names(tested) &&
+         has_own_names(source);
+}
+
+bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
+                      const std::string& source_path, const Comparing& c) {
+  if (!tested->objects().empty() || !source->objects().empty())
+    objects_not_compared(cat(format_text(tested->format()), " and ", format_text(source->format()),
+                             " do not store objects in the same way"),
+                         c.report);
+  if (same_names(*tested, *source))
+    return check_types_by_name(*tested, *source, c) & against_names(*tested, *source, nullptr, c);
+  OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
+  CommonNames common = common_names(*tested, *source);
+  of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
+  // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
+  // same names, nothing was left out or renamed.
+  std::optional<std::string> config;
+  if (common != CommonNames::kAll) config = config_beside(*source, source_path, *tested, path, c);
+  of_source.assets = of_tested.assets = config;
+  OwnModel from = open_own(std::move(source), of_source, c), to = open_own(std::move(tested), of_tested, c);
+  c.report.compared_as = "each tensor of the model with the one of that name on the other side";
+  set_beside_aside(from, UnlikeTensor::Kind::kOnlySource, c);
+  set_beside_aside(to, UnlikeTensor::Kind::kOnlyTested, c);
+  std::unique_ptr<Store> written = take_written(to);
+  bool as_asked = check_types_by_name(*written, *from.store, c);
+  return against_names(*written, *from.store, nullptr, c, intended_of(*written, from)) && as_asked;
 }
 
 }  // namespace mckpt::impl

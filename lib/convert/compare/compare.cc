@@ -34,8 +34,8 @@ bool is_sharded(const Store& store) {
   return dcp_dialect(store).has_value() || store.format() == Format::kMegatronRanks;
 }
 
-// Throws kUnknownFormat for a single file beside a DCP folder or files of ranks: only a config.json connects their keys
-// with the names of a model, and a single file has none.
+// Throws kUnknownFormat for a single file beside a DCP folder or files of ranks with the names of Megatron: only
+// a config.json connects them with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
   if (is_folder(model.root(), model.opening())) return;
   throw Error(Code::kUnknownFormat, "a sharded checkpoint cannot be compared with a single file")
@@ -103,6 +103,8 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
     objects_not_compared("args are made of the config, and other objects are not converted", c.report);
     return against_model(std::move(tested), source_path, *source, c);
   }
+  if (is_own_pair(*tested, *source))
+    return against_own_pair(std::move(tested), path, std::move(source), source_path, c);
   if (is_sharded(*tested) && is_sharded(*source))
     return against_checkpoint(std::move(tested), std::move(source), c);
   if (is_sharded(*tested) == is_sharded(*source)) return compare_models(*tested, *source, source_path, c);

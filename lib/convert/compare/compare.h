@@ -6,7 +6,7 @@
 //   a checkpoint        a model             chunks that an import would write          against_model.cc
 //   a Hugging Face dir  a checkpoint        tensors that an export would write         against_export.cc
 //   a checkpoint        a checkpoint        tensors of the same names, in any pieces   against_checkpoint.cc
-//   one of them with the model's own names  tensors of the same names, in any pieces   against_own.cc
+//   one or both with the model's own names  tensors of the same names, in any pieces   against_own.cc
 //   a model's files     a model's files     tensors of the same names, in any pieces   against_names.cc
 //
 // Both sides are read once, and once more only where they differ.

@@ -1,5 +1,8 @@
 // Opens what is at a path and runs every check on it. A checkpoint that cannot be opened, or that changes
-// while it is read, is a finding.
+// while it is read, is a finding. A folder with several checkpoints has a report for each:
+//
+//   saved/  pytorch_model_fsdp_0/   optimizer_0/   scheduler.bin   README.md
+//           a part                  a part         beside          not read
 #include "convert/compare/verify.h"
 
 #include <algorithm>
@@ -29,34 +32,80 @@ bool is_an_answer(Code code) {
 
 const OpenOptions& files_of(const VerifyOptions& options) { return options.compare.opening.model.files; }
 
-bool is_folder_of_folders(const std::string& path, const OpenOptions& opening) {
-  return is_folder(path, opening) && !is_checkpoint_folder(Folder(path, opening), "");
+// What is in a folder: its checkpoints, and the files beside them.
+struct FolderParts {
+  std::vector<std::string> checkpoints;  // relative to the folder
+  std::vector<Beside> beside;
+};
+
+// `store`: the checkpoint that the folder `path` was opened as; null: it is none. Files are checkpoints of their own
+// only in a folder that is none, and only if they hold more than a state of a run: files of HDF5.
+FolderParts parts_of(const std::string& path, const Store* store, const OpenOptions& opening) {
+  FolderParts out;
+  std::string own = store ? store->root() : "";
+  if (own.starts_with(cat(path, "/"))) own.erase(0, path.size() + 1);
+  if (store) out.checkpoints.push_back(own);
+  for (Beside& b : list_beside(path, store, opening)) {
+    if (store && b.path.starts_with(cat(own, "/"))) continue;  // it is beside that checkpoint, whose report has it
+    bool file_of_its_own = !store && (b.path.ends_with(".h5") || b.path.ends_with(".hdf5"));
+    bool part = b.kind == Beside::Kind::kCheckpoint && (file_of_its_own || is_folder(cat(path, "/", b.path), opening));
+    part ? out.checkpoints.push_back(std::move(b.path)) : out.beside.push_back(std::move(b));
+  }
+  return out;
 }
 
-bool has_checkpoint_below(const std::string& path, const OpenOptions& opening) {
-  std::vector<Beside> below = list_beside(path, nullptr, opening);
-  return std::ranges::find(below, Beside::Kind::kCheckpoint, &Beside::kind) != below.end();
+// The report of what is at a path, and the root of the checkpoint there; the path itself if it is none.
+struct ReportAt {
+  VerifyReport report;
+  std::string root;
+};
+ReportAt report_at(std::string path, const VerifyOptions& options, Observer& observer);
+
+// The report of one part. An error of it is a finding: the other parts have reports all the same.
+VerifyReport verify_part(const std::string& path, const VerifyOptions& options, Observer& observer) {
+  try {
+    return report_at(path, options, observer).report;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return unreadable_report(e);
+  }
 }
 
-// A folder of folders, such as accelerate's, is not a checkpoint by itself: each checkpoint in it is
-// verified. Returns whether there were any.
-bool verify_parts(const std::string& path, const VerifyOptions& options, Observer& observer,
+// Adds the reports of the parts, and the check "below" with all that they found.
+void verify_parts(const std::string& path, FolderParts parts, const VerifyOptions& options, Observer& observer,
                   VerifyReport& report) {
-  const OpenOptions& opening = files_of(options);
-  if (!is_folder_of_folders(path, opening) || !has_checkpoint_below(path, opening)) return false;
-  check_beside(path, nullptr, {}, options.threads, files_of(options), observer, report);
-  return !report.checks.empty();
+  Check check{.name = "below", .status = Check::Status::kPass, .unit = "checkpoints"};
+  std::vector<Finding> found;
+  for (const std::string& name : parts.checkpoints) {
+    std::string front = cat(name, "/");
+    VerifiedPart part{name, verify_part(cat(path, "/", name), options, observer)};
+    for (const Check& c : part.report.checks) check.status = std::max(check.status, c.status);
+    for (Finding f : part.report.findings) {
+      f.file = f.file.empty() ? part.path : front + f.file;
+      found.push_back(std::move(f));
+    }
+    for (const NotRead& n : part.report.unread) report.unread.push_back({front + n.path, n.reason});
+    report.parts.push_back(std::move(part));
+  }
+  check.count = std::ssize(report.parts);
+  report.add(std::move(check), std::move(found));
+  check_beside(path, parts.beside, options.threads, files_of(options), observer, report);
 }
 
-// The open checkpoint. Null if it cannot be opened: the report then has the reason, or the checks of its
-// parts.
+// The open checkpoint. Null if it cannot be opened: the report then has the reason, or those of its parts.
 std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
                                        Observer& observer, VerifyReport& report) {
   try {
     return open_store(path, files_of(options));
   } catch (const Error& e) {
-    bool by_parts = e.code() == Code::kUnknownFormat && !options.against;
-    if (by_parts && verify_parts(path, options, observer, report)) return nullptr;
+    if (e.code() == Code::kUnknownFormat && !options.against && is_folder(path, files_of(options)) &&
+        !is_checkpoint_folder(Folder(path, files_of(options)), "")) {
+      FolderParts parts = parts_of(path, nullptr, files_of(options));
+      if (!parts.checkpoints.empty()) {
+        verify_parts(path, std::move(parts), options, observer, report);
+        return nullptr;
+      }
+    }
     if (!is_an_answer(e.code())) throw;
     report = unreadable_report(e);
     return nullptr;
@@ -96,6 +145,33 @@ void note_tracker(const std::string& path, const OpenOptions& opening, VerifyRep
              {});
 }
 
+// The checkpoint at `path`, or each of those in the folder.
+void verify_store_at(const std::string& path, const Store& store, const VerifyOptions& options,
+                     Observer& observer, VerifyReport& report) {
+  const OpenOptions& opening = files_of(options);
+  if (store.root() != path && is_folder(path, opening)) {
+    FolderParts parts = parts_of(path, &store, opening);
+    if (parts.checkpoints.size() > 1)
+      return verify_parts(path, std::move(parts), options, observer, report);
+  }
+  NameSet<std::string> judged = check_checkpoint(store, "verify", options.threads, observer, report);
+  // A file that is no part of the checkpoint because something is wrong with it is not read a second time.
+  for (const Finding& f : report.findings)
+    if (!f.warning && !f.file.empty()) judged.insert(f.file);
+  check_beside(path, store, judged, options.threads, opening, observer, report);
+}
+
+ReportAt report_at(std::string path, const VerifyOptions& options, Observer& observer) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  ReportAt out{{}, path};
+  if (std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report)) {
+    verify_store_at(path, *store, options, observer, out.report);
+    if (out.report.parts.empty()) out.root = store->root();
+  }
+  note_tracker(path, files_of(options), out.report);
+  return out;
+}
+
 // The card of what was found. Its files are read here.
 Card card_of(const std::string& path, const VerifyOptions& options, const Verified& verified,
              Observer& observer) {
@@ -115,8 +191,7 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
 
 // The folder that the card is of: the path, or the iteration in it that the tracker file names.
 std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
-  struct stat st;
-  if (card.single_file || ::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return path;
+  if (card.single_file || !is_folder(path, opening)) return path;
   Folder folder(path, opening);
   if (std::ranges::any_of(card.files, [&](const CardFile& f) { return folder.has_file(f.name); })) return path;
   try {
@@ -145,24 +220,22 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
   if (options.card) return verify_by_card(path, options, observer);
   for (const std::string& report : options.reports) check_card_place(report);
   Verified out;
-  std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report);
-  std::string root = store && !options.against ? store->root() : path;
-  if (options.against) out.equal = false;
-  if (store && options.against) {
-    CompareOptions how = options.compare;
-    how.threads = options.threads;
-    Compared compared = compare(std::move(store), path, *options.against, how, observer);
-    out = {.report = std::move(compared.report),
-           .equal = compared.equal,
-           .oddities = std::move(compared.oddities)};
-  } else if (store) {
-    NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
-    // A file that is no part of the checkpoint because something is wrong with it is not read a second time.
-    for (const Finding& f : out.report.findings)
-      if (!f.warning && !f.file.empty()) judged.insert(f.file);
-    check_beside(path, store.get(), judged, options.threads, files_of(options), observer, out.report);
+  std::string root = path;
+  if (options.against) {
+    out.equal = false;
+    if (std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report)) {
+      CompareOptions how = options.compare;
+      how.threads = options.threads;
+      Compared compared = compare(std::move(store), path, *options.against, how, observer);
+      out = {.report = std::move(compared.report),
+             .equal = compared.equal,
+             .oddities = std::move(compared.oddities)};
+    }
+  } else {
+    ReportAt found = report_at(path, options, observer);
+    out.report = std::move(found.report);
+    root = std::move(found.root);
   }
-  if (!options.against) note_tracker(path, files_of(options), out.report);
   std::optional<Card> card;
   if (!options.reports.empty()) card = card_of(path, options, out, observer);
   if (!note_changed(root, files_of(options), out.report)) {

@@ -235,12 +235,14 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   OwnModel model;
   model.oddities = refuse_damage(*source, NamesOf::kModel, options.accept);
   model.objects = std::ssize(source->objects());
-  if (!options.keep_names) model.folder = find_model_folder(*source, options.source, options.assets);
+  if (!options.keep_names || options.assets)
+    model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
-                      .stacks = options.keep_names || has_stacked_experts(own_tensors)};
+                      .stacks = has_stacked_experts(own_tensors),
+                      .as_saved = options.keep_names};
   OwnNames own = own_names(std::move(source), how);
   model.store = std::move(own.store);
   model.beside = std::move(own.beside);

@@ -36,7 +36,7 @@ struct OwnModelOptions {
   std::optional<std::string> assets{};  // a folder with config.json; none: where training frameworks put it
   std::vector<Code> accept{};           // codes of damage that is accepted
   bool complete = true;                 // without config.json the source is refused; a missing tensor too
-  bool keep_names = false;              // names are those of the source: config.json is not looked for
+  bool keep_names = false;              // names are those of the source: no config.json is looked for beside it
   int threads = 1;                      // that compare tied tensors
 };
 

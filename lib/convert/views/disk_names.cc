@@ -105,6 +105,10 @@ bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, s
 
 }  // namespace
 
+bool has_stacks(std::span<const NamedTensor> model) {
+  return std::ranges::any_of(model, [](const NamedTensor& n) { return is_stack(n.name); });
+}
+
 // A few bytes of a file can declare a stack of any number of experts without items.
 void check_room(const Store& store, i64 tensor, i64 tensors) {
   constexpr i64 kMostTensors = 1 << 19;

@@ -38,6 +38,9 @@ struct DiskTensors {
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
 
+// Whether experts of a layer are one tensor under the name that transformers gives it in memory.
+bool has_stacks(std::span<const NamedTensor> model);
+
 // Throws kSourceShape if the experts of a stack, beside so many tensors, are more than any model has.
 void check_room(const Store& store, i64 tensor, i64 tensors);
 

@@ -41,7 +41,18 @@ void refuse_foreign(const Store& store, std::span<const NamedTensor> names) {
             .found(cat(whose, " names"));
 }
 
+// The tensors as they are, under the names of the model without sections and wrappers.
+Translated as_saved(const Store& store, const SectionedNames& names) {
+  Translated out;
+  for (const NamedTensor& n : names.model) {
+    std::span<const i64> dims = store.dims(n.tensor);
+    out.tensors.push_back({n.name, {dims.begin(), dims.end()}, {{n.tensor}}});
+  }
+  return out;
+}
+
 Translated translated(const Store& store, SectionedNames& names, const OwnNamesOptions& options) {
+  if (options.as_saved) return as_saved(store, names);
   refuse_foreign(store, names.model);
   if (is_of_titan(names.model)) {
     TitanTensors titan = titan_tensors(store, names.model, options.config);
@@ -81,6 +92,17 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
   for (PiecedTensor& t : model.tensors) view->add(std::move(t.name), std::move(t.dims), std::move(t.pieces));
   out.store = std::move(view);
   return out;
+}
+
+CommonNames common_names(const Store& one, const Store& other) {
+  std::vector<NamedTensor> a = sectioned_names(one).model, b = sectioned_names(other).model;
+  if (is_of_titan(a) != is_of_titan(b) || has_stacks(a) != has_stacks(b)) return CommonNames::kFew;
+  NameSet<std::string_view> names;
+  for (const NamedTensor& n : a) names.insert(n.name);
+  i64 shared = std::ranges::count_if(b, [&](const NamedTensor& n) { return names.contains(n.name); });
+  i64 most = std::max(std::ssize(a), std::ssize(b));
+  if (shared == most) return CommonNames::kAll;
+  return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
 }
 
 }  // namespace mckpt::impl

@@ -25,6 +25,7 @@ struct OwnNamesOptions {
   std::string model_type{};          // of a config that no table reads
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
+  bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source
 };
 
 struct OwnNames {
@@ -39,5 +40,14 @@ struct OwnNames {
 // is kept (convert/source/own_model.h leaves it out). Throws what sectioned_names(), disk_tensors() and
 // titan_tensors() throw; kUnaccounted if two tensors become one.
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
+
+// How the names of two checkpoints of a model under `as_saved` fit each other.
+enum class CommonNames : u8 {
+  kAll,   // they are the same
+  kMost,  // more than half are the same: one side lacks some tensors, such as a head that the model ties
+  kFew,   // one side alone has torchtitan's names or stacks of experts: only the config connects the two
+};
+// Throws what sectioned_names() throws.
+CommonNames common_names(const Store& one, const Store& other);
 
 }  // namespace mckpt::impl

@@ -114,7 +114,19 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
   return item;
 }
 
-[[noreturn]] void throw_not_an_archive(FileKind kind) {
+// Whether the record begins with zeros, as where a block of the file was lost.
+bool begins_with_zeros(const ByteSource& record) {
+  u8 head[64] = {};
+  std::span<u8> read = std::span(head).first(static_cast<std::size_t>(std::min<i64>(record.size(), 64)));
+  record.read(0, read);
+  return !read.empty() && std::ranges::all_of(read, [](u8 byte) { return byte == 0; });
+}
+
+[[noreturn]] void throw_not_an_archive(const ByteSource& record, FileKind kind) {
+  if (kind == FileKind::kUnknown && begins_with_zeros(record))
+    throw Error(Code::kItemMismatch, "the record is damaged: it begins with zeros")
+        .expected("an archive of torch.save")
+        .help("copy or download the file again");
   throw Error(Code::kItemMismatch, "the record is not an archive of torch.save")
       .expected("a zip archive, or the form before torch 1.6")
       .found(kind == FileKind::kUnknown ? "unknown bytes" : sniffed_name(kind));
@@ -151,7 +163,7 @@ DcpItem read_dcp_item(const ByteSource& record, DType dtype, std::span<const i64
     case FileKind::kLegacyTorch:
       return read_legacy_item(record, dtype, sizes);
     default:
-      throw_not_an_archive(kind);
+      throw_not_an_archive(record, kind);
   }
 }
 
@@ -164,7 +176,7 @@ std::shared_ptr<const Pickle> read_dcp_object(const ByteSource& record) {
     case FileKind::kLegacyTorch:
       return read_torch_legacy(record).table.pickle();
     default:
-      throw_not_an_archive(kind);
+      throw_not_an_archive(record, kind);
   }
 }
 

@@ -110,11 +110,14 @@ class RankFolder {
     if (is_model(name)) model_world_ = world;
 
     RankGroup group(store_, folder_, prefix_of(name), is_model(name));
-    for (const auto& [rank, o] : members)
+    bool read = true;
+    for (const auto& [rank, o] : members) {
+      read &= o->file.has_value();
       if (o->file) group.add(*o, *rank_name(o->path));
-    group.join();
+    }
     const i64 there = std::ssize(members);
     const i64 expected = std::max({world, members.rbegin()->first + 1, group.least_ranks()});
+    group.join(read && there == expected);
     ranks_ = std::max(ranks_, there);
     if (there != expected)
       find(Code::kShardMissing, "",

@@ -63,7 +63,8 @@ void RankGroup::add_finding(const std::string& tensor, std::string message) {
       {.code = Code::kBadShards, .tensor = cat(prefix_, tensor), .message = std::move(message)});
 }
 
-void RankGroup::join() {
+void RankGroup::join(bool whole) {
+  whole_ = whole;
   for (const Name& n : names_) {
     const auto pieces =
         std::ranges::count_if(n.holders, [&](const Holder& h) { return sharding(h) != nullptr; });
@@ -163,8 +164,9 @@ std::string RankGroup::fault_of(const Name& n, std::span<const TorchPiece> piece
   std::vector<BoxFault> faults = chunk_faults(store_, store_.tensor_count() - 1, 1);
   if (faults.empty()) return "";
   if (faults[0].kind != BoxFault::Kind::kHole) return to_string(faults[0], "piece");
-  return cat("the pieces of ", pieces.size(),
-             " ranks leave out items of the tensor: a file is missing, or a piece is too short");
+  if (!whole_) return "";
+  return cat("the pieces of ", counted(std::ssize(pieces), "rank"),
+             " leave out items of the tensor: a piece is too short, or a file is missing");
 }
 
 // One tensor if all ranks have it alike, else one of each rank, with the rank in its name.

@@ -32,8 +32,9 @@ class RankGroup {
 
   // Takes over a file. pre: it could be read. Throws kUnsupportedTorchFile for flat pieces.
   void add(OpenedTorchFile& file, const RankName& name);
-  // Adds the tensors and the findings to the store.
-  void join();
+  // Adds the tensors and the findings to the store. `whole`: all files were added; if not, a finding of the caller
+  // says which is missing, and tensors have holes.
+  void join(bool whole);
 
   // The number of ranks that the files themselves know of; 0 if they do not say.
   i64 least_ranks() const { return least_ranks_; }
@@ -69,6 +70,7 @@ class RankGroup {
   std::string prefix_;
   bool model_;
   i64 ranks_ = 0, least_ranks_ = 0;
+  bool whole_ = true;         // all files of the group were added
   bool distributed_ = false;  // some tensor is in pieces
   std::vector<Name> names_;
   std::map<std::string, std::size_t, std::less<>> by_name_;

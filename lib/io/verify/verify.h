@@ -76,6 +76,8 @@ struct NotRead {
   std::string reason{};  // if the path does not show it
 };
 
+struct VerifiedPart;
+
 // The answer, a value that the program shows as text or JSON.
 struct VerifyReport {
   std::vector<Check> checks;
@@ -86,10 +88,18 @@ struct VerifyReport {
   std::vector<std::string> compared;  // of a comparison that counts all: the tensors whose values were compared
   std::string compared_as;            // of a comparison: what was compared with what, in a line
   std::vector<NotRead> unread;       // files and folders that no check looked at
+  std::vector<VerifiedPart> parts;   // of a folder with several checkpoints: each by itself
 
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;  // no finding is a problem
+};
+
+// One of several checkpoints in a folder. What its report found and did not read is in the folder's report too, with
+// the path in front.
+struct VerifiedPart {
+  std::string path;  // relative to the folder
+  VerifyReport report;
 };
 
 // Runs all checks; reads all data twice if the format stores checksums, otherwise once. `progress` is called

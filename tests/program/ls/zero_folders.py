@@ -32,9 +32,10 @@ def golden():
         want = {n: (DTYPES[t["dtype"]], t["shape"], t["sha256"]) for n, t in json.loads(path.read_text())["tensors"].items()}
         for at in (folder, folder / "global_step2"):
             got = listing(at)
-            compare(at, {n: t for n, t in got.items() if not n.startswith("optimizer.")}, want)
-        states = [n for n in got if n.startswith("optimizer.state.")]
-        expect(len(states) >= 30 and len(states) % 3 == 0, f"{folder}: {len(states)} states")
+            compare(at, {n: t for n, t in got.items() if not n.startswith("optimizer.") or n in want}, want)
+        if not folder.name.startswith("zero0"):
+            states = [n for n in got if n.startswith("optimizer.state.")]
+            expect(len(states) >= 30 and len(states) % 3 == 0, f"{folder}: {len(states)} states")
         left_out = "nofrozen" in folder.name
         run = run_mckpt("verify", folder)
         expect(run.returncode == left_out and ("MC1317" in run.stdout) == left_out and "not read" not in run.stdout,

@@ -27,7 +27,7 @@ for folder in pieces shards; do
   broken "model_world_size_3_rank_1.pt: by its name the file is of rank 1, but rank 0 wrote it"
   begin $folder
   rm saved/model_world_size_3_rank_1.pt
-  broken "files of model are missing: 2 of 3 ranks are there; the first that is missing is model_world_size_3_rank_1.pt" "leave out items"
+  broken "files of model are missing: 2 of 3 ranks are there; the first that is missing is model_world_size_3_rank_1.pt" "a hole: no chunk covers"
 done
 # The optimizer of a job of another size.
 begin replicas

@@ -9,6 +9,7 @@ import tempfile
 
 from mckpt_tests.checks import expect, finish, need
 from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch", "numpy")
 import torch  # noqa: E402
@@ -170,11 +171,58 @@ def frozen():
     told(folder, 1, "problem[MC1113]", "the parameter is shared with nowhere, which is in no file")
 
 
+def experts():
+    """Folders with DeepSpeed-MoE, of DeepSpeed itself: ranks 0 and 2 share one half of the experts, ranks 1 and 3 the other."""
+    def moe():
+        global count
+        count += 1
+        folder = pathlib.Path(temp.name, f"case{count}")
+        shutil.copytree(pathlib.Path(DATA, "zero", "zero1_moe_w4"), folder)
+        return folder, folder / "global_step2"
+
+    def of_rank(rank):
+        return f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt"
+
+    def of_expert(layer, expert):
+        return f"layer_{layer}_expert_{expert}_mp_rank_00_model_states.pt"
+
+    part = "moe.deepspeed_moe.experts.deepspeed_experts"
+    folder, at = moe()
+    (at / of_rank(3)).unlink()
+    told(folder, 1, "problem[MC1106]", f"files of ranks are missing: 3 of 4 are there; missing: {of_rank(3)}", "a hole: no chunk covers")
+    # The set of the other ranks is whole.
+    holes = [f["tensor"] for f in json.loads(run_mckpt("verify", folder, "--json").stdout)["findings"] if "hole" in f["message"]]
+    mine = {name for name in holes if part in name and not name.startswith("optimizer.")}
+    expect(mine and all(name.startswith(("layers.0." + part + ".3.", "layers.1." + part + ".1.")) for name in mine), f"holes: {sorted(mine)}")
+    folder, at = moe()
+    (at / of_expert(0, 2)).unlink()
+    told(folder, 1, "problem[MC1106]", f"files of experts are missing: 5 of 6 are there; missing: {of_expert(0, 2)}", absent=["a hole"])
+    folder, at = moe()
+    changed(at / of_expert(1, 1), lambda s: s.update({f"layers.1.{part}.1.up.weight": torch.ones(5, 7)}))
+    told(folder, 1, "problem[MC1113]", of_expert(1, 1), "the expert has [5, 7], its float32 weights [7, 5]")
+    folder, at = moe()
+    changed(at / of_expert(1, 1), lambda s: s.update({f"layers.1.{part}.1.scale": torch.full((3,), 2.5)}))
+    told(folder, 0, "sound")
+    run = run_mckpt("cat", folder, f"layers.1.{part}.1.scale")
+    expect("2.5" in run.stdout, f"an expert's tensor that was not trained: {run.stdout}{run.stderr}")
+    folder, at = moe()
+    changed(at / of_rank(2), lambda s: s["optimizer_state_dict"].update(partition_count=[4, 4]))
+    told(folder, 1, "problem[MC1315]", of_rank(2), "cut over other numbers of ranks")
+    for rank in range(4):
+        changed(at / of_rank(rank), lambda s: s["optimizer_state_dict"].update(partition_count=[4, 3]))
+    told(folder, 1, "MC1221", "do not divide each other")
+    folder, at = moe()
+    changed(at / "mp_rank_00_model_states.pt", lambda s: s.update(num_experts=[4, 3]))
+    told(folder, 1, "problem[MC1113]", "has 1 experts of layers.1.")
+    folder, at = moe()
+    changed(at / of_rank(1), lambda s: s["optimizer_state_dict"]["param_slice_mappings"][1].popitem())
+    told(folder, 1, "problem[MC1113]", of_rank(1), "param_slice_mappings of group 1 does not fit")
+
+
 def refused():
     for name, text in (("mp_rank_01_model_states.pt", "several model-parallel ranks"),
                        ("bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt", "several model-parallel ranks"),
-                       ("layer_0_expert_3_mp_rank_00_model_states.pt", "experts of DeepSpeed-MoE"),
-                       ("expp_rank_0_mp_rank_00_optim_states.pt", "experts of DeepSpeed-MoE"),
+                       ("layer_0_expert_3_mp_rank_01_model_states.pt", "several model-parallel ranks"),
                        ("layer_03-model_00-model_states.pt", "of a pipeline")):
         folder, at, _ = saved(2)
         shutil.copy(at / "mp_rank_00_model_states.pt", at / name)
@@ -206,7 +254,8 @@ def beside():
     run = run_mckpt("inspect", folder)
     expect("chosen global_step2 (latest)" in run.stdout and "zero stage 2" in run.stdout, run.stdout)
     run = run_mckpt("verify", folder)
-    expect(run.returncode == 0 and "beside   4 files" in run.stdout, run.stdout)
+    for text in ("global_step1: sound", "global_step2: sound", f"{folder}: 2 checkpoints, each sound"):
+        expect(run.returncode == 0 and text in run.stdout, run.stdout)
     (folder / "latest").unlink()
     run = run_mckpt("inspect", folder)
     expect(run.returncode == 3 and "global_step1" in run.stderr, run.stderr)
@@ -224,6 +273,7 @@ missing_files()
 mixed_saves()
 numbers()
 frozen()
+experts()
 refused()
 beside()
-finish(100)
+finish(130)

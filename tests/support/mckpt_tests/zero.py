@@ -34,6 +34,7 @@ else:
         sys.modules[_name] = types.ModuleType(_name)
     sys.modules[ZeroStageEnum.__module__] = _module
     fragment_address = _known_class("deepspeed.utils.tensor_fragment", "fragment_address")
+    _known_class("deepspeed.runtime.fp16.loss_scaler", "LossScaler")
 
 
 def _address(items, begin):

@@ -38,15 +38,19 @@ class BesideCheck {
       : threads_(threads), opening_(opening), observer_(observer), report_(report) {}
 
   // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
-  void look(const std::string& path, const std::string& prefix, const Store* store,
+  void look(const std::string& path, const std::string& prefix, const Store& store,
             const NameSet<std::string>& seen) {
-    std::string root = store == nullptr ? path : store->root();
+    const std::string& root = store.root();
     visited_.insert({real_path_of(path), real_path_of(root)});
-    for (const Beside& b : list_beside(path, store, opening_)) {
+    for (const Beside& b : list_beside(path, &store, opening_)) {
       std::string full = cat(path, "/", b.path);
       bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
       if (!judged) look_at(b, full, prefix + b.path);
     }
+  }
+
+  void look(const std::string& path, const std::vector<Beside>& some) {
+    for (const Beside& b : some) look_at(b, cat(path, "/", b.path), b.path);
   }
 
   void finish() {
@@ -89,7 +93,7 @@ class BesideCheck {
       f.file = f.file.empty() || of_file ? name + inside : cat(name, inside, "/", f.file);
       found_.push_back(std::move(f));
     }
-    look(path, name + "/", store.get(), judged);
+    look(path, name + "/", *store, judged);
     for (const StoreFile& f : store->files()) judged.insert(f.path);
     count_ += std::ssize(judged);
   }
@@ -141,10 +145,17 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   return judged;
 }
 
-void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
+void check_beside(const std::string& path, const Store& store, const NameSet<std::string>& seen, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report) {
   BesideCheck check(threads, opening, observer, report);
   check.look(path, "", store, seen);
+  check.finish();
+}
+
+void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
+  BesideCheck check(threads, opening, observer, report);
+  check.look(path, some);
   check.finish();
 }
 

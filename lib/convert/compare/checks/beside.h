@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/name_hash.h"
 
@@ -16,6 +17,7 @@ namespace mckpt::impl {
 
 class Observer;
 class Store;
+struct Beside;
 struct OpenOptions;
 struct VerifyReport;
 
@@ -25,9 +27,12 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
                                       Observer& observer, VerifyReport& report);
 
 // Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the
-// checkpoint at `path`; null: `path` is a folder of checkpoints. `seen`: files, relative to the root of the
-// store, that other checks have read. Follows links, and visits every checkpoint once.
-void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
+// checkpoint at `path`. `seen`: files, relative to the root of the store, that other checks have read. Follows
+// links, and visits every checkpoint once.
+void check_beside(const std::string& path, const Store& store, const NameSet<std::string>& seen, int threads,
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report);
+// The same for some of what is in the folder `path`.
+void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report);
 
 // For a comparison: lists the checkpoints beside the tested one, which are not compared.

@@ -249,6 +249,13 @@ u64 DcpRows::build_record() {
   return records.size() - 1;
 }
 
+// No program writes such a path: a block of the file was lost. A pickle has the index of a record before the record.
+void DcpRows::throw_zeroed_path(std::string_view path) const {
+  Error e(Code::kBadMetadata, ".metadata is damaged: the name of a data file has bytes that are zero");
+  if (!indexes.empty()) e.tensor(names[indexes.back().name]);
+  throw e.found(escaped(path)).help("copy or download the file again");
+}
+
 // The number of a data file by its path. Throws kBadPath for one that leads out of the folder.
 i32 DcpRows::file_number(PickleValue path) {
   // Most records share the text of their file's name, so recent texts are remembered by their place in the pickle.
@@ -257,6 +264,7 @@ i32 DcpRows::file_number(PickleValue path) {
   std::string_view text = path.text();
   auto [at, is_new] = file_numbers_.try_emplace(std::string(text), static_cast<i32>(files.size()));
   if (is_new) {
+    if (text.find('\0') != text.npos) throw_zeroed_path(text);
     check_inside_name(text);
     files.emplace_back(text);
   }

@@ -97,6 +97,7 @@ class DcpRows final : public PickleVisitor {
   u64 build_tensor();
   u64 build_index();
   u64 build_record();
+  [[noreturn]] void throw_zeroed_path(std::string_view path) const;
   i32 file_number(PickleValue path);
 
   FieldFinder tensor_, chunk_, properties_, index_, storage_;

@@ -35,9 +35,12 @@ std::optional<ZeroName> zero_name(std::string_view file) {
   if (auto n = numbers_in(file, "mp_rank_#_model_states.pt")) return ZeroName{Kind::kModel, -1, (*n)[0]};
   if (auto n = numbers_in(file, "zero_pp_rank_#_mp_rank_#_model_states.pt"))
     return ZeroName{Kind::kModel, (*n)[0], (*n)[1]};
-  for (const char* pattern : {"layer_#_expert_#_mp_rank_#_model_states.pt",
-                              "expert_#_mp_rank_#_model_states.pt", "expp_rank_#_mp_rank_#_optim_states.pt"})
-    if (auto n = numbers_in(file, pattern)) return ZeroName{Kind::kExpert, -1, n->back()};
+  if (auto n = numbers_in(file, "layer_#_expert_#_mp_rank_#_model_states.pt"))
+    return ZeroName{Kind::kExpert, -1, (*n)[2], (*n)[0], (*n)[1]};
+  if (auto n = numbers_in(file, "expert_#_mp_rank_#_model_states.pt"))
+    return ZeroName{Kind::kExpert, -1, (*n)[1], -1, (*n)[0]};
+  if (auto n = numbers_in(file, "expp_rank_#_mp_rank_#_optim_states.pt"))
+    return ZeroName{Kind::kExpertOptimizer, (*n)[0], (*n)[1]};
   for (const char* pattern : {"layer_#-model_#-model_states.pt", "layer_#-model_states.pt"})
     if (numbers_in(file, pattern)) return ZeroName{Kind::kPipelineLayer};
   for (std::string_view precision : {"bf16_", "fp16_"})

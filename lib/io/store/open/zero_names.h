@@ -4,7 +4,8 @@
 //   global_step5/mp_rank_00_model_states.pt                 the model; ZeRO 1 and 2
 //                zero_pp_rank_0_mp_rank_00_model_states.pt  the model, of data-parallel rank 0; ZeRO 3
 //                bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt   the float32 weights and the optimizer, rank 0
-//                layer_3_expert_0_mp_rank_00_model_states.pt      an expert of DeepSpeed-MoE
+//                layer_3_expert_0_mp_rank_00_model_states.pt      expert 0 of the fourth layer of DeepSpeed-MoE
+//                expp_rank_1_mp_rank_00_optim_states.pt           the optimizer of experts, without ZeRO
 //                layer_03-model_00-model_states.pt                a layer of a pipeline
 #pragma once
 
@@ -18,10 +19,11 @@ namespace mckpt::impl {
 inline constexpr std::string_view kZeroLatestName = "latest";
 
 struct ZeroName {
-  enum class Kind : u8 { kModel, kOptimizer, kExpert, kPipelineLayer };
+  enum class Kind : u8 { kModel, kOptimizer, kExpert, kExpertOptimizer, kPipelineLayer };
   Kind kind = Kind::kModel;
-  i64 rank = -1;       // data-parallel; -1: the file is of all of them
+  i64 rank = -1;       // data-parallel; of an optimizer of experts expert-parallel; -1: the file is of all of them
   i64 model_rank = 0;  // tensor-parallel and pipeline rank, as one number
+  i64 layer = -1, expert = -1;  // of a file of an expert; no layer: all layers of an older version
 };
 
 // Nothing for a file of another name.

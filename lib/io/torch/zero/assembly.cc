@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/items/placement.h"
+#include "io/torch/zero/experts.h"
 #include "io/torch/zero/files.h"
 #include "io/torch/zero/trained.h"
 
@@ -36,11 +37,13 @@ class Assembly {
       add_trained(tensors_);
     }
     add_rest_of_module();
+    add_experts();
     if (has_parts) add_second_names();
     add_rest();
     if (copies_ > 0)
-      store_.add_fact("copies", cat(counted(copies_, "tensor"),
-                                    " of 'module', with which training computes, not listed"));
+      store_.add_fact("copies", cat(counted(copies_, "tensor"), " of ",
+                                    save_.experts.empty() ? "'module'" : "'module' and the files of experts",
+                                    ", with which training computes, not listed"));
   }
 
  private:
@@ -108,6 +111,8 @@ class Assembly {
              "and their names are not known",
              "", save_.models[0].path);
     for (const ZeroParameter& p : model_.frozen) {
+      // The list has only the experts of the first rank, under the numbers that they have there.
+      if (!save_.experts.empty() && zero_expert_name(p.name)) continue;
       std::vector<ZeroPlace> places;
       std::vector<ZeroStretch> stretches;
       for (std::size_t m = 0; m < save_.models.size(); m++) {
@@ -181,6 +186,28 @@ class Assembly {
              "", save_.models[0].path);
   }
 
+  // Experts that were not trained, and all of them without ZeRO. Copies of trained ones have the same shapes.
+  void add_experts() {
+    for (const ZeroPlainFile& f : save_.experts) {
+      const TorchTable& table = store_.table(f.file);
+      for (i64 row = 0; row < table.size(); row++) {
+        const ZeroPlace place{f.file, row};
+        std::string_view name = table.name(row);
+        tensors_.use(place);
+        if (!tensors_.has(name)) {
+          tensors_.add(name, store_.add_copies_layout(shape(place), 1), store_.add_column({place}));
+          continue;
+        }
+        copies_++;
+        if (tensors_.shape(name) != shape(place))
+          report(Code::kBadShards,
+                 cat("the expert has ", to_string(shape(place)), ", its float32 weights ",
+                     to_string(tensors_.shape(name))),
+                 name, f.path);
+      }
+    }
+  }
+
   void add_second_names() {
     for (const auto& [second, first] : model_.shared) {
       if (tensors_.has(second))
@@ -196,6 +223,14 @@ class Assembly {
 
   // Tensors of no use above: of the user's own state, or of another optimizer's kind.
   void add_rest() {
+    for (const ZeroPlainFile& f : save_.others) {
+      const TorchTable& table = store_.table(f.file);
+      std::string front = cat("optimizer.", f.path.substr(0, f.path.find("_mp_rank_")), ".");
+      for (i64 row = 0; row < table.size(); row++) {
+        tensors_.use({f.file, row});
+        store_.add_row(front + std::string(table.name(row)), {f.file, row});
+      }
+    }
     for (std::size_t f = 0; f < store_.files().size(); f++) {
       const TorchTable& table = store_.table(static_cast<i32>(f));
       for (i64 row = 0; row < table.size(); row++) {

@@ -4,10 +4,12 @@
 //   states of their optimizer                 the same places of other parts         optimizer.state.NAME.exp_avg
 //   buffers                                   `module`, as stored                    model.rotary.inv_freq
 //   parameters that were not trained          their fragments, or `module`           in their own type
+//   experts that were not trained             the files of experts                   in their own type
 //   second names of shared parameters         the first name's bytes                 lm_head.weight
 //   all other tensors                         by their path in the file              rng_state, FILE:NAME
 //
-// Copies of the trained parameters in `module`, with which training computes, are not listed.
+// Copies of the trained parameters in `module` and in the files of experts, with which training computes, are not
+// listed.
 #pragma once
 
 namespace mckpt::impl {

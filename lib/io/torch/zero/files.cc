@@ -2,6 +2,7 @@
 // refused before anything is opened.
 #include "io/torch/zero/files.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -16,9 +17,10 @@
 namespace mckpt::impl {
 namespace {
 
-// Names by rank; -1 is the file of all ranks.
+// Names by rank; -1 is the file of all ranks. Those of experts by layer and expert.
 struct Names {
-  std::map<i64, std::string> models, optimizers;
+  std::map<i64, std::string> models, optimizers, expert_optimizers;
+  std::map<std::pair<i64, i64>, std::string> experts;
 };
 
 [[noreturn]] void refuse(const Folder& folder, std::string what, std::string_view found, const char* help) {
@@ -28,12 +30,15 @@ struct Names {
       .help(help);
 }
 
-void add_name(std::map<i64, std::string>& names, i64 rank, const std::string& name, ZeroStore& store) {
-  auto [first, is_new] = names.emplace(rank, name);
+// `of`: what the key is, "rank 0".
+template <typename Key>
+void add_name(std::map<Key, std::string>& names, const Key& key, const std::string& of, const std::string& name,
+              ZeroStore& store) {
+  auto [first, is_new] = names.emplace(key, name);
   if (!is_new)
     store.add_finding({.code = Code::kBadShards,
                        .file = name,
-                       .message = cat("the file is of rank ", rank, ", and so is ", first->second)});
+                       .message = cat("the file is of ", of, ", and so is ", first->second)});
 }
 
 Names names_in(const Folder& folder, ZeroStore& store) {
@@ -44,9 +49,6 @@ Names names_in(const Folder& folder, ZeroStore& store) {
              "name the folder of the save that it was made from");
     std::optional<ZeroName> name = e.folder ? std::nullopt : zero_name(e.name);
     if (!name) continue;
-    if (name->kind == ZeroName::Kind::kExpert)
-      refuse(folder, "the model has experts of DeepSpeed-MoE, which are cut over ranks of their own", e.name,
-             "mckpt reads each file by itself; save a whole model in the training run");
     if (name->kind == ZeroName::Kind::kPipelineLayer)
       refuse(folder, "the checkpoint is of a pipeline, which names tensors by the number of their layer",
              e.name, "mckpt reads each file by itself; save a whole model in the training run");
@@ -54,8 +56,14 @@ Names names_in(const Folder& folder, ZeroStore& store) {
       refuse(folder,
              "the checkpoint has several model-parallel ranks: how their tensors are joined is not stored",
              e.name, "mckpt reads each file by itself; save a whole model in the training run");
-    add_name(name->kind == ZeroName::Kind::kModel ? names.models : names.optimizers, name->rank, e.name,
-             store);
+    const std::string rank = cat("rank ", name->rank);
+    if (name->kind == ZeroName::Kind::kExpert)
+      add_name(names.experts, {name->layer, name->expert}, cat("expert ", name->expert), e.name, store);
+    else if (name->kind == ZeroName::Kind::kExpertOptimizer)
+      add_name(names.expert_optimizers, name->rank, rank, e.name, store);
+    else
+      add_name(name->kind == ZeroName::Kind::kModel ? names.models : names.optimizers, name->rank, rank, e.name,
+               store);
   }
   return names;
 }
@@ -92,6 +100,8 @@ class SaveReader {
     choose_models();
     read_all(names_.models, save_.models, [](const TorchTable& t) { return read_zero_model(t); });
     if (save_.models.empty()) throw_no_model();
+    read_plain(names_.experts, save_.experts);
+    read_plain(names_.expert_optimizers, save_.others);
     if (save_.optimizers.empty()) {
       save_.stage = save_.model().groups ? std::max<i64>(save_.model().stage, 1) : 0;
       save_.ranks = std::max<i64>(save_.model().ranks, 1);
@@ -102,6 +112,8 @@ class SaveReader {
   }
 
  private:
+  using Group = ZeroOptimizerStates::Group;
+
   // Files that cannot be read become findings.
   template <typename States, typename Read>
   void read_all(const std::map<i64, std::string>& names, std::vector<ZeroFile<States>>& out, Read&& read) {
@@ -123,6 +135,21 @@ class SaveReader {
       }
   }
 
+  template <typename Map>
+  void read_plain(const Map& names, std::vector<ZeroPlainFile>& out) {
+    std::vector<std::string> paths;
+    for (const auto& [key, name] : names) paths.push_back(name);
+    std::vector<OpenedTorchFile> opened = open_torch_files(folder_, paths);
+    for (std::size_t i = 0; i < opened.size(); i++) {
+      if (opened[i].problem) {
+        store_.add_finding(*opened[i].problem);
+        continue;
+      }
+      out.push_back({.path = paths[i]});
+      files_.emplace(paths[i], std::move(opened[i]));
+    }
+  }
+
   // Ranks of a save with more ranks, or of another stage, have other parts.
   void leave_out_other_saves() {
     if (save_.optimizers.empty()) return;
@@ -141,6 +168,8 @@ class SaveReader {
                     counted(save_.ranks, "rank"));
       else if (s.groups.size() != groups)
         wrong = cat("the file has ", s.groups.size(), " groups of parameters, but ", first, " has ", groups);
+      else if (!std::ranges::equal(s.groups, save_.optimizers[0].states.groups, {}, &Group::ranks, &Group::ranks))
+        wrong = cat("its groups of parameters are cut over other numbers of ranks than in ", first);
       if (wrong.empty()) return false;
       store_.add_finding({.code = Code::kMixedSaves,
                           .file = o.path,
@@ -176,16 +205,17 @@ class SaveReader {
                                    : "mp_rank_00_model_states.pt");
   }
 
-  template <typename States>
-  void add_to_store(ZeroFile<States>& f, bool main) {
-    OpenedTorchFile& o = files_.at(f.path);
-    f.file = store_.add_file(o.path, o.bytes, std::move(*o.file), main ? "" : cat(f.path, ":"),
-                             static_cast<i32>(f.rank));
+  i32 add_to_store(const std::string& path, i64 rank, bool main = false) {
+    OpenedTorchFile& o = files_.at(path);
+    return store_.add_file(o.path, o.bytes, std::move(*o.file), main ? "" : cat(path, ":"),
+                           static_cast<i32>(rank));
   }
 
   void add_to_store() {
-    for (auto& m : save_.models) add_to_store(m, &m == &save_.models[0]);
-    for (auto& o : save_.optimizers) add_to_store(o, false);
+    for (auto& m : save_.models) m.file = add_to_store(m.path, m.rank, &m == &save_.models[0]);
+    for (auto& o : save_.optimizers) o.file = add_to_store(o.path, o.rank);
+    for (auto* plain : {&save_.experts, &save_.others})
+      for (ZeroPlainFile& f : *plain) f.file = add_to_store(f.path, -1);
     parallel_for(std::ssize(save_.optimizers), default_threads(), [&](int, i64 i) {
       auto& o = save_.optimizers[i];
       if (o.states.step_row >= 0)
@@ -194,9 +224,34 @@ class SaveReader {
   }
 
   void find_missing() {
+    find_missing_experts();
     if (save_.stage == 0) return;
     add_missing(names_.optimizers, "_optim_states.pt", "the float32 weights and the states of the optimizer");
     if (save_.stage == 3) add_missing(names_.models, "_model_states.pt", "parts of frozen parameters");
+  }
+
+  // A file for each expert of each layer that the model's file counts.
+  void find_missing_experts() {
+    const std::vector<i64>& counts = save_.model().experts;
+    bool by_layer = names_.experts.empty() || names_.experts.begin()->first.first >= 0;
+    if (names_.experts.empty() || !by_layer) return;
+    i64 all = 0;
+    for (i64 experts : counts) all = checked_add(all, std::max<i64>(experts, 0), "the number of experts");
+    i64 there = std::ranges::count_if(names_.experts, [&](const auto& entry) {
+      auto [layer, expert] = entry.first;
+      return layer < std::ssize(counts) && expert < counts[layer];
+    });
+    if (there == all) return;
+    std::vector<std::string> missing;
+    for (i64 layer = 0; layer < std::ssize(counts); layer++)
+      for (i64 expert = 0; expert < counts[layer] && missing.size() < 4; expert++)
+        if (!names_.experts.contains({layer, expert}))
+          missing.push_back(cat("layer_", layer, "_expert_", expert, "_mp_rank_00_model_states.pt"));
+    store_.add_finding(
+        {.code = Code::kShardMissing,
+         .message = cat("files of experts are missing: ", there, " of ", all, " are there; missing: ",
+                        listed(missing), all - there > 4 ? " and others" : ""),
+         .help = "copy them again: they have the weights with which training computes"});
   }
 
   void add_missing(const std::map<i64, std::string>& names, std::string_view suffix, std::string_view what) {

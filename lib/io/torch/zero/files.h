@@ -3,6 +3,8 @@
 //   mp_rank_00_model_states.pt                        models[0]       rank -1: of all ranks
 //   zero_pp_rank_0_mp_rank_00_optim_states.pt         optimizers[0]   rank 0
 //   zero_pp_rank_1_mp_rank_00_optim_states.pt         optimizers[1]   rank 1
+//   layer_0_expert_3_mp_rank_00_model_states.pt       experts[3]      the weights with which training computes
+//   expp_rank_0_mp_rank_00_optim_states.pt            others[0]       the optimizer of experts, without ZeRO
 #pragma once
 
 #include <map>
@@ -25,16 +27,23 @@ struct ZeroFile {
   States states{};
 };
 
+// A file of which nothing is known but its tensors.
+struct ZeroPlainFile {
+  i32 file = -1;
+  std::string path{};
+};
+
 struct ZeroSave {
   i64 stage = 0, ranks = 0;                         // stage 0: not ZeRO
   std::vector<ZeroFile<ZeroModelStates>> models{};  // at least one; ranks ascend
   std::vector<ZeroFile<ZeroOptimizerStates>> optimizers{};
+  std::vector<ZeroPlainFile> experts{}, others{};
   const ZeroModelStates& model() const { return models[0].states; }
 };
 
 // Reads the headers of all files and adds those that can be read to the store. Files that are missing, cannot be
 // read, or are of another save become findings, and those of another number of ranks are left out. Throws
-// kUnsupportedTorchFile for folders whose files cannot be joined (tensor parallelism, pipelines, experts,
+// kUnsupportedTorchFile for folders whose files cannot be joined (tensor parallelism, pipelines, AutoEP,
 // universal checkpoints), kShardMissing if no file of the model is there.
 ZeroSave read_zero_save(const Folder& folder, ZeroStore& store);
 

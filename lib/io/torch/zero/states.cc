@@ -80,19 +80,19 @@ i64 read_stage(PickleValue v) {
           "saved");
 }
 
+void check_ranks(i64 ranks) {
+  if (ranks < 1 || ranks > kMostRanks)
+    throw Error(Code::kBadPickle, "partition_count is not a number of ranks")
+        .expected(cat("1 to ", kMostRanks))
+        .found(ranks);
+}
+
 // One number, or one for each group: groups of experts have fewer ranks.
 i64 read_ranks(PickleValue v) {
   i64 ranks = integer_or(v, 0);
   for (PickleValue n : v.items()) ranks = std::max(ranks, n.to_int("partition_count"));
-  for (PickleValue n : v.items())
-    if (n.as_int() != ranks)
-      throw Error(Code::kUnsupportedTorchFile,
-                  "groups of parameters are cut over different numbers of ranks (experts)")
-          .found(cat(ranks, " and ", n.as_int()));
-  if (ranks >= 1 && ranks <= kMostRanks) return ranks;
-  throw Error(Code::kBadPickle, "partition_count is not a number of ranks")
-      .expected(cat("1 to ", kMostRanks))
-      .found(ranks);
+  check_ranks(ranks);
+  return ranks;
 }
 
 // Reads the file of one rank.
@@ -105,6 +105,7 @@ class OptimizerReader {
     out_.stage = read_stage(field(dict_, "zero_stage"));
     out_.ranks = read_ranks(field(dict_, "partition_count"));
     add_parts(out_.stage == 3 ? "fp32_flat_groups" : "single_partition_of_fp32_groups");
+    add_ranks();
     add_numbers();
     add_addresses();
     add_states(out_.stage == 3 ? "optimizer_state_dict" : "base_optimizer_state");
@@ -129,6 +130,18 @@ class OptimizerReader {
     const i64 count = needed(dict_, field_name, Kind::kList).size();
     for (i64 g = 0; g < count; g++)
       out_.groups.push_back({.part = vector_row(cat("optimizer_state_dict.", field_name, ".", g))});
+  }
+
+  void add_ranks() {
+    for (auto& group : out_.groups) group.ranks = out_.ranks;
+    each_group("partition_count", [&](auto& group, PickleValue v) {
+      group.ranks = v.to_int("partition_count");
+      check_ranks(group.ranks);
+      if (group.ranks != out_.ranks && (out_.stage == 3 || out_.ranks % group.ranks != 0))
+        throw Error(Code::kUnsupportedTorchFile,
+                    "groups of parameters are cut over numbers of ranks that do not divide each other")
+            .found(cat(out_.ranks, " and ", group.ranks, ", with ZeRO ", out_.stage));
+    });
   }
 
   template <typename Visit>
@@ -225,6 +238,8 @@ ZeroModelStates read_zero_model(const TorchTable& table) {
   out.stage = integer_or(field(field(field(root, "ds_config"), "zero_optimization"), "stage"), 0);
   out.ranks = integer_or(field(root, "dp_world_size"), -1);
   out.steps = integer_or(field(root, "global_steps"), -1);
+  for (PickleValue experts : field(root, "num_experts").items())
+    out.experts.push_back(experts.to_int("a number of experts"));
   out.version = text_or_none(field(root, "ds_version"));
   return out;
 }

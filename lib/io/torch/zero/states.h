@@ -38,6 +38,7 @@ struct ZeroModelStates {
   std::vector<std::string_view> buffers{};
   std::vector<std::pair<std::string_view, std::string_view>> shared{};  // a second name, and the first
   i64 stage = 0, ranks = -1, steps = -1;                                // -1: not said
+  std::vector<i64> experts{};  // of each layer of DeepSpeed-MoE
   std::string version{};
 };
 
@@ -54,6 +55,7 @@ struct ZeroOptimizerStates {
   // Group of the optimizer; in ZeRO 3 a sub-group, which does not matter for the order.
   struct Group {
     i64 part = -1;  // the row of the table with the float32 weights; -1: it could not be read
+    i64 ranks = 0;  // that share one vector of weights: for experts fewer than in all
     i64 padding = 0;
     std::vector<i64> gaps{};  // after each parameter; empty: none
     std::vector<State> states{};

@@ -35,6 +35,7 @@ class ZeroStore final : public Store {
   i64 add_layout(const Shape& shape, std::span<const ZeroStretch> stretches);
   // A whole tensor in each part, all with the same values: the first is read.
   i64 add_copies_layout(const Shape& shape, i64 copies);
+  std::span<const i64> layout_dims(i64 layout) const { return layouts_[layout].dims; }
   // pre: at least one place is there, and all have one data type.
   i64 add_column(std::vector<ZeroPlace> places);
 

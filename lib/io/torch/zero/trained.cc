@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/items/placement.h"
+#include "io/torch/zero/experts.h"
 #include "io/torch/zero/files.h"
 #include "io/torch/zero/flat_parts.h"
 
@@ -67,14 +68,50 @@ class TrainedParameters {
              save_.models[0].path);
     for (std::size_t g = 0; g < std::min(groups.size(), count_); g++) {
       try {
-        lay_group(g, groups[g]);
+        lay_sets(g, groups[g]);
       } catch (const Error& e) {
         report(cat("group ", g, ": ", e.what()));
       }
     }
   }
 
-  void lay_group(std::size_t g, const ZeroGroup& parameters) {
+  // The ranks first, first + sets, first + 2 sets ..., which share one vector.
+  struct Sharing {
+    i64 first, sets, ranks;
+    bool has(i64 rank) const { return rank % sets == first; }
+    i64 place(i64 rank) const { return rank / sets; }
+  };
+
+  // One vector of all ranks; of experts one for each set of ranks.
+  void lay_sets(std::size_t g, const ZeroGroup& parameters) {
+    const i64 ranks = group(0, g).ranks, sets = save_.ranks / ranks;
+    if (sets == 1) return lay_group(g, parameters, parameters, {0, 1, ranks});
+    const ZeroLocalExperts experts(parameters);
+    check_experts(g, experts, sets);
+    for (i64 set = 0; set < sets; set++) {
+      std::vector<std::string> names;
+      for (const ZeroParameter& p : parameters) {
+        if (set == 0 && !zero_expert_name(p.name))
+          throw Error(Code::kBadShards, "the group is cut over fewer ranks, and the parameter is of no expert")
+              .tensor(p.name);
+        names.push_back(experts.global_name(p.name, set));
+      }
+      lay_group(g, to_.keep(parameters, names), parameters, {set, sets, ranks});
+    }
+  }
+
+  // Each layer has as many experts as some layer of the model has by its own account.
+  void check_experts(std::size_t g, const ZeroLocalExperts& experts, i64 sets) {
+    const std::vector<i64>& expected = save_.model().experts;
+    for (const auto& [front, count] : experts.counts())
+      if (!expected.empty() && std::ranges::find(expected, count * sets) == expected.end())
+        report(cat("group ", g, " has ", count, " experts of ", escaped(front), " on each of ", sets,
+                   " ranks, and no layer has ", count * sets, " by num_experts"),
+               save_.models[0].path);
+  }
+
+  // `local`: the parameters under the names that the ranks have.
+  void lay_group(std::size_t g, const ZeroGroup& parameters, const ZeroGroup& local, const Sharing& sharing) {
     const std::vector<i64>& gaps = group(0, g).gaps;
     if (!gaps.empty() && gaps.size() != parameters.size())
       return report(cat("group ", g, " has ", counted(std::ssize(parameters), "parameter"),
@@ -87,8 +124,8 @@ class TrainedParameters {
       if (!gaps.empty()) consumed = checked_add(consumed, gaps[i], kCounting);
     }
     FlatParts flat;
-    const i64 available = parts_of_group(g, flat);
-    const i64 step = 2 * save_.ranks;
+    const i64 available = parts_of_group(g, sharing, flat);
+    const i64 step = 2 * sharing.ranks;
     if (available < 0) return;
     if (needed > available || round_up(consumed, step, kCounting) != round_up(available, step, kCounting))
       return report(cat("the parts of group ", g, " have ", with_commas(available), " items, but its ",
@@ -99,24 +136,26 @@ class TrainedParameters {
       flat.cut(begins[i], {0, parameters[i].shape.items()}, stretches[i]);
       add_parameter(parameters[i], stretches[i], g);
     }
-    check_addresses(g, parameters, stretches);
+    check_addresses(g, local, stretches, sharing);
   }
 
   // The items of all parts, also of those that are missing; -1: not known. Ranks but the last have equally many.
-  i64 parts_of_group(std::size_t g, FlatParts& flat) {
+  i64 parts_of_group(std::size_t g, const Sharing& sharing, FlatParts& flat) {
     i64 known = 0, each = -1;
-    for (std::size_t k = 0; k < files_.size(); k++) {
-      if (!items(k, g)) continue;
+    std::vector<std::size_t> there;
+    for (std::size_t k = 0; k < files_.size(); k++)
+      if (sharing.has(files_[k].rank) && items(k, g)) there.push_back(k);
+    for (std::size_t k : there) {
       known++;
-      if (files_[k].rank < save_.ranks - 1) each = *items(k, g);
+      if (sharing.place(files_[k].rank) < sharing.ranks - 1) each = *items(k, g);
       if (each < 0) each = checked_add(*items(k, g), group(k, g).padding, kCounting);
     }
     if (known == 0) return -1;
-    const bool complete = known == save_.ranks;
-    for (std::size_t k = 0; k < files_.size(); k++) {
-      if (!items(k, g)) continue;
-      const i64 begin = complete ? flat.end() : checked_mul(each, files_[k].rank, kCounting);
-      if (*items(k, g) > each || (*items(k, g) < each && files_[k].rank < save_.ranks - 1)) {
+    const bool complete = known == sharing.ranks;
+    for (std::size_t k : there) {
+      const i64 place = sharing.place(files_[k].rank);
+      const i64 begin = complete ? flat.end() : checked_mul(each, place, kCounting);
+      if (*items(k, g) > each || (*items(k, g) < each && place < sharing.ranks - 1)) {
         report(cat("the rank's part of group ", g, " has ", with_commas(*items(k, g)),
                    " items, other ranks' ", with_commas(each), ": the group is left out"),
                files_[k].path);
@@ -124,12 +163,12 @@ class TrainedParameters {
       }
       flat.add(part_of(k, g), begin, *items(k, g));
     }
-    return complete ? flat.end() : checked_mul(each, save_.ranks, kCounting);
+    return complete ? flat.end() : checked_mul(each, sharing.ranks, kCounting);
   }
 
   // Compares with DeepSpeed's own addresses; one finding for each file.
   void check_addresses(std::size_t g, const ZeroGroup& parameters,
-                       std::span<const std::vector<ZeroStretch>> stretches) {
+                       std::span<const std::vector<ZeroStretch>> stretches, const Sharing& sharing) {
     std::vector<i64> there(files_.size(), 0);
     std::vector<std::string> wrong(files_.size());
     for (std::size_t i = 0; i < parameters.size(); i++)
@@ -146,6 +185,7 @@ class TrainedParameters {
                   a->second.begin, ", param_shapes and the parts' sizes ", s.items.items(), " at ", s.begin);
       }
     for (std::size_t k = 0; k < files_.size(); k++) {
+      if (!sharing.has(files_[k].rank)) continue;
       if (group(k, g).addresses && wrong[k].empty() && there[k] != std::ssize(*group(k, g).addresses))
         wrong[k] = cat("it lists ", std::ssize(*group(k, g).addresses), " parameters, ", there[k],
                        " are in the part");
@@ -278,6 +318,13 @@ class TrainedParameters {
 ZeroTensors::ZeroTensors(const ZeroSave& save, ZeroStore& store) : save_(save), store_(store) {
   for (std::size_t f = 0; f < store.files().size(); f++)
     used_.emplace_back(static_cast<std::size_t>(store.table(static_cast<i32>(f)).size()), false);
+}
+
+const ZeroGroup& ZeroTensors::keep(const ZeroGroup& group, const std::vector<std::string>& names) {
+  ZeroGroup& kept = kept_groups_.emplace_back();
+  for (std::size_t i = 0; i < group.size(); i++)
+    kept.push_back({kept_names_.emplace_back(names[i]), group[i].shape});
+  return kept;
 }
 
 void ZeroTensors::add(std::string_view name, i64 layout, i64 column) {

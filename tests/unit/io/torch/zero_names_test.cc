@@ -22,7 +22,7 @@ TEST(ZeroNames, SayTheKindAndTheRanks) {
       {"fp16_zero_pp_rank_3_mp_rank_00_optim_states.pt", Kind::kOptimizer, 3, 0},
       {"layer_2_expert_5_mp_rank_00_model_states.pt", Kind::kExpert, -1, 0},
       {"expert_5_mp_rank_00_model_states.pt", Kind::kExpert, -1, 0},
-      {"expp_rank_1_mp_rank_00_optim_states.pt", Kind::kExpert, -1, 0},
+      {"expp_rank_1_mp_rank_00_optim_states.pt", Kind::kExpertOptimizer, 1, 0},
       {"layer_03-model_00-model_states.pt", Kind::kPipelineLayer, -1, 0},
       {"layer_03-model_states.pt", Kind::kPipelineLayer, -1, 0},
   };
@@ -33,6 +33,17 @@ TEST(ZeroNames, SayTheKindAndTheRanks) {
     EXPECT_EQ(name->rank, c.rank) << c.file;
     EXPECT_EQ(name->model_rank, c.model_rank) << c.file;
   }
+}
+
+TEST(ZeroNames, SayTheLayerAndTheExpert) {
+  std::optional<ZeroName> name = zero_name("layer_2_expert_5_mp_rank_00_model_states.pt");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->layer, 2);
+  EXPECT_EQ(name->expert, 5);
+  name = zero_name("expert_7_mp_rank_00_model_states.pt");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->layer, -1);
+  EXPECT_EQ(name->expert, 7);
 }
 
 TEST(ZeroNames, LeaveOtherFilesAlone) {
