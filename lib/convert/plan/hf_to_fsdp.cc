@@ -117,6 +117,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.opening = options.model.files;
   c.store = model.store.get();
   c.proof = import_proof(*model.store, *model.map, layout);
+  note_decoded(c, *model.store);
   c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
     return keys.parameter(keys[plan.table_key[target]]).row->rule;
   };

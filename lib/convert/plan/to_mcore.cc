@@ -113,6 +113,7 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
   c.sources = source.folders();
   c.store = model.store.get();
   c.proof = import_proof(*model.store, map, plan.layout);
+  note_decoded(c, *model.store);
   std::string common = mcore_objects(model, {run, options.iteration}).common;
   finish(c, options, run, plan, keys, model,
          beside_of(std::move(common), source.assets(table_of(model, source.original()))), options.iteration);
