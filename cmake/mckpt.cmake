@@ -38,6 +38,8 @@ endfunction()
 
 # Where a build is unified (CMAKE_UNITY_BUILD), says which files of a target are compiled together: those that give no name
 # twice. Configure again when a file gets a name that another one has.
+# The program mckpt_broken (tests/support/broken_plan.cc) replaces the objects of these, so each is compiled alone.
+set(mckpt_compiled_alone jobs/box_moves.cc layers/layer_migration.cc models/qwen3_moe.cc rules/row.cc store/store.cc)
 find_program(MCKPT_UNITY_PYTHON python3)
 mark_as_advanced(MCKPT_UNITY_PYTHON)
 function(mckpt_unify target)
@@ -54,6 +56,7 @@ function(mckpt_unify target)
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "[.]cc$")
+  list(REMOVE_ITEM sources ${mckpt_compiled_alone})
   execute_process(COMMAND ${MCKPT_UNITY_PYTHON} ${CMAKE_SOURCE_DIR}/cmake/unity_groups.py ${CMAKE_SOURCE_DIR}
     ${CMAKE_CURRENT_SOURCE_DIR} ${most} ${sources} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE "\n" ";" lines "${lines}")

@@ -15,11 +15,8 @@ from mckpt_tests.checks import expect, expect_equal, fail, finish, need, skip
 from mckpt_tests.golden import sections, sha
 from mckpt_tests.models import GOLDEN, Models
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import SANITIZED
 
 need("torch", "numpy")
-if SANITIZED:
-    skip("a minute of Megatron-Core; unit/convert/keys compares the same plans under the sanitizers")
 if importlib.util.find_spec("megatron") is None or importlib.util.find_spec("megatron.core") is None:
     skip(f"{sys.executable} has no megatron.core: scripts/bootstrap installs it")
 

@@ -18,11 +18,8 @@ from mckpt_tests.checks import expect_equal, finish, need, skip
 from mckpt_tests.golden import listing, sha
 from mckpt_tests.models import Models
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import SANITIZED
 
 need("torch", "numpy")
-if SANITIZED:
-    skip("two minutes of Megatron-FSDP; v2_chains.py runs the same conversions under the sanitizers")
 if importlib.util.find_spec("megatron_fsdp") is None:
     skip(f"{sys.executable} has no megatron_fsdp: scripts/bootstrap installs it")
 
