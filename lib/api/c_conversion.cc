@@ -26,12 +26,19 @@ using mckpt::impl::c_written;
 void prove(mckpt_conversion& c, int threads, mckpt::Observer& observer) {
   if (c.account) return;
   const mckpt::Account& a = c.account.emplace(c.conversion.prove(threads, &observer));
-  c.numbers = {{"tensors_in", a.tensors_in}, {"tensors_out", a.tensors_out},
-               {"copied", a.copied},         {"fused", a.fused},
-               {"split", a.split},           {"tied", a.tied},
-               {"padded", a.padded},         {"changed", a.changed},
-               {"dropped", a.dropped},       {"dropped_objects", a.dropped_objects},
-               {"invented", a.invented},     {"unpadded", a.unpadded}};
+  c.numbers = {{"tensors_in", a.tensors_in},
+               {"tensors_out", a.tensors_out},
+               {"copied", a.copied},
+               {"fused", a.fused},
+               {"split", a.split},
+               {"tied", a.tied},
+               {"padded", a.padded},
+               {"changed", a.changed},
+               {"dropped", a.dropped},
+               {"dropped_objects", a.dropped_objects},
+               {"invented", a.invented},
+               {"unpadded", a.unpadded},
+               {"dequantized", a.dequantized}};
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include "convert/plan/own.h"
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/reshard/to_dcp.h"
+#include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/to_mcore.h"
 #include "convert/run/result_card.h"
 #include "convert/run/run.h"
@@ -54,7 +54,8 @@ Account to_public(const impl::Conversion& c) {
           .changed = a.changed,
           .dropped = a.dropped,
           .dropped_objects = c.dropped_objects,
-          .invented = a.invented};
+          .invented = a.invented,
+          .dequantized = a.dequantized};
 }
 
 impl::RunOptions to_engine(const RunOptions& options) {

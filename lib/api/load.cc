@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/hybrid/pattern.h"
 #include "hf/model.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
@@ -129,6 +130,8 @@ Loaded load(const std::string& path, const TensorsToLoad& what, Observer* observ
     if (what.dtype != "keep") dtype = impl::value_type(what.dtype, "dtype", "keep, ");
     OpeningDevice device(what.how, dtype.has_value());
     std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(what.files));
+    // A type is one of values; as they are stored, quantised weights are codes and scales.
+    if (dtype) store = impl::dequantized(std::move(store), *dtype, impl::BadNumbers::kRefuse);
     impl::require_sound(store->findings(), store->root());
     std::vector<impl::i64> chosen = impl::file_order(*store);
     if (!what.names.empty()) {

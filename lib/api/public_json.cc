@@ -69,7 +69,7 @@ void put(JsonWriter& json, const mckpt::Account& a) {
   json.field("copied", a.copied).field("fused", a.fused).field("split", a.split).field("tied", a.tied);
   json.field("padded", a.padded).field("unpadded", a.unpadded).field("changed", a.changed);
   json.field("dropped", a.dropped).field("dropped_objects", a.dropped_objects);
-  json.field("invented", a.invented).end_object();
+  json.field("invented", a.invented).field("dequantized", a.dequantized).end_object();
 }
 
 void put(JsonWriter& json, const mckpt::RunReport& r) {
@@ -167,7 +167,11 @@ void write_json(std::string& to, const mckpt::Loaded& loaded) {
 
 void write_json(std::string& to, const mckpt::Diff& d) {
   JsonWriter json(to);
-  json.begin_object().field("equal", d.equal).field("alike", d.alike).field("compared", d.compared).field("tensors", d.tensors);
+  json.begin_object()
+      .field("equal", d.equal)
+      .field("alike", d.alike)
+      .field("compared", d.compared)
+      .field("tensors", d.tensors);
   put_list(json, "rows", d.rows);
   put_list(json, "checks", d.checks);
   put_list(json, "findings", d.findings);

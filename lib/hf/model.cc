@@ -110,12 +110,12 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
 
 // What the folder declares about quantised weights. A method that is not decoded is refused, unless only shapes are
 // wanted.
-std::optional<QuantConfig> quantization_of(const Folder& folder, bool shapes_only) {
+QuantDeclaration quantization_of(const Folder& folder, bool shapes_only) {
   try {
-    return read_quant_config(folder);
+    return read_quant_declaration(folder);
   } catch (const Error& e) {
     if (e.code() != Code::kQuantized || !shapes_only) throw;
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -209,24 +209,25 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
   // Nothing is known of the tensors of a method that is not decoded; the shapes are those that the config promises.
-  std::optional<QuantConfig> quant = quantization_of(folder, options.shapes_only);
+  const QuantDeclaration quant = quantization_of(folder, options.shapes_only);
   if (!weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
     });
   read_mapped_config(m, folder, options, m.table.get());
-  bool config_alone = !m.config.quantized.empty() && !quant;
+  bool config_alone = !m.config.quantized.empty() && !quant.config;
   if (config_alone) m.table = nullptr;
   with_file(path, [&] {
     if (config_alone) {
       // map_of() takes the tensors that the family's tables promise.
     } else if (weights) {
-      m.store = dequantized(open_safetensors_folder(path, options.files), quant);
+      m.store =
+          dequantized(open_safetensors_folder(path, options.files), quant, DType::kBF16, options.bad_numbers);
       refuse_findings(*m.store);
     } else if (m.table && m.table->complete) {
       // The layout that was given when the model was converted holds unless another one is given.
       if (m.expert_layout == ExpertLayout::kAuto) m.expert_layout = m.table->expert_layout;
-    } else if (!index.empty() && !quant) {
+    } else if (!index.empty() && !quant.config) {
       m.index = with_file(cat(path, "/", index), [&] {
         return std::make_unique<SafetensorsIndex>(
             parse_safetensors_index(json_text(folder.open_file(index))));
@@ -316,7 +317,8 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
 Notes notes_of(const HfModel& model) {
   Notes notes;
   if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
-    notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ", dtype_name(view->values())));
+    notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ",
+                   dtype_name(view->values())));
   else if (!model.config.quantized.empty())
     notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
   if (model.own)

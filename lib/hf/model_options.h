@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hf/expert_layout.h"
+#include "hf/quantized/bad_numbers.h"
 #include "io/file/open_options.h"
 
 namespace mckpt::impl {
@@ -19,6 +20,7 @@ struct HfModelOptions {
   // Only shapes are wanted. A folder whose weights are quantised by a method that is not decoded is then opened by its
   // config alone: its shapes are those before quantisation, which is a warning.
   bool shapes_only = false;
+  BadNumbers bad_numbers = BadNumbers::kRefuse;  // among the codes and scales of quantised weights
 };
 
 }  // namespace mckpt::impl

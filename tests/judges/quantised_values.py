@@ -48,11 +48,11 @@ def written(folder, tensors, quantization_config):
     return path
 
 
-def judged(folder, tensors, quantization_config, expected, like_source=True):
+def judged(folder, tensors, quantization_config, expected, like_source=True, options=()):
     """The values of the folder are `expected`, {name: bf16 tensor}, and quantising them as the source gives its tensors."""
     source = written(folder, tensors, quantization_config)
     values = source + "_values"
-    run = run_mckpt("convert", "dequantize", source, values)
+    run = run_mckpt("convert", "dequantize", source, values, *options)
     if not expect(run.returncode == 0, f"{folder}: {run.stderr}"):
         return
     got = load_file(os.path.join(values, "model.safetensors"))
@@ -120,6 +120,40 @@ def fp8_of_transformers(folder, blocks, scale_fmt):
         expected[name(i)] = Fp8Dequantize(None)._dequantize_one(codes, scales, torch.bfloat16)
     config = {"quant_method": "fp8", "weight_block_size": blocks, **({"scale_fmt": scale_fmt} if scale_fmt else {})}
     judged(folder, tensors, config, expected)
+
+
+def every_e4m3_code(folder, scale_type, lowest, nan):
+    """Every code with every power of two that the type of the scales has, subnormal ones too; odd and even columns. With NaN
+    codes the model is refused, unless they are accepted."""
+    codes = torch.arange(256, dtype=torch.int16)
+    codes = codes if nan else codes[codes & 0x7f != 0x7f]
+    codes = torch.cat((codes, codes[-3:])).to(torch.uint8).view(torch.float8_e4m3fn)  # a last vector that is not full
+    scales = torch.tensor([2.0**e for e in range(lowest, 128)]).unsqueeze(1)
+    expect(bool((scales > 0).all()), f"{folder}: a scale was flushed to zero")
+    codes, stored = codes.unsqueeze(0).repeat(len(scales), 1), scales.to(scale_type)
+    expect(torch.equal(stored.float(), scales), f"{folder}: a power of two is not in the type")
+    want = (codes.float() * scales).bfloat16()
+    expect(bool(want.isinf().any()) and bool((want.abs() < 2.0**-126).any()), f"{folder}: values reach both ends of bf16")
+    config = {"quant_method": "fp8", "weight_block_size": [1, codes.shape[1]]}
+    tensors = {name(0): codes, name(0, "weight_scale_inv"): stored}
+    overflow = "--allow-overflow"  # finite codes and scales beyond bf16
+    judged(folder, tensors, config, {name(0): want}, False, (overflow, "--accept", "MC2017") if nan else (overflow,))
+    run = run_mckpt("convert", "dequantize", os.path.join(WORK.name, folder), os.path.join(WORK.name, "refused"))
+    expect(run.returncode != 0 and ("MC2017" if nan else "MC0106") in run.stderr, f"{folder}: {run.stderr}")
+    if nan:
+        expect(f"that are NaN: {2 * len(scales) + len(scales)} of" in run.stderr, f"{folder}: {run.stderr}")
+
+
+def every_mxfp4_code(folder):
+    """Every pair of codes with every scale, 255 too, which is NaN elsewhere and 2**128 for gpt-oss."""
+    stem = "model.layers.0.mlp.experts.down_proj"
+    blocks = torch.arange(256, dtype=torch.int16).to(torch.uint8).reshape(1, 1, 16, 16).repeat(1, 256, 1, 1)
+    scales = torch.arange(256, dtype=torch.int16).to(torch.uint8).reshape(1, 256, 1).repeat(1, 1, 16)
+    tensors, config = {stem + "_blocks": blocks, stem + "_scales": scales}, {"quant_method": "mxfp4"}
+    expected = {stem: convert_moe_packed_tensors(blocks, scales)}
+    judged(folder, tensors, config, expected, False, ("--allow-overflow", "--accept", "MC2017"))
+    run = run_mckpt("convert", "dequantize", os.path.join(WORK.name, folder), os.path.join(WORK.name, "refused"))
+    expect(run.returncode == 3 and "NaN: 16 of 4,096, the first at [0, 255, 0]" in run.stderr, f"{folder}: {run.stderr}")
 
 
 def mxfp4(folder):
@@ -192,6 +226,11 @@ def main():
     fp8_of_transformers("fp8_transformers", [32, 64], None)
     fp8_of_transformers("fp8_transformers_ue8m0", [32, 64], "ue8m0")
     mxfp4("mxfp4")
+    every_e4m3_code("e4m3_f32", torch.float32, -149, False)
+    every_e4m3_code("e4m3_bf16", torch.bfloat16, -133, False)
+    every_e4m3_code("e4m3_e8m0", torch.float8_e8m0fnu, -127, False)
+    every_e4m3_code("e4m3_nan", torch.float32, -149, True)
+    every_mxfp4_code("mxfp4_every")
     if HAS_CT:
         compressed_tensors()
     else:

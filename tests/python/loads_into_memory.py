@@ -5,6 +5,7 @@ from mckpt_tests.checks import need
 need("torch", "numpy")
 import gc
 import glob
+import hashlib
 import importlib.util
 import json
 import os
@@ -67,6 +68,33 @@ class Loads(unittest.TestCase):
         for name, t in wide.items():
             self.assertEqual(t.dtype, "float32" if stored[name].dtype in cast else stored[name].dtype, name)
         self.assertEqual(bits(wide["bfloat16"].torch()), bits(stored["bfloat16"].torch().float()))
+
+    def test_a_quantised_model(self):
+        """As it is stored without a type, like every reader of safetensors; with one, the values of the reference implementations."""
+        for model, quantised in (("deepseek_v3_128", 36), ("gpt_oss", 4), ("kimi_k2_int4", None)):
+            folder = os.path.join(DATA, "quantized", model)
+            with open(folder + ".expected.json") as file:
+                expected = json.load(file)["tensors"]
+            with mckpt.open(folder) as stored:
+                self.assertEqual(sorted(self.load(folder)), sorted(stored))
+                values = self.load(folder, dtype="bf16", threads=3)
+                self.assertEqual(sorted(values), sorted(expected))
+                made = 0
+                for name, answer in expected.items():
+                    self.assertEqual(list(values[name].shape), answer["shape"], name)
+                    if answer["dtype"] == "BF16":
+                        got = values[name].torch().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+                        self.assertEqual(hashlib.sha256(got).hexdigest(), answer["sha256"], f"{model} {name}")
+                    else:
+                        self.assertEqual(values[name].dtype, "bfloat16", name)  # a type is for all of them
+                    made += name not in stored or stored[name].dtype != "bfloat16" and answer["dtype"] == "BF16"
+                self.assertEqual(made, quantised or made)
+                self.assertGreater(made, 0)
+            wide = self.load(folder, dtype="fp32")
+            for name in expected:
+                self.assertEqual(wide[name].dtype, "float32")
+        one = self.load(os.path.join(DATA, "quantized/gpt_oss"), dtype="bf16", names="*.0.mlp.experts.down_proj")
+        self.assertEqual(list(one), ["model.layers.0.mlp.experts.down_proj"])
 
     def test_choice(self):
         self.assertEqual(list(self.load(TINY_MODEL, names="model.norm*")), ["model.norm.weight"])

@@ -29,7 +29,8 @@ std::vector<std::string> convert_modes();
 std::string convert_mode_meant(std::string_view word);
 
 // The scheme that a value of --to or --quantize names. pre: it is one of the words of the option.
-QuantizeTo quantize_scheme(std::string_view word);
+// Throws kUsage, with the option, for a word that is no scheme.
+QuantizeTo quantize_scheme(std::string_view word, std::string_view option);
 
 Exit convert_dequantize(CommandLine& line);
 Exit convert_from_hdf5(CommandLine& line);

@@ -8,6 +8,7 @@
 #include "convert/plan/quantize.h"
 #include "core/base/error.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/run_flags.h"
@@ -15,10 +16,17 @@
 
 namespace mckpt::impl {
 
-QuantizeTo quantize_scheme(std::string_view word) {
-  return word == "mxfp4"       ? QuantizeTo::kMxfp4
-         : word == "fp8-block" ? QuantizeTo::kFp8Block
-                               : QuantizeTo::kLikeSource;
+QuantizeTo quantize_scheme(std::string_view word, std::string_view option) {
+  if (word == "mxfp4") return QuantizeTo::kMxfp4;
+  if (word == "fp8-block") return QuantizeTo::kFp8Block;
+  if (word == "like-source") return QuantizeTo::kLikeSource;
+  throw Error(Code::kUsage, cat(option, " does not name a scheme that mckpt writes"))
+      .expected("fp8-block, mxfp4 or like-source")
+      .found(escaped(word))
+      .help(
+          "INT4, NVFP4, MXFP8 and FP8 with a scale for a row or a tensor are written by like-source only, "
+          "with the "
+          "values that a model of that kind has; llm-compressor and ModelOpt choose new scales for them");
 }
 
 Exit convert_dequantize(CommandLine& line) {
@@ -28,6 +36,9 @@ Exit convert_dequantize(CommandLine& line) {
   options.declare(line, "a Hugging Face folder of quantised weights, or one safetensors file",
                   "the folder, or the file, to make");
   options.declare_resume(line);
+  options.declare_casts(line);
+  AcceptFlag accept;
+  accept.declare(line);
   line.option("--dtype TYPE", dtype,
               "data type of the weights that are quantised: bf16, fp16 or fp32; other tensors keep theirs")
       .words({"bf16", "fp16", "fp32"})
@@ -52,6 +63,7 @@ Exit convert_dequantize(CommandLine& line) {
                             .target = options.target,
                             .dtype = parameter_type(dtype, "--dtype"),
                             .max_shard_bytes = max_shard_bytes,
+                            .accept = accept.codes(),
                             .files = line.opening(),
                             .threads = options.threads,
                             .memory_bytes = options.memory_bytes});
@@ -69,7 +81,7 @@ Exit convert_quantize(CommandLine& line) {
   line.option(
           "--to SCHEME", to,
           "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source")
-      .choices({"like-source", "fp8-block", "mxfp4"})
+      .words({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.option("--like HF_DIR", like, "of like-source: the quantised model that SRC was made of").common();
   line.bytes("--max-shard-size", how.max_shard_bytes,
@@ -89,9 +101,9 @@ Exit convert_quantize(CommandLine& line) {
   line.parse();
   options.check();
   if (to.empty()) throw Error(Code::kUsage, "--to is missing").expected("like-source, fp8-block or mxfp4");
+  how.to = quantize_scheme(to, "--to");
   if (like && to != "like-source") throw Error(Code::kUsage, "--like belongs to --to like-source").found(to);
   how.source = options.source, how.target = options.target;
-  how.to = quantize_scheme(to);
   how.pattern = like.value_or("");
   how.files = line.opening(), how.threads = options.threads, how.memory_bytes = options.memory_bytes;
   return run_conversion([&] { return plan_quantize(how); }, "convert", options, line.flags());

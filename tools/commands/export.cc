@@ -56,7 +56,7 @@ void ExportFlags::parse(CommandLine& line) {
       .common();
   line.option("--quantize SCHEME", quantize,
               "codes and scales: fp8-block, mxfp4, or like-source (those of --assets, with its weights)")
-      .choices({"like-source", "fp8-block", "mxfp4"})
+      .words({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.description(
       "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "
@@ -94,12 +94,13 @@ ExportTypes ExportFlags::types() const {
 Exit run_export(CommandLine& line, std::string_view command) {
   ExportFlags flags;
   flags.parse(line);
+  std::optional<QuantizeTo> scheme;
+  if (flags.quantize) scheme = quantize_scheme(*flags.quantize, "--quantize");
   auto plan = [&] {
     const ExportOptions how{flags.options.source,  flags.options.target,      flags.checkpoint.options(),
                             flags.types(),         flags.max_shard_bytes,     !line.given("--max-shard-size"),
                             flags.options.threads, flags.options.memory_bytes};
-    if (!flags.quantize) return plan_export(how);
-    return plan_quantized_export(how, quantize_scheme(*flags.quantize));
+    return scheme ? plan_quantized_export(how, *scheme) : plan_export(how);
   };
   return run_conversion(plan, command, flags.options, line.flags());
 }

@@ -112,6 +112,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   Cell cell = cell_of(grid, rank_);
   HfModelOptions reading = model_.options();
   reading.shapes_only = !digest;
+  reading.bad_numbers = BadNumbers::kShow;
   HfModel model = open_hf_model(path, reading);
   const ModelMap& map = *model.map;
   if (std::string text = grid_.note(); !text.empty()) note(flags, text);

@@ -26,7 +26,7 @@ void AcceptFlag::declare(CommandLine& line) {
           "--accept CODE", names_,
           "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing "
           "layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that "
-          "were not trained and are in no file")
+          "were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative")
       .words(names_of(acceptable_damage()));
 }
 
@@ -36,7 +36,7 @@ std::vector<Code> AcceptFlag::codes() const {
     auto code = std::ranges::find(acceptable_damage(), name, code_name);
     if (code == acceptable_damage().end())
       throw Error(Code::kUsage, "--accept takes only codes of damage after which the rest can be converted")
-          .expected("MC1311, MC1312, MC1313, MC1315 or MC1317")
+          .expected("MC1311, MC1312, MC1313, MC1315, MC1317 or MC2017")
           .found(escaped(name));
     codes.push_back(*code);
   }

@@ -21,8 +21,8 @@
 
 namespace mckpt {
 
-// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split + invented + those
-// that repeat another tensor of the result. A tensor in `padded` or `changed` is also in one of these.
+// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split + dequantized +
+// invented + those that repeat another tensor of the result, of which `padded` and `changed` count some again.
 struct Account {
   std::int64_t tensors_in = 0, tensors_out = 0;
   std::int64_t copied = 0;           // made of one tensor, which is used for no other
@@ -35,6 +35,7 @@ struct Account {
   std::int64_t dropped = 0;          // tensors of the source that are left out on purpose
   std::int64_t dropped_objects = 0;  // objects of the source that are left out
   std::int64_t invented = 0;         // made of nothing; prove() throws unless it is 0
+  std::int64_t dequantized = 0;      // values of one tensor, which the source has as codes and scales
 };
 
 // A data file of the result.

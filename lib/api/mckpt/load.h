@@ -32,14 +32,16 @@ struct LoadedTensor {
 
 struct LoadOptions {
   std::string device = "cuda:0";  // "cpu", "cuda" (the first that this process may use), "cuda:N"
-  int threads = 0;                // that read; 0: one for each processor, for a GPU eight, and more while it waits for them
+  int threads = 0;  // that read; 0: one for each processor, for a GPU eight, and more while it waits for them
 };
 
 // The tensors of a checkpoint under their own names, each whole.
 struct TensorsToLoad {
   LoadOptions how{};
-  std::string names{};         // a glob; "": all tensors
-  std::string dtype = "keep";  // of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32
+  std::string names{};  // a glob; "": all tensors
+  // Of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32. With a type, the weights of a quantised model
+  // are loaded as their values, in that type and under the names of the values; with keep, as codes and scales.
+  std::string dtype = "keep";
   OpenOptions files{};
 };
 

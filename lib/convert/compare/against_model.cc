@@ -39,6 +39,7 @@ ImportSource source_of(const Store& tested, const std::string& path, const Store
                           .model = c.options.opening.model,
                           .threads = c.options.threads};
   how.model.kept_map = kept_map(tested);
+  how.model.bad_numbers = BadNumbers::kShow;
   if (!is_own_source(source)) return open_import_source(how);
   how.assets = c.options.opening.assets;
   if (std::string own = own_assets(tested); !how.assets && !own.empty()) how.assets = own;

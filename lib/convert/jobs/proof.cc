@@ -60,7 +60,8 @@ class Partner {
 struct SourceState {
   Shared<i64> read = 0;  // items of regions that are read whole
   Shared<bool> unpadded = false;
-  Partner target;  // tied tensors of the result do not count
+  Made computed = Made::kCopied;  // or kDequantized, kQuantized
+  Partner target;                 // tied tensors of the result do not count
 };
 
 struct TargetState {
@@ -93,6 +94,8 @@ class Proof {
     for (i64 t : input.tied) targets_[t].tied = true;
     for (i64 t : input.padding) targets_[t].padding = true;
     for (i64 t : input.constant) targets_[t].constant = true;
+    for (i64 t : input.dequantized) sources_[t].computed = Made::kDequantized;
+    for (i64 t : input.quantized) sources_[t].computed = Made::kQuantized;
   }
 
   Account run() {
@@ -146,6 +149,7 @@ class Proof {
       bool again = m.move.kind == MoveKind::kAgain;
       if (m.move.slot != region) region = m.move.slot, source = job_.source_tensor(plan.source(region));
       if (state && source >= 0) state->source.add(source);
+      if (state && source >= 0 && sources_[source].computed != Made::kCopied) state->changed = true;
       if (state && state->tied) continue;
       if (state && source >= 0) sources_[source].target.add(target);
       if (!again) worker.runs.push_back(m.move.source());
@@ -295,8 +299,9 @@ class Proof {
     if (s.tied) return Made::kTied;
     if (s.padding) return Made::kSplit;
     if (s.source.many()) return Made::kFused;
-    bool shared = s.source.one() >= 0 && sources_[s.source.one()].target.many();
-    return shared ? Made::kSplit : Made::kCopied;
+    if (s.source.one() < 0) return Made::kCopied;
+    const SourceState& source = sources_[s.source.one()];
+    return source.target.many() ? Made::kSplit : source.computed;
   }
 
   void account_of_target(Account& a, std::vector<std::string>& wrong) const {
@@ -308,7 +313,8 @@ class Proof {
       a.padded += s.padded, a.changed += s.changed;
       Made kind = made(t);
       bool invented = kind == Made::kInvented && !s.constant;
-      i64* counts[] = {nullptr, &a.copied, &a.fused, &a.split, &a.tied, &a.invented};  // by Made
+      i64* counts[] = {nullptr,        &a.copied,    &a.fused, &a.split,
+                       &a.dequantized, &a.quantized, &a.tied,  &a.invented};  // by Made
       ++*counts[static_cast<int>(kind)];
       if (s.written != items)
         wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,

@@ -49,6 +49,8 @@ struct ProofInput {
   std::vector<i64> tied{};     // of the target: have the items of another tensor of the target a second time
   std::vector<i64> padding{};  // of the target: a part of a tensor that has nothing but padding
   std::vector<i64> constant{};  // of the target: made of none, because a rule gives all of its values
+  // Of the source, if that is a view: its values are computed of codes and scales, or it is codes or scales of values.
+  std::vector<i64> dequantized{}, quantized{};
   int threads = 1;
   std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
 
@@ -62,13 +64,15 @@ struct ProofInput {
   std::function<LeftOut(i64 source)> left_out{};
 };
 
-// Numbers of tensors. tensors_out = copied + fused + split + tied + invented; the tensors of the result
-// among `padded` and `changed`, and those of the source among `unpadded`, are counted there a second time.
+// Numbers of tensors. tensors_out = copied + fused + split + dequantized + quantized + tied + invented; the tensors of
+// the result among `padded` and `changed`, and those of the source among `unpadded`, are counted there a second time.
 struct Account {
   i64 tensors_in = 0, tensors_out = 0;
-  i64 copied = 0;               // made of one tensor of the source, which is used for no other
+  i64 copied = 0;               // made of one tensor of the source, which is used for no other, as it is
   i64 fused = 0;                // made of several
   i64 split = 0;                // made of one that is used for others as well; ProofInput::padding
+  i64 dequantized = 0;          // values of one tensor of the source, which has codes and scales in its files
+  i64 quantized = 0;            // codes or scales of one tensor of the source
   i64 tied = 0;                 // ProofInput::tied
   i64 invented = 0;             // made of none, though the tensor has items: ProofInput::constant, or it is refused
   i64 padded = 0;               // has zeros that no tensor of the source has

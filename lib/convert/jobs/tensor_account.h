@@ -25,7 +25,7 @@ struct TensorUse {
 };
 
 // What a tensor of the result is, as Account counts it. Tied: it has the items of another tensor of the result.
-enum class Made : u8 { kAbsent, kCopied, kFused, kSplit, kTied, kInvented };
+enum class Made : u8 { kAbsent, kCopied, kFused, kSplit, kDequantized, kQuantized, kTied, kInvented };
 
 // A source that is used twice for one tensor with different casts is listed twice.
 struct TensorAccount {

@@ -17,6 +17,8 @@ std::string account_text(const Conversion& c) {
   part(a.copied, "copied");
   part(a.fused, "fused");
   part(a.split, "split");
+  part(a.dequantized, "dequantized");
+  part(a.quantized, "quantized");
   part(a.padded, "padded");
   part(a.unpadded, "with padding dropped");
   part(a.changed, "changed");

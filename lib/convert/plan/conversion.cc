@@ -37,9 +37,9 @@ void prove(Conversion& conversion, int threads, bool by_tensor, std::function<bo
   const CopyJob& job = conversion.proved_job ? *conversion.proved_job : *conversion.job;
   TensorAccount* tensors = by_tensor ? &conversion.tensors.emplace() : nullptr;
   conversion.account = prove(job, conversion.proof, tensors);
-  if (conversion.computed) {
-    conversion.account.tensors_in = conversion.computed->source;
-    conversion.account.changed += conversion.computed->made;
+  if (conversion.behind) {
+    conversion.account.tensors_in = conversion.behind->tensors;
+    conversion.account.dropped += conversion.behind->dropped;
   }
   conversion.proof.stop = {};  // what it refers to may end with this call
 }

@@ -22,6 +22,7 @@
 #include "convert/jobs/proof.h"
 #include "convert/jobs/tensor_account.h"
 #include "convert/output/fsdp_folder.h"
+#include "convert/plan/behind_view.h"
 #include "convert/plan/parts.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
@@ -92,10 +93,7 @@ struct Conversion {
   ProofInput proof;
   std::optional<TwinSearch> twins;
   Account account;                       // set by prove()
-  // Of a job whose store computes tensors: how many the source has, which is what goes in by the account, and how
-  // many are computed, which it counts among those that are changed.
-  struct Computed { i64 source = 0, made = 0; };
-  std::optional<Computed> computed;
+  std::optional<BehindView> behind;      // if the job's store is a view that computes tensors
   std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
   i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full
   i64 dropped_objects = 0;  // objects of the source that are left out, or have no place in the result

@@ -2,6 +2,8 @@
 // `to-safetensors` makes; here only the view is put in front.
 #include "convert/plan/dequantize.h"
 
+#include <algorithm>
+
 #include "convert/plan/conversion.h"
 #include "convert/plan/export.h"
 #include "convert/plan/own.h"
@@ -20,8 +22,10 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
     throw Error(Code::kUnknownFormat, "only safetensors have quantised weights that are decoded")
         .file(options.source)
         .found(format_text(store->format()));
-  std::optional<QuantConfig> config = quant_config_of(*store);
-  store = dequantized(std::move(store), config, options.dtype);
+  QuantDeclaration declared = quant_declaration_of(*store);
+  bool accepted = std::ranges::find(options.accept, Code::kBadScale) != options.accept.end();
+  store = dequantized(std::move(store), declared, options.dtype,
+                      accepted ? BadNumbers::kReport : BadNumbers::kRefuse);
   require_sound(store->findings(), store->root());
   const DequantizedStore* view = dequantized_view(*store);
   if (!view)
@@ -38,6 +42,7 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
 Conversion plan_dequantize(const DequantizeOptions& options) {
   std::string text;
   std::unique_ptr<Store> view = open_view(options, text);
+  const Store& opened = *view;  // the conversion keeps it
   const ExportTypes types{.kind = ExportTypes::kStored};
   Conversion c = is_folder(options.source, options.files)
                      ? plan_export_own(std::move(view), {.source = options.source,
@@ -53,6 +58,7 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
                                                        .types = types,
                                                        .threads = options.threads,
                                                        .memory_bytes = options.memory_bytes});
+  note_decoded(c, opened);
   c.details.note(cat("decoded ", text, ", as ", dtype_name(options.dtype)));
   return c;
 }

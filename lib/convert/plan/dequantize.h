@@ -8,7 +8,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "core/items/dtype.h"
 #include "io/file/open_options.h"
@@ -22,6 +24,7 @@ struct DequantizeOptions {
   std::string source, target;
   DType dtype = DType::kBF16;  // of the weights that were quantised
   i64 max_shard_bytes = 5'000'000'000;
+  std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;

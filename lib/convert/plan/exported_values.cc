@@ -18,6 +18,8 @@
 namespace mckpt::impl {
 namespace {
 
+constexpr i64 kLargeRead = i64{4} << 20;  // a matrix, and not a few rows
+
 // The memory of one read: bytes of the result's file from `begin` on.
 class MemorySink final : public CopySink {
  public:
@@ -50,7 +52,8 @@ class ExportedValues::Bytes final : public ByteSource {
  private:
   void read_inside(i64 offset, std::span<u8> to) const override {
     i64 first = offset / item_bytes_, last = ceil_div(offset + std::ssize(to), item_bytes_);
-    std::unique_ptr<Hand> hand = owner_.take(task_);
+    const bool large = std::ssize(to) > kLargeRead;
+    std::unique_ptr<Hand> hand = owner_.take(task_, large);
     const Region& region = hand->task->plan.destination(0);
     std::vector<u8> whole;
     std::span<u8> items = to;
@@ -60,7 +63,7 @@ class ExportedValues::Bytes final : public ByteSource {
     }
     hand->sink.aim(region.offset + first * item_bytes_, items);
     hand->worker.run_window(*hand->task, {0, {first, last}});
-    owner_.give(std::move(hand));
+    owner_.give(std::move(hand), large);
     if (!whole.empty()) std::memcpy(to.data(), whole.data() + (offset - first * item_bytes_), to.size());
   }
 
@@ -97,15 +100,17 @@ ChunkData ExportedValues::resolve(i64 t, i64) const {
           .unpacked = std::make_shared<Bytes>(*this, task_of_[t], shape(t).items() * item_bytes, item_bytes)};
 }
 
-std::unique_ptr<ExportedValues::Hand> ExportedValues::take(i64 task) const {
+std::unique_ptr<ExportedValues::Hand> ExportedValues::take(i64 task, bool large) const {
   std::unique_ptr<Hand> hand;
+  auto& idle = large ? large_ : idle_;
   {
     std::lock_guard lock(mutex_);
-    auto at = std::ranges::find(idle_, task, [](const auto& h) { return h->number; });
-    if (at == idle_.end() && std::ssize(idle_) >= default_threads()) at = idle_.begin();
-    if (at != idle_.end()) {
+    auto at = std::ranges::find(idle, task, [](const auto& h) { return h->number; });
+    // Memory counts more than a plan where a read is large.
+    if (at == idle.end() && std::ssize(idle) >= (large ? 1 : default_threads())) at = idle.begin();
+    if (at != idle.end()) {
       hand = std::move(*at);
-      idle_.erase(at);
+      idle.erase(at);
     }
   }
   if (!hand) hand = std::make_unique<Hand>(job_);
@@ -113,9 +118,9 @@ std::unique_ptr<ExportedValues::Hand> ExportedValues::take(i64 task) const {
   return hand;
 }
 
-void ExportedValues::give(std::unique_ptr<Hand> hand) const {
+void ExportedValues::give(std::unique_ptr<Hand> hand, bool large) const {
   std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(hand));
+  (large ? large_ : idle_).push_back(std::move(hand));
 }
 
 }  // namespace mckpt::impl

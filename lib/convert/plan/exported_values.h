@@ -41,8 +41,8 @@ class ExportedValues final : public Store {
  private:
   class Bytes;
   struct Hand;  // a worker with the task that it did last
-  std::unique_ptr<Hand> take(i64 task) const;
-  void give(std::unique_ptr<Hand> hand) const;
+  std::unique_ptr<Hand> take(i64 task, bool large) const;
+  void give(std::unique_ptr<Hand> hand, bool large) const;
 
   CheckpointModel model_;
   HfLayout hf_;
@@ -51,6 +51,7 @@ class ExportedValues final : public Store {
   std::vector<i64> task_of_;  // by tensor
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Hand>> idle_;
+  mutable std::vector<std::unique_ptr<Hand>> large_;  // idle ones with memory for large reads
 };
 
 }  // namespace mckpt::impl

@@ -43,10 +43,22 @@ std::unique_ptr<Store> open_sound(const std::string& path, const OpenOptions& op
 std::unique_ptr<Store> open_pattern(const QuantizeOptions& options) {
   if (options.pattern.empty())
     throw Error(Code::kUsage, "the quantised model that the result is to be like is not given")
+        .expected("a folder with its codes and scales")
+        .found("no `like`")
         .help("`like` HF_DIR   the folder of the quantised model");
   std::unique_ptr<Store> store = open_sound(options.pattern, options.files);
   if (dequantized_view(*store)) return store;
-  throw Error(Code::kUsage, "the model that the result is to be like is not quantised").file(options.pattern);
+  throw Error(Code::kUsage, "the model that the result is to be like is not quantised")
+      .file(options.pattern)
+      .expected("codes with scales, such as w.weight of FP8 and w.weight_scale_inv")
+      .found("plain numbers alone")
+      .help("name the published folder; mckpt inspect HF_DIR says what is quantised");
+}
+
+bool has_weights(const std::string& path, const OpenOptions& opening) {
+  const std::vector<FolderEntry> entries = Folder(path, opening).entries();
+  return std::ranges::any_of(
+      entries, [](const FolderEntry& e) { return !e.folder && e.name.ends_with(".safetensors"); });
 }
 
 std::string text_in(const Folder& folder, const char* name) {
@@ -100,7 +112,9 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   std::unique_ptr<QuantizedStore> view = view_of(options, std::move(source));
   OwnModel model;
   const i64 quantized = view->quantized(), values = view->values().tensor_count();
-  const i64 made = view->tensor_count() - (values - quantized);
+  std::vector<i64> computed;
+  for (i64 t = 0; t < view->tensor_count(); t++)
+    if (view->is_computed(t)) computed.push_back(t);
   const bool like = options.to == QuantizeTo::kLikeSource;
   std::string entry = like ? "" : view->config_entry();
   for (i64 t = 0; t < view->tensor_count(); t++)
@@ -114,7 +128,8 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
                               .max_shard_bytes = options.max_shard_bytes,
                               .threads = options.threads,
                               .memory_bytes = options.memory_bytes});
-  c.computed = {values, made};
+  c.proof.quantized = std::move(computed);
+  c.behind = BehindView{values};
   c.sources = {options.source, assets};
   if (like) c.sources.push_back(options.pattern);
   c.details.note(cat(
@@ -130,6 +145,15 @@ Conversion plan_quantize(const QuantizeOptions& options) {
 }
 
 Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
+  const std::optional<std::string>& given = options.checkpoint.assets;
+  if (to == QuantizeTo::kLikeSource && (!given || !has_weights(*given, options.checkpoint.model.files)))
+    throw Error(Code::kUsage, "the result is to be like a quantised model, whose weights are not given")
+        .expected("the folder of that model with its safetensors files, as `assets`")
+        .found(given ? cat(escaped(*given, 4096), ", which has none")
+                     : "no `assets`: a checkpoint keeps config and tokenizer only")
+        .help(
+            "`assets` HF_DIR   the folder of the quantised model, as it was published; fp8-block and mxfp4 "
+            "need none");
   if (options.types.kind == ExportTypes::kGiven || !options.types.rules.empty())
     throw Error(Code::kUsage, "data types cannot be chosen for a quantised result");
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
@@ -150,15 +174,14 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
   c0.proof = export_proof(exported.model().keys(), exported.layout());
   prove(c0, options.threads);
   const std::string assets = exported.model().assets_path();
-  QuantizeOptions how{
-      .source = options.source,
-      .target = options.target,
-      .to = to,
-      .pattern = to == QuantizeTo::kLikeSource ? options.checkpoint.assets.value_or(assets) : "",
-      .max_shard_bytes = options.max_shard_bytes,
-      .files = options.checkpoint.model.files,
-      .threads = options.threads,
-      .memory_bytes = options.memory_bytes};
+  QuantizeOptions how{.source = options.source,
+                      .target = options.target,
+                      .to = to,
+                      .pattern = to == QuantizeTo::kLikeSource ? *given : "",
+                      .max_shard_bytes = options.max_shard_bytes,
+                      .files = options.checkpoint.model.files,
+                      .threads = options.threads,
+                      .memory_bytes = options.memory_bytes};
   std::string identity =
       cat(source_identity(exported.model().store()), mapping_identity(exported.model().model()));
   std::string root = exported.model().store().root();

@@ -8,10 +8,12 @@
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"
+#include "hf/quantized/value_faults.h"
 #include "io/copy/counts.h"
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
 #include "io/output/manifest.h"
+#include "io/store/soundness.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
@@ -122,12 +124,19 @@ RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostV
   i64 numbers[] = {mine.bytes_read, mine.bytes_written, mine.reads, mine.writes, mine.rounded};
   if (!leader() && out_ && options_.durable) out_->sync();
   ranks_.all_reduce(numbers, Reduce::kSum);
+  const ValueFaults* faults = conversion_.behind ? conversion_.behind->faults : nullptr;
+  if (faults) faults->add_losses(lost);
   gather_losses(lost, ranks_);
   gather_sums(sums, ranks_);
   if (lost.total().infinite > 0 && !options_.allow_overflow) throw overflow_error(lost, conversion_.path);
   if (leader()) publish(sums);
   ranks_.barrier();
+  std::vector<i64> marks;
+  if (faults) marks = faults->marks();
+  ranks_.all_reduce(marks, Reduce::kMax);
   if (leader()) result.notes = find_twins();
+  if (leader() && faults)
+    for (const Finding& f : faults->findings(marks)) result.notes.warn(finding_text(f));
   observer_.end();
   result.counts = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
   result.became_infinite = lost.total().infinite, result.became_zero = lost.total().zero;

@@ -15,8 +15,8 @@
 namespace mckpt::impl {
 
 std::span<const Code> acceptable_damage() {
-  static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap, Code::kPipelineLoss,
-                                        Code::kMixedSaves, Code::kFrozenParameters};
+  static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap,        Code::kPipelineLoss,
+                                        Code::kMixedSaves,  Code::kFrozenParameters, Code::kBadScale};
   return kCodes;
 }
 

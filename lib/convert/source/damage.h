@@ -19,7 +19,8 @@ enum class NamesOf : u8;
 class Store;
 struct Finding;
 
-// The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313, MC1315 and MC1317.
+// The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313, MC1315,
+// MC1317 and MC2017.
 std::span<const Code> acceptable_damage();
 
 // Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that

@@ -94,7 +94,11 @@ bool ImportSource::has_sums() const {
   return run || has_manifest(model.path, {}) || find_in_archive(model.path, {});
 }
 
-ImportSource open_import_source(const ImportSourceOptions& options) {
+ImportSource open_import_source(const ImportSourceOptions& given) {
+  ImportSourceOptions options = given;
+  bool accepted = std::ranges::find(options.accept, Code::kBadScale) != options.accept.end();
+  if (accepted && options.model.bad_numbers == BadNumbers::kRefuse)
+    options.model.bad_numbers = BadNumbers::kReport;
   if (options.assets || !is_hf_folder(options.source, options.model.files))
     if (std::unique_ptr<Store> store = open_checkpoint_of_run(options))
       return open_run(std::move(store), options);

@@ -1,10 +1,12 @@
 // Counts of what cannot be meant: NaN codes, scales that are no positive numbers.
 #include "core/quantized/checks.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "core/quantized/codes.h"
+#include "core/quantized/row_kernels.h"
 #include "core/quantized/scales.h"
 
 namespace mckpt::impl {
@@ -33,6 +35,21 @@ bool has_padding_bits(const QuantLayout& layout, const u8* row) {
   return false;
 }
 
+// Without a branch, so that compilers make vectors of it.
+[[gnu::always_inline]] inline bool any_from(const u8* bytes, i64 count, u8 least) {
+  u8 any = 0;
+  for (i64 i = 0; i < count; i++) any |= static_cast<u8>((bytes[i] & 0x7f) >= least);
+  return any != 0;
+}
+bool any_plain(const u8* bytes, i64 count, u8 least) { return any_from(bytes, count, least); }
+MCKPT_WITH_AVX2 bool any_avx2(const u8* bytes, i64 count, u8 least) { return any_from(bytes, count, least); }
+
+u8 largest_byte(std::span<const u8> bytes) {
+  u8 largest = 0;
+  for (u8 byte : bytes) largest = std::max(largest, byte);
+  return largest;
+}
+
 }  // namespace
 
 CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows, std::span<const u8> codes) {
@@ -40,49 +57,84 @@ CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows,
   faults.codes = rows * layout.columns;
   if (layout.codes == CodeFormat::kE2M1) return faults;  // every nibble is a number
   if (layout.codes == CodeFormat::kPackedInt) {
-    for (i64 r = 0; r < rows; r++) {
-      if (!has_padding_bits(layout, codes.data() + r * layout.code_row_bytes())) continue;
-      if (faults.padding++ == 0) faults.first = (first_row + r + 1) * layout.columns - 1;
-    }
+    for (i64 r = 0; r < rows; r++)
+      if (has_padding_bits(layout, codes.data() + r * layout.code_row_bytes()))
+        faults.padding.add((first_row + r + 1) * layout.columns - 1);
     return faults;
   }
+  if (!has_bad_codes(layout.codes, codes)) return faults;
   const std::array<Kind, 256> kinds = kinds_of(layout.codes);
-  std::array<i64, 256> counts{};
-  for (u8 code : codes) counts[code]++;
-  for (std::size_t code = 0; code < 256; code++) {
-    if (kinds[code] == Kind::kNan) faults.nan += counts[code];
-    if (kinds[code] == Kind::kInfinite) faults.infinite += counts[code];
+  for (i64 i = 0; i < std::ssize(codes); i++) {
+    Kind kind = kinds[codes[i]];
+    if (kind == Kind::kNan) faults.nan.add(first_row * layout.columns + i);
+    if (kind == Kind::kInfinite) faults.infinite.add(first_row * layout.columns + i);
   }
-  if (!faults.any()) return faults;
-  std::size_t i = 0;
-  while (kinds[codes[i]] == Kind::kNumber) i++;
-  faults.first = first_row * layout.columns + static_cast<i64>(i);
   return faults;
 }
 
-void add_to(CodeFaults& sum, const CodeFaults& more) {
-  sum.codes += more.codes;
-  sum.nan += more.nan;
-  sum.infinite += more.infinite;
-  sum.padding += more.padding;
-  if (sum.first < 0) sum.first = more.first;
+void add_to(CodeFaults& sum, const CodeFaults& later) {
+  sum.codes += later.codes;
+  sum.nan.add(later.nan);
+  sum.infinite.add(later.infinite);
+  sum.padding.add(later.padding);
 }
 
 ScaleFaults count_scale_faults(DType scales, std::span<const u8> bytes) {
   ScaleFaults faults;
   i64 item = dtype_bytes(scales, 1);
-  faults.scales = static_cast<i64>(bytes.size()) / item;
+  faults.scales = std::ssize(bytes) / item;
   for (i64 i = 0; i < faults.scales; i++) {
     double scale = scale_value(scales, bytes.data() + i * item);
-    bool nan = scale != scale;
-    if (!nan && !std::isinf(scale) && scale > 0) continue;
-    faults.nan += nan;
-    faults.infinite += std::isinf(scale);
-    faults.zero += scale == 0;
-    faults.negative += scale < 0 && !std::isinf(scale);
-    if (faults.first < 0) faults.first = i;
+    if (scale != scale)
+      faults.nan.add(i);
+    else if (std::isinf(scale))
+      faults.infinite.add(i);
+    else if (scale == 0)
+      faults.zero.add(i);
+    else if (scale < 0)
+      faults.negative.add(i);
   }
   return faults;
+}
+
+bool has_bad_codes(CodeFormat codes, std::span<const u8> bytes) {
+  if (codes != CodeFormat::kE4M3 && codes != CodeFormat::kE5M2) return false;
+  // Without its sign, a byte is bad from this one on.
+  const u8 least = codes == CodeFormat::kE4M3 ? 0x7f : 0x7c;
+  auto any = best_processor() == Processor::kAny ? any_plain : any_avx2;
+  return any(bytes.data(), std::ssize(bytes), least);
+}
+
+ScaleRange range_of_scales(DType scales, std::span<const u8> bytes) {
+  ScaleRange range;
+  if (scales == DType::kU8 || scales == DType::kF8E8M0) {
+    u8 largest = largest_byte(bytes);
+    range.bad = largest == 255;  // NaN; no other exponent is zero or negative
+    range.largest = e8m0_value(largest);
+    return range;
+  }
+  const i64 item = dtype_bytes(scales, 1);
+  for (i64 i = 0; i < std::ssize(bytes) / item; i++) {
+    double scale = scale_value(scales, bytes.data() + i * item);
+    range.bad |= !(scale >= 0) || std::isinf(scale);
+    range.zero |= scale == 0;
+    range.largest = std::max(range.largest, scale);
+  }
+  return range;
+}
+
+double largest_code(const QuantLayout& layout) {
+  switch (layout.codes) {
+    case CodeFormat::kE4M3:
+      return static_cast<double>(kE4M3Max);
+    case CodeFormat::kE5M2:
+      return 57344;
+    case CodeFormat::kE2M1:
+      return static_cast<double>(kE2M1Max);
+    case CodeFormat::kPackedInt:
+      return 1 << (layout.zero_points ? layout.int_bits : layout.int_bits - 1);
+  }
+  return 0;
 }
 
 }  // namespace mckpt::impl

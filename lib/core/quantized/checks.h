@@ -1,4 +1,5 @@
-// What is wrong with the codes and scales of a quantised tensor: counts, which verify reports.
+// What is wrong with the codes and scales of a quantised tensor: counts, which verify reports; and quick looks at what is
+// read while values are computed.
 #pragma once
 
 #include <span>
@@ -8,25 +9,54 @@
 
 namespace mckpt::impl {
 
+// How many of a kind there are, and the number of the first.
+struct FaultKind {
+  i64 count = 0, first = -1;
+  // The fault at this number, or so many from there on. pre: numbers ascend.
+  void add(i64 at, i64 more = 1) {
+    if (count == 0) first = at;
+    count += more;
+  }
+  void add(const FaultKind& later) {
+    if (later.count > 0) add(later.first, later.count);
+  }
+};
+
+// Numbers are those of values, counted in row-major order through all matrices.
 struct CodeFaults {
-  i64 codes = 0;     // that were looked at
-  i64 nan = 0;       // E4M3: 0x7f and 0xff; E5M2
-  i64 infinite = 0;  // E5M2
-  i64 padding = 0;   // kPackedInt: rows whose bits after the last column are not what packing leaves there
-  i64 first = -1;    // the first value of those, counted in row-major order; of padding the row's last value
-  bool any() const { return nan + infinite + padding > 0; }
+  i64 codes = 0;       // that were looked at
+  FaultKind nan;       // E4M3: 0x7f and 0xff; E5M2
+  FaultKind infinite;  // E5M2
+  FaultKind
+      padding;  // kPackedInt: rows whose bits after the last column are not what packing leaves there; at the
+                // row's last value
+  bool any() const { return nan.count + infinite.count + padding.count > 0; }
 };
 // Of whole rows of codes. pre: the bytes are those of rows [first_row, first_row + rows).
 CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows, std::span<const u8> codes);
-void add_to(CodeFaults& sum, const CodeFaults& more);
+void add_to(CodeFaults& sum, const CodeFaults& later);
 
+// Numbers are those of scales, counted from the first of the bytes.
 struct ScaleFaults {
   i64 scales = 0;
-  i64 nan = 0, infinite = 0, zero = 0, negative = 0;
-  i64 first = -1;  // the first scale that is any of these, counted from the first of the bytes
-  bool any() const { return nan + infinite + zero + negative > 0; }
+  FaultKind nan, infinite, zero, negative;
+  bool any() const { return nan.count + infinite.count + zero.count + negative.count > 0; }
 };
 // Of scales as they are stored; -0 is zero. pre: whole scales of the layout's type.
 ScaleFaults count_scale_faults(DType scales, std::span<const u8> bytes);
+
+// Whether one of these codes, a byte each, is NaN or infinite. Fast: most have none.
+bool has_bad_codes(CodeFormat codes, std::span<const u8> bytes);
+
+// What scales are, all together.
+struct ScaleRange {
+  bool bad = false;   // one is NaN, infinite or negative
+  bool zero = false;  // one is zero
+  double largest = 0;
+};
+ScaleRange range_of_scales(DType scales, std::span<const u8> bytes);
+
+// The largest magnitude of a code that is a finite number.
+double largest_code(const QuantLayout& layout);
 
 }  // namespace mckpt::impl

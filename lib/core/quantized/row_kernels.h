@@ -11,6 +11,13 @@
 #include "core/items/dtype.h"
 #include "core/quantized/layout.h"
 
+// In front of a plain loop: the compiler may use the vectors of AVX2 for it. best_processor() has to have them.
+#if defined(__x86_64__)
+#define MCKPT_WITH_AVX2 __attribute__((target("avx2")))
+#else
+#define MCKPT_WITH_AVX2
+#endif
+
 namespace mckpt::impl {
 
 // The values of codes before they are scaled: 256 of codes of a byte, 16 of nibbles.

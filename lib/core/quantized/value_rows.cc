@@ -10,12 +10,6 @@
 #include "core/items/item_cast.h"
 #include "core/quantized/codes.h"
 
-#if defined(__x86_64__)
-#define MCKPT_WITH_AVX2 __attribute__((target("avx2")))
-#else
-#define MCKPT_WITH_AVX2
-#endif
-
 namespace mckpt::impl {
 namespace {
 

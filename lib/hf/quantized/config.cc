@@ -183,22 +183,24 @@ QuantConfig quant_config_of(const JsonValue& entry) {
   return config;
 }
 
-std::optional<QuantConfig> read_quant_config(const Folder& folder) {
+QuantDeclaration read_quant_declaration(const Folder& folder) {
+  QuantDeclaration declared;
   for (const char* name : {"config.json", "hf_quant_config.json"}) {
     if (!folder.has_file(name)) continue;
-    std::optional<QuantConfig> config =
-        with_file(cat(folder.path(), "/", name), [&]() -> std::optional<QuantConfig> {
-          JsonValue json =
-              parse_json(json_text(folder.open_file(name), kMostConfigBytes), JsonNumbers::kPython);
-          const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
-          if (!entry) return std::nullopt;
-          return quant_config_of(*entry);
-        });
-    if (!config) continue;
-    config->file = name;
-    return config;
+    with_file(cat(folder.path(), "/", name), [&] {
+      JsonValue json = parse_json(json_text(folder.open_file(name), kMostConfigBytes), JsonNumbers::kPython);
+      const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
+      if (entry)
+        declared.config = quant_config_of(*entry);
+      else
+        declared.silent = name;
+    });
+    if (!declared.config) continue;
+    declared.config->file = name;
+    declared.silent = "";
+    break;
   }
-  return std::nullopt;
+  return declared;
 }
 
 std::string without_quantization(std::string_view config_json) {

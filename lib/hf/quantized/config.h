@@ -37,12 +37,20 @@ struct QuantConfig {
   std::vector<Weights> weights{};
 };
 
+// What the files of a folder declare.
+struct QuantDeclaration {
+  std::optional<QuantConfig> config{};
+  // "config.json": it is there and declares nothing, so that whoever loads the model takes codes for weights. "": there
+  // is no such file, or something is declared.
+  std::string silent{};
+};
+
 // The entry of a config that declares quantised weights; null if there is none.
 const JsonValue* quantization_entry(const JsonValue& config);
 // Throws kQuantized for a method that is not decoded, kBadConfig for an entry that is malformed.
 QuantConfig quant_config_of(const JsonValue& entry);
-// What the files of a folder declare; nothing if they declare nothing. Throws what the former throws, with the file.
-std::optional<QuantConfig> read_quant_config(const Folder& folder);
+// Throws what the former throws, with the file.
+QuantDeclaration read_quant_declaration(const Folder& folder);
 
 // A config.json without the entry that declares quantised weights; otherwise the text is the same. The text itself
 // if there is no such entry.

@@ -7,12 +7,14 @@
 #include "core/base/error.h"
 #include "core/quantized/dequantize.h"
 #include "hf/quantized/value_bytes.h"
+#include "hf/quantized/value_faults.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
 
 namespace mckpt::impl {
 
-DequantizedStore::DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype)
+DequantizedStore::DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype,
+                                   BadNumbers bad)
     : source_(std::move(source)), model_(std::move(model)), dtype_(dtype) {
   if (!is_dequantized_type(dtype))
     throw Error(Code::kBadCast, "quantised weights are not decoded to this type")
@@ -32,6 +34,7 @@ DequantizedStore::DequantizedStore(std::unique_ptr<Store> source, QuantizedModel
   for (i64 t = 0; t < source_->tensor_count(); t++)
     if (!std::ranges::binary_search(model_.beside, t)) tensors_.push_back({t, made[t]});
   memory_ = std::make_unique<ValueMemory>(*source_);
+  faults_ = std::make_unique<ValueFaults>(*source_, model_, bad);
 }
 
 DequantizedStore::~DequantizedStore() = default;
@@ -73,7 +76,7 @@ ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
   return {.file = source_->chunk(at(t).source, 0).file,
           .offset = 0,
           .dtype = dtype_,
-          .unpacked = value_bytes(*source_, *q, dtype_, *memory_)};
+          .unpacked = value_bytes(*source_, *q, dtype_, *memory_, *faults_)};
 }
 
 // The sums of codes and scales are those of the files all the same; they belong to no tensor of the view.
@@ -87,11 +90,11 @@ void DequantizedStore::each_checksum(const std::function<void(const Checksum&)>&
   });
 }
 
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const std::optional<QuantConfig>& config,
-                                   DType dtype) {
-  QuantizedModel model = recognise(*store, config);
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
+                                   DType dtype, BadNumbers bad) {
+  QuantizedModel model = recognise(*store, declared);
   if (model.empty()) return store;
-  return std::make_unique<DequantizedStore>(std::move(store), std::move(model), dtype);
+  return std::make_unique<DequantizedStore>(std::move(store), std::move(model), dtype, bad);
 }
 
 namespace {
@@ -105,19 +108,19 @@ std::string config_folder(const Store& store) {
 
 }  // namespace
 
-std::optional<QuantConfig> quant_config_of(const Store& store) {
-  return read_quant_config(Folder(config_folder(store), store.opening()));
+QuantDeclaration quant_declaration_of(const Store& store) {
+  return read_quant_declaration(Folder(config_folder(store), store.opening()));
 }
 
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype) {
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype, BadNumbers bad) {
   if (format_family(store->format()) != FormatFamily::kSafetensors) return store;
-  std::optional<QuantConfig> config;
+  QuantDeclaration declared;
   try {
-    config = quant_config_of(*store);
+    declared = quant_declaration_of(*store);
   } catch (const Error&) {
     return store;
   }
-  return dequantized(std::move(store), config, dtype);
+  return dequantized(std::move(store), declared, dtype, bad);
 }
 
 std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening) {
@@ -147,7 +150,7 @@ std::string quantized_text(const Store& source, const QuantizedModel& model) {
 void add_quantized_fact(Store& store) {
   if (format_family(store.format()) != FormatFamily::kSafetensors) return;
   try {
-    QuantizedModel model = recognise(store, quant_config_of(store));
+    QuantizedModel model = recognise(store, quant_declaration_of(store));
     if (!model.tensors.empty()) store.add_fact("quantized modules", quantized_text(store, model));
   } catch (const Error& e) {
     // A config that says nothing usable leaves the fact out; `verify` reports it.

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "core/items/dtype.h"
+#include "hf/quantized/bad_numbers.h"
 #include "hf/quantized/recognise.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 
+class ValueFaults;
 class ValueMemory;
 
 // The view. It owns the source, and is as thread-safe.
@@ -24,12 +26,13 @@ class DequantizedStore final : public Store {
  public:
   // `dtype`: of all dequantised tensors: bfloat16, float16 or float32. Throws kBadCast for another one. Findings are
   // those of the source and of the model.
-  DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype);
+  DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype, BadNumbers bad);
   ~DequantizedStore() override;
 
   const Store& source() const { return *source_; }
   const QuantizedModel& model() const { return model_; }
-  DType values() const { return dtype_; }  // of all dequantised tensors
+  DType values() const { return dtype_; }           // of all dequantised tensors
+  ValueFaults& faults() const { return *faults_; }  // that reads have seen
   // What the tensor is made of; null for a tensor that the source has as it is.
   const QuantizedTensor* quantized(i64 t) const;
 
@@ -56,18 +59,20 @@ class DequantizedStore final : public Store {
   DType dtype_;
   std::vector<Tensor> tensors_;
   std::unique_ptr<ValueMemory> memory_;
+  std::unique_ptr<ValueFaults> faults_;
 };
 
-// The view of a store whose tensors are quantised; otherwise the store itself. `config` as for recognise(). Does not
-// look at findings: a caller that computes with the values refuses those (refuse_quantized_faults).
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const std::optional<QuantConfig>& config,
-                                   DType dtype = DType::kBF16);
+// The view of a store whose tensors are quantised; otherwise the store itself. `declared` as for recognise(). Does not
+// look at findings: a caller that computes with the values refuses them.
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
+                                   DType dtype, BadNumbers bad);
 // What the config in the folder of a store of safetensors, or beside its file, declares. Throws what
-// read_quant_config() throws.
-std::optional<QuantConfig> quant_config_of(const Store& store);
+// read_quant_declaration() throws.
+QuantDeclaration quant_declaration_of(const Store& store);
 // The same for a store of safetensors, with that config. Other formats have no names of quantised tensors. A config
 // that cannot be read, or has another method, is left to those who need it.
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16);
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16,
+                                   BadNumbers bad = BadNumbers::kShow);
 
 // What of the model is quantised and how, as reports show it: "fp8 blocks 128x128, 61 of 66 modules". Modules are the
 // matrices, and stacks of them, of floating-point values.

@@ -36,7 +36,8 @@ class QuantizedStore final : public Store {
   const Store& pattern() const { return *pattern_files_; }  // as it is stored. pre: like a pattern
   // The entry of config.json, as JSON, that declares what the view has. pre: not like a pattern.
   std::string config_entry() const;
-  i64 quantized() const { return std::ssize(how_); }  // tensors of values that are quantised
+  i64 quantized() const { return std::ssize(how_); }              // tensors of values that are quantised
+  bool is_computed(i64 t) const { return at(t).how != nullptr; }  // codes or scales
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return at(t).name; }

@@ -8,24 +8,18 @@
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
 #include "hf/quantized/parts.h"
+#include "io/store/scale_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Ends of names of scales that belong to activations and caches: no weight is computed with them.
-constexpr std::string_view kActivations[] = {"input_scale",  "activation_scale", "input_global_scale",
-                                             "output_scale", "k_scale",          "v_scale"};
-// What is behind the name of the values in the names of tensors that belong to codes.
-constexpr std::string_view kScaleEnds[] = {"_scale_inv", "_scale",      "_scale_2", "_global_scale",
-                                           "_shape",     "_zero_point", "_scales"};
-
 bool is_fp8(DType t) { return t == DType::kF8E4M3 || t == DType::kF8E5M2; }
 
 class Recogniser {
  public:
-  Recogniser(const Store& store, const std::optional<QuantConfig>& config)
-      : store_(store), config_(config), parts_(store, config) {
+  Recogniser(const Store& store, const QuantDeclaration& declared)
+      : store_(store), config_(declared.config), silent_(declared.silent), parts_(store, declared.config) {
     used_.resize(static_cast<std::size_t>(store.tensor_count()));
   }
 
@@ -44,6 +38,7 @@ class Recogniser {
     }
     judge_rest();
     judge_method();
+    judge_silence();
     for (i64 t = 0; t < store_.tensor_count(); t++)
       if (used_[t] == kBeside) out_.beside.push_back(t);
     return std::move(out_);
@@ -94,8 +89,7 @@ class Recogniser {
     for (i64 t = 0; t < store_.tensor_count(); t++) {
       if (used_[t] != kFree) continue;
       std::string_view name = store_.name(t);
-      std::string_view last = name.substr(name.rfind('.') + 1);
-      bool activation = std::ranges::find(kActivations, last) != std::end(kActivations);
+      bool activation = is_activation_scale(name);
       if (activation && quantised) used_[t] = kBeside;
       if (activation || !quantised || !is_lonely_scale(name)) continue;
       add(Error(Code::kQuantMisfit, "a scale has no codes")
@@ -113,15 +107,6 @@ class Recogniser {
               t);
   }
 
-  // The name of the values that a tensor of this name, read as a scale, belongs to; "" for any other name.
-  static std::string_view scaled_name(std::string_view name) {
-    for (std::string_view end : kScaleEnds) {
-      if (!name.ends_with(end)) continue;
-      std::string_view values = name.substr(0, name.size() - end.size());
-      if (values.ends_with("weight") || values.ends_with("_proj")) return values;
-    }
-    return "";
-  }
   // Whether the name is that of a scale whose codes are not there. Codes that have a finding of their own are.
   bool is_lonely_scale(std::string_view name) const {
     return !scaled_name(name).empty() && !is_scale_of_faulty(name);
@@ -143,6 +128,22 @@ class Recogniser {
         return true;
     }
     return false;
+  }
+
+  // Blocks of other sizes than 128 x 128 have grids of scales that may fit all the same, so nothing is guessed.
+  void judge_silence() {
+    if (silent_.empty() || out_.tensors.empty()) return;
+    Finding f = to_finding(
+        Error(Code::kQuantMisfit, "the tensors are quantised, and the config does not declare it")
+            .tensor(out_.tensors[0].name)
+            .expected("an entry quantization_config, with the method and the sizes of blocks or groups")
+            .found(
+                cat("no such entry, and codes with scales of ", counted(std::ssize(out_.tensors), "tensor")))
+            .help("put quantization_config into config.json, as the original model has it: without it "
+                  "transformers "
+                  "takes the codes for weights"));
+    f.file = silent_;
+    out_.findings.push_back(std::move(f));
   }
 
   void judge_method() {
@@ -168,6 +169,7 @@ class Recogniser {
 
   const Store& store_;
   const std::optional<QuantConfig>& config_;
+  const std::string& silent_;
   PartFinder parts_;
   std::vector<Use> used_;
   std::vector<i64> bare_;             // FP8 tensors without scales
@@ -177,8 +179,8 @@ class Recogniser {
 
 }  // namespace
 
-QuantizedModel recognise(const Store& store, const std::optional<QuantConfig>& config) {
-  return Recogniser(store, config).run();
+QuantizedModel recognise(const Store& store, const QuantDeclaration& declared) {
+  return Recogniser(store, declared).run();
 }
 
 }  // namespace mckpt::impl

@@ -7,7 +7,6 @@
 // docs/formats/quantized.md lists the names of all dialects.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "hf/quantized/config.h"
@@ -27,8 +26,9 @@ struct QuantizedModel {
   bool empty() const { return tensors.empty() && findings.empty(); }
 };
 
-// `config`: what the model's config declares, if it declares anything. Reads the shapes of packed integers whose
-// number of columns nothing else tells, and no other data. Without a config, blocks are 128 x 128.
-QuantizedModel recognise(const Store& store, const std::optional<QuantConfig>& config);
+// `declared`: what the files beside the weights declare. Reads the shapes of packed integers whose number of columns
+// nothing else tells, and no other data. Without a config.json, blocks are 128 x 128; a config.json that declares
+// nothing contradicts codes and scales.
+QuantizedModel recognise(const Store& store, const QuantDeclaration& declared);
 
 }  // namespace mckpt::impl

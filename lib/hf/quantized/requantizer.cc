@@ -1,31 +1,56 @@
-// The unit of work is a group of whole rows of blocks, at least 1 MiB of values where the matrix has as many; of a
-// turned tensor it is a whole matrix, because a row of codes has a value of every row of values.
+// The unit of work is a group of whole rows of blocks, at least 1 MiB of values where the matrix has as many.
+//
+// Where values are turned, a row of codes has a value of every row of values, so the unit is a whole matrix: its values
+// are read once, by one thread, and its rows of codes are computed in bands by all threads that wait for any matrix:
+//
+//   values [H, 2I]   | band 0 | band 1 | band 2 |      thread A, B, A     codes [2I, H/2], rows of band 0, 1, 2
+//
+// A matrix is begun when no other is being read and there is memory for it, or when no other is in work.
 #include "hf/quantized/requantizer.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/error.h"
-#include "core/items/shape.h"
 #include "core/items/transpose.h"
-#include "core/quantized/dequantize.h"
-#include "io/store/store.h"
-#include "io/values/finite.h"
-#include "io/values/tensor_reader.h"
+#include "hf/quantized/large_bytes.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr i64 kUnitBytes = i64{1} << 20;
-constexpr std::size_t kMostKept = 8;
+constexpr i64 kKeptBytes = i64{8} << 20;  // of rows that are kept because codes and scales are both wanted
+constexpr std::size_t kLeastKept = 1;
 
 }  // namespace
 
-// Codes and scales of rows [first, first + rows), and the rows of scales from scale_row on.
+// Codes and scales of a unit: scales are those from scale_row on.
 struct Requantizer::Rows {
-  i64 first = 0, rows = 0, scale_row = 0;
-  i64 blocks = 0, changed = 0;  // `changed`: those with another scale than in the pattern
-  std::vector<u8> codes, scales, zero_points;
+  Unit unit;
+  i64 scale_row = 0;
+  LargeBytes codes, scales;
+
+  i64 bytes() const { return codes.size() + scales.size(); }
+  // The parts of some rows, counted from the unit's first. pre: blocks have one row.
+  std::span<u8> codes_of(i64 first, i64 rows) { return part(codes, first, rows); }
+  std::span<u8> scales_of(i64 first, i64 rows) { return part(scales, first, rows); }
+
+ private:
+  std::span<u8> part(const LargeBytes& of, i64 first, i64 rows) const {
+    i64 row_bytes = of.size() / unit.rows;
+    return {of.data() + first * row_bytes, static_cast<std::size_t>(rows * row_bytes)};
+  }
+};
+
+// A matrix in work. What changes is guarded by the requantizer's mutex.
+struct Requantizer::Matrix {
+  Unit unit;
+  std::shared_ptr<Rows> rows;  // bands write to places of their own
+  LargeBytes values;           // in the order of the store
+  i64 bands = 0;               // 0: the values are not read yet
+  i64 next = 0, active = 0;    // the first band that nobody has, and how many are being computed
+  bool finished = false;
+
+  i64 value_bytes() const { return values.size(); }
 };
 
 // Codes, or scales, of one tensor: whole units are computed, and cut.
@@ -50,24 +75,41 @@ class Requantizer::Bytes final : public ByteSource {
     const i64 row_bytes = scales_ ? l.scale_row_bytes() : l.code_row_bytes();
     while (!to.empty()) {
       i64 row = offset / row_bytes;
-      std::shared_ptr<const Rows> rows = owner_.rows_with(how_, scales_ ? row_of_scales(row) : row);
-      const std::vector<u8>& bytes = scales_ ? rows->scales : rows->codes;
-      i64 at = offset - (scales_ ? rows->scale_row : rows->first) * row_bytes;
-      std::size_t n = std::min(to.size(), bytes.size() - static_cast<std::size_t>(at));
+      Kept rows = held(scales_ ? row_of_scales(row) : row);
+      const LargeBytes& bytes = scales_ ? rows->scales : rows->codes;
+      i64 at = offset - (scales_ ? rows->scale_row : rows->unit.first) * row_bytes;
+      std::size_t n = std::min(to.size(), static_cast<std::size_t>(bytes.size() - at));
       std::memcpy(to.data(), bytes.data() + at, n);
       to = to.subspan(n), offset += static_cast<i64>(n);
     }
   }
 
+  // The rows of the last read are held for the next one. They are given up before others are waited for, so that
+  // threads that wait hold nothing.
+  Kept held(i64 row) const {
+    Kept rows;
+    {
+      std::lock_guard lock(mutex_);
+      rows = std::move(last_);
+    }
+    bool has = rows && row >= rows->unit.first && row < rows->unit.first + rows->unit.rows;
+    if (!has) {
+      rows = nullptr;
+      rows = owner_.rows_with(how_, row, !scales_);
+    }
+    std::lock_guard lock(mutex_);
+    return last_ = rows;
+  }
+
   Requantizer& owner_;
   const Requantized& how_;
   bool scales_;
+  mutable std::mutex mutex_;
+  mutable Kept last_;
 };
 
-Requantizer::Requantizer(const Store& values, const Store* pattern)
-    : values_(values), pattern_(pattern), value_files_(values) {
-  if (pattern) pattern_files_.emplace(*pattern);
-}
+Requantizer::Requantizer(const Store& values, const Store* pattern, i64 matrix_bytes)
+    : coder_(values, pattern), matrix_bytes_(matrix_bytes) {}
 
 Requantizer::~Requantizer() = default;
 
@@ -79,174 +121,155 @@ std::shared_ptr<const ByteSource> Requantizer::scales(const Requantized& how) {
   return std::make_shared<Bytes>(*this, how, true);
 }
 
-// The unit that has the row.
-std::shared_ptr<const Requantizer::Rows> Requantizer::rows_with(const Requantized& how, i64 row) {
+Requantizer::Unit Requantizer::unit_with(const Requantized& how, i64 row, bool codes) const {
   const QuantLayout& l = how.layout;
-  const i64 matrix = row / l.rows * l.rows, item = dtype_bytes(values_.dtype(how.values), 1);
+  const i64 matrix = row / l.rows * l.rows, item = dtype_bytes(coder_.type(how), 1);
   // Scales that are given need no whole blocks.
   const i64 whole = how.rule ? l.block_rows : 1;
   i64 step = std::max<i64>(kUnitBytes / (l.columns * item) / whole, 1) * whole;
   if (how.turned) step = l.rows;
   const i64 first = matrix + (row - matrix) / step * step;
+  // Where the pattern has scales, codes decide whether they stay.
+  return {&how, first, std::min(step, matrix + l.rows - first), codes || how.pattern_scales >= 0};
+}
+
+Requantizer::Kept Requantizer::rows_with(const Requantized& how, i64 row, bool codes) {
+  const Unit unit = unit_with(how, row, codes);
   {
     std::lock_guard lock(mutex_);
-    auto at = std::ranges::find(kept_, std::pair(&how, first), [](const auto& k) { return k.first; });
-    if (at != kept_.end()) return at->second;
+    if (Kept rows = find(unit)) return rows;
   }
-  std::unique_lock<std::mutex> large;
-  if (how.turned) {
-    large = std::unique_lock(large_);
-    std::lock_guard lock(mutex_);
-    auto at = std::ranges::find(kept_, std::pair(&how, first), [](const auto& k) { return k.first; });
-    if (at != kept_.end()) return at->second;
+  return how.turned ? compute_matrix(unit) : compute_rows(unit);
+}
+
+// pre: the mutex is held; for keep() too.
+Requantizer::Kept Requantizer::find(const Unit& unit) const {
+  for (const Kept& rows : kept_)
+    if (rows->unit.how == unit.how && rows->unit.first == unit.first && (rows->unit.codes || !unit.codes))
+      return rows;
+  return nullptr;
+}
+
+void Requantizer::keep(Kept rows) {
+  kept_.push_back(std::move(rows));
+  i64 bytes = 0;
+  for (const Kept& k : kept_) bytes += k->bytes();
+  while (bytes > kKeptBytes && kept_.size() > kLeastKept) {
+    bytes -= kept_.front()->bytes();
+    kept_.erase(kept_.begin());
   }
-  std::shared_ptr<const Rows> made = compute(how, first, std::min(step, matrix + l.rows - first));
+}
+
+// The memory of a result, which is counted as long as somebody has it.
+std::shared_ptr<Requantizer::Rows> Requantizer::room_for(const Unit& unit) {
+  const QuantLayout& l = unit.how->layout;
+  std::shared_ptr<Rows> rows(new Rows, [this](Rows* r) {
+    held_bytes_ -= r->bytes();
+    delete r;
+  });
+  rows->unit = unit, rows->scale_row = l.scale_row_of(unit.first);
+  const i64 scale_rows = l.scale_row_of(unit.first + unit.rows - 1) + 1 - rows->scale_row;
+  if (unit.codes) rows->codes = LargeBytes(unit.rows * l.code_row_bytes());
+  rows->scales = LargeBytes(scale_rows * l.scale_row_bytes());
+  held_bytes_ += rows->bytes();
+  return rows;
+}
+
+Requantizer::Kept Requantizer::compute_rows(const Unit& unit) {
+  const i64 item = dtype_bytes(coder_.type(*unit.how), 1), row = unit.how->layout.columns * item;
+  std::vector<u8> values(static_cast<std::size_t>(unit.rows * row));
+  coder_.read_values(unit.how->values, unit.first * row, values);
+  std::shared_ptr<Rows> rows = room_for(unit);
+  coder_.code(*unit.how, unit.first, unit.rows, values, rows->codes, rows->scales);
   std::lock_guard lock(mutex_);
-  if (kept_.size() >= kMostKept) kept_.erase(kept_.begin());
-  kept_.emplace_back(std::pair(&how, first), made);
-  return made;
+  keep(rows);
+  return rows;
 }
 
-std::shared_ptr<const Requantizer::Rows> Requantizer::compute(const Requantized& how, i64 first, i64 rows) {
+Requantizer::Kept Requantizer::compute_matrix(const Unit& unit) {
+  std::unique_lock lock(mutex_);
+  std::shared_ptr<Matrix> wanted;
+  for (;;) {
+    if (wanted && wanted->finished) return wanted->rows;
+    if (Kept rows = find(unit)) return rows;
+    auto at = std::ranges::find_if(in_work_, [&](const auto& m) {
+      return m->unit.how == unit.how && m->unit.first == unit.first && (m->unit.codes || !unit.codes);
+    });
+    wanted = at == in_work_.end() ? begin(unit, lock) : *at;
+    // Whatever is in work has to be done before this one can be.
+    if (!help(wanted, lock)) changed_.wait(lock);
+  }
+}
+
+// Takes the matrix into work and reads its values, without the lock. Null if there is no memory for it.
+std::shared_ptr<Requantizer::Matrix> Requantizer::begin(const Unit& unit,
+                                                        std::unique_lock<std::mutex>& lock) {
+  const QuantLayout& l = unit.how->layout;
+  const i64 item = dtype_bytes(coder_.type(*unit.how), 1), bytes = unit.rows * l.columns * item;
+  // A store that computes values has as much memory again while it does.
+  if (std::ranges::any_of(in_work_, [](const auto& m) { return m->bands == 0; })) return nullptr;
+  i64 in_use = held_bytes_ + bytes + unit.rows * (l.code_row_bytes() + l.scale_row_bytes());
+  for (const auto& m : in_work_) in_use += m->value_bytes();
+  if (in_use > matrix_bytes_ && !in_work_.empty()) return nullptr;
+  auto matrix = std::make_shared<Matrix>();
+  matrix->unit = unit;
+  matrix->rows = room_for(unit);
+  matrix->values = LargeBytes(bytes);
+  in_work_.push_back(matrix);
+  lock.unlock();
+  try {
+    coder_.read_values(unit.how->values, unit.first * l.columns * item, matrix->values);
+  } catch (...) {
+    lock.lock();
+    std::erase(in_work_, matrix);
+    changed_.notify_all();
+    throw;
+  }
+  lock.lock();
+  matrix->bands = ceil_div(unit.rows, std::max<i64>(kUnitBytes / (l.columns * item), 1));
+  changed_.notify_all();
+  return matrix;
+}
+
+// Computes a band, without the lock: of the matrix that is wanted, or else of another one. Returns whether there was a
+// band to compute. A band that throws ends its matrix: who else wants it begins it again, and meets the same.
+bool Requantizer::help(const std::shared_ptr<Matrix>& wanted, std::unique_lock<std::mutex>& lock) {
+  auto has_band = [](const std::shared_ptr<Matrix>& m) { return m && m->next < m->bands; };
+  std::shared_ptr<Matrix> m = wanted;
+  if (!has_band(m)) {
+    auto at = std::ranges::find_if(in_work_, has_band);
+    if (at == in_work_.end()) return false;
+    m = *at;
+  }
+  const Requantized& how = *m->unit.how;
   const QuantLayout& l = how.layout;
-  auto out = std::make_shared<Rows>();
-  out->first = first, out->rows = rows, out->scale_row = l.scale_row_of(first);
-  const i64 scale_rows = l.scale_row_of(first + rows - 1) + 1 - out->scale_row;
-  const i64 scale_bytes = scale_rows * l.scale_row_bytes();
-  out->codes.resize(static_cast<std::size_t>(rows * l.code_row_bytes()));
-  out->blocks = scale_rows * l.scale_columns();
-  const std::vector<u8> values = values_of(how, first, rows);
-  NonFinite bad;
-  scan_non_finite(values_.dtype(how.values), values, 0, bad);
-  if (bad.count() > 0) refuse_non_finite(how.values);
-  const RowsOfValues view{values_.dtype(how.values), values.data(),
-                       l.columns * dtype_bytes(values_.dtype(how.values), 1)};
-  auto write_codes = [&] {
-    const u8* zeros = out->zero_points.empty() ? nullptr : out->zero_points.data();
-    QuantLosses losses = quantize(l, first, rows, view, out->scales.data(), zeros, out->codes.data());
-    if (losses.nan > 0)
-      throw Error(Code::kBadScale, "a scale of the quantised source gives no codes for finite values")
-          .tensor(values_.name(how.values))
-          .expected("scales that are positive numbers")
-          .found(cat("NaN as ", losses.nan, " quotients of value and scale in rows from ", first));
-  };
-  if (how.pattern_scales >= 0) {
-    out->scales = pattern_bytes(how.pattern_scales, out->scale_row * l.scale_row_bytes(),
-                                out->scale_row * l.scale_row_bytes() + scale_bytes);
-    if (l.zero_points) {
-      ByteRange range = stored_ranges(l, first * l.columns, (first + rows) * l.columns).zero_points;
-      out->zero_points = pattern_bytes(how.pattern_zero_points, range.begin, range.end);
-    }
-    write_codes();
-    keep_scales(how, *out, values);
-    if (out->changed == 0) return out;
-  } else {
-    out->scales.resize(static_cast<std::size_t>(scale_bytes));
-    make_scales(l, *how.rule, first, rows, view, out->scales.data());
+  const i64 item = dtype_bytes(coder_.type(how), 1), step = ceil_div(m->unit.rows, m->bands);
+  const i64 first = std::min(m->next++ * step, m->unit.rows), rows = std::min(step, m->unit.rows - first);
+  m->active++;
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    // Rows of values are columns of codes.
+    std::vector<u8> band(static_cast<std::size_t>(rows * l.columns * item));
+    transpose({l.columns, rows, l.rows, 1, l.columns, 1}, item, m->values.data() + first * item, band.data());
+    if (rows > 0)
+      coder_.code(how, m->unit.first + first, rows, band, m->rows->codes_of(first, rows),
+                  m->rows->scales_of(first, rows));
+  } catch (...) {
+    error = std::current_exception();
   }
-  write_codes();
-  return out;
-}
-
-// The error counts those of the whole tensor, and their places are those of the store of values, turned or not.
-void Requantizer::refuse_non_finite(i64 tensor) const {
-  const DType type = values_.dtype(tensor);
-  const Shape shape = values_.shape(tensor);
-  const i64 item = dtype_bytes(type, 1), items = shape.items(), step = kUnitBytes / item;
-  NonFinite found;
-  std::vector<u8> bytes;
-  for (i64 at = 0; at < items; at += step) {
-    bytes.resize(static_cast<std::size_t>(std::min(step, items - at) * item));
-    read_values(tensor, at * item, bytes);
-    scan_non_finite(type, bytes, at, found);
+  lock.lock();
+  m->active--;
+  if (error) m->next = m->bands, m->bands = -1;
+  if (m->active == 0 && (m->bands < 0 || m->next == m->bands)) {
+    m->finished = m->bands > 0;
+    if (m->finished) keep(m->rows);
+    std::erase(in_work_, m);
+    m->values = LargeBytes();
+    changed_.notify_all();
   }
-  std::string what;
-  auto part = [&](i64 count, i64 first, const char* one, const char* many) {
-    if (count == 0) return;
-    what += cat(what.empty() ? "" : ", ", with_commas(count), " ", count == 1 ? one : many, ", the first at ",
-                dims_to_string(item_index(first, values_.dims(tensor))));
-  };
-  part(found.nans, found.first_nan, "NaN", "NaN");
-  part(found.infinities, found.first_infinity, "infinity", "infinities");
-  throw Error(Code::kBadScale, "values that are NaN or infinite cannot be quantised")
-      .tensor(values_.name(tensor))
-      .expected("finite numbers")
-      .found(what);
-}
-
-// Compares what the codes stand for with the values, block by block; a block that differs gets a scale of its own.
-void Requantizer::keep_scales(const Requantized& how, Rows& out, std::span<const u8> values) const {
-  const QuantLayout& l = how.layout;
-  const DType type = values_.dtype(how.values);
-  const i64 item = dtype_bytes(type, 1), row_bytes = l.columns * item;
-  std::vector<u8> again(values.size()), fresh;
-  dequantize_items(l, out.first * l.columns, (out.first + out.rows) * l.columns, out.codes, out.scales,
-                   out.zero_points, type, again.data());
-  if (std::ranges::equal(again, values)) return;
-  std::vector<bool> differs(static_cast<std::size_t>(out.blocks));
-  for (i64 r = 0; r < out.rows; r++)
-    for (i64 b = 0; b < l.scale_columns(); b++) {
-      i64 begin = r * row_bytes + b * l.block_columns * item;
-      i64 bytes = std::min(l.block_columns, l.columns - b * l.block_columns) * item;
-      if (std::memcmp(again.data() + begin, values.data() + begin, static_cast<std::size_t>(bytes)) != 0)
-        differs[(l.scale_row_of(out.first + r) - out.scale_row) * l.scale_columns() + b] = true;
-    }
-  if (!how.rule)
-    throw Error(Code::kBadScale,
-                "values are not those of the pattern, and only its own scales are known for this scheme")
-        .tensor(values_.name(how.values))
-        .expected("the values of the quantised source")
-        .found(cat("other values in rows from ", out.first))
-        .help("quantise to blocks of FP8 or to MXFP4, whose scales can be made anew");
-  fresh.resize(out.scales.size());
-  make_scales(l, *how.rule, out.first, out.rows, {type, values.data(), row_bytes}, fresh.data());
-  const i64 one = dtype_bytes(l.scales, 1);
-  for (i64 b = 0; b < out.blocks; b++)
-    if (differs[b]) {
-      std::memcpy(out.scales.data() + b * one, fresh.data() + b * one, static_cast<std::size_t>(one));
-      out.changed++;
-    }
-}
-
-// Values in the order of the codes.
-std::vector<u8> Requantizer::values_of(const Requantized& how, i64 first, i64 rows) const {
-  const QuantLayout& l = how.layout;
-  const i64 item = dtype_bytes(values_.dtype(how.values), 1);
-  std::vector<u8> out(static_cast<std::size_t>(rows * l.columns * item));
-  if (!how.turned) {
-    read_values(how.values, first * l.columns * item, out);
-    return out;
-  }
-  // pre: a whole matrix, whose rows of values are the columns of codes.
-  std::vector<u8> turned(out.size());
-  read_values(how.values, first * l.columns * item, turned);
-  transpose({l.columns, l.rows, l.rows, 1, l.columns, 1}, item, turned.data(), out.data());
-  return out;
-}
-
-// Bytes of the row-major form from `begin` on. A source that computes them is asked once for all: a checkpoint of
-// another order has the values of a few rows all over the tensor.
-void Requantizer::read_values(i64 tensor, i64 begin, std::span<u8> to) const {
-  if (values_.chunk_count(tensor) == 1) {
-    ChunkData data = values_.resolve(tensor, 0);
-    if (data.unpacked && data.strides.empty() && !data.big_endian)
-      return data.unpacked->read(data.offset + begin, to);
-  }
-  const i64 item = dtype_bytes(values_.dtype(tensor), 1);
-  TensorReader(values_, value_files_)
-      .read(tensor, begin / item, (begin + std::ssize(to)) / item, [&](std::span<const u8> bytes, i64 at) {
-        std::memcpy(to.data() + (at - begin), bytes.data(), bytes.size());
-      });
-}
-
-std::vector<u8> Requantizer::pattern_bytes(i64 tensor, i64 begin, i64 end) const {
-  std::vector<u8> out(static_cast<std::size_t>(end - begin));
-  const i64 item = dtype_bytes(pattern_->dtype(tensor), 1);
-  TensorReader(*pattern_, *pattern_files_)
-      .read(tensor, begin / item, end / item, [&](std::span<const u8> bytes, i64 at) {
-        std::memcpy(out.data() + (at - begin), bytes.data(), bytes.size());
-      });
-  return out;
+  if (error) std::rethrow_exception(error);
+  return true;
 }
 
 }  // namespace mckpt::impl

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "core/quantized/dequantize.h"
+#include "hf/quantized/value_faults.h"
 #include "io/file/bytes.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"
@@ -105,12 +106,14 @@ class KeptBytes final : public ByteSource {
 // What all sources of values have: whole items are decoded, whatever bytes are asked for.
 class ValueBytes : public ByteSource {
  public:
-  ValueBytes(const QuantizedTensor& tensor, DType dtype, ValueMemory& memory, Parts parts)
+  ValueBytes(const QuantizedTensor& tensor, DType dtype, ValueMemory& memory, ValueFaults& faults,
+             Parts parts)
       : ByteSource(dtype_bytes(dtype, Shape(tensor.dims).items())),
         tensor_(tensor),
         dtype_(dtype),
         item_bytes_(dtype_bytes(dtype, 1)),
         memory_(memory),
+        faults_(faults),
         parts_(std::move(parts)) {}
 
  protected:
@@ -121,6 +124,7 @@ class ValueBytes : public ByteSource {
   DType dtype_;
   i64 item_bytes_;
   ValueMemory& memory_;
+  ValueFaults& faults_;
   Parts parts_;
 
  private:
@@ -164,6 +168,9 @@ class OrderedValues final : public ValueBytes {
     std::span<u8> scales = part(parts_.scales, scales_at, ranges.scales);
     std::span<u8> zeros = part(parts_.zero_points, zeros_at, ranges.zero_points);
     dequantize_items(parts_.layout, first, end, codes, scales, zeros, dtype_, out);
+    std::span<const u8> values(out, static_cast<std::size_t>((end - first) * item_bytes_));
+    faults_.look_at(tensor_, parts_.layout, codes, range_of_scales(parts_.layout.scales, scales), dtype_,
+                    values);
   }
 };
 
@@ -209,7 +216,10 @@ class TurnedValues final : public ValueBytes {
                       narrow.scale_row_bytes()};
     dequantize_turned(narrow, part, stored_at(narrow, all, whole, part), dtype_, out,
                       (within.end - within.begin) * item_bytes_);
-    return rows * (within.end - within.begin);
+    const i64 items = rows * (within.end - within.begin);
+    std::span<const u8> values(out, static_cast<std::size_t>(items * item_bytes_));
+    faults_.look_at(tensor_, layout(), {}, band->range, dtype_, values);
+    return items;
   }
 
   // The band with a group of columns of a matrix. Threads that want the same one at once may read it twice.
@@ -224,6 +234,7 @@ class TurnedValues final : public ValueBytes {
          {band->first * code_bytes, (band->first + band->groups) * code_bytes}, layout().code_row_bytes());
     fill(band->scales, parts_.scales, matrix, {band->first, band->first + band->groups},
          layout().scale_row_bytes());
+    band->range = range_of_scales(layout().scales, band->scales);
     memory_.keep(band);
     return band;
   }
@@ -295,11 +306,12 @@ std::shared_ptr<const ByteSource> bytes_in_memory(const Store& store, i64 tensor
 }
 
 std::shared_ptr<const ByteSource> value_bytes(const Store& store, const QuantizedTensor& tensor, DType dtype,
-                                              ValueMemory& memory) {
+                                              ValueMemory& memory, ValueFaults& faults) {
   return with_file(store.root(), [&]() -> std::shared_ptr<const ByteSource> {
     Parts parts = parts_of(store, tensor, memory.files());
-    if (tensor.turned) return std::make_shared<TurnedValues>(tensor, dtype, memory, std::move(parts));
-    return std::make_shared<OrderedValues>(tensor, dtype, memory, std::move(parts));
+    faults.look_at_tensor_scale(tensor, parts.layout);
+    if (tensor.turned) return std::make_shared<TurnedValues>(tensor, dtype, memory, faults, std::move(parts));
+    return std::make_shared<OrderedValues>(tensor, dtype, memory, faults, std::move(parts));
   });
 }
 

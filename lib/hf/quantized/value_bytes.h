@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/items/dtype.h"
+#include "core/quantized/checks.h"
 #include "hf/quantized/scheme.h"
 #include "io/file/file.h"
 #include "io/store/store_files.h"
@@ -22,6 +23,7 @@
 namespace mckpt::impl {
 
 class Store;
+class ValueFaults;
 
 // Memory that all sources of one view share: buffers that are used again, and bands of turned tensors. Thread-safe.
 class ValueMemory {
@@ -39,6 +41,7 @@ class ValueMemory {
     i64 codes = -1, matrix = 0, first = 0;  // which tensor, which matrix, first group of columns
     i64 groups = 0;
     Buffer bytes, scales;
+    ScaleRange range{};  // of the scales
   };
   std::shared_ptr<const Band> find(i64 codes, i64 matrix, i64 group);
   void keep(std::shared_ptr<const Band> band);
@@ -56,10 +59,10 @@ class ValueMemory {
   std::vector<std::shared_ptr<const Band>> bands_;  // the one used last is the last
 };
 
-// The values of a tensor of `store` as row-major items of `dtype`. All arguments outlive it. Reading throws
-// kQuantMisfit if packed codes have another shape than `weight_shape` says.
+// The values of a tensor of `store` as row-major items of `dtype`. All arguments outlive it. Throws kQuantMisfit if
+// packed codes have another shape than `weight_shape` says; it and reading throw what `faults` throws.
 std::shared_ptr<const ByteSource> value_bytes(const Store& store, const QuantizedTensor& tensor, DType dtype,
-                                              ValueMemory& memory);
+                                              ValueMemory& memory, ValueFaults& faults);
 
 // The layout with the scale of the whole tensor, which is read. Throws what reading throws.
 QuantLayout stored_layout(const Store& store, const QuantizedTensor& tensor);

@@ -20,6 +20,7 @@
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/file/sha256.h"
+#include "io/store/scale_names.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 
@@ -92,8 +93,10 @@ ExpertTwins::ExpertTwins(const Store& store) : store_(store) {
   for (std::size_t t = 0; t < count; t++) {
     i64 tensor = static_cast<i64>(t), items = store.shape(tensor).items();
     ExpertName name = expert_name(store.name(tensor));
-    // Single numbers, such as the step of an optimizer, are equal without being copies.
-    if (!name.expert || items < 2 || dtype_info(store.dtype(tensor)).bits % 8 != 0) continue;
+    // Single numbers, such as the step of an optimizer, and scales of quantised weights, are equal without being copies.
+    if (!name.expert || items < 2 || is_beside_codes(store.name(tensor)) ||
+        dtype_info(store.dtype(tensor)).bits % 8 != 0)
+      continue;
     std::span<const i64> dims = store.dims(tensor);
     std::size_t layer_dims = name.stacked ? 1 : 0;
     if (name.digits > 0) {

@@ -31,12 +31,26 @@ done
 expect 0 "$mckpt" convert quantize gpt_oss.values gpt_oss.like --to like-source --like "$data/gpt_oss"
 same_files gpt_oss.like "$data/gpt_oss"
 expect 0 "$mckpt" convert quantize deepseek_v3_128.values fp8 --to fp8-block
-has err "61 in -> 97 out: 97 copied, 72 changed; dropped 0, invented 0"
+has err "61 in -> 97 out: 25 copied, 72 quantized, 72 changed; dropped 0, invented 0"
 ! grep "share storage" err >&2 || fail "computed tensors are not tied"
 expect 0 "$mckpt" verify fp8 --against "$data/deepseek_v3_128"
 has out "equal"
 expect 0 "$mckpt" verify fp8
 has out "scales"
+! grep "same bytes" out >&2 || fail "scales are not experts"
+
+# Counted as what they are: computed.
+expect 0 "$mckpt" convert dequantize "$data/deepseek_v3_128" planned --dry-run --report planned.json
+has err "97 in -> 61 out: 25 copied, 36 dequantized, 36 changed; dropped 0, invented 0"
+python - <<'PY'
+import collections, json
+report = json.load(open("planned.json"))
+assert (report["dequantized"], report["quantized"], report["copied"]) == (36, 0, 25), report
+made = collections.Counter(t["made"] for t in report["tensors"])
+assert made == {"dequantized": 36, "copied": 25}, made
+PY
+expect 0 "$mckpt" convert hf-to-fsdp "$data/gpt_oss" planned --dry-run --tp 1
+has err "17 copied, 4 fused, 32 split, 16 changed"
 
 # Values under their names; codes and scales where they are asked for.
 expect 0 "$mckpt" cat "$data/gpt_oss" 'model.layers.0.mlp.experts.gate_up_proj[0,:1,:4]'
@@ -50,8 +64,11 @@ has out "quantized modules fp8 blocks 128x128, 36 of 43 modules"
 cp -r "$data/gpt_oss" bad
 cp -r "$data/deepseek_v3_128" worse
 cp -r "$data/deepseek_v3_128" other
+cp -r "$data/deepseek_v3_128" zero
+cp -r "$data/deepseek_v3_128" nan
+cp -r "$data/deepseek_v3_128" silent
 python - <<'PY'
-import json, struct
+import json, os, struct
 def data_of(path, name):
     with open(path, "rb") as f:
         size = struct.unpack("<Q", f.read(8))[0]
@@ -66,9 +83,14 @@ put(bad, "model.layers.0.mlp.experts.down_proj_scales", 17, b"\xff")
 worse = "worse/model-00002-of-00003.safetensors"
 put(worse, "model.layers.1.self_attn.o_proj.weight_scale_inv", 4, struct.pack("<f", -1.0))
 put(worse, "model.layers.1.self_attn.q_a_proj.weight_scale_inv", 0, struct.pack("<f", 0.0))
+put("zero/model-00002-of-00003.safetensors", "model.layers.1.self_attn.q_a_proj.weight_scale_inv", 0, struct.pack("<f", 0.0))
+put("nan/model-00002-of-00003.safetensors", "model.layers.1.self_attn.o_proj.weight", 130, b"\xff")
 config = json.load(open("other/config.json"))
+os.mkdir("silent/none")
 config["quantization_config"]["weight_block_size"] = [64, 128]
 json.dump(config, open("other/config.json", "w"))
+del config["quantization_config"]
+json.dump(config, open("silent/config.json", "w"))
 PY
 expect 1 "$mckpt" verify bad
 has out "MC2017"
@@ -81,6 +103,62 @@ expect 3 "$mckpt" convert hf-to-fsdp other nothing --tp 1
 has err "MC2016"
 has err "expected [3, 2], found [2, 2]"
 [ ! -e nothing ] || fail "something was written"
+
+# What converts a model refuses what verify calls a problem, with tensor, file, index and numbers; unless it is accepted.
+refused() { # WORDS COMMAND...: nothing is published
+  local words=$1
+  shift
+  expect 3 "$mckpt" "$@"
+  has err "MC2017"
+  has err "$words"
+  has err "accept"
+  [ ! -e nothing/config.json ] && [ ! -e nothing/release ] || fail "something was published"
+  rm -rf nothing
+}
+scales=model.layers.0.mlp.experts.down_proj_scales
+refused "scales of model.layers.0.mlp.experts.down_proj that are NaN: 1 of 768, the first at [0, 8, 1]" convert dequantize bad nothing
+has err "bad/model-00001-of-00002.safetensors"
+has err "$scales"
+refused "$scales" convert hf-to-fsdp bad nothing --tp 1
+refused "$scales" convert to-mcore bad nothing --tp 1
+refused "negative: 1 of 2, the first at [1, 0]" convert dequantize worse nothing
+refused "codes of model.layers.1.self_attn.o_proj.weight that are NaN: 1 of" convert dequantize nan nothing
+expect 0 "$mckpt" convert dequantize nan accepted --accept MC2017
+has err "warning: model-00002-of-00003.safetensors"
+has err "codes of model.layers.1.self_attn.o_proj.weight that are NaN: 1 of"
+expect 0 "$mckpt" convert hf-to-fsdp worse accepted.ckpt --tp 1 --accept MC2017
+has err "that are negative: 1 of 2, the first at [1, 0]"
+has err "that are zero: 1 of 4, the first at [0, 0]"
+expect 0 "$mckpt" convert dequantize zero zeros
+has err "that are zero: 1 of 4, the first at [0, 0]"
+
+# Codes and scales beside a config that does not declare them.
+expect 1 "$mckpt" verify silent
+has out "MC2016"
+has out "the config does not declare it"
+for how in "convert dequantize silent nothing" "convert hf-to-fsdp silent nothing --tp 1" "convert quantize silent nothing --to fp8-block"; do
+  expect 3 "$mckpt" $how
+  has err "MC2016"
+  has err "expected an entry quantization_config"
+  [ ! -e nothing ] || fail "something was written"
+done
+
+# What is not written, and what is missing, is said with what to do.
+usage() { # WORDS WORDS COMMAND...
+  local expected=$1 found=$2
+  shift 2
+  expect 2 "$mckpt" "$@"
+  has err "expected $expected"
+  has err "found    $found"
+  has err "help:"
+}
+usage "fp8-block, mxfp4 or like-source" int4 convert quantize gpt_oss.values nothing --to int4
+usage "fp8-block, mxfp4 or like-source" int8 export gpt_oss.ckpt nothing --quantize int8
+usage "a folder with its codes and scales" "no --like" convert quantize gpt_oss.values nothing --to like-source
+usage "the folder of that model with its safetensors files, as --assets" "no --assets" export gpt_oss.ckpt nothing --quantize like-source
+usage "the folder of that model with its safetensors files" "silent/none, which has none" \
+  export gpt_oss.ckpt nothing --quantize like-source --assets silent/none
+usage "codes with scales" "plain numbers alone" convert quantize gpt_oss.values nothing --to like-source --like gpt_oss.values
 
 # Values that are not finite have no codes, whatever the scheme: how many there are, where the first is, and no result.
 not_finite() { # NAME TENSOR WORDS ARGUMENTS...: the values of the folder are refused

@@ -92,7 +92,8 @@ std::vector<UnreadRow> unread_rows(const Conversion& c) {
 }
 
 std::string_view made_name(Made made) {
-  constexpr std::string_view kNames[] = {"absent", "copied", "fused", "split", "tied", "invented"};
+  constexpr std::string_view kNames[] = {"absent",      "copied",    "fused", "split",
+                                         "dequantized", "quantized", "tied",  "invented"};
   return kNames[static_cast<int>(made)];
 }
 

@@ -15,8 +15,10 @@
 namespace mckpt::impl {
 namespace {
 
-// The first word of a line, with spaces up to the names; "invented" is the longest.
-std::string first_word(std::string_view word) { return cat(word, std::string(10 - word.size(), ' ')); }
+// The first word of a line, with spaces up to the names; only "dequantized" is longer.
+std::string first_word(std::string_view word) {
+  return cat(word, std::string(word.size() < 10 ? 10 - word.size() : 1, ' '));
+}
 
 // Rows that are one line.
 struct Fold {

@@ -62,7 +62,9 @@ struct Outcome {
 
 const char* resumed_word(RunResult::Resumed resumed) {
   using Resumed = RunResult::Resumed;
-  return resumed == Resumed::kUnfinished ? "unfinished" : resumed == Resumed::kPublished ? "published" : "nothing";
+  return resumed == Resumed::kUnfinished  ? "unfinished"
+         : resumed == Resumed::kPublished ? "published"
+                                          : "nothing";
 }
 
 void write_grid(JsonWriter& json, const Grid& g) {
@@ -80,7 +82,9 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   const Account& a = c.account;
   json.field("dry_run", o.dry_run).field("resumed", resumed_word(o.result.resumed));
   json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
-  json.field("fused", a.fused).field("split", a.split).field("tied", tied_tensors(c)).field("padded", a.padded);
+  json.field("fused", a.fused).field("split", a.split);
+  json.field("dequantized", a.dequantized).field("quantized", a.quantized);
+  json.field("tied", tied_tensors(c)).field("padded", a.padded);
   json.field("unpadded", a.unpadded);
   json.field("changed", a.changed)
       .field("rounded_norms", o.result.counts.rounded)

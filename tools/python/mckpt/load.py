@@ -43,7 +43,8 @@ def load(
     """Loads the tensors of a checkpoint of any format, or those that the glob `names` matches.
 
     device: "cpu", "cuda", "cuda:N" or a torch.device. dtype: "bf16", "fp16" or "fp32", as torch spells them or a
-    torch.dtype, for floating-point tensors of 16 bits and more; others keep theirs. threads: that read; as many as there
+    torch.dtype, for floating-point tensors of 16 bits and more; others keep theirs. With a dtype the weights of a quantised
+    model are loaded as their values; without one as they are stored, codes and scales apart. threads: that read; as many as there
     are processors, for a GPU eight and more while it waits for them, unless it is set. progress: see Conversion.run().
 
     With `rank`, and tp, ep, pp and the other sizes of a grid, path is a Hugging Face model, and what is loaded is what

@@ -105,6 +105,7 @@ class Account(_Shown):
     dropped: int  #: of the source; left out on purpose
     dropped_objects: int
     invented: int  #: made of nothing: always 0 once a conversion is proved
+    dequantized: int  #: values of one tensor, which the source has as codes and scales
 
 
 @dataclass(frozen=True)

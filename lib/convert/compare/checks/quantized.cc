@@ -8,6 +8,7 @@
 #include "core/items/shape.h"
 #include "core/quantized/checks.h"
 #include "hf/quantized/dequantized_store.h"
+#include "hf/quantized/value_faults.h"
 #include "io/file/parallel.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
@@ -29,8 +30,8 @@ class ScaleCheck {
     parallel_for(std::ssize(model_.tensors), threads, [&](int worker, i64 i) {
       const QuantizedTensor& q = model_.tensors[i];
       try {
-        check_scales(*readers[worker], q, q.scales, i);
-        if (q.tensor_scale >= 0) check_scales(*readers[worker], q, q.tensor_scale, i);
+        // NaN and infinities among codes are found by the check of values.
+        for (Finding& f : number_findings(store_, q, *readers[worker], false)) found_.add(i, std::move(f));
         if (q.layout.codes == CodeFormat::kPackedInt) check_padding(*readers[worker], q, i);
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
@@ -49,40 +50,17 @@ class ScaleCheck {
     return bytes;
   }
 
-  void add(i64 place, i64 tensor, std::string message, bool warning) {
-    Finding finding{.code = Code::kBadScale,
-                    .tensor = std::string(store_.name(tensor)),
-                    .file = std::string(file_label(store_, store_.chunk(tensor, 0).file)),
-                    .message = std::move(message),
-                    .warning = warning};
-    found_.add(place, std::move(finding));
-  }
-
-  void check_scales(TensorReader& reader, const QuantizedTensor& q, i64 tensor, i64 place) {
-    ScaleFaults f = count_scale_faults(store_.dtype(tensor), read(reader, tensor));
-    if (!f.any()) return;
-    auto tell = [&](i64 count, std::string_view what, bool warning) {
-      if (count > 0)
-        add(place, tensor,
-            cat("scales of ", escaped(q.name), " that are ", what, ": ", with_commas(count), " of ",
-                with_commas(f.scales), "; the first bad one has number ", with_commas(f.first)),
-            warning);
-    };
-    tell(f.nan, "NaN", false);
-    tell(f.infinite, "infinite", false);
-    tell(f.negative, "negative", false);
-    // Some quantisers write 0 for a block of zeros.
-    tell(f.zero, "zero", true);
-  }
-
   void check_padding(TensorReader& reader, const QuantizedTensor& q, i64 place) {
     if (q.layout.columns * q.layout.int_bits % 32 == 0) return;
     CodeFaults f = count_code_faults(q.layout, 0, q.layout.all_rows(), read(reader, q.codes));
-    if (f.padding > 0)
-      add(place, q.codes,
-          cat("rows with bits that are not zero behind the last of ", q.layout.columns,
-              " columns: ", with_commas(f.padding), " of ", with_commas(q.layout.all_rows())),
-          false);
+    if (f.padding.count == 0) return;
+    found_.add(place, {.code = Code::kBadScale,
+                       .tensor = std::string(store_.name(q.codes)),
+                       .file = std::string(file_label(store_, store_.chunk(q.codes, 0).file)),
+                       .message = cat("rows with bits that are not zero behind the last of ",
+                                      q.layout.columns, " columns: ", with_commas(f.padding.count), " of ",
+                                      with_commas(q.layout.all_rows()), ", the first is row ",
+                                      f.padding.first / q.layout.columns)});
   }
 
   const Store& store_;
@@ -98,7 +76,7 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   Check check{"scales", Check::Status::kPass, 0, "tensors"};
   QuantizedModel model;
   try {
-    model = recognise(store, quant_config_of(store));
+    model = recognise(store, quant_declaration_of(store));
   } catch (const Error& e) {
     // A config that cannot be read is a finding of another check.
     if (e.code() != Code::kQuantized) return;

@@ -20,7 +20,6 @@
 #include "convert/plan/hf_to_fsdp.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
-#include "convert/source/vocab_change.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/choice.h"
@@ -28,6 +27,7 @@
 #include "convert/source/import_source.h"
 #include "convert/source/left_states.h"
 #include "convert/source/own_model.h"
+#include "convert/source/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
@@ -227,15 +227,16 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.store = &source.store();
   c.proof = proof_of(source, keys, plan);
   if (source.import) note_constants(keys, c.details);
+  note_decoded(c, source.store());
   c.layout = &plan;
   c.files = plan.files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   std::optional<SafetensorsOriginal> original =
       source.import ? source.import->original() : original_files(source.model);
-  std::string table = tensor_table_json(source.map().sources(), source.model.expert_layout,
-                                        source.model.map_text, original);
-  FsdpFolder::Beside beside{{}, source.import ? source.import->assets(table)
-                                              : plan_assets(source.model.path, table, c.opening)};
+  std::string table =
+      tensor_table_json(source.map().sources(), source.model.expert_layout, source.model.map_text, original);
+  FsdpFolder::Beside beside{
+      {}, source.import ? source.import->assets(table) : plan_assets(source.model.path, table, c.opening)};
   place_iteration(c, options.target, options.iteration);
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));

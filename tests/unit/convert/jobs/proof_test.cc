@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "convert/jobs/tensor_account.h"
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "core/items/item_run.h"
@@ -93,6 +94,24 @@ TEST(Proof, CountsWhatTensorsAreMadeOf) {
   c.job.target_items = {12, 4}, c.input.target = side("xyz", {12, 4});
   Account a = c.account();
   EXPECT_EQ(std::tuple(a.fused, a.split, a.copied), std::tuple(1, 1, 0));
+}
+
+// A tensor that a view computes is no copy, and is changed; one that is joined with others is fused all the same.
+TEST(Proof, CountsWhatViewsCompute) {
+  Case c({{{0, 0, 0, 0, 8}}, {{1, 1, 0, 0, 8}}});
+  c.input.dequantized = {1};
+  TensorAccount tensors;
+  Account a = prove(c.job, c.input, &tensors);
+  EXPECT_EQ(std::tuple(a.copied, a.dequantized, a.quantized, a.changed), std::tuple(1, 1, 0, 1));
+  EXPECT_EQ(tensors.made, (std::vector{Made::kCopied, Made::kDequantized}));
+  c.input.dequantized = {}, c.input.quantized = {0, 1};
+  a = c.account();
+  EXPECT_EQ(std::tuple(a.copied, a.dequantized, a.quantized, a.changed), std::tuple(0, 0, 2, 2));
+  Case fused({{{0, 0, 0, 0, 8}, {1, 0, 0, 8, 4}}, {{1, 1, 4, 0, 4}}});
+  fused.job.target_items = {12, 4}, fused.input.target = side("xyz", {12, 4});
+  fused.input.dequantized = {0};
+  a = fused.account();
+  EXPECT_EQ(std::tuple(a.fused, a.split, a.dequantized, a.changed), std::tuple(1, 1, 0, 1));
 }
 
 TEST(Proof, CountsPaddingAndCasts) {

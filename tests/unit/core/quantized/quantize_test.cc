@@ -229,29 +229,47 @@ TEST(Quantize, FaultsOfCodesAndScalesAreCounted) {
   s.rows = 2, s.columns = 4, s.block_columns = 4;
   CodeFaults faults = count_code_faults(s, 5, 2, Bytes{0, 1, 0x7e, 0xfe, 0x80, 0xff, 0x7f, 2});
   EXPECT_EQ(faults.codes, 8);
-  EXPECT_EQ(faults.nan, 2);
-  EXPECT_EQ(faults.first, 5 * 4 + 5);
+  EXPECT_EQ(faults.nan.count, 2);
+  EXPECT_EQ(faults.nan.first, 5 * 4 + 5);
+  EXPECT_TRUE(has_bad_codes(s.codes, Bytes{0x7e, 0xff}));
+  EXPECT_FALSE(has_bad_codes(s.codes, Bytes(100, 0xfe)));
   s.codes = CodeFormat::kE5M2;
   faults = count_code_faults(s, 0, 2, Bytes{0x7b, 0x7c, 0xfc, 0x7d, 0xff, 0, 0, 0});
-  EXPECT_EQ(faults.infinite, 2);
-  EXPECT_EQ(faults.nan, 2);
-  EXPECT_EQ(faults.first, 1);
+  EXPECT_EQ(faults.infinite.count, 2);
+  EXPECT_EQ(faults.infinite.first, 1);
+  EXPECT_EQ(faults.nan.count, 2);
+  EXPECT_EQ(faults.nan.first, 3);
+  EXPECT_TRUE(has_bad_codes(s.codes, Bytes{0, 0xfc}));
+  EXPECT_FALSE(has_bad_codes(s.codes, Bytes{0x7b, 0xfb}));
   s.codes = CodeFormat::kPackedInt, s.int_bits = 3, s.columns = 3;  // 9 bits of 32
   faults = count_code_faults(s, 0, 2, Bytes{0xff, 1, 0, 0, 0xff, 3, 0, 0});
-  EXPECT_EQ(faults.padding, 1);
-  EXPECT_EQ(faults.first, 5);
+  EXPECT_EQ(faults.padding.count, 1);
+  EXPECT_EQ(faults.padding.first, 5);
 
   const float scales[] = {1, 0, -0.f, -2, INFINITY, -INFINITY, NAN, 1e-45f};
   ScaleFaults scale = count_scale_faults(DType::kF32, {reinterpret_cast<const u8*>(scales), sizeof scales});
   EXPECT_EQ(scale.scales, 8);
-  EXPECT_EQ(scale.zero, 2);
-  EXPECT_EQ(scale.negative, 1);
-  EXPECT_EQ(scale.infinite, 2);
-  EXPECT_EQ(scale.nan, 1);
-  EXPECT_EQ(scale.first, 1);
+  EXPECT_EQ(std::pair(scale.zero.count, scale.zero.first), std::pair(i64{2}, i64{1}));
+  EXPECT_EQ(std::pair(scale.negative.count, scale.negative.first), std::pair(i64{1}, i64{3}));
+  EXPECT_EQ(std::pair(scale.infinite.count, scale.infinite.first), std::pair(i64{2}, i64{4}));
+  EXPECT_EQ(std::pair(scale.nan.count, scale.nan.first), std::pair(i64{1}, i64{6}));
   scale = count_scale_faults(DType::kU8, Bytes{0, 254, 255});
-  EXPECT_EQ(scale.nan, 1);
-  EXPECT_EQ(scale.first, 2);
+  EXPECT_EQ(scale.nan.count, 1);
+  EXPECT_EQ(scale.nan.first, 2);
+}
+
+TEST(Quantize, TheRangeOfScalesIsSeenAtOnce) {
+  auto range = [](std::vector<float> scales) {
+    return range_of_scales(DType::kF32, {reinterpret_cast<const u8*>(scales.data()), scales.size() * 4});
+  };
+  EXPECT_FALSE(range({1, 3, 2}).bad || range({1, 3, 2}).zero);
+  EXPECT_EQ(range({1, 3, 2}).largest, 3);
+  EXPECT_TRUE(range({1, -0.f, 2}).zero);
+  for (float scale : {NAN, INFINITY, -INFINITY, -1e-45f}) EXPECT_TRUE(range({1, scale, 2}).bad) << scale;
+  EXPECT_FALSE(range_of_scales(DType::kU8, Bytes{0, 254, 3}).bad);
+  EXPECT_EQ(range_of_scales(DType::kU8, Bytes{0, 254, 3}).largest, 0x1p127);
+  EXPECT_TRUE(range_of_scales(DType::kF8E8M0, Bytes{0, 255, 3}).bad);
+  EXPECT_TRUE(range_of_scales(DType::kF8E4M3, Bytes{1, 0x80}).zero);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ QuantizedModel recognised(const std::vector<MadePart>& tensors, const std::strin
   TempFolder folder;
   put_model(folder, tensors, config);
   std::unique_ptr<Store> store = open_store(folder.path());
-  return recognise(*store, quant_config_of(*store));
+  return recognise(*store, quant_declaration_of(*store));
 }
 
 std::string words(i64 rows, i64 columns) {
@@ -132,7 +132,8 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
   };
   using D = DType;
   const MadePart codes{"w.weight", D::kF8E4M3, {300, 130}};
-  const MadePart packed{"w.weight_packed", D::kI32, {6, 8}}, shape{"w.weight_shape", D::kI64, {2}, words(6, 64)};
+  const MadePart packed{"w.weight_packed", D::kI32, {6, 8}},
+      shape{"w.weight_shape", D::kI64, {2}, words(6, 64)};
   const Case cases[] = {
       {"fewer rows of scales",
        kFp8,
@@ -286,6 +287,31 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
     EXPECT_NE(f.message.find(cat("expected ", c.expected)), std::string::npos) << c.what << ": " << f.message;
     EXPECT_NE(f.message.find(cat("found ", c.found)), std::string::npos) << c.what << ": " << f.message;
   }
+}
+
+// Without a config.json the names decide alone.
+TEST(Recognise, RefusesQuantisedTensorsThatAConfigDoesNotDeclare) {
+  const std::vector<MadePart> tensors = {{"w.weight", DType::kF8E4M3, {300, 130}},
+                                         {"w.weight_scale_inv", DType::kF32, {3, 2}},
+                                         {"v.weight", DType::kBF16, {3, 2}}};
+  EXPECT_TRUE(recognised(tensors, "").findings.empty());
+  for (const char* config : {"{}", R"({"quantization_config": null, "text_config": {"hidden_size": 1}})"}) {
+    QuantizedModel model = recognised(tensors, config);
+    ASSERT_EQ(model.tensors.size(), 1u);
+    ASSERT_EQ(model.findings.size(), 1u) << config;
+    const Finding& f = model.findings[0];
+    EXPECT_EQ(std::tuple(f.code, f.tensor, f.file, f.warning),
+              std::tuple(Code::kQuantMisfit, std::string("w.weight"), std::string("config.json"), false));
+    EXPECT_NE(f.message.find("expected an entry quantization_config"), std::string::npos) << f.message;
+    EXPECT_NE(f.message.find("found no such entry, and codes with scales of 1 tensor"), std::string::npos)
+        << f.message;
+  }
+  // ModelOpt's own file declares it as well.
+  TempFolder folder;
+  put_model(folder, {{"w.weight", DType::kF8E4M3, {4, 4}}, {"w.weight_scale", DType::kF32, {}}}, "{}");
+  folder.put("hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8"}})");
+  std::unique_ptr<Store> store = open_store(folder.path());
+  EXPECT_TRUE(recognise(*store, quant_declaration_of(*store)).findings.empty());
 }
 
 TEST(Recognise, LeavesPlainModelsAlone) {

@@ -132,7 +132,7 @@ TEST(QuantizedStore, MakesMxfp4OfTheSameValues) {
     for (std::size_t i = 0; i < a.size(); i++) differ += a[i] != b[i];
     EXPECT_LE(differ * 50, std::ssize(a)) << files->name(t);
   }
-  QuantizedModel model = recognise(*made, std::nullopt);
+  QuantizedModel model = recognise(*made, {});
   EXPECT_EQ(model.tensors.size(), 4u);
   EXPECT_TRUE(model.findings.empty());
 }

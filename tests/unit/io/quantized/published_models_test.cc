@@ -205,8 +205,8 @@ TEST(PublishedModels, HaveNanWhereCodesAreNan) {
   GoldenJson want = read_golden("quantized/loose/fp8_nan.expected.json");
   Stored s = quantized_files::stored_as(tensors, "nan.weight", want);
   CodeFaults faults = count_code_faults(s.layout, 0, s.layout.rows, s.codes->bytes);
-  EXPECT_EQ(faults.nan, 2);
-  EXPECT_EQ(faults.first, 0x7f);
+  EXPECT_EQ(faults.nan.count, 2);
+  EXPECT_EQ(faults.nan.first, 0x7f);
   Bytes values = values_of(s);
   for (i64 i = 0; i < static_cast<i64>(values.size()); i += 2)
     if (values[i] == 0xc0 && values[i + 1] == 0x7f) values[i] = values[i + 1] = 0xff;  // torch's NaN

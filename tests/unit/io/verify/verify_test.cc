@@ -111,6 +111,15 @@ TEST_F(Verify, TellsExpertsThatAreEqual) {
   add("layers.1.experts.0.w", {4}, "abcd");
   add("layers.2.mlp.experts.fused", {3, 2, 2}, "xyzwabcdxyzw");
   add("layers.2.mlp.experts.bias", {2, 2}, "xyxy");
+  // Scales and shapes of quantised weights are often equal; codes are not.
+  for (int e : {0, 1}) {
+    for (const char* part :
+         {"weight_scale_inv", "weight_shape", "weight_scale", "weight_scale_2", "input_scale"})
+      add(cat("layers.3.experts.", e, ".up_proj.", part), {4}, "mnop");
+    add(cat("layers.3.experts.", e, ".up_proj.weight"), {4}, e == 0 ? "qrst" : "qrsu");
+  }
+  add("layers.4.mlp.experts.down_proj_scales", {2, 2, 1}, "mnmn");
+  add("layers.4.mlp.experts.down_proj_scale_inv", {2, 2, 1}, "mnmn");
   EXPECT_EQ(problems(store),
             "experts warn MC1009 layers.0.experts.*.w: experts 0, 2 have the same bytes\n"
             "experts warn MC1009 layers.2.mlp.experts.fused: experts 0, 2 have the same bytes\n");

@@ -1,0 +1,27 @@
+// Which tensors of the proof's source a view has decoded.
+#include "convert/plan/behind_view.h"
+
+#include "convert/plan/conversion.h"
+#include "core/base/name_hash.h"
+#include "hf/quantized/dequantized_store.h"
+
+namespace mckpt::impl {
+
+void note_decoded(Conversion& conversion, const Store& store) {
+  const DequantizedStore* view = dequantized_view(store);
+  if (!view) return;
+  const QuantizedModel& model = view->model();
+  NameSet<std::string_view> names;
+  i64 used = 0;  // of the tensors beside the codes
+  for (const QuantizedTensor& q : model.tensors) {
+    names.insert(q.name);
+    for (i64 part : {q.scales, q.tensor_scale, q.zero_points, q.shape}) used += part >= 0;
+  }
+  conversion.behind =
+      BehindView{view->source().tensor_count(), std::ssize(model.beside) - used, &view->faults()};
+  ProofInput& proof = conversion.proof;
+  for (i64 t = 0; t < proof.source.count; t++)
+    if (names.contains(proof.source.name(t))) proof.dequantized.push_back(t);
+}
+
+}  // namespace mckpt::impl

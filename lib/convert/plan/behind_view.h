@@ -1,0 +1,26 @@
+// What a conversion knows of the files behind a view that computes tensors: values of codes and scales, or the other way
+// round.
+//
+//   w.weight F8_E4M3, w.weight_scale_inv, w.input_scale   -->   w.weight BF16        3 tensors, 1 of them dropped
+#pragma once
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class Store;
+class ValueFaults;
+struct Conversion;
+
+// The account counts the tensors of the files, and not those of the view.
+struct BehindView {
+  i64 tensors = 0;                // of the files
+  i64 dropped = 0;                // of these: for nothing in the result, such as scales of activations
+  ValueFaults* faults = nullptr;  // among codes and scales that are decoded; null: nothing is
+};
+
+// If the store is a view over quantised weights, sets all that the conversion says about what is decoded. pre: the
+// proof's source is set, which has the view's tensors under their names, maybe in another order.
+void note_decoded(Conversion& conversion, const Store& store);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,14 @@
+// What a view over quantised weights does with codes and scales that cannot be meant (value_faults.h).
+#pragma once
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+enum class BadNumbers : u8 {
+  kShow,    // values are made of them as of others: for whoever shows or compares values
+  kReport,  // the same, and the conversion reports them
+  kRefuse,  // they are refused
+};
+
+}  // namespace mckpt::impl
