@@ -23,6 +23,7 @@
 #include "convert/source/checkpoint.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 
