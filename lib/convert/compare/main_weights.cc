@@ -1,4 +1,5 @@
-// Only a source that has states, and no main weights at all, gets them: where some are missing, they are missing.
+// Only a source that has states, and no main weights at all, gets them: where some are missing, they are
+// missing.
 #include "convert/compare/main_weights.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ constexpr std::string_view kMain = ".fp32_param", kReshardableMain = ".param";
 
 }  // namespace
 
-WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tested) : source_(source.store()) {
+WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tested)
+    : source_(source.store()) {
   root_ = source_.root(), opening_ = source_.opening(), format_ = source_.format(), ranks_ = source_.ranks();
   files_ = source_.files(), objects_ = source_.objects();
   NameSet<std::string> trained;  // keys with states

@@ -1,5 +1,6 @@
-// The main weights that a conversion makes: a training run needs them in fp32 beside the moments, and where a checkpoint has
-// none, convert to-mcore makes them of its weights. So a comparison with that checkpoint takes its weights a second time:
+// The main weights that a conversion makes: a training run needs them in fp32 beside the moments, and where a
+// checkpoint has none, convert to-mcore makes them of its weights. So a comparison with that checkpoint takes
+// its weights a second time:
 //
 //   tested   optimizer.state...linear_proj.weight.fp32_param     source   model.module...linear_proj.weight
 #pragma once
@@ -14,8 +15,8 @@ namespace mckpt::impl {
 
 class CheckpointModel;
 
-// The source with tensors behind its own that are its weights under the names of main weights: of those that the tested side
-// has, and the source has not. Has no data of its own. The source outlives it.
+// The source with tensors behind its own that are its weights under the names of main weights: of those that
+// the tested side has, and the source has not. Has no data of its own. The source outlives it.
 class WithMainWeights final : public Store {
  public:
   WithMainWeights(const CheckpointModel& source, const Store& tested);

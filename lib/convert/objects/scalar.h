@@ -1,5 +1,5 @@
-// A tensor of one item as a number in a pickle: torch keeps the count of steps of each parameter as such a tensor, Megatron as
-// an integer among the options.
+// A tensor of one item as a number in a pickle: torch keeps the count of steps of each parameter as such a
+// tensor, Megatron as an integer among the options.
 #pragma once
 
 #include <string>

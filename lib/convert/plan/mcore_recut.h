@@ -64,7 +64,7 @@ class Recut {
   i32 kind_named(std::string_view kind);
   i32 kind_of_target(i32 layout_key) const;
   i32 group_of_source(i32 tensor) const;
-  i32 groups_of_kind() const { return keys().size() + static_cast<i32>(keys().parameters().size()); }
+  i32 groups_of_kind() const;
   bool is_box(i32 own_key) const;
   i32 group_of(i32 own_key, i32 kind) const;
   i32 parameter_group(const ModelParameter& p) const;

@@ -1,5 +1,6 @@
-// A name is taken apart at its dots: "optimizer", the number of one of several optimizers, the second "optimizer" of a run in
-// half precision, and then what it is. Numbers of several optimizers get that of theirs in front: "1.7".
+// A name is taken apart at its dots: "optimizer", the number of one of several optimizers, the second
+// "optimizer" of a run in half precision, and then what it is. Numbers of several optimizers get that of
+// theirs in front: "1.7".
 #include "convert/views/classic_states.h"
 
 #include <algorithm>
@@ -22,8 +23,8 @@ std::optional<std::size_t> number_of(std::string_view word) {
   return whole && number < (std::size_t{1} << 20) ? std::optional(number) : std::nullopt;
 }
 
-// The words of a name behind "optimizer" and its second "optimizer", and the number of one of several optimizers with a dot
-// behind it, or "".
+// The words of a name behind "optimizer" and its second "optimizer", and the number of one of several
+// optimizers with a dot behind it, or "".
 struct Words {
   std::string of;
   std::vector<std::string_view> rest;
@@ -105,12 +106,12 @@ void ClassicOptimizer::take_groups(i64 object, std::string_view name) {
   for (PickleValue group : listed->items()) {
     const PickleValue* params = group.find("params");
     if (!params) refuse(cat("a group of ", escaped(name), " lists no parameters"));
-    Group made{{cat(words.of, std::ranges::count_if(groups_, [&](const Group& g) {
-                      return g.numbers.index.starts_with(words.of);
-                    })),
-                {}},
-               group,
-               {}};
+    Group made{
+        {cat(words.of, std::ranges::count_if(
+                           groups_, [&](const Group& g) { return g.numbers.index.starts_with(words.of); })),
+         {}},
+        group,
+        {}};
     for (PickleValue number : params->items()) {
       if (!number.is_int()) refuse(cat("a group of ", escaped(name), " lists something else than numbers"));
       made.numbers.numbers.push_back(cat(words.of, number.as_int()));

@@ -1,6 +1,6 @@
-// The optimizer of one rank of a Megatron run, where it is not distributed, as its file has it: torch's own state dict, with
-// the main weights of parameters in bf16 beside it. With expert parallelism there are two optimizers, the second one for
-// experts:
+// The optimizer of one rank of a Megatron run, where it is not distributed, as its file has it: torch's own
+// state dict, with the main weights of parameters in bf16 beside it. With expert parallelism there are two
+// optimizers, the second one for experts:
 //
 //   optimizer.optimizer.state.7.exp_avg              number 7
 //   optimizer.optimizer.param_groups                 a list of groups, each with its numbers and options
@@ -39,13 +39,14 @@ struct ClassicStates {
 // The optimizer of one file. The store outlives it.
 class ClassicOptimizer {
  public:
-  // `front`: what the names in the file begin with, "mp_rank_00/". `tensors`, `objects`: those of its optimizer. Throws
-  // kNotHeld for a tensor of a form that is not known.
+  // `front`: what the names in the file begin with, "mp_rank_00/". `tensors`, `objects`: those of its
+  // optimizer. Throws kNotHeld for a tensor of a form that is not known.
   ClassicOptimizer(const Store& store, std::string_view front, std::span<const i64> tensors,
                    std::span<const i64> objects);
 
-  // By parameter. `order`: those of the file, in the order in which the model has them. `half`: whether a parameter has main
-  // weights. Throws kNotHeld if numbers cannot be given to parameters without doubt, or groups have other main weights.
+  // By parameter. `order`: those of the file, in the order in which the model has them. `half`: whether a
+  // parameter has main weights. Throws kNotHeld if numbers cannot be given to parameters without doubt, or
+  // groups have other main weights.
   std::vector<ClassicStates> of(const std::vector<OrderedParameter>& order,
                                 const std::vector<bool>& half) const;
 

@@ -20,7 +20,8 @@ struct Place {
 
 }  // namespace
 
-NumberedStates match_numbers(const std::vector<OrderedParameter>& order, const std::vector<NumberGroup>& groups,
+NumberedStates match_numbers(const std::vector<OrderedParameter>& order,
+                             const std::vector<NumberGroup>& groups,
                              const NameMap<std::string, std::vector<i64>>& shapes,
                              const std::function<void(std::string why)>& refuse) {
   NumberedStates out;
@@ -42,9 +43,10 @@ NumberedStates match_numbers(const std::vector<OrderedParameter>& order, const s
       taker = &place;
     }
     if (!taker)
-      return refuse(cat("parameter ", escaped(p.key), " ", dims_to_string(p.dims),
-                        " has the shape of no group's next number: the groups do not list all parameters in the "
-                        "order of the model")),
+      return refuse(
+                 cat("parameter ", escaped(p.key), " ", dims_to_string(p.dims),
+                     " has the shape of no group's next number: the groups do not list all parameters in the "
+                     "order of the model")),
              out;
     const std::string& number = taker->number();
     taker->next++;

@@ -1,5 +1,5 @@
-// A second number in a folder's name is that of a stage or of experts, so names alone say the grid only where the model has
-// no experts, or both numbers are there.
+// A second number in a folder's name is that of a stage or of experts, so names alone say the grid only where
+// the model has no experts, or both numbers are there.
 #include "convert/views/rank_files.h"
 
 #include <algorithm>

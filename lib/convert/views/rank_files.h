@@ -1,5 +1,5 @@
-// The files of a Megatron run's ranks, as their folders and the names of their tensors tell: the grid, which rank a file is
-// of, its tensors chunk by chunk, and how many layers each chunk has.
+// The files of a Megatron run's ranks, as their folders and the names of their tensors tell: the grid, which
+// rank a file is of, its tensors chunk by chunk, and how many layers each chunk has.
 #pragma once
 
 #include <string>
@@ -32,17 +32,19 @@ struct RankFiles {
   Grid grid;  // from what the args say, or else from the numbers in the names of the folders. dp is not known
 };
 
-// Throws kUnaccounted if no file has tensors of a model; kUnknownPartition, kContradiction where the grid is not known or that
-// of no run; kShardMissing unless there is a folder for each rank, kContradiction for a folder of no rank.
+// Throws kUnaccounted if no file has tensors of a model; kUnknownPartition, kContradiction where the grid is
+// not known or that of no run; kShardMissing unless there is a folder for each rank, kContradiction for a
+// folder of no rank.
 RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run);
 
-// The layers of each chunk, chunk by chunk, in each of them stage by stage. The files of a stage agree, or some of them lack
-// parameters. Throws kContradiction if the files have another number of chunks than the args say.
+// The layers of each chunk, chunk by chunk, in each of them stage by stage. The files of a stage agree, or
+// some of them lack parameters. Throws kContradiction if the files have another number of chunks than the
+// args say.
 std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
                                   const RunFacts& run);
 
-// The name in the whole model of a tensor that a chunk has: "decoder.layers.5.mlp..." of "decoder.layers.2.mlp...", where
-// the layers of the chunk begin with 3.
+// The name in the whole model of a tensor that a chunk has: "decoder.layers.5.mlp..." of
+// "decoder.layers.2.mlp...", where the layers of the chunk begin with 3.
 std::string name_in_model(std::string_view name, const ModelMap& map, i64 first_layer);
 
 }  // namespace mckpt::impl

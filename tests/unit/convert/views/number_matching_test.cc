@@ -1,4 +1,5 @@
-// Numbers of an optimizer and the parameters that have them: what is certain is taken, everything else is refused.
+// Numbers of an optimizer and the parameters that have them: what is certain is taken, everything else is
+// refused.
 #include "convert/views/number_matching.h"
 
 #include <gtest/gtest.h>
@@ -15,9 +16,8 @@ using Shapes = NameMap<std::string, std::vector<i64>>;
 
 std::map<std::string, std::string> matched(const std::vector<OrderedParameter>& order,
                                            const std::vector<NumberGroup>& groups, const Shapes& of_numbers) {
-  NumberedStates found = match_numbers(order, groups, of_numbers, [](std::string why) {
-    throw Error(Code::kNotHeld, std::move(why));
-  });
+  NumberedStates found = match_numbers(order, groups, of_numbers,
+                                       [](std::string why) { throw Error(Code::kNotHeld, std::move(why)); });
   return {found.key_of.begin(), found.key_of.end()};
 }
 
@@ -30,10 +30,11 @@ TEST(NumberMatching, EachGroupListsItsParametersInTheOrderOfTheModel) {
   EXPECT_EQ(matched(kOrder, {{"0", {"0", "1", "2"}}, {"1", {"3", "4"}}}, shapes()),
             (Map{{"0", "embedding"}, {"1", "proj"}, {"2", "expert"}, {"3", "norm"}, {"4", "norm2"}}));
   // Two optimizers, each with numbers of its own.
-  EXPECT_EQ(matched(kOrder,
-                    {{"0.0", {"0.0", "0.1"}, false}, {"0.1", {"0.2", "0.3"}, false}, {"1.0", {"1.0"}, true}},
-                    {{"0.0", {6, 4}}, {"0.1", {4, 4}}, {"0.2", {4}}, {"0.3", {4}}, {"1.0", {4, 4}}}),
-            (Map{{"0.0", "embedding"}, {"0.1", "proj"}, {"0.2", "norm"}, {"0.3", "norm2"}, {"1.0", "expert"}}));
+  EXPECT_EQ(
+      matched(kOrder,
+              {{"0.0", {"0.0", "0.1"}, false}, {"0.1", {"0.2", "0.3"}, false}, {"1.0", {"1.0"}, true}},
+              {{"0.0", {6, 4}}, {"0.1", {4, 4}}, {"0.2", {4}}, {"0.3", {4}}, {"1.0", {4, 4}}}),
+      (Map{{"0.0", "embedding"}, {"0.1", "proj"}, {"0.2", "norm"}, {"0.3", "norm2"}, {"1.0", "expert"}}));
 }
 
 TEST(NumberMatching, RefusesWhatIsNotCertain) {
