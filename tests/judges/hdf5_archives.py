@@ -116,6 +116,7 @@ def types_of_torch_save():
     tensors = every_type()
     tensors["transposed"] = torch.arange(60.0).reshape(5, 12).t()
     tensors["shared"], tensors["rows"] = tensors["layers.1.torch.float32"], tensors["layers.1.torch.float32"][1:3]
+    tensors["turned"], tensors["first"] = tensors["shared"].t(), tensors["shared"][:2]
     path = new("model.pt")
     torch.save(tensors, path)
     both("torch.save", path, tensors, is_file=True)
@@ -207,6 +208,9 @@ def refusals():
     mckpt("convert", "to-hdf5", TINY_MODEL, single, "--single-file")
     expect(run_mckpt("convert", "to-hdf5", single, new("refused")).returncode != 0, "an archive of an archive")
     expect(run_mckpt("convert", "from-hdf5", TINY_MODEL, new("refused")).returncode != 0, "no archive")
+    folder = new("again")
+    for _ in range(2):
+        mckpt("convert", "to-hdf5", TINY_MODEL, folder, "--overwrite")
     with h5py.File(single) as f:
         at = f["model.norm.weight"].id.get_offset()
     with open(single, "r+b") as f:

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "core/base/text.h"
+#include "io/file/archive_index.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
@@ -45,14 +46,15 @@ bool is_known(std::string_view name) {
 
 // A folder with at least one such file is a checkpoint.
 bool is_data_or_config(std::string_view name) {
-  return name == ".metadata" || name == "config.json" || name.ends_with(".safetensors") ||
+  return name == ".metadata" || name == "config.json" || name == kArchiveName || name.ends_with(".safetensors") ||
          name.ends_with(".distcp");
 }
 
 // The list of what mckpt wrote into the folder; nothing if the folder has no manifest or a damaged one.
 std::optional<Manifest> manifest_of(const std::string& folder) {
   try {
-    return has_manifest(folder, {.archives = nullptr}) ? read_manifest(Folder(folder, {.archives = nullptr})) : std::nullopt;
+    const OpenOptions plain{.archives = nullptr};  // what is in the folder, not in an archive
+    return has_manifest(folder, plain) ? read_manifest(Folder(folder, plain)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -18,6 +18,7 @@
 #include "io/output/manifest.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
+#include "io/values/strided.h"
 #include "io/verify/checksums.h"
 #include "io/verify/manifest_check.h"
 #include "io/verify/verify.h"
@@ -196,20 +197,23 @@ class ArchiveCheck {
   }
 
   // The row whose bytes are the data of the chunk; null: they are stored in another way.
-  const ArchiveIndex::Row* row_of(const ChunkData& data) const {
-    if (data.unpacked || data.file < 0) return nullptr;
+  const ArchiveIndex::Row* row_of(const Chunk& chunk, const ChunkData& data) const {
+    bool plain = !data.big_endian && (data.strides.empty() || is_row_major(chunk.sizes, data.strides));
+    if (data.unpacked || data.file < 0 || !plain) return nullptr;
     const std::string& path = store_.files()[data.file].path;
     i64 file = archive_.find(prefix_.empty() ? path : cat(prefix_, path.empty() ? "" : "/", path));
     if (file < 0) return nullptr;
     std::span<const ArchiveIndex::Row> rows = archive_.rows(file);
     auto at = std::ranges::lower_bound(rows, data.offset, {}, &ArchiveIndex::Row::begin);
-    return at != rows.end() && at->begin == data.offset ? &*at : nullptr;
+    bool same = at != rows.end() && at->begin == data.offset &&
+                at->bytes == dtype_bytes(data.dtype, Shape(chunk.sizes).items());
+    return same ? &*at : nullptr;
   }
 
   void check_chunk(const Hdf5Dataset& d, i64 t, i64 c) {
     Chunk chunk = store_.chunk(t, c);
     if (chunk.replica || Shape(chunk.sizes).items() == 0) return;
-    const ArchiveIndex::Row* row = row_of(store_.resolve(t, c));
+    const ArchiveIndex::Row* row = row_of(chunk, store_.resolve(t, c));
     i64 part = 0, offset = d.offset;
     if (d.storage == Storage::kContiguous) {
       i64 item = std::max(1, dtype_info(store_.dtype(t)).bits / 8);
