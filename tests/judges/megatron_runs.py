@@ -283,7 +283,7 @@ def main():
         check_torch_dist(name, folder, real)
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))
-    finish(2500)
+    finish(2100)
 
 
 main()

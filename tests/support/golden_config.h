@@ -15,6 +15,7 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 
@@ -68,9 +69,13 @@ inline ModelMap golden_map(const std::string& model) {
 }
 
 // As the golden runs were set up: bf16, and a vocabulary padded where it does not divide.
-inline std::vector<ModelParameter> golden_parameters(const ModelMap& map, const Grid& grid, i64 rank) {
+inline std::vector<ModelParameter> golden_parameters(const ModelMap& map, const Grid& grid, i64 rank,
+                                                     const PipelineOptions& pipeline = {}) {
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
-  return map.parameters(grid, cell_of(grid, rank), setup);
+  Cell cell = cell_of(grid, rank);
+  if (!pipeline.first_layers) return map.parameters(grid, cell, setup);
+  PipelineSplit split(std::ssize(map.model().text.layers), grid.pp, pipeline);
+  return map.parameters(grid, cell, setup, split.part(cell.pp, 0));
 }
 
 }  // namespace mckpt::impl

@@ -16,12 +16,7 @@
 
 namespace mckpt::impl {
 
-namespace {
-
-// Whether the rule of the parameter gives all of its values.
 bool is_constant(const ModelParameter& p) { return p.sources[0] < 0; }
-
-}  // namespace
 
 ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, const DcpLayout& layout) {
   return import_proof(source, keys, to, side_of(layout));

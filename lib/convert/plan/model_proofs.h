@@ -11,6 +11,7 @@ class KeyTable;
 class Notes;
 class Store;
 struct HfLayout;
+struct ModelParameter;
 struct ProofInput;
 struct ProofSide;
 
@@ -22,6 +23,8 @@ ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkLi
 ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, ProofSide result);
 // Of an export_job() of all chunks of the keys.
 ProofInput export_proof(const KeyTable& keys, const HfLayout& hf);
+// Whether the rule of the parameter gives all of its values.
+bool is_constant(const ModelParameter& p);
 // Says which parameters no tensor of the model has, where there are any.
 void note_constants(const KeyTable& keys, Notes& notes);
 // Of a gather_job() between two sharded checkpoints of one model.

@@ -21,13 +21,15 @@ from mckpt_tests.setting import GOLDEN_MODEL
 
 CHAINS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 # The families whose tower is a module of Hugging Face: no golden save says what torch_dist has of it, so it is refused.
-TOWERS = {"qwen2_5_vl", "qwen2_audio", "qwen3_omni_moe", "ministral3", "minimax_m3_vl", "gemma3_vl", "glm4v_moe"}
+TOWERS = {"qwen2_5_vl", "qwen2_audio", "qwen3_omni_moe", "ministral3", "minimax_m3_vl", "gemma3_vl", "gemma4_vl", "glm4v_moe"}
 SHARDED = ["--tp 1 --dp 3", "--tp 2 --dp 1", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8", "--dp 7", "--dp 5 --strategy optim"]
 CORE = ["--tp 1", "--tp 2", "--tp 4", "--ep 4", "--tp 2 --ep 2", "--tp 2 --ep 2 --etp 2", "--tp 2 --pp 2 --cp 2", "--pp 2 --first-stage-layers 1", "--pp 3"]
 RANKS = ["--tp 1", "--tp 2", "--tp 4", "--tp 2 --ep 4", "--ep 8", "--tp 2 --pp 2", "--pp 3", "--pp 2 --vpp 2", "--tp 2 --ep 2 --etp 2", "--pp 2 --first-stage-layers 1"]
 STEPS = [("hf-to-fsdp", SHARDED), ("to-mcore", CORE), ("reshard", SHARDED), ("to-pt", RANKS)]
 # A grid that the model does not divide over.
 MISFIT = ("MC2006", "MC2007", "MC0201", "MC0203", "MC0204")
+# Layers that use the keys of another layer have a norm of ones in Megatron, which no tensor of the model gives.
+WITH_ONES = {"gemma4_ple"}
 work = tempfile.TemporaryDirectory(prefix="mckpt_formats_")
 outcomes, families = collections.Counter(), set()
 
@@ -58,7 +60,8 @@ def step(what, mode, grids, source, r):
         if run.returncode:
             return fail(f"{what} {mode} {grid}: {run.stdout}{run.stderr}")
         account = json.loads(run.stdout)
-        expect(account["dropped"] == account["invented"] == 0 and account["tensors_in"] > 0, f"{what} {mode} {grid}: {account}")
+        ones = account["invented"] > 0 and what.split(",")[0] in WITH_ONES and mode in ("hf-to-fsdp", "to-pt")
+        expect(account["dropped"] == 0 and (account["invented"] == 0 or ones) and account["tensors_in"] > 0, f"{what} {mode} {grid}: {account}")
         outcomes[mode] += 1
         return os.path.join(out, "to"), f"{mode} {grid}"
     return fail(f"{what} {mode}: no grid")

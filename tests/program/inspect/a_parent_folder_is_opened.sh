@@ -19,8 +19,9 @@ for path in train/checkpoint-100 train; do
   has out "scheduler.bin"
   same_tensors $path "$data/dcp/fsdp2"
   expect 0 "$mckpt" verify $path
-  has out "pass  beside"
-  has out ": sound"
+  has out "pytorch_model_fsdp_0: sound"
+  has out "optimizer_0: sound"
+  has out "2 checkpoints, each sound"
   expect 0 "$mckpt" stats $path
 done
 has out "weight"
@@ -30,7 +31,8 @@ has out '"beside": ["optimizer_0", "rng_state_0.pth", "scheduler.bin", "training
 # Damage beside the model is found.
 truncate -s -300 train/checkpoint-100/optimizer_0/__0_0.distcp
 expect 1 "$mckpt" verify train
-has out "optimizer_0/"
+has out "optimizer_0: 2 checks failed"
+has out "1 of 2 checkpoints is not sound"
 
 # Two steps: nothing is guessed.
 cp -r train/checkpoint-100 train/checkpoint-200

@@ -134,6 +134,7 @@ ProofInput proof_of(const OpenSource& source, const KeyTable& keys, const RankPl
   const i64 vocab = source.map().model().vocab;
   for (i64 c = 0; c < plan.size(); c++) {
     if (plan.copy(c)) input.tied.push_back(c);
+    if (source.checkpoint && is_constant(keys.parameter(keys[plan.key(c)]))) input.constant.push_back(c);
     // The last ranks may have rows of padding alone.
     bool of_vocab = keys.parameter(keys[plan.key(c)]).row->rule == "vocab";
     if (of_vocab && plan.box(c).offsets[0] >= vocab) input.padding.push_back(c);
@@ -226,7 +227,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.opening = options.checkpoint.model.files;
   c.store = &source.store();
   c.proof = proof_of(source, keys, plan);
-  if (source.import) note_constants(keys, c.details);
+  note_constants(keys, c.details);
   note_decoded(c, source.store());
   c.layout = &plan;
   c.files = plan.files();
