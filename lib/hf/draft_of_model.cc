@@ -154,7 +154,7 @@ void list_computation(const JsonValue& config, const std::string& prefix, std::v
       list_computation(value, cat(prefix, key, "."), out);
       continue;
     }
-    auto in_name = [&](std::string_view word) { return key.find(word) != key.npos; };
+    auto in_name = [&name = key](std::string_view word) { return name.find(word) != name.npos; };
     bool stretches = prefix.find("rope_") != prefix.npos && key != "rope_theta" && key != "rope_type";
     if (!stretches && std::ranges::none_of(kComputing, in_name)) continue;
     bool number = value.is(JsonType::kNumber), text = value.is(JsonType::kString);

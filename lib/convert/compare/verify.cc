@@ -10,6 +10,7 @@
 #include "convert/compare/checks/beside.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
+#include "io/card/card_files.h"
 #include "io/card/card_json.h"
 #include "io/card/card_text.h"
 #include "io/card/check_card.h"
@@ -192,7 +193,7 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
 // The folder that the card is of: the path, or the iteration in it that the tracker file names.
 std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
   if (card.single_file || !is_folder(path, opening)) return path;
-  Folder folder(path, opening);
+  Folder folder(path, as_files(opening));
   if (std::ranges::any_of(card.files, [&](const CardFile& f) { return folder.has_file(f.name); })) return path;
   try {
     return open_store(path, opening)->root();

@@ -72,6 +72,11 @@ class Walk {
 
 }  // namespace
 
+OpenOptions as_files(OpenOptions opening) {
+  opening.archives = nullptr;
+  return opening;
+}
+
 CardFiles card_files(const Folder& folder, const std::vector<std::string>& left_out) {
   return Walk(folder, left_out).run();
 }

@@ -11,9 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "io/file/open_options.h"
+
 namespace mckpt::impl {
 
 class Folder;
+
+// A card is of the files on the disk: an HDF5 archive is one of them, and not the files in it.
+OpenOptions as_files(OpenOptions opening);
 
 struct CardFiles {
   std::vector<std::string> names;    // ascending, byte by byte

@@ -36,7 +36,7 @@ class CardChecker {
       throw Error(Code::kNotFound, "there is no such file or folder").file(path);
     if (is_folder == card.single_file)
       throw Error(Code::kUsage, is_folder ? "the card is of one file" : "the card is of a folder").found(escaped(path));
-    if (is_folder) folder_ = std::make_unique<Folder>(path, options.opening);
+    if (is_folder) folder_ = std::make_unique<Folder>(path, as_files(options.opening));
   }
 
   VerifyReport run() {

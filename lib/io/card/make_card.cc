@@ -115,7 +115,7 @@ class CardMaker {
       by_real_path_.emplace(real_path_of(path_), 0);
       return;
     }
-    folder_ = std::make_unique<Folder>(path_, options_.opening);
+    folder_ = std::make_unique<Folder>(path_, as_files(options_.opening));
     for (const std::string& card : options_.left_out)
       if (std::string name = name_inside(path_, card); !name.empty()) left_out_.push_back(name);
     CardFiles files = card_files(*folder_, left_out_);
