@@ -125,7 +125,8 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.twins = {&keys, &layout, plan.table_key};
   std::string table =
       tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, source.original());
-  FsdpFolder::Beside beside{{}, source.assets(table)};
+  FsdpFolder::Beside beside;
+  beside.assets = source.assets(table);
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
   c.identity = identity_of(options, model, metadata, beside);
   note_run(c, run.grid, layout);

@@ -48,10 +48,11 @@ CheckpointOptions Recut::opening(const Store& source, const ToMcoreOptions& opti
   return out;
 }
 
+// The other constructor takes a reference, so that the store is there whichever argument is made first.
 Recut::Recut(std::unique_ptr<Store> source, const ToMcoreOptions& options)
     : Recut(opening(*source, options), std::move(source), options) {}
 
-Recut::Recut(const CheckpointOptions& how, std::unique_ptr<Store> source, const ToMcoreOptions& options)
+Recut::Recut(const CheckpointOptions& how, std::unique_ptr<Store>&& source, const ToMcoreOptions& options)
     : options_(options), model_(open_checkpoint(std::move(source), how)) {
   refuse_other_layers();
   if (!options_.weights_only) refuse_left_states(model_);

@@ -55,7 +55,7 @@ class Recut {
   Notes notes;
 
  private:
-  Recut(const CheckpointOptions& how, std::unique_ptr<Store> source, const ToMcoreOptions& options);
+  Recut(const CheckpointOptions& how, std::unique_ptr<Store>&& source, const ToMcoreOptions& options);
   static CheckpointOptions opening(const Store& source, const ToMcoreOptions& options);
   void refuse_other_layers() const;
   void type_as_source(std::vector<ModelParameter>& parameters) const;

@@ -363,7 +363,9 @@ Conversion plan_known(const ReshardOptions& options) {
   c.proof.rule = [&r, &fused](i64, i64 tensor) { return r.rule_of(fused, tensor); };
   c.proof.left_out = [&r](i64 tensor) { return r.left_out(tensor); };
   c.dropped_objects = objects.left_out;
-  FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), reshard_assets(r.from())};
+  FsdpFolder::Beside beside;
+  beside.files = files_beside(r.model().store(), objects.changed_files);
+  beside.assets = reshard_assets(r.from());
   // The entries of torch_dist's common state are objects now.
   std::erase_if(beside.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);

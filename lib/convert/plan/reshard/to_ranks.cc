@@ -236,8 +236,8 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
       source.import ? source.import->original() : original_files(source.model);
   std::string table =
       tensor_table_json(source.map().sources(), source.model.expert_layout, source.model.map_text, original);
-  FsdpFolder::Beside beside{
-      {}, source.import ? source.import->assets(table) : plan_assets(source.model.path, table, c.opening)};
+  FsdpFolder::Beside beside;
+  beside.assets = source.import ? source.import->assets(table) : plan_assets(source.model.path, table, c.opening);
   place_iteration(c, options.target, options.iteration);
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));
