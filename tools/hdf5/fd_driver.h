@@ -14,7 +14,7 @@ namespace mckpt::impl {
 hid_t input_access(std::int64_t begin);
 // Of that file, from its superblock on.
 std::uint64_t input_bytes();
-// All bytes of standard input, if it is no file of HDF5: a request. Fewer where reading fails.
+// All bytes of standard input, where that is a request and not an HDF5 file; fewer if reading fails.
 std::string whole_input();
 
 // Where the library would have read stored data: the place of the last such read, and how many there were.

@@ -1,4 +1,4 @@
-// Numbers among codes and scales that cannot be meant. A conversion sees them while it computes values, so that nothing
+// Codes and scales that no writer means, such as NaN. A conversion sees them while it computes values, so that nothing
 // is read a second time:
 //
 //   refused    scales that are NaN, infinite or negative, codes that are NaN or infinite, a scale of a tensor that is zero

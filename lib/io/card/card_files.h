@@ -3,7 +3,7 @@
 //   .git .gitattributes .github .gitignore .cache    at the top: those of tools that fetch the folder
 //   what mckpt has not finished                      .NAME.mckpt-tmp, marks of publishing
 //   names that the caller leaves out                 the card itself, other iterations of the training run
-//   what is no file                                  links that lead nowhere or to a folder above, sockets
+//   other entries than regular files                 links without a target or to a folder above, sockets
 //
 // What was left out is listed under `ignored`, as OpenSSF model signing wants it.
 #pragma once

@@ -4,7 +4,6 @@
 #include "io/card/make_card.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <queue>
@@ -14,6 +13,7 @@
 #include "core/items/shape.h"
 #include "io/card/card_files.h"
 #include "io/copy/observed_sink.h"
+#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
@@ -28,11 +28,6 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostOverlapping = 16;
-
-bool is_folder(const std::string& path) {
-  std::error_code failed;
-  return std::filesystem::is_directory(path, failed);
-}
 
 // The name of the folder or file itself: of "a/ckpt/" and of "." in a folder ckpt it is "ckpt".
 std::string own_name(const std::string& path) {
@@ -61,7 +56,7 @@ class CardMaker {
 
   Card run() {
     card_.name = own_name(path_);
-    card_.single_file = !is_folder(path_);
+    card_.single_file = !is_folder(path_, as_files(options_.opening));
     open_all();
     list_files();
     for (const Opened& o : stores_) place_tensors(o);

@@ -1,5 +1,5 @@
-// Scales and codes that cannot be meant: who converts a model is told the tensor, the file, the place and the numbers; who
-// looks at it sees the values; and what is only odd is reported.
+// Scales and codes that no writer means: a conversion is refused with the tensor, the file, the place and the numbers; commands
+// that only show values show them; scales that are merely odd are reported.
 #include "hf/quantized/value_faults.h"
 
 #include <gtest/gtest.h>
