@@ -12,7 +12,7 @@
 
 namespace mckpt::impl {
 
-// kAvx2: AVX2, F16C and POPCNT, in the processor and in the system.
+// kAvx2: AVX2, FMA, F16C and POPCNT, in the processor and in the system.
 enum class Processor : u8 { kAny, kAvx2 };
 Processor best_processor();
 

@@ -31,6 +31,11 @@ class ObservedSink final : public CopySink {
     to_.write(file, offset, bytes);
     observer_.done(std::ssize(bytes));
   }
+  bool wants(i32 file, i64 offset, i64 bytes) override {
+    if (to_.wants(file, offset, bytes)) return true;
+    observer_.done(bytes);
+    return false;
+  }
 
  private:
   static constexpr i64 kMoreBytes = 64 << 20;

@@ -102,7 +102,8 @@ void CopyWorker::add_pieces(const CopyTask& task, std::span<const Window> window
     if (w.items.begin == 0) p.head = frame.head_bytes;
     if (w.items.end == r.items) p.tail = frame.tail_bytes;
     p.file_offset = r.offset + w.items.begin * r.item_bytes - p.head;
-    pieces.push_back(p);
+    // Values that a cast may lose are counted, wanted or not.
+    if (!task.cast.identity() || out_.wants(r.file, p.file_offset, p.bytes())) pieces.push_back(p);
   }
 }
 
@@ -251,7 +252,7 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
     u32 local = 0;
     u32& crc = p.crc ? *p.crc : local;
-    if (p.crc || p.tail > 0 || written_) crc = sum(crc, bytes);
+    if (written_ || job_.frame(*p.region).tail_bytes > 0) crc = sum(crc, bytes);
     if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
       written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.region->items * p.item_bytes, crc});
     if (p.tail > 0)

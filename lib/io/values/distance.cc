@@ -100,7 +100,7 @@ class Summing {
       if (!sums_.largest || apart > *sums_.largest) sums_.largest = apart;
       i64 ulps = steps_ ? std::abs(ordered(x) - ordered(y)) : 0;
       sums_.most_ulps = std::max(sums_.most_ulps, ulps);
-      bool alike = apart <= within_.absolute + within_.relative * std::fabs(of_b) ||
+      bool alike = apart <= std::fma(within_.relative, std::fabs(of_b), within_.absolute) ||
                    (steps_ && within_.ulps > 0 && ulps <= within_.ulps);
       sums_.beyond += !alike;
     }

@@ -13,7 +13,7 @@
 #include <array>
 #include <cmath>
 
-#define MCKPT_AVX2 __attribute__((target("avx2,f16c,popcnt")))
+#define MCKPT_AVX2 __attribute__((target("avx2,fma,f16c,popcnt")))
 
 namespace mckpt::impl {
 namespace distance_avx2 {
@@ -66,13 +66,13 @@ struct Sums {
 MCKPT_AVX2 inline unsigned add(Sums& sums, __m128 of_a, __m128 of_b, __m256d absolute, __m256d relative) {
   const __m256d sign = _mm256_set1_pd(-0.0);
   __m256d a = _mm256_cvtps_pd(of_a), b = _mm256_cvtps_pd(of_b), d = _mm256_sub_pd(a, b);
-  sums.aa = _mm256_add_pd(sums.aa, _mm256_mul_pd(a, a));
-  sums.bb = _mm256_add_pd(sums.bb, _mm256_mul_pd(b, b));
-  sums.ab = _mm256_add_pd(sums.ab, _mm256_mul_pd(a, b));
-  sums.dd = _mm256_add_pd(sums.dd, _mm256_mul_pd(d, d));
+  sums.aa = _mm256_fmadd_pd(a, a, sums.aa);
+  sums.bb = _mm256_fmadd_pd(b, b, sums.bb);
+  sums.ab = _mm256_fmadd_pd(a, b, sums.ab);
+  sums.dd = _mm256_fmadd_pd(d, d, sums.dd);
   __m256d apart = _mm256_andnot_pd(sign, d);
   sums.largest = _mm256_max_pd(sums.largest, apart);
-  __m256d limit = _mm256_add_pd(absolute, _mm256_mul_pd(relative, _mm256_andnot_pd(sign, b)));
+  __m256d limit = _mm256_fmadd_pd(relative, _mm256_andnot_pd(sign, b), absolute);
   return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(apart, limit, _CMP_GT_OQ)));
 }
 

@@ -38,6 +38,18 @@ void CompareSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
   }
 }
 
+bool CompareSink::wants(i32 file, i64 offset, i64 bytes) {
+  if (places_ == Places::kFirst) return true;
+  std::lock_guard lock(mutex_);
+  if (of_key_.empty()) return true;
+  bool wanted = false;
+  extents_->each(file, offset, offset + bytes, [&](const ChunkExtents::Extent& e) {
+    // Items of less than a byte are not counted.
+    wanted |= !of_key_.contains(chunks_.key(e.chunk)) || dtype_info(e.dtype).bits % 8 != 0;
+  });
+  return wanted;
+}
+
 // Attributes the differences of a stretch to tensors. The stretch may contain items of many tensors, and each
 // gets its own first difference.
 void CompareSink::add(i32 file, i64 offset, std::span<const u8> expected, std::span<const u8> found) {

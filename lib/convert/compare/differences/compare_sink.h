@@ -24,13 +24,18 @@ class Store;
 // all chunks once something differs.
 class CompareSink final : public CopySink {
  public:
+  // kCounted: what differs is counted afterwards, and its first place found: of a tensor that is known to differ, the
+  // rest is not wanted.
+  enum class Places : bool { kFirst, kCounted };
   // The job writes these chunks, into the files of the store. Both outlive this.
-  CompareSink(const Store& there, const ChunkList& chunks) : chunks_(chunks), bytes_(there) {}
+  CompareSink(const Store& there, const ChunkList& chunks, Places places)
+      : chunks_(chunks), bytes_(there), places_(places) {}
 
   // Throws kInternal if bytes differ that belong to none of the chunks, and what reading the file throws.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
+  bool wants(i32 file, i64 offset, i64 bytes) override;
 
-  // The first place, in the order of the files, at which a tensor differs.
+  // The first place, in the order of the files, at which a tensor differs; kCounted: one that was found.
   struct Difference {
     i32 key = -1;
     i32 file = 0;
@@ -45,6 +50,7 @@ class CompareSink final : public CopySink {
 
   const ChunkList& chunks_;
   StoreBytes bytes_;
+  Places places_;
   std::mutex mutex_;
   std::unique_ptr<const ChunkExtents> extents_;  // made for the first difference: most comparisons have none
   std::map<i32, Difference> of_key_;

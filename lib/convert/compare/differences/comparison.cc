@@ -60,7 +60,8 @@ void Comparison::differs(Finding finding, std::optional<Difference> counted) {
 }
 
 bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
-  CompareSink sink(compared.tested, compared.chunks);
+  CompareSink sink(compared.tested, compared.chunks,
+                   counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst);
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
   for (const Failure& failure : carry_out(all, sink, "compare", &lost_))

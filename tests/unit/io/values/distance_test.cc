@@ -75,7 +75,7 @@ ValueDistance naive(DType dtype, const std::vector<u8>& a, const std::vector<u8>
     out.squares_a += x * x, out.squares_b += y * y, out.products += x * y, out.squares_apart += (x - y) * (x - y);
     if (equal) continue;
     out.largest = std::max(out.largest.value_or(0), std::fabs(x - y));
-    out.beyond += std::fabs(x - y) > within.absolute + within.relative * std::fabs(y);
+    out.beyond += std::fabs(x - y) > std::fma(within.relative, std::fabs(y), within.absolute);
   }
   out.beyond += out.not_finite;
   return out;

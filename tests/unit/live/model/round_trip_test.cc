@@ -67,7 +67,7 @@ void expect_exported_right(const GoldenSource& source, const LiveModel& model, c
                            i64 memory_bytes) {
   TensorPlaces places = places_in(*source.store, *source.map);
   NamedChunks exported(*source.store, *source.store);
-  CompareSink sink(*source.store, exported);
+  CompareSink sink(*source.store, exported, CompareSink::Places::kFirst);
   AllChunks holders(model, keys);
   PlacedTensors tensors(keys.map(), places);
   ChunkJob plan = live_export_job(keys, holders, tensors);
@@ -243,7 +243,7 @@ TEST(LiveRoundTrip, ExportsWhatMainWeightsAreNow) {
   for (u8 byte = 0; u8 got : m.tensor(norm).facts().bytes) EXPECT_EQ(got, byte++ % 2 == 0 ? 0x3e : 0x3f);
   m.reshard(0);
   NamedChunks exported(*source.store, *source.store);
-  CompareSink sink(*source.store, exported);
+  CompareSink sink(*source.store, exported, CompareSink::Places::kFirst);
   TensorPlaces places = places_in(*source.store, *source.map);
   AllChunks holders(m, keys);
   PlacedTensors tensors(keys.map(), places);

@@ -41,7 +41,7 @@ class CompareSinks : public testing::Test {
   // What is found when these bytes of what is written are others.
   std::vector<CompareSink::Difference> found(i32 file, std::vector<i64> changed, i64 begin = 0) {
     NamedChunks chunks(store_, store_);
-    CompareSink sink(store_, chunks);
+    CompareSink sink(store_, chunks, CompareSink::Places::kFirst);
     for (i64 at : changed) bytes_[static_cast<std::size_t>(at)] ^= 1;
     sink.write(file, begin, part(begin, kBytes));
     for (i64 at : changed) bytes_[static_cast<std::size_t>(at)] ^= 1;
@@ -86,7 +86,7 @@ TEST_F(CompareSinks, NameEveryTensorThatHasTheByte) {
 
 TEST_F(CompareSinks, GiveDifferencesInTheOrderOfTheFilesAndTheFirstOfEachTensor) {
   NamedChunks chunks(store_, store_);
-  CompareSink sink(store_, chunks);
+  CompareSink sink(store_, chunks, CompareSink::Places::kFirst);
   for (auto [file, at] : {std::pair{1, 900}, {0, 500}, {1, 300}, {1, 700}}) {
     u8 other = static_cast<u8>(~bytes_[static_cast<std::size_t>(at)]);
     sink.write(file, at, {&other, 1});
@@ -97,9 +97,22 @@ TEST_F(CompareSinks, GiveDifferencesInTheOrderOfTheFilesAndTheFirstOfEachTensor)
   EXPECT_EQ(differences[1].offset, 300);
 }
 
+TEST_F(CompareSinks, DoNotWantTheRestOfTensorsThatDifferWhereTheyAreCounted) {
+  NamedChunks chunks(store_, store_);
+  CompareSink counted(store_, chunks, CompareSink::Places::kCounted), first(store_, chunks, CompareSink::Places::kFirst);
+  EXPECT_TRUE(counted.wants(0, 0, kBytes));
+  u8 other = static_cast<u8>(~bytes_[7]);
+  counted.write(0, 7, {&other, 1});
+  first.write(0, 7, {&other, 1});
+  EXPECT_FALSE(counted.wants(0, 8, kHalf - 8));
+  EXPECT_TRUE(counted.wants(0, 8, kHalf));  // the first byte of the next tensor is in it
+  EXPECT_TRUE(counted.wants(1, 8, 8));
+  EXPECT_TRUE(first.wants(0, 8, 8));
+}
+
 TEST_F(CompareSinks, DoNotReadBehindTheEnd) {
   NamedChunks chunks(store_, store_);
-  CompareSink sink(store_, chunks);
+  CompareSink sink(store_, chunks, CompareSink::Places::kFirst);
   EXPECT_NE(thrown_by([&] { sink.write(0, kBytes - 1, part(0, 2)); }), "nothing");
 }
 
