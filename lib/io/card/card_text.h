@@ -21,7 +21,7 @@ std::string card_sums(const Card& card);
 std::string card_in_form_of(const std::string& path, const Card& card);
 void check_card_name(const std::string& path);  // throws kUsage as well
 
-// Throws kUsage for a name of no form, kOutputExists if a file that is no report of mckpt has it, and kNoRoom or
+// Throws kUsage for a name of no form, kOutputExists if a file that is not a report of mckpt has it, and kNoRoom or
 // kWriteFailed where no file can be made.
 void check_card_place(const std::string& path);
 // Writes the card under a hidden name and renames it. pre: check_card_place() found no fault. Throws

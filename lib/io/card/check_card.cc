@@ -64,13 +64,14 @@ class CardChecker {
                             .help = kHelp});
     }
     if (folder_) find_others(findings);
-    report_.add({"files", worst(findings), std::ssize(card_.files), "files"}, std::move(findings));
+    add({"files", Check::Status::kPass, std::ssize(card_.files), "files"}, std::move(findings));
   }
 
   // Files that the card does not have. Hidden ones belong to tools.
   void find_others(std::vector<Finding>& findings) {
     std::vector<std::string> left_out = card_.ignored;
-    if (std::string own = name_inside(path_, options_.card_path); !own.empty()) left_out.push_back(own);
+    const std::string own = name_inside(path_, options_.card_path);
+    if (!own.empty()) left_out.push_back(own);
     CardFiles now = card_files(*folder_, left_out);
     Findings others;
     for (const std::string& name : now.names) {
@@ -84,7 +85,8 @@ class CardChecker {
                   .warning = hidden});
     }
     std::ranges::move(others.take(), std::back_inserter(findings));
-    for (const std::string& name : now.ignored) report_.unread.push_back({name, "not on the card"});
+    for (const std::string& name : now.ignored)
+      if (name != own) report_.unread.push_back({name, "not on the card"});
   }
 
   void check_digests() {
@@ -101,9 +103,9 @@ class CardChecker {
     for (char r : read) r ? check.count++ : check.unseen++;
     std::vector<Finding> findings;
     for (std::vector<Finding>& of_file : found) std::ranges::move(of_file, std::back_inserter(findings));
-    check.status = check.unseen > 0 ? Check::Status::kFail : worst(findings);
+    if (check.unseen > 0) check.status = Check::Status::kFail;
     bool changed = !findings.empty();
-    report_.add(std::move(check), std::move(findings));
+    add(std::move(check), std::move(findings));
     if (changed) check_unlocated();
   }
 
@@ -138,7 +140,7 @@ class CardChecker {
         add("", cat(counted(std::ssize(tensors), "tensor"), " could not be compared by values: ", e.message()));
       }
     }
-    report_.add({"tensors", worst(findings), count, "tensors"}, std::move(findings));
+    add({"tensors", Check::Status::kPass, count, "tensors"}, std::move(findings));
   }
 
   // Why the values of a tensor are not those of the card; "" if they are.
@@ -179,11 +181,11 @@ class CardChecker {
     }
   }
 
-  static Check::Status worst(const std::vector<Finding>& findings) {
-    Check::Status status = Check::Status::kPass;
+  // Adds a check whose status is at least as bad as its findings are.
+  void add(Check check, std::vector<Finding> findings) {
     for (const Finding& f : findings)
-      status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
-    return status;
+      check.status = std::max(check.status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    report_.add(std::move(check), std::move(findings));
   }
 
   const Card& card_;
