@@ -40,7 +40,7 @@ struct FromHdf5Options {
 };
 
 // The files that an archive was made of: a folder, or one file where the checkpoint was one. Throws kUnknownFormat
-// for a source that is no archive.
+// for a source that is not an archive, kNotFound or kReadFailed for a part that is missing or has another size.
 Conversion plan_from_hdf5(const FromHdf5Options& options);
 
 }  // namespace mckpt::impl
