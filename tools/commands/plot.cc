@@ -42,7 +42,7 @@ Exit plot_command(CommandLine& line) {
   std::string file;
   bool stats = false;
   int threads = default_threads();
-  chosen.declare(line);
+  chosen.declare(line, "one checkpoint, a file or folder");
   line.option("-o,--output FILE", file, "the picture: FILE.html, a page for any browser, or FILE.svg, a drawing of the shard map")
       .required()
       .common();
