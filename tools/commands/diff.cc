@@ -2,8 +2,8 @@
 //
 //   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
 //
-// The comparison is the library's (convert/compare/diff/diff.h). Exit status 0: equal, or all within the tolerances;
-// 1: not.
+// The comparison is the library's (convert/compare/diff/diff.h). Exit status 0: equal, or all within the
+// tolerances; 1: not.
 #include "convert/compare/diff/diff.h"
 
 #include "convert/compare/diff/tolerance_text.h"

@@ -1,5 +1,5 @@
-// mckpt plot HF_DIR --as fsdp|torch_dist: the picture of a checkpoint that a training run of a grid would save of a Hugging
-// Face model, planned from its config alone.
+// mckpt plot HF_DIR --as fsdp|torch_dist: the picture of a checkpoint that a training run of a grid would
+// save of a Hugging Face model, planned from its config alone.
 //
 //   $ mckpt plot DeepSeek-V3 --as fsdp --tp 2 --ep 32 --dp 64 -o plan.html
 #pragma once

@@ -1,5 +1,6 @@
-// The flags that say what a training run makes of a Hugging Face model: how the model is read, the grid, the packing of
-// Megatron-FSDP, names, and types of values. Commands that answer "what would such a run have?" share them.
+// The flags that say what a training run makes of a Hugging Face model: how the model is read, the grid, the
+// packing of Megatron-FSDP, names, and types of values. Commands that answer "what would such a run have?"
+// share them.
 #pragma once
 
 #include <string>

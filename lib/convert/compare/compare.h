@@ -54,9 +54,9 @@ struct Compared {
 };
 
 // The report has the checks "manifest", "assets", "objects" and those of Comparison, "types" if the caller
-// claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`: the
-// result of open_store(path). Throws what opening the source throws, damage of either side that is not about single records, and
-// kUnaccounted if a checkpoint lacks parameters of the model.
+// claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`:
+// the result of open_store(path). Throws what opening the source throws, damage of either side that is not
+// about single records, and kUnaccounted if a checkpoint lacks parameters of the model.
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
                  const CompareOptions& options, Observer& observer);
 

@@ -39,8 +39,8 @@ struct FolderParts {
   std::vector<Beside> beside;
 };
 
-// `store`: the checkpoint that the folder `path` was opened as; null: it is none. Files are checkpoints of their own
-// only in a folder that is none, and only if they hold more than a state of a run: files of HDF5.
+// `store`: the checkpoint that the folder `path` was opened as; null: it is none. Files are checkpoints of
+// their own only in a folder that is none, and only if they hold more than a state of a run: files of HDF5.
 FolderParts parts_of(const std::string& path, const Store* store, const OpenOptions& opening) {
   FolderParts out;
   std::string own = store ? store->root() : "";
@@ -156,7 +156,7 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
       return verify_parts(path, std::move(parts), options, observer, report);
   }
   NameSet<std::string> judged = check_checkpoint(store, "verify", options.threads, observer, report);
-  // A file that is no part of the checkpoint because something is wrong with it is not read a second time.
+  // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
     if (!f.warning && !f.file.empty()) judged.insert(f.file);
   check_beside(path, store, judged, options.threads, opening, observer, report);

@@ -1,5 +1,5 @@
-// Both plans keep what they read open in the parts of the conversion. Chunks are looked at here, each by its own
-// header, because their places decide the layout.
+// Both plans keep what they read open in the parts of the conversion. Chunks are looked at here, each by its
+// own header, because their places decide the layout.
 #include "convert/plan/archive.h"
 
 #include <algorithm>

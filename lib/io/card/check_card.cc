@@ -1,5 +1,5 @@
-// First names and sizes, then one read of all files. For a file that changed, the parts of the card are summed
-// a second time, and what is found is compared with all digests of the card.
+// First names and sizes, then one read of all files. For a file that changed, the parts of the card are
+// summed a second time, and what is found is compared with all digests of the card.
 #include "io/card/check_card.h"
 
 #include <algorithm>

@@ -31,7 +31,8 @@ std::string number(double value, const char* form = "%.2g") {
   return text;
 }
 
-// "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from each other.
+// "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from
+// each other.
 std::string group_text(const DiffGroup& g) {
   if (g.tensors == 1) return g.numbers.empty() ? "" : cat("the only one");
   std::string out = cat(with_commas(g.differ), " of ", with_commas(g.tensors));

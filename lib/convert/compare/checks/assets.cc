@@ -86,8 +86,8 @@ i64 difference_of(const InputFile& a, const InputFile& b) {
   return a.size() == b.size() ? -1 : size;
 }
 
-// Whether the files are equal but for the entry that declares quantised weights: a result whose tensors are not
-// quantised has a config without it.
+// Whether the files are equal but for the entry that declares quantised weights: a result whose tensors are
+// not quantised has a config without it.
 bool differs_in_quantization(const std::string& name, const Folder& a, const Folder& b) {
   if (name != kConfig) return false;
   try {
