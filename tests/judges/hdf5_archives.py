@@ -196,6 +196,8 @@ def damage():
     os.rename(part, part + ".away")
     run = run_mckpt("convert", "from-hdf5", folder, new("back"), "--no-sync", "--dry-run")
     expect(run.returncode == 3 and os.path.basename(part) in run.stderr, f"a part is missing: {run.stderr}")
+    run = run_mckpt("verify", folder)
+    expect(run.returncode == 1 and run.stdout.count(f"{os.path.basename(part)}: cannot be compared") == 1, f"a part is missing: {run.stdout}")
     os.rename(part + ".away", part)
 
 

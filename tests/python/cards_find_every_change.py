@@ -231,6 +231,15 @@ class Cards(unittest.TestCase):
         (path / "config.json").write_bytes(Path(TINY_MODEL, "config.json").read_bytes())
         report = mckpt.verify(path, card=card, progress=False)
         self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "warn"), ("digests", "pass")])
+        # What is no longer a file of the folder is a finding like others, and the others are found too.
+        flip(path / "model-00001-of-00002.safetensors", 5000, 0)
+        for make in (os.mkfifo, lambda p: os.symlink("/etc/passwd", p)):
+            (path / "config.json").unlink()
+            make(path / "config.json")
+            report = mckpt.verify(path, card=card, progress=False)
+            self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "fail"), ("digests", "fail")])
+            self.assertEqual({f.file for f in report.findings if not f.warning}, {"config.json", "model-00001-of-00002.safetensors"})
+            self.assertEqual(report.unread, [])
 
     def test_card_in_its_own_folder(self):
         path, _, _ = self.copy(TINY_MODEL)

@@ -190,11 +190,21 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
   return card;
 }
 
+// Whether the folder has the name, for a file or for something else, such as a link out of the folder.
+bool has_name(const Folder& folder, const std::string& name) {
+  try {
+    return folder.has_file(name);
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotAFile && e.code() != Code::kBadPath) throw;
+    return true;
+  }
+}
+
 // The folder that the card is of: the path, or the iteration in it that the tracker file names.
 std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
   if (card.single_file || !is_folder(path, opening)) return path;
   Folder folder(path, as_files(opening));
-  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return folder.has_file(f.name); })) return path;
+  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return has_name(folder, f.name); })) return path;
   try {
     return open_store(path, opening)->root();
   } catch (const Error&) {

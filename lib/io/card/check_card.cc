@@ -53,7 +53,15 @@ class CardChecker {
   void check_names() {
     std::vector<Finding> findings;
     for (const CardFile& f : card_.files) {
-      std::optional<i64> bytes = folder_ ? folder_->file_bytes(f.name) : InputFile(path_, options_.opening).size();
+      std::optional<i64> bytes;
+      try {
+        bytes = folder_ ? folder_->file_bytes(f.name) : InputFile(path_, options_.opening).size();
+      } catch (const Error& e) {  // a pipe, or a link out of the folder
+        findings.push_back(to_finding(e));
+        findings.back().file = f.name;
+        there_.push_back(false);
+        continue;
+      }
       there_.push_back(bytes.has_value());
       if (!bytes)
         findings.push_back({.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
@@ -67,16 +75,27 @@ class CardChecker {
     add({"files", Check::Status::kPass, std::ssize(card_.files), "files"}, std::move(findings));
   }
 
+  bool is_listed(const std::string& name) const {
+    auto at = std::ranges::lower_bound(card_.files, name, {}, &CardFile::name);
+    return at != card_.files.end() && at->name == name;
+  }
+
   // Files that the card does not have. Hidden ones belong to tools.
   void find_others(std::vector<Finding>& findings) {
     std::vector<std::string> left_out = card_.ignored;
     const std::string own = name_inside(path_, options_.card_path);
     if (!own.empty()) left_out.push_back(own);
-    CardFiles now = card_files(*folder_, left_out);
+    CardFiles now;
+    try {
+      now = card_files(*folder_, left_out);
+    } catch (const Error& e) {
+      if (e.code() != Code::kBadPath) throw;
+      if (std::ranges::find(findings, e.code(), &Finding::code) == findings.end()) findings.push_back(to_finding(e));
+      return;
+    }
     Findings others;
     for (const std::string& name : now.names) {
-      auto at = std::ranges::lower_bound(card_.files, name, {}, &CardFile::name);
-      if (at != card_.files.end() && at->name == name) continue;
+      if (is_listed(name)) continue;
       bool hidden = name.starts_with('.') || name.find("/.") != name.npos;
       others.add({.code = Code::kNotAsCard,
                   .file = name,
@@ -86,7 +105,7 @@ class CardChecker {
     }
     std::ranges::move(others.take(), std::back_inserter(findings));
     for (const std::string& name : now.ignored)
-      if (name != own) report_.unread.push_back({name, "not on the card"});
+      if (name != own && !is_listed(name)) report_.unread.push_back({name, "not on the card"});
   }
 
   void check_digests() {
