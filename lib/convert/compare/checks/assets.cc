@@ -33,7 +33,7 @@ std::string assets_of(const Store& store) {
   return folder && Folder(store.root(), store.opening()).has_file(std::string(kConfig)) ? store.root() : "";
 }
 
-bool is_model_folder(const Store& store) { return store.format() == Format::kSafetensorsFolder; }
+bool is_safetensors_folder(const Store& store) { return store.format() == Format::kSafetensorsFolder; }
 
 std::string text_of(const Folder& folder, const std::string& name) {
   return json_text(folder.open_file(name), kMostBytes);
@@ -159,7 +159,7 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   std::string mine = assets_of(tested);
   std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
   // Of two folders of models, one that lost its config.json still has its other assets.
-  if (is_model_folder(tested) && is_model_folder(source) && mine.empty() != theirs.empty())
+  if (is_safetensors_folder(tested) && is_safetensors_folder(source) && mine.empty() != theirs.empty())
     mine = tested.root(), theirs = source.root();
   if (mine.empty() || theirs.empty()) return true;
   Folder here(mine, tested.opening()), other(theirs, source.opening());
