@@ -187,6 +187,8 @@ const Family& family_named(std::string_view name) {
     if (family->name == name || family->architecture == name) return *family;
     names.push_back(family->name);
   }
+  for (const Family* family : all_families())
+    if (std::ranges::find(family->model_types, name) != family->model_types.end()) return *family;
   Error e(Code::kUsage, cat("there is no family '", escaped(name), "'"));
   if (std::string_view near = nearest(name, names); !near.empty()) e.note(cat("the nearest one is ", near));
   throw e.help("mckpt mappings list");

@@ -21,7 +21,7 @@ const std::vector<const Family*>& all_families();
 
 // The family of a model_type of config.json. Throws kUnknownModel with `architecture`.
 const Family& family_of_model(std::string_view model_type, std::string_view architecture);
-// The family of this name. Throws kUsage with the nearest one.
+// The family of this name, architecture or model type. Throws kUsage with the nearest one.
 const Family& family_named(std::string_view name);
 
 // The lists of rows of a section: its own list, or the lists of LayerRows, which are those of a layer by

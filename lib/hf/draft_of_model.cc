@@ -174,6 +174,16 @@ bool has_gate(const SourceTable& tensors, const ModelConfig& numbers) {
       kinds, [&](const NameKind& kind) { return recognise(kind, names, numbers).rule.starts_with("gated"); });
 }
 
+// The family of the model's own type comes first, if no other explains more tensors.
+void put_own_first(const JsonValue& config, std::vector<Explained>& families) {
+  const JsonValue* type = config.find("model_type");
+  if (!type || !type->is(JsonType::kString)) return;
+  auto own = std::ranges::find_if(families, [&](const Explained& e) {
+    return std::ranges::find(e.family->model_types, type->string("model_type")) != e.family->model_types.end();
+  });
+  if (own != families.end() && own->kinds >= families[0].kinds) std::rotate(families.begin(), own, own + 1);
+}
+
 // The tensors with shapes. Throws kNotFound for a folder that has no headers.
 FolderTensors known_tensors(const std::string& path, const OpenOptions& opening) {
   FolderTensors tensors = tensors_of_folder(path, opening);
@@ -203,6 +213,7 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
       static_cast<void>(read_hf_config(text, true, &none));  // throws what is wrong
     }
     std::vector<Explained> families = explained_by_families(tensors.table, &*numbers);
+    put_own_first(config, families);
     const i64 kinds = std::ssize(name_kinds(tensors.table));
     MapFile map, with_config;
     with_config.config = attempts.entries();

@@ -1,4 +1,5 @@
-// The way on for a model whose type no family has: which family its tensors are nearest to, and the first map file.
+// The way on for a model whose type no family has: which family its tensors are nearest to, and the first map
+// file.
 //
 //   Phi-3-mini/  ->  base llama, which explains 195 of 259 tensors; a map file with 2 rows to decide
 #pragma once
@@ -23,13 +24,13 @@ struct ModelDraft {
   i64 tensors = 0;      // of the model
   i64 explained = 0;    // of them by the nearest family
   i64 rows = 0, to_decide = 0, removed = 0;
-  // What a map does not compare: entries of the config that say how the model computes, "logit_scale 0.0625", and what the
-  // base would have the run do.
+  // What a map does not compare: entries of the config that say how the model computes, "logit_scale 0.0625",
+  // and what the base would have the run do.
   std::vector<std::string> computation{};
 };
 
-// Throws kNotFound for a folder without config.json or without headers of weights, kBadConfig for a config without
-// numbers, kQuantized.
+// Throws kNotFound for a folder without config.json or without headers of weights, kBadConfig for a config
+// without numbers, kQuantized.
 ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening);
 
 // The family that is nearest to a model whose type no family has.
@@ -52,8 +53,8 @@ std::string draft_command(const std::string& path);
 // folder with a map file of its own has that as a fact. Throws nothing.
 void add_family_fact(Store& store);
 
-// Adds to an error kUnknownModel which family is nearest by the tensors of the folder, and how a map is drafted.
-// Throws nothing: tensors that cannot be read are left out.
+// Adds to an error kUnknownModel which family is nearest by the tensors of the folder, and how a map is
+// drafted. Throws nothing: tensors that cannot be read are left out.
 void add_way_on(Error& error, const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,4 @@
+// The table of assets, which CMake makes of the files.
 #include "page/assets.h"
 
 #include <algorithm>

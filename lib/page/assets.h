@@ -1,5 +1,5 @@
-// The styles and scripts of pages and drawings, which are files of lib/page/html and lib/page/svg, and text in the program:
-// lib/page/CMakeLists.txt has the list.
+// The styles and scripts of pages and drawings, which are files of lib/page/html and lib/page/svg, and text
+// in the program: lib/page/CMakeLists.txt has the list.
 #pragma once
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// Knows an earlier picture by the comment at its beginning, and writes with StagedFile.
 #include "page/picture_file.h"
 
 #include <sys/stat.h>

@@ -13,12 +13,12 @@ enum class PictureForm { kHtml, kSvg };
 // Throws kUsage for any other ending.
 PictureForm picture_form(const std::string& path);
 
-// A comment that begins every picture, behind the line that says what kind of file it is: by it, an earlier picture is
-// told from any other file.
+// A comment that begins every picture, behind the line that says what kind of file it is: it
+// distinguishes an earlier picture from any other file.
 std::string picture_mark();
 
-// Throws what would keep the file from being written, before the work that it shows: kWriteFailed, and kOutputExists where
-// the name belongs to anything but an earlier picture, which is replaced.
+// Throws what would keep the file from being written, before the work that it shows: kWriteFailed, and
+// kOutputExists where the name belongs to anything but an earlier picture, which is replaced.
 void check_picture_path(const std::string& path);
 
 // Writes the file beside its place and renames it. Throws kWriteFailed.

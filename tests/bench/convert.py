@@ -8,25 +8,17 @@ kernel's peak of the process's memory. Sources are in the page cache; what was w
 for the peers, which are left out where torch is missing.
 """
 
-import argparse
 import os
 import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-parser = argparse.ArgumentParser(add_help=False)
-parser.add_argument("mckpt")
-parser.add_argument("--folder")
-parser.add_argument("--rounds", type=int, default=5)
-parser.add_argument("--threads", type=int, default=2)
-parser.add_argument("--mib", type=int, default=2048)
-parser.add_argument("--only", default="")
-a = parser.parse_args()
+from in_turns import has_torch, make_model, options, warm, work_folder
+
+a = options()
 
 HF_TO_DCP = """
 import sys, json, glob, torch, torch.distributed.checkpoint as dcp
@@ -63,7 +55,7 @@ dcp.load(sd, storage_reader=reader)
 dcp.save(sd, storage_writer=dcp.FileSystemWriter(sys.argv[2], sync_files=False))
 dist.destroy_process_group()
 """
-TORCH = subprocess.run([sys.executable, "-c", "import torch, safetensors"], capture_output=True).returncode == 0
+TORCH = has_torch()
 
 
 def run(command):
@@ -88,22 +80,8 @@ def run(command):
     )
 
 
-def make(folder, *options):
-    if not folder.exists():
-        subprocess.run([sys.executable, HERE / "make_model.py", folder, *map(str, options)], check=True)
-    return folder
-
-
 def folder_bytes(folder):
     return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-
-
-def warm(folder):
-    for f in folder.rglob("*"):
-        if f.is_file():
-            with open(f, "rb") as opened:
-                while opened.read(8 << 20):
-                    pass
 
 
 def case(name, source, contenders, target):
@@ -129,67 +107,20 @@ def case(name, source, contenders, target):
         )
 
 
-work = pathlib.Path(a.folder or tempfile.mkdtemp(prefix="mckpt_bench_"))
-work.mkdir(parents=True, exist_ok=True)
+work = work_folder(a.folder)
 out, mckpt, j = work / "out", str(pathlib.Path(a.mckpt).resolve()), ["-j", str(a.threads), "-q", "--progress", "none"]
 layers = max(1, a.mib // 128)  # of 126 MiB each with these sizes
-dense = make(
+dense = make_model(
     work / "dense",
-    "--layers",
-    layers,
-    "--hidden",
-    2048,
-    "--heads",
-    16,
-    "--kv",
-    8,
-    "--head-dim",
-    128,
-    "--ffn",
-    8192,
-    "--vocab",
-    32000,
-    "--shard-bytes",
-    1 << 30,
+    ["--layers", layers, "--hidden", 2048, "--heads", 16, "--kv", 8, "--head-dim", 128, "--ffn", 8192, "--vocab", 32000, "--shard-bytes", 1 << 30],
 )
-small = make(
+small = make_model(
     work / "small",
-    "--layers",
-    26,
-    "--hidden",
-    128,
-    "--heads",
-    2,
-    "--kv",
-    1,
-    "--head-dim",
-    64,
-    "--experts",
-    128,
-    "--moe-ffn",
-    80,
-    "--vocab",
-    512,
+    ["--layers", 26, "--hidden", 128, "--heads", 2, "--kv", 1, "--head-dim", 64, "--experts", 128, "--moe-ffn", 80, "--vocab", 512],
 )
-hub = make(
+hub = make_model(
     work / "hub",
-    "--layers",
-    max(1, a.mib // 152),
-    "--hidden",
-    2048,
-    "--heads",
-    8,
-    "--kv",
-    2,
-    "--head-dim",
-    128,
-    "--experts",
-    16,
-    "--moe-ffn",
-    768,
-    "--vocab",
-    8192,
-    "--hub",
+    ["--layers", max(1, a.mib // 152), "--hidden", 2048, "--heads", 8, "--kv", 2, "--head-dim", 128, "--experts", 16, "--moe-ffn", 768, "--vocab", 8192, "--hub"],
 )
 
 print(

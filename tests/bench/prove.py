@@ -7,25 +7,17 @@ multiples of those of cp, and processor time. Files are in the page cache. `ever
 Standard library only, but for torch.equal, which is left out where torch is missing.
 """
 
-import argparse
 import os
 import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-parser = argparse.ArgumentParser(add_help=False)
-parser.add_argument("mckpt")
-parser.add_argument("--folder")
-parser.add_argument("--rounds", type=int, default=5)
-parser.add_argument("--threads", type=int, default=2)
-parser.add_argument("--mib", type=int, default=2048)
-parser.add_argument("--only", default="")
-a = parser.parse_args()
+from in_turns import has_torch, make_model, options, warm, work_folder
+
+a = options()
 
 EQUAL = """
 import sys, glob, os, torch
@@ -37,7 +29,7 @@ for f in sorted(glob.glob(sys.argv[1] + '/*.safetensors')):
             same &= torch.equal(one.get_tensor(k), other.get_tensor(k))
 sys.exit(not same)
 """
-TORCH = subprocess.run([sys.executable, "-c", "import torch, safetensors"], capture_output=True).returncode == 0
+TORCH = has_torch()
 
 
 def run(command, status):
@@ -73,22 +65,12 @@ def differ(folder):
                 at += len(block)
 
 
-def warm(folder):
-    for f in folder.rglob("*"):
-        if f.is_file():
-            with open(f, "rb") as opened:
-                while opened.read(8 << 20):
-                    pass
-
-
-work = pathlib.Path(a.folder or tempfile.mkdtemp(prefix="mckpt_bench_"))
-work.mkdir(parents=True, exist_ok=True)
+work = work_folder(a.folder)
 mckpt = str(pathlib.Path(a.mckpt).resolve())
 quiet = ["-j", str(a.threads), "-q", "--progress", "none"]
 model, same, other, ckpt, out = (work / name for name in ("model", "same", "other", "ckpt", "out"))
-if not model.exists():
-    options = ["--layers", max(1, a.mib // 170), "--hidden", 4096, "--heads", 32, "--kv", 8, "--head-dim", 128, "--ffn", 3584, "--vocab", 8192]
-    subprocess.run([sys.executable, HERE / "make_model.py", model, *map(str, options), "--shard-bytes", str(512 << 20)], check=True)
+make_model(model, ["--layers", max(1, a.mib // 170), "--hidden", 4096, "--heads", 32, "--kv", 8, "--head-dim", 128, "--ffn", 3584,
+                   "--vocab", 8192, "--shard-bytes", 512 << 20])
 if not same.exists():
     shutil.copytree(model, same)
 if not other.exists():

@@ -19,6 +19,8 @@ import tempfile
 import threading
 import time
 
+from in_turns import warm
+
 HERE = pathlib.Path(__file__).resolve().parent
 parser = argparse.ArgumentParser(add_help=False)
 parser.add_argument("mckpt")
@@ -162,14 +164,6 @@ def make_model(name, layers, *options):
     folder = work / name
     subprocess.run([sys.executable, HERE / "make_model.py", folder, "--layers", str(layers), *SIZES, *options], check=True)
     return folder
-
-
-def warm(folder):
-    for f in folder.rglob("*"):
-        if f.is_file():
-            with open(f, "rb") as opened:
-                while opened.read(8 << 20):
-                    pass
 
 
 def folder_gib(folder):

@@ -7,6 +7,7 @@ import filecmp
 import json
 import os
 import random
+import re
 import shutil
 
 from mckpt_tests.checks import expect, expect_equal, finish, need
@@ -72,7 +73,8 @@ def both(what, source, tensors, is_file=False):
         verified = run_mckpt("verify", archive).stdout  # some tensors have NaN on purpose
         expect("pass  archive" in verified, f"{what}: {verified}")
         back = new("back.pt" if is_file else "back")
-        mckpt("convert", "from-hdf5", archive, back)
+        account = run_mckpt("convert", "from-hdf5", archive, back).stderr
+        expect(re.search(r"plan +(\d+) files in -> \1 out: \1 copied", account), f"{what}: {account}")
         if is_file:
             expect(filecmp.cmp(source, back, shallow=False), f"{what}: the file is another one")
         else:
@@ -192,7 +194,10 @@ def damage():
     mckpt("verify", folder)
     part = next(os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".h5") and name != "archive.h5")
     os.rename(part, part + ".away")
-    expect(run_mckpt("convert", "from-hdf5", folder, new("back"), "--no-sync").returncode != 0, "a part is missing")
+    run = run_mckpt("convert", "from-hdf5", folder, new("back"), "--no-sync", "--dry-run")
+    expect(run.returncode == 3 and os.path.basename(part) in run.stderr, f"a part is missing: {run.stderr}")
+    run = run_mckpt("verify", folder)
+    expect(run.returncode == 1 and run.stdout.count(f"{os.path.basename(part)}: cannot be compared") == 1, f"a part is missing: {run.stdout}")
     os.rename(part + ".away", part)
 
 

@@ -1,5 +1,6 @@
 """scripts/logits: a model that went through Megatron-FSDP and back computes the same in every layer, and a changed tensor is
 named by its layer."""
+import json
 import os
 import shutil
 import struct
@@ -41,7 +42,15 @@ with tempfile.TemporaryDirectory() as t:
     change(changed, "model.layers.1.self_attn.o_proj.weight")
     run = logits(changed, TINY_MODEL, "--count", "5")
     expect(run.returncode == 1 and run.stdout.startswith("not equal: layer 1 is the first that differs") and "of 5 times" in run.stdout, run.stdout + run.stderr)
+    with open(os.path.join(changed, "config.json"), "r+") as f:
+        config = json.load(f) | {"num_hidden_layers": 1}
+        f.seek(0)
+        json.dump(config, f)
+        f.truncate()
+    run = logits(changed, TINY_MODEL, "--json")
+    answer = json.loads(run.stdout)
+    expect((run.returncode, answer["equal"], answer["layers"], answer["relative_l2"]) == (1, False, 2, None), run.stdout + run.stderr)
     os.remove(os.path.join(changed, "config.json"))
     run = logits(changed, TINY_MODEL)
     expect(run.returncode == 3 and run.stderr.startswith("logits: "), run.stdout + run.stderr)
-finish(3)
+finish(4)

@@ -226,6 +226,20 @@ class Cards(unittest.TestCase):
         self.assertEqual([(f.file, f.message, f.warning) for f in report.findings],
                          [("config.json", "the file is missing", False), (".hidden", "the card does not list the file", True),
                           ("model-00003-of-00003.safetensors", "the card does not list the file", False)])
+        self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "fail"), ("digests", "fail")])
+        (path / "model-00003-of-00003.safetensors").unlink()
+        (path / "config.json").write_bytes(Path(TINY_MODEL, "config.json").read_bytes())
+        report = mckpt.verify(path, card=card, progress=False)
+        self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "warn"), ("digests", "pass")])
+        # What is no longer a file of the folder is a finding like others, and the others are found too.
+        flip(path / "model-00001-of-00002.safetensors", 5000, 0)
+        for make in (os.mkfifo, lambda p: os.symlink("/etc/passwd", p)):
+            (path / "config.json").unlink()
+            make(path / "config.json")
+            report = mckpt.verify(path, card=card, progress=False)
+            self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "fail"), ("digests", "fail")])
+            self.assertEqual({f.file for f in report.findings if not f.warning}, {"config.json", "model-00001-of-00002.safetensors"})
+            self.assertEqual(report.unread, [])
 
     def test_card_in_its_own_folder(self):
         path, _, _ = self.copy(TINY_MODEL)
@@ -234,6 +248,7 @@ class Cards(unittest.TestCase):
         content = json.loads((path / "card.json").read_text())
         self.assertEqual(content["predicate"]["serialization"]["ignore_paths"], ["card.json"])
         self.assertEqual(self.findings(path, path / "card.json"), [])
+        self.assertEqual(mckpt.verify(path, card=path / "card.json", progress=False).unread, [])  # the card itself was read
         moved = self.folder / "elsewhere"
         path.rename(moved)
         self.assertEqual(self.findings(moved, moved / "card.json"), [])
@@ -252,6 +267,10 @@ class Cards(unittest.TestCase):
             (self.folder / "other.json").write_text(json.dumps(other))
             with self.assertRaisesRegex(mckpt.Error, words):
                 mckpt.verify(path, card=self.folder / "other.json", progress=False)
+        (self.folder / "card.md").write_text("<!-- mckpt.card/1 -->\n")
+        with self.assertRaises(mckpt.Error) as raised:
+            mckpt.verify(path, card=self.folder / "card.md", progress=False)
+        self.assertIn("NAME.json", raised.exception.help)
         with self.assertRaisesRegex(mckpt.Error, "of a folder"):
             mckpt.verify(path / "config.json", card=card, progress=False)
 

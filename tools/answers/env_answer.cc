@@ -1,3 +1,4 @@
+// Prints the modules one below the other; JSON has the same fields for each.
 #include "tools/answers/env_answer.h"
 
 #include "core/base/text.h"

@@ -23,7 +23,7 @@ struct ModuleReport {
   std::vector<std::pair<std::string, std::string>> facts{};  // when it loads
   std::string problem{}, help{};                             // when it does not
   bool loads() const { return problem.empty(); }
-  // A module that nobody built is no fault; one that is here and does not load is.
+  // A module that was never built is not a fault; a module that is here and does not load is one.
   bool faulty() const { return !path.empty() && !loads(); }
 };
 

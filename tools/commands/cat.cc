@@ -35,7 +35,7 @@ namespace {
 constexpr i64 kManyValues = 1000;
 
 // The tensor and the range of each dimension that is printed. A range that came from a single index ([3] and
-// not [3:4]) is no dimension of the answer.
+// not [3:4]) is not a dimension of the answer.
 struct Target {
   i64 tensor = -1;
   std::vector<SliceRange> ranges;
@@ -54,7 +54,7 @@ struct Target {
   }
 };
 
-// A name that is no tensor but an object, or the beginning of the names of objects: "args" of "args.bf16".
+// A name that is not of a tensor but of an object, or the beginning of the names of objects: "args" of "args.bf16".
 void refuse_object(const Store& store, const std::string& name) {
   if (find_tensor(store, name) >= 0) return;
   for (const Object& o : store.objects()) {

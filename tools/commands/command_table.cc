@@ -35,7 +35,7 @@ constexpr Command kCommands[] = {
     {"Help", "env", "", "print what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "explain an error code", explain_command},
     {"Help", "formats", "", "list the file formats and data types that mckpt knows", formats_command},
-    {"Help", "mappings", "[list|show|check|draw]", "show the tables of the model families", mappings_command},
+    {"Help", "mappings", "[list|show|draft|check|draw]", "show the tables of the model families", mappings_command},
     {"Help", "completions", "SHELL", "print the script by which bash, zsh or fish completes",
      completions_command},
     {"Help", "man", "[COMMAND [MODE]]", "print the man page of mckpt, or of one command", man_command},

@@ -1,7 +1,7 @@
 // mckpt convert MODE SRC DST: one table of modes. A mode declares its own options and does the work.
 //
 //   mckpt convert --color never hf-to-fsdp Qwen3-0.6B ckpt --tp 2
-//                               '-- the first word that is no option chooses the row of kModes;
+//                               '-- the first word that is not an option chooses the row of kModes;
 //                                   the line is then that of the command "convert hf-to-fsdp"
 //
 // Without a mode, or with --help in its place, the list of modes is printed. Under mpirun, a mode whose work

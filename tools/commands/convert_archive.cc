@@ -61,8 +61,8 @@ Exit convert_from_hdf5(CommandLine& line) {
   ConvertOptions options;
   options.declare(line, "an archive that convert to-hdf5 made", "the folder to make, or the file if SRC has only one");
   options.declare_resume(line);
-  line.description("Writes the files that an archive was made of, byte for byte. The data are compared with the sums in "
-                   "the archive while they are copied.");
+  line.description("Writes the files that an archive was made of, byte for byte, but for mckpt_manifest.json, which is made anew. "
+                   "The data are compared with the sums in the archive while they are copied.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert from-hdf5 qwen.h5 Qwen3-0.6B");
   line.example("mckpt convert from-hdf5 archive ckpt/iter_0000010");

@@ -16,8 +16,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
-#include "tools/options/hf_model_flags.h"
-#include "tools/options/run_flags.h"
+#include "tools/options/hf_run_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
 #include "tools/run/conversion.h"
@@ -30,12 +29,7 @@ struct HfToFsdpFlags {
   ConvertOptions options;
   std::optional<std::string> assets;
   AcceptFlag accept;
-  HfModelFlags model;
-  GridFlags grid;
-  FsdpFlags fsdp;
-  SpellingFlags spelling;
-  ValueFlags values{"none"};
-  PatternFlag pattern;
+  HfRunFlags run{"none"};
 
   void parse(CommandLine& line);
   HfToFsdpOptions planning() const;
@@ -54,12 +48,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
               "framework put none beside it")
       .common();
   accept.declare(line);
-  model.declare(line);
-  grid.declare(line);
-  fsdp.declare(line);
-  spelling.declare(line);
-  pattern.declare(line);
-  values.declare(line);
+  run.declare(line);
   options.declare_casts(line);
   line.description(
       "Writes the checkpoint that a Megatron-FSDP run of this grid would have saved: each rank's chunks in a "
@@ -82,22 +71,20 @@ void HfToFsdpFlags::parse(CommandLine& line) {
 
 // Throws kUsage for values that are not one of the choices, kBadGrid for a grid that is not valid.
 HfToFsdpOptions HfToFsdpFlags::planning() const {
-  Grid sizes = grid.grid();
-  return {.source = options.source,
-          .target = options.target,
-          .assets = assets,
-          .accept = accept.codes(),
-          .model = model.options(),
-          .grid = sizes,
-          .fsdp = fsdp.setup(sizes),
-          .frozen = fsdp.frozen(),
-          .spelling = spelling.spelling(),
-          .values = values.options(),
-          .hybrid_pattern = pattern.text(),
-          .iteration = options.iteration,
-          .threads = options.threads,
-          .memory_bytes = options.memory_bytes,
-          .rank = this_job().rank()};
+  // g++ 13 destroys members of a braced list twice if a later one throws.
+  HfToFsdpOptions how;
+  how.source = options.source, how.target = options.target;
+  how.assets = assets, how.accept = accept.codes();
+  how.model = run.model.options();
+  how.grid = run.grid.grid();
+  how.fsdp = run.fsdp.setup(how.grid), how.frozen = run.fsdp.frozen();
+  how.spelling = run.spelling.spelling();
+  how.values = run.values.options();
+  how.hybrid_pattern = run.pattern.text();
+  how.iteration = options.iteration;
+  how.threads = options.threads, how.memory_bytes = options.memory_bytes;
+  how.rank = this_job().rank();
+  return how;
 }
 
 }  // namespace
@@ -106,7 +93,7 @@ Exit convert_hf_to_fsdp(CommandLine& line) {
   HfToFsdpFlags flags;
   flags.parse(line);
   auto plan = [&] {
-    if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
+    if (std::string text = flags.run.grid.note(); !text.empty()) note(line.flags(), text);
     return plan_hf_to_fsdp(flags.planning());
   };
   return run_conversion(plan, "convert", flags.options, line.flags());

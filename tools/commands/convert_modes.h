@@ -29,7 +29,7 @@ std::vector<std::string> convert_modes();
 std::string convert_mode_meant(std::string_view word);
 
 // The scheme that a value of --to or --quantize names. pre: it is one of the words of the option.
-// Throws kUsage, with the option, for a word that is no scheme.
+// Throws kUsage, with the option, for a word that is not a scheme.
 QuantizeTo quantize_scheme(std::string_view word, std::string_view option);
 
 Exit convert_dequantize(CommandLine& line);

@@ -2,11 +2,9 @@
 //
 //   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
 //
-// The comparison is the library's (convert/compare/diff/diff.h). Exit status 0: equal, or all within the tolerances;
-// 1: not.
+// The comparison is the library's (convert/compare/diff/diff.h). Exit status 0: equal, or all within the
+// tolerances; 1: not.
 #include "convert/compare/diff/diff.h"
-
-#include <cmath>
 
 #include "convert/compare/diff/tolerance_text.h"
 #include "core/base/error.h"
@@ -42,8 +40,8 @@ struct ToleranceFlags {
                 "commas between; the first GLOB that matches decides");
   }
   static void check(const char* flag, double value) {
-    if (!(value >= 0 && std::isfinite(value)))
-      throw Error(Code::kUsage, cat(flag, " is no tolerance")).expected("a finite number from 0 on").found(value);
+    if (!is_tolerance(value))
+      throw Error(Code::kUsage, cat(flag, " is not a tolerance")).expected("a finite number, 0 or more").found(value);
   }
   // Throws kUsage.
   ToleranceRules read() const {
@@ -51,7 +49,7 @@ struct ToleranceFlags {
     ToleranceRules out{.otherwise = {.absolute = atol, .relative = rtol, .ulps = max_ulp}};
     for (const std::string& rule : rules) {
       if (rule.find('=') == rule.npos)
-        throw Error(Code::kUsage, "a rule for tolerances has no name").expected("GLOB=rtol:X").found(escaped(rule));
+        throw Error(Code::kUsage, "a rule for tolerances has no GLOB").expected("GLOB=rtol:X").found(escaped(rule));
       add_tolerance(out, rule);
     }
     return out;
@@ -104,7 +102,7 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
   line.parse();
   if (html) check_page(*html);
-  if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").found(top);
+  if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
 
   // g++ 13 destroys members of a braced list twice if a later one throws.
   DiffOptions how;

@@ -1,5 +1,5 @@
-// mckpt layout SHAPE... | MODEL [GLOB]: how Megatron-FSDP packs parameters of given shapes into one bucket, or a whole
-// model into all its buckets. No data is read.
+// mckpt layout SHAPE... | MODEL [GLOB]: how Megatron-FSDP packs parameters of given shapes into one bucket,
+// or a whole model into all its buckets. No data is read.
 //
 //   $ mckpt layout 10x4 10 --world 4
 //      #  shape    offset  rows  items of each rank
@@ -30,7 +30,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Throws Error(kUsage) for a word that is no shape; if it is the first word, there is no model of that name either.
+// Throws Error(kUsage) for a word that is not a shape; if it is the first word, there is no model of that
+// name either.
 [[noreturn]] void refuse_word(std::string_view text) {
   Error e(Code::kUsage, "the shape is not valid");
   if (bool digits = text.find_first_not_of("0123456789x") == text.npos; !digits)

@@ -1,3 +1,4 @@
+// Goes through the sizes one by one, and remembers where each came from for the note.
 #include "tools/commands/layout_grid.h"
 
 #include "core/base/error.h"

@@ -1,5 +1,5 @@
-// The grid that `mckpt layout` lays a model out on. A checkpoint of Megatron says in its args on which grid it was
-// trained; options come first, size by size:
+// The grid that `mckpt layout` lays a model out on. A checkpoint of Megatron says in its args on which grid
+// it was trained; options come first, size by size:
 //
 //   args      tp=2 cp=1 ep=2 etp=1 dp=4, optim       option    --ep 4
 //   laid out  tp=2 cp=1 ep=4 etp=1 dp=4, optim       note      ep=4 from the options; tp=2 ... from the args
@@ -25,8 +25,8 @@ struct LayoutGrid {
   Notes notes{};
 };
 
-// `args`: what the args of a checkpoint say; null for a model without args. Pipeline stages are not taken from them:
-// Megatron-FSDP has none. Throws what complete_grid() throws.
+// `args`: what the args of a checkpoint say; null for a model without args. Pipeline stages are not taken
+// from them: Megatron-FSDP has none. Throws what complete_grid() throws.
 LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const RunFacts* args);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,6 @@
-// Opens the model, lays it out for one cell of the grid, and prints the answer. A folder with a config.json is
-// a Hugging Face model; anything else is a checkpoint, whose model is known by its own assets or by --assets.
+// Opens the model, lays it out for one cell of the grid, and prints the answer. A folder with a config.json
+// is a Hugging Face model; anything else is a checkpoint, whose model is known by its own assets or by
+// --assets.
 #include "tools/commands/layout_model.h"
 
 #include <algorithm>
@@ -57,8 +58,8 @@ struct Opened {
   const ModelMap& map() const { return model ? *model->map : checkpoint->map(); }
 };
 
-// A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group` renamed the
-// layers: a run of the hybrid model, whose layers are units of their own, packs them otherwise.
+// A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group`
+// renamed the layers: a run of the hybrid model, whose layers are units of their own, packs them otherwise.
 void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& flags) {
   if (checkpoint.translated() && dcp_dialect(checkpoint.on_disk()) == DcpDialect::kFsdpDtensor)
     note(flags,
@@ -95,8 +96,8 @@ std::vector<i64> chosen_or_none(const TensorChoice& choice, std::span<const std:
   }
 }
 
-// The indices of the parameters that are made of the Hugging Face tensors that the choice names, and a note about
-// it; none if it names no such tensor. A tensor that is a copy of another one counts as that one.
+// The indices of the parameters that are made of the Hugging Face tensors that the choice names, and a note
+// about it; none if it names no such tensor. A tensor that is a copy of another one counts as that one.
 std::vector<i64> parameters_made_of(const std::vector<ModelParameter>& parameters, const ModelMap& map,
                                     const TensorChoice& choice, const GlobalFlags& flags) {
   std::vector<std::string_view> names;
@@ -120,8 +121,8 @@ std::vector<i64> parameters_made_of(const std::vector<ModelParameter>& parameter
   return made;
 }
 
-// The indices of the parameters that any of the globs names, in the order of registration. A glob that names none
-// may name tensors of the Hugging Face model.
+// The indices of the parameters that any of the globs names, in the order of registration. A glob that names
+// none may name tensors of the Hugging Face model.
 std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters, const ModelMap& map,
                                    std::span<const std::string> globs, bool regex, const GlobalFlags& flags) {
   std::vector<std::string_view> names;

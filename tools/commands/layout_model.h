@@ -19,7 +19,7 @@ namespace mckpt::impl {
 class CommandLine;
 struct LayoutFlags;
 
-// Whether the word is no shape, and there is a file or folder of that name.
+// Whether the word is not a shape, and there is a file or folder of that name.
 bool names_model(const std::string& word);
 // pre: names_model(words[0]); the other words are globs.
 Exit answer_model(CommandLine& line, const std::vector<std::string>& words, const LayoutFlags& flags);

@@ -81,25 +81,20 @@ void LsAs::declare(CommandLine& line) {
       .common();
   line.only_with("--as");
   line.option("--rank", rank_, "the rank whose tensors are listed; tp varies fastest, then cp, dp, pp");
-  model_.declare(line);
-  grid_.declare(line);
-  fsdp_.declare(line);
-  spelling_.declare(line);
-  pattern_.declare(line);
-  values_.declare(line);
+  run_.declare(line);
 }
 
 // Throws if a name in --freeze or --dtype-rule matches no parameter of any rank. A name that only this rank
 // lacks is right.
 void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
-  const DtypeRules rules = values_.options().rules;
-  const FrozenNames frozen = fsdp_.frozen();
+  const DtypeRules rules = run_.values.options().rules;
+  const FrozenNames frozen = run_.fsdp.frozen();
   if (frozen.empty() && rules.empty()) return;
   std::vector<ModelParameter> all = map.parameters(Grid{}, Cell{}, setup);
   frozen.refuse_unmatched(all);
   std::vector<std::string> names;
   if (as_ == "fsdp")
-    for (FsdpTensor& t : FsdpLayout(all, map.model(), Grid{}, fsdp_.setup(Grid{})).tensors(Cell{}))
+    for (FsdpTensor& t : FsdpLayout(all, map.model(), Grid{}, run_.fsdp.setup(Grid{})).tensors(Cell{}))
       names.push_back(std::move(t.key));
   else
     for (const ModelParameter& p : all) names.push_back(p.name);
@@ -108,23 +103,23 @@ void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
 
 Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorChoice& choice, bool digest,
                int threads) {
-  Grid grid = grid_.grid();
+  Grid grid = run_.grid.grid();
   Cell cell = cell_of(grid, rank_);
-  HfModelOptions reading = model_.options();
+  HfModelOptions reading = run_.model.options();
   reading.shapes_only = !digest;
   reading.bad_numbers = BadNumbers::kShow;
   HfModel model = open_hf_model(path, reading);
   const ModelMap& map = *model.map;
-  if (std::string text = grid_.note(); !text.empty()) note(flags, text);
+  if (std::string text = run_.grid.note(); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(model));
 
-  const ValueOptions values = values_.options();
-  const FsdpSetup sharding = fsdp_.setup(grid);
+  const ValueOptions values = run_.values.options();
+  const FsdpSetup sharding = run_.fsdp.setup(grid);
   const bool fsdp = as_ == "fsdp";
-  const std::optional<LayerPattern> pattern = pattern_.pattern();
+  const std::optional<LayerPattern> pattern = run_.pattern.pattern();
   if (fsdp) refuse_unlike_v2(grid, sharding);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling()};
+                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, run_.spelling.spelling()};
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
   if (fsdp) {
     refuse_other_types(sharding, values);
@@ -133,7 +128,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   refuse_without_effect(setup.spelling, map, setup);
   if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
-  fsdp_.frozen().apply(parameters);
+  run_.fsdp.frozen().apply(parameters);
   const HolderRank holder{map.model(), grid, cell};
   std::vector<HeldTensor> held =
       fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), holder, types)

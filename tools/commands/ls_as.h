@@ -14,8 +14,7 @@
 
 #include "core/base/error_code.h"
 #include "core/base/int.h"
-#include "tools/options/hf_model_flags.h"
-#include "tools/options/run_flags.h"
+#include "tools/options/hf_run_flags.h"
 
 namespace mckpt::impl {
 
@@ -40,12 +39,7 @@ class LsAs {
 
   std::string as_;
   i64 rank_ = 0;
-  GridFlags grid_;
-  FsdpFlags fsdp_;
-  SpellingFlags spelling_;
-  PatternFlag pattern_;
-  ValueFlags values_{"auto"};
-  HfModelFlags model_;
+  HfRunFlags run_{"auto"};
 };
 
 }  // namespace mckpt::impl

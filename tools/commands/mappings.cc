@@ -52,6 +52,9 @@ Exit mappings_command(CommandLine& line) {
   if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");
   if (!map.empty() && what != "draft" && what != "check")
     throw Error(Code::kUsage, cat("unexpected argument '", escaped(map), "'"));
+  for (const char* name : {"--map-file", "--expert-layout"})
+    if (line.given(name) && what != "check")
+      throw Error(Code::kUsage, cat(name, " has a meaning only for `mappings check`"));
   if ((what == "show" || what == "check" || what == "draft") && subject.empty())
     throw Error(Code::kUsage,
                 cat("`mappings ", what, "` needs ", what == "show" ? "a family" : "the folder of a model"));

@@ -1,10 +1,11 @@
-// mckpt plot PATH [GLOB] -o FILE: a picture of a checkpoint, or of a planned one: which rank holds what, sizes by module, and
-// with --stats what the values are like.
+// mckpt plot PATH [GLOB] -o FILE: a picture of a checkpoint, or of a planned one: which rank holds what,
+// sizes by module, and with --stats what the values are like.
 //
 //   $ mckpt plot ckpt -o ckpt.html
 //   ckpt.html
 //
-// The picture is the library's (lib/page). Exit status 1: the checkpoint has a problem, which the picture shows.
+// The picture is the library's (lib/page). Exit status 1: the checkpoint has a problem, which the picture
+// shows.
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/quantized/dequantized_store.h"
@@ -42,7 +43,7 @@ Exit plot_command(CommandLine& line) {
   std::string file;
   bool stats = false;
   int threads = default_threads();
-  chosen.declare(line);
+  chosen.declare(line, "one checkpoint, a file or folder");
   line.option("-o,--output FILE", file, "the picture: FILE.html, a page for any browser, or FILE.svg, a drawing of the shard map")
       .required()
       .common();

@@ -1,3 +1,4 @@
+// Makes the options of the conversion that would write the checkpoint, and asks for its plan as a store.
 #include "tools/commands/plot_as.h"
 
 #include "convert/plan/hf_to_fsdp.h"
@@ -27,28 +28,27 @@ void PlotAs::declare(CommandLine& line) {
       .choices({"fsdp", "torch_dist"})
       .common();
   line.only_with("--as");
-  model_.declare(line);
-  grid_.declare(line);
-  fsdp_.declare(line);
-  spelling_.declare(line);
-  pattern_.declare(line);
-  values_.declare(line);
+  run_.declare(line);
 }
 
 std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& path, int threads) const {
-  const Grid grid = grid_.grid();
-  if (std::string text = grid_.note(); !text.empty()) note(line.flags(), text);
+  const Grid grid = run_.grid.grid();
+  if (std::string text = run_.grid.note(); !text.empty()) note(line.flags(), text);
   PlannedCheckpoint planned;
+  // g++ 13 destroys members of a braced list twice if a later one throws.
   if (as_ == "fsdp") {
-    HfToFsdpOptions options{.source = path, .target = "", .model = model_.options(), .grid = grid, .fsdp = fsdp_.setup(grid)};
-    options.frozen = fsdp_.frozen(), options.spelling = spelling_.spelling();
-    options.values = values_.options(), options.hybrid_pattern = pattern_.text(), options.threads = threads;
+    HfToFsdpOptions options;
+    options.source = path, options.model = run_.model.options();
+    options.grid = grid, options.fsdp = run_.fsdp.setup(grid);
+    options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling();
+    options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(), options.threads = threads;
     planned = planned_fsdp(options);
   } else {
     for (const char* name : kOfFsdp)
       if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as fsdp"));
-    ToMcoreOptions options{.source = path, .target = "", .grid = grid, .values = values_.options(), .threads = threads};
-    options.checkpoint.model = model_.options();
+    ToMcoreOptions options;
+    options.source = path, options.grid = grid, options.values = run_.values.options(), options.threads = threads;
+    options.checkpoint.model = run_.model.options();
     planned = planned_torch_dist(options);
   }
   print_notes(line.flags(), planned.notes);

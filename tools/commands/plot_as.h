@@ -1,5 +1,5 @@
-// mckpt plot HF_DIR --as fsdp|torch_dist: the picture of a checkpoint that a training run of a grid would save of a Hugging
-// Face model, planned from its config alone.
+// mckpt plot HF_DIR --as fsdp|torch_dist: the picture of a checkpoint that a training run of a grid would
+// save of a Hugging Face model, planned from its config alone.
 //
 //   $ mckpt plot DeepSeek-V3 --as fsdp --tp 2 --ep 32 --dp 64 -o plan.html
 #pragma once
@@ -7,8 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/options/hf_model_flags.h"
-#include "tools/options/run_flags.h"
+#include "tools/options/hf_run_flags.h"
 
 namespace mckpt::impl {
 
@@ -26,12 +25,7 @@ class PlotAs {
 
  private:
   std::string as_;
-  GridFlags grid_;
-  FsdpFlags fsdp_;
-  SpellingFlags spelling_;
-  PatternFlag pattern_;
-  ValueFlags values_{"auto"};
-  HfModelFlags model_;
+  HfRunFlags run_{"auto"};
 };
 
 }  // namespace mckpt::impl

@@ -1,10 +1,12 @@
 // Goes through the request once and makes one object after the other, each under the name that it has in the
-// request. Times are left out and the versions of the format are fixed, so that equal requests give equal files:
+// request. Times are left out and the versions of the format are fixed, so that equal requests give equal
+// files:
 //
 //   superblock and headers   as of HDF5 1.8, with checksums; virtual datasets as of 1.10: read by 1.10 and later
 //   data                     contiguous, allocated when a dataset is made, never filled
 //
-// The request comes from mckpt, but names and sizes in it come from checkpoints; whatever does not fit is a fault.
+// The request comes from mckpt, but names and sizes in it come from checkpoints; whatever does not fit is a
+// fault.
 #include "hdf5/compose.h"
 
 #include <algorithm>
@@ -20,7 +22,8 @@ using hdf5_wire::TypeClass;
 using hdf5_wire::Wanted;
 
 constexpr std::size_t kMostRank = 32;  // the library's own limit
-// Metadata are allocated in blocks, so that they do not lie between all data: small ones in a file of few objects.
+// Metadata are allocated in blocks, so that they do not lie between all data: small ones in a file of few
+// objects.
 constexpr std::size_t kManyBytes = std::size_t{64} << 10;
 constexpr hsize_t kSmallBlock = 8 << 10, kLargeBlock = 1 << 20;
 

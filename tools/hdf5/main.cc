@@ -1,6 +1,6 @@
 // mckpt-hdf5: opens the HDF5 file that is its standard input and answers on its standard output what is in it
-// and where; or composes the file that a request wants (io/hdf5/wire.h). mckpt starts it; data are read and written
-// by mckpt.
+// and where; or composes the file that a request wants (io/hdf5/wire.h). mckpt starts it; data are read and
+// written by mckpt.
 //
 //   mckpt-hdf5 SUPERBLOCK_OFFSET CPU_MS <file >answer
 //   mckpt-hdf5 compose CPU_MS <request >layout

@@ -1,9 +1,10 @@
-// The file is a map of pages; a page has its bytes, and a bit for each byte that was written. A page may have both
-// metadata and the end of some data, and only the former are the file's own bytes.
+// The file is a map of pages; a page has its bytes, and a bit for each byte that was written. A page may have
+// both metadata and the end of some data, and only the former are the file's own bytes.
 //
 //   page 3   | header of a dataset (written) | data (not written) ... |    each_written: one stretch
 //
-// The driver is C: functions in a table, and state in variables of this file, since a process composes one file.
+// The driver is C: functions in a table, and state in variables of this file, since a process composes one
+// file.
 #include "hdf5/memory_driver.h"
 
 #include <algorithm>

@@ -36,12 +36,10 @@ bool is_like_a_path(std::string_view word) {
 
 }  // namespace
 
-void ChosenPaths::declare(CommandLine& line) {
-  line.positional(
-          "PATH", paths,
-          "checkpoints: files or folders; a last argument that is neither is a GLOB: only tensors whose "
-          "whole name matches, as in 'model.layers.0.*'")
-      .required();
+void ChosenPaths::declare(CommandLine& line, const std::string& what) {
+  constexpr std::string_view kGlob =
+      "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in 'model.layers.0.*'";
+  line.positional("PATH", paths, cat(what, kGlob)).required();
   line.flag("--regex", choice.regex,
             "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b")
       .common();

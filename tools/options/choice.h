@@ -20,7 +20,8 @@ class Store;
 // declare(), parse() of the line, settle(); then the members are what the user asked for.
 class ChosenPaths {
  public:
-  void declare(CommandLine& line);
+  // `what`: what PATH is, for the help.
+  void declare(CommandLine& line, const std::string& what = "checkpoints: files or folders");
   void settle();  // takes the GLOB from the end of the paths
   // The only path. Throws kUsage that names `why`, such as "--as", if there are several.
   const std::string& only(std::string_view why) const;

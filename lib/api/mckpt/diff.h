@@ -1,5 +1,5 @@
-// mckpt::diff(): what is different in two checkpoints, row by row: tensors that only one of them has, other types
-// and shapes, other values.
+// mckpt::diff(): what is different in two checkpoints, row by row: tensors that only one of them has, other
+// types and shapes, other values.
 //
 //   mckpt::Diff d = mckpt::diff("ckpt/iter_0000100", "Qwen3-0.6B");
 //   for (const mckpt::DiffRow& row : d.rows) ...    values  model.norm.weight  [3]  0.5  0.25  17 items
@@ -31,8 +31,9 @@ struct DiffRow {
   std::string a{}, b{};             // "bfloat16 [2, 3]", or the values at `at`
   std::int64_t items = -1;   // how many items differ; -1: not counted
   std::int64_t beyond = -1;  // of these, items that are further apart than `within` allows
-  // Of two tensors of floats: the largest difference of two finite items, the length of a - b by that of b, the
-  // cosine of the angle between them, and the most steps from one float of the type to the next between two items.
+  // Of two tensors of floats: the largest difference of two finite items, the length of a - b by that of b,
+  // the cosine of the angle between them, and the most steps from one float of the type to the next between
+  // two items.
   std::optional<double> largest{}, relative_l2{}, cosine{};
   std::int64_t most_ulps = 0;
   std::string hint{};  // where the values are instead: "the same rows in another order"; "": nothing was found
@@ -54,7 +55,8 @@ struct Diff {
 struct DiffOptions {
   SourceOptions opening{};                            // of both; its ranks are those of `b`
   std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
-  // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first glob decides.
+  // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first
+  // glob decides.
   std::vector<std::string> within{};
   int threads = 1;
 };

@@ -43,8 +43,8 @@ struct Comparing {
 
 // All of these return whether everything was compared and is equal.
 
-// A checkpoint against the model that it was made of, at the path `source`: a Hugging Face folder, or a checkpoint
-// of a training run with the model's own names. `opened`: what open_store(source) returned.
+// A checkpoint against the model that it was made of, at the path `source`: a Hugging Face folder, or a
+// checkpoint of a training run with the model's own names. `opened`: what open_store(source) returned.
 bool against_model(std::unique_ptr<Store> tested, const std::string& source, const Store& opened,
                    const Comparing& c);
 // Whether the source is such a checkpoint of a training run.
@@ -68,16 +68,17 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
 // Whether the tensors that look like weights are stored in the types that the conversion was asked for.
 bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c);
 
-// What a conversion changes on purpose where both sides have the same names. A function that is empty: nothing.
+// What a conversion changes on purpose where both sides have the same names. A function that is empty:
+// nothing.
 struct Intended {
   // Why a tensor or an object of the source may be missing in the result; "": it may not.
   std::function<std::string(std::string_view name)> left_out{};
   // The type that a tensor of the source gets.
   std::function<DType(i64 tensor)> type{};
 };
-// Two stores whose tensors have the same names, in any pieces. The types that were asked for are checked by the caller,
-// who may know which tensors are weights. `fused`: tensors that are stored rank after rank by different numbers of
-// ranks; null: there are none.
+// Two stores whose tensors have the same names, in any pieces. The types that were asked for are checked by
+// the caller, who may know which tensors are weights. `fused`: tensors that are stored rank after rank by
+// different numbers of ranks; null: there are none.
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended = {});
 

@@ -1,5 +1,6 @@
-// Compares tensors of the same names, box by box; those in another order than row by row by their values. Tensors that only one side has, or that differ in type or
-// shape, are reported and not compared, unless the conversion makes it so (Intended).
+// Compares tensors of the same names, box by box; those in another order than row by row by their values.
+// Tensors that only one side has, or that differ in type or shape, are reported and not compared, unless the
+// conversion makes it so (Intended).
 #include <algorithm>
 #include <set>
 
@@ -48,8 +49,8 @@ class Headers {
   Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended, bool any_type)
       : tested_(tested), source_(source), fused_(fused), intended_(intended), any_type_(any_type) {}
 
-  // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of the
-  // vocabulary. Returns their numbers in the tested store.
+  // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of
+  // the vocabulary. Returns their numbers in the tested store.
   std::set<i64> report_unlike(Comparison& comparison) {
     std::set<i64> tensors;
     for (const TensorDifference& d : tensor_differences(tested_, source_)) {
@@ -70,8 +71,8 @@ class Headers {
   const std::vector<ComparedTypes>& casts() const { return casts_; }
 
  private:
-  // Whether the two differ in nothing but what is compared all the same: the rows of the vocabulary, and a type
-  // that the conversion intends. A tensor of such a type is listed in casts_.
+  // Whether the two differ in nothing but what is compared all the same: the rows of the vocabulary, and a
+  // type that the conversion intends. A tensor of such a type is listed in casts_.
   bool cast_alone(const TensorDifference& d) {
     if (d.one < 0 || d.other < 0) return false;
     bool resized = fused_ && !fused_->resized.empty() && fused_->resized[d.other];
@@ -108,7 +109,7 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
   NamedChunks chunks(tested, source, apart);
   note_casts(headers.casts(), c.observer);
   warn_of_casts(headers.casts(), c.report);
-  if (c.report.compared_as.empty()) c.report.compared_as = "tensors of the same names";
+  if (c.report.compared_as.empty()) c.report.compared_as = kComparedByName;
   auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };

@@ -34,8 +34,8 @@ bool is_sharded(const Store& store) {
   return dcp_dialect(store).has_value() || store.format() == Format::kMegatronRanks;
 }
 
-// Throws kUnknownFormat for a single file beside a DCP folder or files of ranks with the names of Megatron: only
-// a config.json connects them with the names of a model, and a single file has none.
+// Throws kUnknownFormat for a single file beside a DCP folder or files of ranks with the names of Megatron:
+// only a config.json connects them with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
   if (is_folder(model.root(), model.opening())) return;
   throw Error(Code::kUnknownFormat, "a sharded checkpoint cannot be compared with a single file")
@@ -47,8 +47,8 @@ void refuse_single_file(const Store& model) {
 using TensorNames = std::set<std::string, std::less<>>;
 
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
-// repeat no other tensor. Empty if the model is not known. `result`: the folder that was made of it, which may have a
-// map for both.
+// repeat no other tensor. Empty if the model is not known. `result`: the folder that was made of it, which
+// may have a map for both.
 TensorNames dropped_tensors(const std::string& path, HfModelOptions options, const Store& result) {
   TensorNames out;
   try {

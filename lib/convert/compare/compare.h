@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/compare/checks/types.h"
@@ -42,6 +43,9 @@ struct CompareOptions {
   int threads = 1;
 };
 
+// VerifyReport::compared_as of two sides whose tensors have the same names.
+inline constexpr std::string_view kComparedByName = "tensors of the same names";
+
 // The outcome. `equal` is true if everything was compared and is equal.
 struct Compared {
   VerifyReport report{};
@@ -50,9 +54,9 @@ struct Compared {
 };
 
 // The report has the checks "manifest", "assets", "objects" and those of Comparison, "types" if the caller
-// claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`: the result of open_store(path).
-// Throws what opening the source throws, damage of either side that is not about single records, and
-// kUnaccounted if a checkpoint lacks parameters of the model.
+// claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`:
+// the result of open_store(path). Throws what opening the source throws, damage of either side that is not
+// about single records, and kUnaccounted if a checkpoint lacks parameters of the model.
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
                  const CompareOptions& options, Observer& observer);
 

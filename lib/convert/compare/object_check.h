@@ -11,7 +11,8 @@ struct Intended;
 struct VerifyReport;
 
 // Adds the check. Returns whether all objects were compared and are equal, except those that the conversion
-// leaves out. pre: the objects of both sides have the same names, as a conversion of `source` would copy them.
+// leaves out. pre: the objects of both sides have the same names, as a conversion of `source` would copy
+// them.
 bool compare_objects(const Store& tested, const Store& source, const Intended& intended, int threads,
                      VerifyReport& report);
 

@@ -39,8 +39,8 @@ struct FolderParts {
   std::vector<Beside> beside;
 };
 
-// `store`: the checkpoint that the folder `path` was opened as; null: it is none. Files are checkpoints of their own
-// only in a folder that is none, and only if they hold more than a state of a run: files of HDF5.
+// `store`: the checkpoint that the folder `path` was opened as; null: it is none. Files are checkpoints of
+// their own only in a folder that is none, and only if they hold more than a state of a run: files of HDF5.
 FolderParts parts_of(const std::string& path, const Store* store, const OpenOptions& opening) {
   FolderParts out;
   std::string own = store ? store->root() : "";
@@ -156,7 +156,7 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
       return verify_parts(path, std::move(parts), options, observer, report);
   }
   NameSet<std::string> judged = check_checkpoint(store, "verify", options.threads, observer, report);
-  // A file that is no part of the checkpoint because something is wrong with it is not read a second time.
+  // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
     if (!f.warning && !f.file.empty()) judged.insert(f.file);
   check_beside(path, store, judged, options.threads, opening, observer, report);
@@ -190,11 +190,21 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
   return card;
 }
 
+// Whether the folder has the name, for a file or for something else, such as a link out of the folder.
+bool has_name(const Folder& folder, const std::string& name) {
+  try {
+    return folder.has_file(name);
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotAFile && e.code() != Code::kBadPath) throw;
+    return true;
+  }
+}
+
 // The folder that the card is of: the path, or the iteration in it that the tracker file names.
 std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
   if (card.single_file || !is_folder(path, opening)) return path;
   Folder folder(path, as_files(opening));
-  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return folder.has_file(f.name); })) return path;
+  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return has_name(folder, f.name); })) return path;
   try {
     return open_store(path, opening)->root();
   } catch (const Error&) {

@@ -32,10 +32,10 @@ struct Verified {
 };
 
 // Throws if there is nothing to check: kNotFound, kReadFailed, kUnknownFormat, kModuleMissing; kInterrupted;
-// what compare() throws. In a folder with several checkpoints each is verified by itself (VerifyReport::parts), and the
-// report has the checks "below", about all of them, and "beside", about the other files.
-// With `card`, the report has the checks of check_card() (io/card/check_card.h). kUsage if `card` is given
-// together with `against` or `reports`.
+// what compare() throws. In a folder with several checkpoints each is verified by itself
+// (VerifyReport::parts), and the report has the checks "below", about all of them, and "beside", about the
+// other files. With `card`, the report has the checks of check_card() (io/card/check_card.h). kUsage if
+// `card` is given together with `against` or `reports`.
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer);
 
 }  // namespace mckpt::impl

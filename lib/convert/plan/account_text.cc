@@ -23,7 +23,7 @@ std::string account_text(const Conversion& c) {
   part(a.unpadded, "with padding dropped");
   part(a.changed, "changed");
   part(tied_tensors(c), "tied");
-  return cat(with_commas(a.tensors_in), " in -> ", with_commas(a.tensors_out),
+  return cat(with_commas(a.tensors_in), c.of_files ? " files" : "", " in -> ", with_commas(a.tensors_out),
              " out: ", what.empty() ? "nothing" : what, "; dropped ", a.dropped,
              c.dropped_objects > 0 ? cat(" and ", counted(c.dropped_objects, "object")) : "", ", invented ",
              a.invented);

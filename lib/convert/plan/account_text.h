@@ -1,6 +1,7 @@
 // The account of a conversion in words, for people and for cards.
 //
 //   45 in -> 41 out: 39 copied, 2 fused; dropped 0, invented 0
+//   5 files in -> 5 out: 5 copied; dropped 0, invented 0           of a conversion of whole files
 #pragma once
 
 #include <string>

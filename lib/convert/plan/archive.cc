@@ -1,5 +1,5 @@
-// Both plans keep what they read open in the parts of the conversion. Chunks are looked at here, each by its own
-// header, because their places decide the layout.
+// Both plans keep what they read open in the parts of the conversion. Chunks are looked at here, each by its
+// own header, because their places decide the layout.
 #include "convert/plan/archive.h"
 
 #include <algorithm>
@@ -156,6 +156,7 @@ Conversion plan_from_hdf5(const FromHdf5Options& options) {
   Conversion c;
   const ArchiveIndex& index = archive->index();
   const Store& store = *(c.store = &c.parts.make<FilesOfArchive>(*archive, options.source, options.files));
+  for (i64 p = 0; p < std::ssize(index.parts); p++) archive->part(p);  // all are there, each of its size
   std::vector<i64> files;
   for (i64 f = 0; f < std::ssize(index.files); f++)
     if (index.files[f].name != kManifestName) files.push_back(f);
@@ -168,6 +169,7 @@ Conversion plan_from_hdf5(const FromHdf5Options& options) {
   ProofSide side{std::ssize(files), [&j = *job](i64 t) { return j.file(t).path; },
                  [&j = *job](i64 t) { return j.file(t).bytes; }};
   c.proof = {side, side};
+  c.of_files = true;
   c.job = std::move(job);
   c.sums = std::make_unique<ReadSums>();
   c.layout = std::monostate{};

@@ -1,6 +1,6 @@
-// Sources are numbered: the files of the store and the chunks that are read apart, as ReadableChunks numbers them, then
-// the files of the archive that the store does not have. The tensor of a region is the number of a chunk, or, behind
-// them, of a row.
+// Sources are numbered: the files of the store and the chunks that are read apart, as ReadableChunks numbers
+// them, then the files of the archive that the store does not have. The tensor of a region is the number of a
+// chunk, or, behind them, of a row.
 #include "convert/plan/archive_job.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// ArchiveJob: a copy job that puts the files of a checkpoint into an archive. Chunks are copied as tensors, bit for
-// bit; what is between them, and files without tensors, as bytes that belong to no tensor.
+// ArchiveJob: a copy job that puts the files of a checkpoint into an archive. Chunks are copied as tensors,
+// bit for bit; what is between them, and files without tensors, as bytes that belong to no tensor.
 #pragma once
 
 #include <memory>

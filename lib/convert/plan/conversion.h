@@ -93,6 +93,7 @@ struct Conversion {
   ProofInput proof;
   std::optional<TwinSearch> twins;
   Account account;                       // set by prove()
+  bool of_files = false;  // what the proof and the account count is whole files, and not tensors
   std::optional<BehindView> behind;      // if the job's store is a view that computes tensors
   std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
   i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full

@@ -272,7 +272,14 @@ class CardReader {
 std::string card_json(const Card& card) { return CardWriter(card).run(); }
 
 Card read_card(const InputFile& file) {
-  return with_file(file.path(), [&] { return CardReader().run(json_text(file, kMostCardBytes)); });
+  return with_file(file.path(), [&] {
+    try {
+      return CardReader().run(json_text(file, kMostCardBytes));
+    } catch (Error& e) {
+      if (e.code() == Code::kBadJson) e.help("the form of a card that can be checked is JSON: the report that was written as NAME.json");
+      throw;
+    }
+  });
 }
 
 }  // namespace mckpt::impl

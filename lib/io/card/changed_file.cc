@@ -93,8 +93,8 @@ std::vector<Finding> ChangedFile::find(const ByteSource& file, i32 number,
   return findings;
 }
 
-// `digest`: of the bytes that are there; null if the file ends before them. `grown`: by so many bytes the file
-// is longer than on the card.
+// `digest`: of the bytes that are there; null if the file ends before them. `grown`: by so many bytes the
+// file is longer than on the card.
 Finding ChangedFile::of_part(const ByteSource& file, const Part& part, const std::string* digest, i64 grown) const {
   Finding f{.tensor = part.tensors[0]->name, .offset = part.where.offset};
   if (!part.tensors[0]->checkpoint.empty()) f.tensor = cat(part.tensors[0]->checkpoint, ": ", f.tensor);

@@ -1,5 +1,5 @@
-// First names and sizes, then one read of all files. For a file that changed, the parts of the card are summed
-// a second time, and what is found is compared with all digests of the card.
+// First names and sizes, then one read of all files. For a file that changed, the parts of the card are
+// summed a second time, and what is found is compared with all digests of the card.
 #include "io/card/check_card.h"
 
 #include <algorithm>
@@ -53,7 +53,15 @@ class CardChecker {
   void check_names() {
     std::vector<Finding> findings;
     for (const CardFile& f : card_.files) {
-      std::optional<i64> bytes = folder_ ? folder_->file_bytes(f.name) : InputFile(path_, options_.opening).size();
+      std::optional<i64> bytes;
+      try {
+        bytes = folder_ ? folder_->file_bytes(f.name) : InputFile(path_, options_.opening).size();
+      } catch (const Error& e) {  // a pipe, or a link out of the folder
+        findings.push_back(to_finding(e));
+        findings.back().file = f.name;
+        there_.push_back(false);
+        continue;
+      }
       there_.push_back(bytes.has_value());
       if (!bytes)
         findings.push_back({.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
@@ -64,18 +72,30 @@ class CardChecker {
                             .help = kHelp});
     }
     if (folder_) find_others(findings);
-    report_.add({"files", worst(findings), std::ssize(card_.files), "files"}, std::move(findings));
+    add({"files", Check::Status::kPass, std::ssize(card_.files), "files"}, std::move(findings));
+  }
+
+  bool is_listed(const std::string& name) const {
+    auto at = std::ranges::lower_bound(card_.files, name, {}, &CardFile::name);
+    return at != card_.files.end() && at->name == name;
   }
 
   // Files that the card does not have. Hidden ones belong to tools.
   void find_others(std::vector<Finding>& findings) {
     std::vector<std::string> left_out = card_.ignored;
-    if (std::string own = name_inside(path_, options_.card_path); !own.empty()) left_out.push_back(own);
-    CardFiles now = card_files(*folder_, left_out);
+    const std::string own = name_inside(path_, options_.card_path);
+    if (!own.empty()) left_out.push_back(own);
+    CardFiles now;
+    try {
+      now = card_files(*folder_, left_out);
+    } catch (const Error& e) {
+      if (e.code() != Code::kBadPath) throw;
+      if (std::ranges::find(findings, e.code(), &Finding::code) == findings.end()) findings.push_back(to_finding(e));
+      return;
+    }
     Findings others;
     for (const std::string& name : now.names) {
-      auto at = std::ranges::lower_bound(card_.files, name, {}, &CardFile::name);
-      if (at != card_.files.end() && at->name == name) continue;
+      if (is_listed(name)) continue;
       bool hidden = name.starts_with('.') || name.find("/.") != name.npos;
       others.add({.code = Code::kNotAsCard,
                   .file = name,
@@ -84,7 +104,8 @@ class CardChecker {
                   .warning = hidden});
     }
     std::ranges::move(others.take(), std::back_inserter(findings));
-    for (const std::string& name : now.ignored) report_.unread.push_back({name, "not on the card"});
+    for (const std::string& name : now.ignored)
+      if (name != own && !is_listed(name)) report_.unread.push_back({name, "not on the card"});
   }
 
   void check_digests() {
@@ -101,9 +122,9 @@ class CardChecker {
     for (char r : read) r ? check.count++ : check.unseen++;
     std::vector<Finding> findings;
     for (std::vector<Finding>& of_file : found) std::ranges::move(of_file, std::back_inserter(findings));
-    check.status = check.unseen > 0 ? Check::Status::kFail : worst(findings);
+    if (check.unseen > 0) check.status = Check::Status::kFail;
     bool changed = !findings.empty();
-    report_.add(std::move(check), std::move(findings));
+    add(std::move(check), std::move(findings));
     if (changed) check_unlocated();
   }
 
@@ -138,7 +159,7 @@ class CardChecker {
         add("", cat(counted(std::ssize(tensors), "tensor"), " could not be compared by values: ", e.message()));
       }
     }
-    report_.add({"tensors", worst(findings), count, "tensors"}, std::move(findings));
+    add({"tensors", Check::Status::kPass, count, "tensors"}, std::move(findings));
   }
 
   // Why the values of a tensor are not those of the card; "" if they are.
@@ -179,11 +200,11 @@ class CardChecker {
     }
   }
 
-  static Check::Status worst(const std::vector<Finding>& findings) {
-    Check::Status status = Check::Status::kPass;
+  // Adds a check whose status is at least as bad as its findings are.
+  void add(Check check, std::vector<Finding> findings) {
     for (const Finding& f : findings)
-      status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
-    return status;
+      check.status = std::max(check.status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    report_.add(std::move(check), std::move(findings));
   }
 
   const Card& card_;

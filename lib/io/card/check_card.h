@@ -5,8 +5,8 @@
 //   digests   14 files     SHA-256 of each                               one read of all files
 //
 // A file with another SHA-256 is read again to say which bytes changed: those of which tensors, or of none;
-// and whether they are those of another tensor, zeros, or moved. Only the tensors whose places are not on the card
-// are then read through their format: `tensors`.
+// and whether they are those of another tensor, zeros, or moved. Only the tensors whose places are not on the
+// card are then read through their format: `tensors`.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct CardCheck {
   std::string card_path{};  // the card's own file, which may be in the folder
 };
 
-// `report.unread` has what the card does not list on purpose. Throws kNotFound, kReadFailed, kInterrupted; kUsage
-// if the card is of a file and `path` is a folder, or the other way round.
+// `report.unread` has what the card does not list on purpose. Throws kNotFound, kReadFailed, kInterrupted;
+// kUsage if the card is of a file and `path` is a folder, or the other way round.
 VerifyReport check_card(const Card& card, const std::string& path, const CardCheck& options, Observer& observer);
 
 }  // namespace mckpt::impl

@@ -202,7 +202,8 @@ class CardMaker {
     observer_.end();
   }
 
-  // Leaves each part once, and takes those out that are inside of too many others: they would cost a sum each.
+  // Leaves each part once, and takes those out that are inside of too many others: they would cost a sum
+  // each.
   static void make_sums_few(std::vector<FilePart>& parts) {
     std::ranges::sort(parts);
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());

@@ -21,7 +21,8 @@ struct CardOptions {
 
 // The card of the file or folder at `path`, with its files and tensors, and without checks and version. All
 // checkpoints in the folder count, as for verify; other iterations of the training run are left out. Files of
-// what cannot be opened as a checkpoint are listed too. Throws kNotFound, kReadFailed, kBadPath, kInterrupted.
+// what cannot be opened as a checkpoint are listed too. Throws kNotFound, kReadFailed, kBadPath,
+// kInterrupted.
 Card make_card(const std::string& path, const CardOptions& options, Observer& observer);
 
 }  // namespace mckpt::impl

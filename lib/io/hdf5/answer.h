@@ -60,7 +60,7 @@ struct Hdf5Dataset {
 struct Hdf5Attribute {
   std::string owner, name, type, value;
 };
-// Anything that is no tensor: strings, compounds, and so on.
+// Anything that is not a tensor: strings, compounds, and so on.
 struct Hdf5Other {
   std::string name, what;
   bool values_left_out = false;

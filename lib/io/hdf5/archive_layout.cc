@@ -1,5 +1,5 @@
-// Decides for every tensor whether it is one dataset or a virtual one, asks HDF5 for the places, and lays the files of
-// the checkpoint over them.
+// Decides for every tensor whether it is one dataset or a virtual one, asks HDF5 for the places, and lays the
+// files of the checkpoint over them.
 #include "io/hdf5/archive_layout.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A tensor of up to this many bytes is in the first file, so that a model with thousands of norms and biases is not
-// one with thousands of virtual datasets.
+// A tensor of up to this many bytes is in the first file, so that a model with thousands of norms and biases
+// is not one with thousands of virtual datasets.
 constexpr i64 kSmallBytes = 64 << 10;
 
 bool is_part_of_byte(DType dtype) { return dtype_info(dtype).bits < 8; }
@@ -62,7 +62,8 @@ class Paths {
   std::set<std::string, std::less<>> groups_, objects_;
 };
 
-// Whether the chunks are rows of the tensor, one behind the other, and all of it. pre: ascending by first row.
+// Whether the chunks are rows of the tensor, one behind the other, and all of it. pre: ascending by first
+// row.
 bool are_rows(const ArchiveTensor& tensor, std::span<const i64> chunks, const std::vector<ArchiveChunk>& all) {
   i64 at = 0;
   for (i64 c : chunks) {
@@ -338,7 +339,8 @@ class FrameSum {
 
 }  // namespace
 
-// Stretches of a part that have sums: rows, the index, and data of chunks that are no rows, which are among the rest.
+// Stretches of a part that have sums: rows, the index, and data of chunks that are no rows, which are among
+// the rest.
 std::vector<ArchiveLayout::Stretch> ArchiveLayout::known_stretches(i64 part, const SumAt& sum) const {
   std::vector<Stretch> out;
   for (const ArchiveIndex::Row& r : index_.rows)

@@ -1,5 +1,6 @@
-// ArchiveLayout: an archive before it is written: which bytes of the files of a checkpoint go where in which HDF5 file,
-// and all other bytes of these files. HDF5 lays the files out (io/hdf5/compose.h); data are copied by a job.
+// ArchiveLayout: an archive before it is written: which bytes of the files of a checkpoint go where in which
+// HDF5 file, and all other bytes of these files. HDF5 lays the files out (io/hdf5/compose.h); data are copied
+// by a job.
 //
 //   __0_0.distcp   [zip] w rows 0-2 [zip]          archive.h5            /w            virtual: rows 0-2, 3-3 of the parts
 //   __1_0.distcp   [zip] w row 3 [zip]       -->                         /bias         small: its own data
@@ -7,7 +8,8 @@
 //                                                                        /__mckpt__/index, names
 //                                                __0_0.distcp.h5   /w   rows 0-2      __1_0.distcp.h5   /w   row 3
 //
-// In a single file, and for small tensors, chunks that are rows of their tensor are put together to one dataset.
+// In a single file, and for small tensors, chunks that are rows of their tensor are put together to one
+// dataset.
 #pragma once
 
 #include <functional>
@@ -40,8 +42,8 @@ struct ArchiveChunk {
   i64 tensor = 0;
   std::vector<i64> offsets, sizes;
   i64 file = 0;  // of the checkpoint, that has the chunk
-  // The place in it, if the bytes there are the items row by row and little-endian; -1: the items are made of the
-  // file's bytes, and are stored beside them.
+  // The place in it, if the bytes there are the items row by row and little-endian; -1: the items are made of
+  // the file's bytes, and are stored beside them.
   i64 begin = -1;
   i64 bytes = 0;  // of the items
 
@@ -63,8 +65,8 @@ struct ArchiveContents {
 class ArchiveLayout {
  public:
   ~ArchiveLayout();
-  // Composes all files. Throws kNotHeld for names that HDF5 cannot have, kUnsupportedTensor for elements smaller than
-  // a byte in several chunks, and what compose_hdf5() throws.
+  // Composes all files. Throws kNotHeld for names that HDF5 cannot have, kUnsupportedTensor for elements
+  // smaller than a byte in several chunks, and what compose_hdf5() throws.
   ArchiveLayout(ArchiveContents contents, std::span<const std::string> helper_folders);
 
   std::vector<OutputFile> output_files() const;
@@ -79,8 +81,8 @@ class ArchiveLayout {
 
   // The sum of the data that were written at a place.
   using SumAt = std::function<u32(i64 part, i64 offset)>;
-  // Writes everything but the data: what HDF5 composed, the index, and the user block last. To be called when all
-  // data are written.
+  // Writes everything but the data: what HDF5 composed, the index, and the user block last. To be called when
+  // all data are written.
   void write(CopySink& out, const SumAt& sum) const;
 
  private:

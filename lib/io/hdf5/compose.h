@@ -1,5 +1,6 @@
-// What HDF5 makes of a file that is described: the places of the data, and all other bytes. The HDF5 library runs in
-// mckpt-hdf5 (io/hdf5/wire.h), which writes nothing; data and all other bytes are written by the caller.
+// What HDF5 makes of a file that is described: the places of the data, and all other bytes. The HDF5 library
+// runs in mckpt-hdf5 (io/hdf5/wire.h), which writes nothing; data and all other bytes are written by the
+// caller.
 //
 //   Hdf5Request file(512);                                     ComposedHdf5 made = compose_hdf5(file, folders);
 //   i64 w = file.contiguous("w", bf16, {4, 2});                made.offsets[w]     3584

@@ -1,5 +1,5 @@
-// Runs mckpt-hdf5 with the file, or a request in memory, as its standard input, and reads its standard output through
-// a pipe:
+// Runs mckpt-hdf5 with the file, or a request in memory, as its standard input, and reads its standard output
+// through a pipe:
 //
 //   file --stdin--> mckpt-hdf5 SUPERBLOCK CPU_MS --stdout--> at most so many bytes, within so many seconds
 //

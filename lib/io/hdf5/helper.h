@@ -19,8 +19,8 @@ inline constexpr std::string_view kHdf5HelperPurpose = "HDF5 files (a program of
 inline constexpr std::string_view kHdf5HelperHelp =
     "apt-get install libhdf5-dev, and build with MCKPT_HDF5=ON";
 
-// The path of the program; "" if none of the module folders has it (runtime/system/module_folders.h). `folders`
-// are searched first.
+// The path of the program; "" if none of the module folders has it (runtime/system/module_folders.h).
+// `folders` are searched first.
 std::string find_hdf5_helper(std::span<const std::string> folders);
 
 // The version of the HDF5 library in it. Throws kHelperFailed.

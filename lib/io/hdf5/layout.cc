@@ -229,14 +229,14 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes) {
 // Walks the ranges by offset and compares each with the one before it that ends last.
 std::vector<std::pair<std::size_t, std::size_t>> overlapping(std::span<const Hdf5Dataset> datasets) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  std::vector<char> told(datasets.size());
+  std::vector<char> listed(datasets.size());
   Stored furthest{0, 0, 0};  // that which ends last among those before
   for (const Stored& s : stored_stretches(datasets)) {
     bool shared = s.offset < furthest.offset + furthest.bytes;
     // Two names of one dataset have each stretch twice; it is one dataset, so nothing is shared.
     bool twin = s.dataset != furthest.dataset && s.offset == furthest.offset && s.bytes == furthest.bytes &&
                 datasets[s.dataset].address == datasets[furthest.dataset].address;
-    if (shared && !twin && !std::exchange(told[s.dataset], 1))
+    if (shared && !twin && !std::exchange(listed[s.dataset], 1))
       pairs.emplace_back(s.dataset, furthest.dataset);
     if (s.offset + s.bytes > furthest.offset + furthest.bytes) furthest = s;
   }

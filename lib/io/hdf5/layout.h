@@ -15,12 +15,12 @@ enum class DType : u8;
 struct Hdf5Dataset;
 struct Hdf5Type;
 
-// The data type that HDF5 describes. It describes a float by its fields (sign, exponent, mantissa), so bfloat16 and the
-// 8-bit floats are recognised like any other. The order of bytes is not looked at.
-// Throws kUnsupportedHdf5.
+// The data type that HDF5 describes. It describes a float by its fields (sign, exponent, mantissa), so
+// bfloat16 and the 8-bit floats are recognised like any other. The order of bytes is not looked at. Throws
+// kUnsupportedHdf5.
 DType hdf5_dtype(const Hdf5Type& type);
-// The type in which HDF5 stores items of a data type, little-endian. Types that HDF5 has no numbers for are those of
-// their codes, unsigned integers; elements smaller than a byte are bytes.
+// The type in which HDF5 stores items of a data type, little-endian. Types that HDF5 has no numbers for are
+// those of their codes, unsigned integers; elements smaller than a byte are bytes.
 Hdf5Type hdf5_type(DType dtype);
 
 // Bytes of one chunk, unpacked. pre: the dataset has chunks and was checked.

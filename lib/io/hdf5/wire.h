@@ -1,6 +1,6 @@
-// What mckpt-hdf5, the program that opens and composes HDF5 files, answers: a magic and records, each a byte of kind and
-// its fields, up to a kEnd. Numbers are u64, little-endian; texts are their length, a number, and their
-// bytes.
+// What mckpt-hdf5, the program that opens and composes HDF5 files, answers: a magic and records, each a byte
+// of kind and its fields, up to a kEnd. Numbers are u64, little-endian; texts are their length, a number, and
+// their bytes.
 //
 //   kMagic  kGroup "encoder" 800  kDataset "encoder/w" 1400 <type> <dimensions> <storage>  ...  kEnd
 //
@@ -19,7 +19,7 @@ enum class Record : std::uint8_t {
   kDataset = 'D',  // name, address, type, dimensions, fill value (text; empty: zeros), storage
   kAttribute =
       'A',  // name of the object ("": the root), name, type ("int", "float", "bool", "str", "": none), value
-  kOther = 'O',     // name, 1 where values were left out or 0, what it is: something that is no tensor
+  kOther = 'O',     // name, 1 where values were left out or 0, what it is: something that is not a tensor
   kSoftLink = 'S',  // name, target
   kFault = 'F',     // name ("": the file), Blame, words
   kEnd = 'Z',       // the number of records before it
@@ -46,14 +46,14 @@ inline constexpr std::uint64_t kUnwritten = UINT64_MAX;
 
 // Offsets count from the superblock, whose place the program gets as an argument.
 
-// The other way round, `mckpt-hdf5 compose`: standard input is a request for a file, and the answer is the file
-// without its data, and where the data belong. No file is written by the program.
+// The other way round, `mckpt-hdf5 compose`: standard input is a request for a file, and the answer is the
+// file without its data, and where the data belong. No file is written by the program.
 //
 //   kRequestMagic 512  kGroup "files"  kContiguous "w" <type> <dimensions>  kText "dtype" "bfloat16" ...  kEnd
 //   kLayoutMagic  kOffset 4096 ...  kPiece 512 <bytes> ...  kBytes 9216  kEnd       or kFault <words> for all of it
 //
-// After the magic, the request has the size of the user block. Attributes belong to the object before them, or, at
-// the beginning, to the root. Groups come before what is in them.
+// After the magic, the request has the size of the user block. Attributes belong to the object before them,
+// or, at the beginning, to the root. Groups come before what is in them.
 inline constexpr std::string_view kRequestMagic = "mckpt-hdf5 request 1\n";
 inline constexpr std::string_view kLayoutMagic = "mckpt-hdf5 layout 1\n";
 

@@ -1,3 +1,4 @@
+// Adds the rows of a diff and the equal tensors to cells; kinds that did not change are left out first.
 #include "page/data/change_map.h"
 
 #include <algorithm>

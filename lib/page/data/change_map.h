@@ -1,5 +1,5 @@
-// ChangeMap: how much every kind of tensor changed in every layer, from the rows of a diff. All experts of a layer are
-// one cell, which has the largest change of them.
+// ChangeMap: how much every kind of tensor changed in every layer, from the rows of a diff. All experts of a
+// layer are one cell, which has the largest change of them.
 //
 //   kind                          layer 0    1          2
 //   self_attn.q_proj.weight       equal      2.1e-3     equal

@@ -1,3 +1,4 @@
+// Puts together what the other files of this folder compute.
 #include "page/data/checkpoint_picture.h"
 
 #include "core/base/error.h"

@@ -1,5 +1,5 @@
-// CheckpointPicture: everything that a picture of a checkpoint, or of a planned one, shows. Pages and drawings are made of
-// it alone.
+// CheckpointPicture: everything that a picture of a checkpoint, or of a planned one, shows. Pages and
+// drawings are made of it alone.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// Adds the statistics of the tensors of a cell, with their histograms on a common range.
 #include "page/data/layer_values.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Adds counts of bins between two numbers to bins between two others, which contain them: a bin that is over several
-// others is divided among them by width.
+// Adds counts of bins between two numbers to bins between two others, which contain them: a bin that is over
+// several others is divided among them by width.
 void spread(const std::vector<i64>& counts, double low, double high, std::vector<double>& to, double to_low, double to_high) {
   const double to_width = (to_high - to_low) / static_cast<double>(to.size());
   const double width = (high - low) / static_cast<double>(counts.size());

@@ -1,11 +1,12 @@
-// LayerValues: what the values of every kind of tensor are like, layer by layer. All experts of a layer are one cell.
+// LayerValues: what the values of every kind of tensor are like, layer by layer. All experts of a layer are
+// one cell.
 //
 //   kind                          layer 0                layer 1
 //   self_attn.q_proj.weight       std 0.021, no NaN      std 0.019
 //   mlp.experts.*.up_proj.weight  of 256 tensors         std 0.020, 3 NaN
 //
-// Sums of several tensors are exact in their numbers, extremes, mean, deviation and norm; their histogram is put
-// together from those of the tensors, whose bins are spread over the common range.
+// Sums of several tensors are exact in their numbers, extremes, mean, deviation and norm; their histogram is
+// put together from those of the tensors, whose bins are spread over the common range.
 #pragma once
 
 #include <span>

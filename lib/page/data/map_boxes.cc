@@ -1,3 +1,4 @@
+// Assigns ranks or files to columns, and joins boxes that continue each other.
 #include "page/data/map_boxes.h"
 
 #include <algorithm>

@@ -20,8 +20,8 @@ struct ShardColumns {
   i64 count() const;
   i64 of(const Chunk& chunk) const;  // -1: the format does not say who holds it
   std::vector<ShardColumn> titles(const Store& store) const;
-  // Appends a box for each chunk of the tensor, as that of `member`, and adds its bytes to its column. Returns the
-  // bytes of the whole tensor.
+  // Appends a box for each chunk of the tensor, as that of `member`, and adds its bytes to its column.
+  // Returns the bytes of the whole tensor.
   i64 add_boxes(const Store& store, i64 tensor, i64 member, std::vector<ShardBox>& boxes, std::vector<ShardColumn>& columns) const;
 
   bool by_rank = false;
@@ -30,8 +30,8 @@ struct ShardColumns {
 
 bool file_is_lost(const Store& store, const Chunk& chunk);
 
-// Makes one box of those that a column has of neighbouring members alike, and puts all in order. `join`: also of those
-// that are next to each other in the tensor, which are chunks of different ranks of the column.
+// Makes one box of those that a column has of neighbouring members alike, and puts all in order. `join`: also
+// of those that are next to each other in the tensor, which are chunks of different ranks of the column.
 void merge_boxes(std::vector<ShardBox>& boxes, bool join);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Makes rows of tensors and blocks of layers: equal rows are one, and layers with tensors of the same names are one block.
+// Makes rows of tensors and blocks of layers: equal rows are one, and layers with tensors of the same names
+// are one block.
 //
 //   tensors --by layer--> groups --alike but for a number--> rows of boxes --equal rows once--> blocks of layers
 //
@@ -119,8 +120,8 @@ class MapMaker {
     if (layer >= 0) known->layers.push_back(layer);
   }
 
-  // Lists of tensors that are one row each, in the order of the group: those that differ in the number of a member
-  // alone, and all others by themselves.
+  // Lists of tensors that are one row each, in the order of the group: those that differ in the number of a
+  // member alone, and all others by themselves.
   std::vector<std::vector<i64>> rows_of(const Group& group) const {
     std::map<std::tuple<std::string_view, std::string_view, int, std::vector<i64>>, std::size_t> rows;
     std::vector<std::vector<i64>> out;

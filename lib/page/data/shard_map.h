@@ -1,4 +1,5 @@
-// ShardMap: which rank (or file) holds which items of every tensor of a checkpoint, folded so that it can be drawn:
+// ShardMap: which rank (or file) holds which items of every tensor of a checkpoint, folded so that it can be
+// drawn:
 //
 //   block   layers 3..60        layers with the same tensors
 //     kind  mlp.experts.*.up_proj.weight      a variant for each way in which layers store it: here one
@@ -7,8 +8,9 @@
 //       box   column 5   members [64, 96)   rows [0, 1024)
 //       fault hole       member 64          rows [1024, 2048)
 //
-// A column is a rank, or a file where the format does not know ranks, or several neighbours of them. The sizes are
-// bounded: the map of a model of a trillion parameters on thousands of ranks has some ten thousand boxes. No data are read.
+// A column is a rank, or a file where the format does not know ranks, or several neighbours of them. The
+// sizes are bounded: the map of a model of a trillion parameters on thousands of ranks has some ten thousand
+// boxes. No data are read.
 #pragma once
 
 #include <span>

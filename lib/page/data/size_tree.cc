@@ -1,3 +1,4 @@
+// Adds every tensor along the way of its name, then stores equal branches once.
 #include "page/data/size_tree.h"
 
 #include <array>

@@ -1,5 +1,6 @@
-// SizeTree: how many bytes each module of a model has, as a tree of the dotted names. All experts of a layer are one
-// branch, and equal branches are stored once, so that a model of 100,000 tensors has some hundred nodes:
+// SizeTree: how many bytes each module of a model has, as a tree of the dotted names. All experts of a layer
+// are one branch, and equal branches are stored once, so that a model of 100,000 tensors has some hundred
+// nodes:
 //
 //   model 1.3 TB
 //     layers
@@ -35,8 +36,8 @@ struct SizeTree {
   bool cut = false;  // small branches were left out of it, not out of the sums
 };
 
-// The tree of these tensors, which are in natural order. At most about `most` nodes: branches with few bytes are cut off
-// where there are more.
+// The tree of these tensors, which are in natural order. At most about `most` nodes: branches with few bytes
+// are cut off where there are more.
 SizeTree size_tree(const Store& store, std::span<const i64> tensors, i64 most = 6000);
 
 }  // namespace mckpt::impl

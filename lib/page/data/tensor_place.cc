@@ -1,3 +1,4 @@
+// Finds the numbers in a name, and the words by which a module is known.
 #include "page/data/tensor_place.h"
 
 #include <charconv>
@@ -16,8 +17,9 @@ struct NameNumber {
   i64 value = 0;
 };
 
-// The next number from `at` on that counts something: a whole part of the dotted name, or the digits behind "weight" or
-// "bias" ("linear_fc1.weight12_w" is of expert 12). Leading zeros would be lost, so such digits are text.
+// The next number from `at` on that counts something: a whole part of the dotted name, or the digits behind
+// "weight" or "bias" ("linear_fc1.weight12_w" is of expert 12). Leading zeros would be lost, so such digits
+// are text.
 std::optional<NameNumber> next_number(std::string_view name, std::size_t at) {
   for (; at < name.size(); at++) {
     if (!is_digit(name[at]) || (at > 0 && is_digit(name[at - 1]))) continue;

@@ -1,5 +1,5 @@
-// The place of a tensor in a model, read from its name alone: which layer, which member of a list of experts, and what
-// remains of the name when both are taken out.
+// The place of a tensor in a model, read from its name alone: which layer, which member of a list of experts,
+// and what remains of the name when both are taken out.
 //
 //   model.layers.3.mlp.experts.17.up_proj.weight     section "model.layers"  layer 3  before "mlp.experts."
 //                                                    member 17  after ".up_proj.weight"

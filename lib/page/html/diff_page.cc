@@ -1,5 +1,5 @@
-// The page of a diff: the verdict, how much every kind of tensor changed in every layer, and the tensors, the most
-// different first.
+// The page of a diff: the verdict, how much every kind of tensor changed in every layer, and the tensors, the
+// most different first.
 #include <algorithm>
 
 #include "convert/compare/diff/diff.h"

@@ -1,3 +1,4 @@
+// Escapes what comes from files, and puts styles, data and scripts into one page.
 #include "page/html/shell.h"
 
 #include "core/base/text.h"

@@ -1,5 +1,5 @@
-// A line of the drawing: name and shape, then the whole tensor, then a cell for each column. In a cell, down goes the first
-// axis that is cut (or the number of the expert), to the right the second one:
+// A line of the drawing: name and shape, then the whole tensor, then a cell for each column. In a cell, down
+// goes the first axis that is cut (or the number of the expert), to the right the second one:
 //
 //   q_proj.weight  [32, 16]   |##|   |##| |  | |  |
 //                             |##|   |  | |##| |--|    a hole is red in every cell, because nobody has its items
@@ -151,8 +151,8 @@ class MapDrawing {
     text(kMargin, y_ += kLine, title, "block");
   }
 
-  // A line for the layers that are sound, whose boxes are drawn over each other where they differ, and one for each variant
-  // that is not.
+  // A line for the layers that are sound, whose boxes are drawn over each other where they differ, and one
+  // for each variant that is not.
   void lines(const std::vector<ShardVariant>& kind) {
     std::optional<ShardRow> sound;
     i64 ways = 0;

@@ -8,6 +8,7 @@ import tempfile
 
 from mckpt_tests.checks import expect, expect_equal, finish
 from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import TINY_MODEL
 
 H, HEADS, KV, D, FFN, V, LAYERS = 12, 4, 2, 3, 10, 14, 2
 CONFIG = {"model_type": "mystery", "architectures": ["MysteryForCausalLM"], "hidden_size": H, "num_attention_heads": HEADS,
@@ -140,6 +141,11 @@ mckpt(0, "mappings", "check", place("layered"), place("layered.json"))
 expect_equal("computation", answer["computation"], ["rope_parameters.partial_rotary_factor 0.25", "logit_scale 0.0625", "hidden_act silu"])
 done = mckpt(0, "mappings", "draft", place("layered"))
 expect("not compared: how the model computes" in done.stderr and "logit_scale 0.0625" in done.stderr, f"draft: {done.stderr}")
+# The base of a model of a known family is that family, if no other explains more.
+answer, rows = draft(TINY_MODEL)
+expect_equal("a known family", (answer["base"], answer["explained"], rows["rows"], rows.get("remove", [])), ("qwen3_moe", 45, [], []))
+# A map is an argument of a draft, and not an option.
+expect("--map-file has a meaning only for" in mckpt(2, "mappings", "draft", plain, "--map-file", place("bad.json")).stderr, "draft --map-file")
 # A base that is none, and a map without a base for an unknown type.
 for text, word in (('{"base": "lama"}', "MC2009"), ('{"rows": []}', "MC2002"), ('{"base": "none", "rows": []}', "no rows of layers"),
                    ('{"base": "llama", "remove": ["decoder.nothing"]}', "no row to remove"),
@@ -148,4 +154,4 @@ for text, word in (('{"base": "lama"}', "MC2009"), ('{"rows": []}', "MC2002"), (
         f.write(text)
     done = mckpt(3, "mappings", "check", plain, place("bad.json"))
     expect(word in done.stderr, f"{text}: no '{word}': {done.stderr[-400:]}")
-finish(106)
+finish(110)

@@ -76,3 +76,13 @@ sed -i 's/1000000\.0/5.0/' other/config.json
 expect 0 "$mckpt" verify other --against model
 has out "warning[MC1010]: config.json: the file differs from the file of this name on the other side"
 has out "other: equal"
+
+# Of two models: one that lost its config.json still has its other files.
+cp -r model bare
+rm bare/config.json
+expect 0 "$mckpt" verify bare --against model
+has out "not compared: config.json, which only one side has"
+echo '{"eos_token_id": 4}' > bare/generation_config.json
+expect 1 "$mckpt" diff model bare
+has out "file     generation_config.json  differs from byte 17 on"
+has out "not compared: config.json, which only one side has"

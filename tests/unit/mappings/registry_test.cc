@@ -29,6 +29,12 @@ TEST(Registry, FindsAFamilyByTheModelType) {
   EXPECT_EQ(family_of_model("deepseek_v3", "DeepseekV3ForCausalLM").vocab_divisor, 1280);
 }
 
+TEST(Registry, FindsAFamilyByItsNameArchitectureOrModelType) {
+  for (std::string_view name : {"deepseek_v3", "DeepseekV3ForCausalLM", "kimi_k2"})
+    EXPECT_EQ(family_named(name).name, "deepseek_v3") << name;
+  EXPECT_THROW(family_named("kimi_k3"), Error);
+}
+
 TEST(Registry, AnUnknownModelIsRefusedByItsTypeAndArchitecture) {
   try {
     family_of_model("qwen3_mo", "Qwen3MoForCausalLM");

@@ -1,6 +1,6 @@
 // The account of a conversion tensor by tensor: what each tensor of the result is made of, by which rule, and
-// what was done to its values; what of the source the result does not have. As JSON in the file of --report, and
-// as text with -v.
+// what was done to its values; what of the source the result does not have. As JSON in the file of --report,
+// and as text with -v.
 //
 //   {"name": "decoder.layers.0.self_attention.linear_qkv.weight", "made": "fused", "rule": "qkv", "items": 1024,
 //    "from": [{"name": "model.layers.0.self_attn.q_proj.weight", "items": 512, "cast": null, "added": 0}, ...],

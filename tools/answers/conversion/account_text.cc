@@ -1,5 +1,5 @@
-// The account for a person, on stderr. Tensors whose names differ in numbers alone, and that are made alike of
-// tensors whose names differ likewise, are one line:
+// The account for a person, on stderr. Tensors whose names differ in numbers alone, and that are made alike
+// of tensors whose names differ likewise, are one line:
 //
 //   fused     decoder.layers.{0-1}.self_attention.linear_qkv.weight  (2)  qkv of
 //             model.layers.{0-1}.self_attn.q_proj.weight + model.layers.{0-1}.self_attn.k_proj.weight + ...

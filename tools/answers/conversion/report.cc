@@ -5,8 +5,8 @@
 //   done    72.1 KiB in 0.01 s (7.04 MiB/s)                                  write_report(), on stderr
 //   ckpt/release                                                             write_report(), on stdout
 //
-// With --report the JSON is written into a file as well, there with every tensor (account_rows.h). A report that cannot be written is an error although
-// the result is published; the message says so.
+// With --report the JSON is written into a file as well, there with every tensor (account_rows.h). A report
+// that cannot be written is an error although the result is published; the message says so.
 #include "tools/answers/conversion/report.h"
 
 #include <algorithm>

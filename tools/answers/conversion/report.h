@@ -19,8 +19,8 @@ struct RunResult;
 void note_plan(const GlobalFlags& flags, const Conversion& conversion);
 
 // The answer: the path of the output, or the account as JSON; the JSON is also written into `file` if one is
-// given, there with the account tensor by tensor if the conversion has it. `command` is "convert" or "export". Prints on stderr how fast the conversion was. `result`: null for
-// a dry run.
+// given, there with the account tensor by tensor if the conversion has it. `command` is "convert" or
+// "export". Prints on stderr how fast the conversion was. `result`: null for a dry run.
 void write_report(const GlobalFlags& flags, std::string_view command, const Conversion& conversion,
                   const RunResult* result, double seconds, const std::optional<std::string>& file);
 

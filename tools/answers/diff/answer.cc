@@ -1,3 +1,4 @@
+// Prints a Diff as text and JSON. Lists are cut at the numbers of rows that fit a screen; -v prints all rows.
 #include "tools/answers/diff/answer.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "convert/compare/compare.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/groups.h"
 #include "convert/compare/diff/verdict.h"
@@ -29,7 +31,8 @@ std::string number(double value, const char* form = "%.2g") {
   return text;
 }
 
-// "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from each other.
+// "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from
+// each other.
 std::string group_text(const DiffGroup& g) {
   if (g.tensors == 1) return g.numbers.empty() ? "" : cat("the only one");
   std::string out = cat(with_commas(g.differ), " of ", with_commas(g.tensors));
@@ -145,7 +148,7 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
   if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
   const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
   out.line(diff_verdict(diff));
-  out.line(cat("compared: ", diff.report.compared_as == "tensors of the same names" ? "by name" : diff.report.compared_as));
+  out.line(cat("compared: ", diff.report.compared_as == kComparedByName ? "by name" : diff.report.compared_as));
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;
   std::size_t hidden = write_others(out, diff, flags.verbose > 0 ? most : std::min(most, kMostOthers));

@@ -1,5 +1,5 @@
-// Prints a Diff: the verdict first, then which kinds of tensors changed and which did not, then the tensors, the most
-// different first.
+// Prints a Diff: the verdict first, then which kinds of tensors changed and which did not, then the tensors,
+// the most different first.
 //
 //   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
 //   changed  model.layers.*.mlp.down_proj.weight   3 of 36: 3, 7..8

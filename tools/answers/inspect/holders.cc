@@ -138,7 +138,7 @@ std::string column_titles(const Columns& columns) {
   std::string out;
   for (i64 i = 0; i < columns.count; i++) {
     std::string name = cat(columns.by_rank ? "r" : "f", i * columns.per_column);
-    // Two cells a column: wider numbers stand where there is room, every fourth.
+    // A column is two cells wide: wider numbers are printed for every fourth column, where there is room.
     bool room = name.size() <= 2 || i % 4 == 0;
     name = room ? name : "";
     std::size_t width = static_cast<std::size_t>(i * 3);

@@ -1,3 +1,4 @@
+// Writes the fields of docs/json.md.
 #include "tools/answers/inspect/json.h"
 
 #include "core/items/dtype.h"

@@ -1,4 +1,5 @@
-// The answer of `mckpt mappings draft`: the first map file of a model, and how much of it is left to a person.
+// The answer of `mckpt mappings draft`: the first map file of a model, and how much of it is left to a
+// person.
 #pragma once
 
 #include <string>

@@ -75,7 +75,7 @@ void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
   table.write(out);
 }
 
-// The layers of one depth stand for all depths, since the parts are identical; names show the range of
+// Prints the layers of one depth for all depths, since the parts are identical; names show the range of
 // depths.
 void write_mtp(Output& out, const LayerPattern& pattern) {
   out.line("");

@@ -33,6 +33,8 @@ std::string assets_of(const Store& store) {
   return folder && Folder(store.root(), store.opening()).has_file(std::string(kConfig)) ? store.root() : "";
 }
 
+bool is_safetensors_folder(const Store& store) { return store.format() == Format::kSafetensorsFolder; }
+
 std::string text_of(const Folder& folder, const std::string& name) {
   return json_text(folder.open_file(name), kMostBytes);
 }
@@ -59,15 +61,15 @@ std::vector<std::string> json_files(const Folder& folder) {
 // The opener of a store does not need config.json and reports a bad one as a warning. Nothing can be done
 // with the model without it, so the warning becomes a problem here. Returns whether there was such a warning.
 bool raise_config_findings(VerifyReport& report) {
-  bool told = false;
+  bool raised = false;
   for (std::size_t f = 0; f < report.findings.size(); f++) {
     Finding& finding = report.findings[f];
     if (finding.file != kConfig || finding.code != Code::kBadJson) continue;
     finding.warning = false;
     report.checks[report.check_of[f]].status = Check::Status::kFail;
-    told = true;
+    raised = true;
   }
-  return told;
+  return raised;
 }
 
 // The first byte at which two files differ, or -1.
@@ -84,8 +86,8 @@ i64 difference_of(const InputFile& a, const InputFile& b) {
   return a.size() == b.size() ? -1 : size;
 }
 
-// Whether the files are equal but for the entry that declares quantised weights: a result whose tensors are not
-// quantised has a config without it.
+// Whether the files are equal but for the entry that declares quantised weights: a result whose tensors are
+// not quantised has a config without it.
 bool differs_in_quantization(const std::string& name, const Folder& a, const Folder& b) {
   if (name != kConfig) return false;
   try {
@@ -128,13 +130,13 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
   std::string path = assets_of(store);
   if (path.empty()) return {};
   Folder folder(path, store.opening());
-  bool told = raise_config_findings(report);
+  bool raised = raise_config_findings(report);
   std::vector<std::string> names = json_files(folder);
   std::vector<Finding> found;
   NameSet<std::string> judged;
   for (const std::string& name : names) {
     judged.insert(path_in_store(store, path, name));
-    if (name == kConfig && told) continue;
+    if (name == kConfig && raised) continue;
     try {
       read_asset(folder, name);
     } catch (const Error& e) {
@@ -156,6 +158,9 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   const bool converted = dcp_dialect(tested) || dcp_dialect(source);
   std::string mine = assets_of(tested);
   std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
+  // Of two folders of models, one that lost its config.json still has its other assets.
+  if (is_safetensors_folder(tested) && is_safetensors_folder(source) && mine.empty() != theirs.empty())
+    mine = tested.root(), theirs = source.root();
   if (mine.empty() || theirs.empty()) return true;
   Folder here(mine, tested.opening()), other(theirs, source.opening());
   std::vector<Finding> found;

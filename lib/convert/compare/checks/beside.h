@@ -27,8 +27,8 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
                                       Observer& observer, VerifyReport& report);
 
 // Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the
-// checkpoint at `path`. `seen`: files, relative to the root of the store, that other checks have read. Follows
-// links, and visits every checkpoint once.
+// checkpoint at `path`. `seen`: files, relative to the root of the store, that other checks have read.
+// Follows links, and visits every checkpoint once.
 void check_beside(const std::string& path, const Store& store, const NameSet<std::string>& seen, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report);
 // The same for some of what is in the folder `path`.

@@ -1,3 +1,4 @@
+// Groups the tensors by pairs of types, and compares the range and the precision of two types.
 #include "convert/compare/checks/casts.h"
 
 #include <map>

@@ -1,5 +1,5 @@
-// The check "casts" of a comparison: tensors may be equal to what a conversion of the source makes of them and
-// still differ from the source, because their type does not have all values of the source's type.
+// The check "casts" of a comparison: tensors may be equal to what a conversion of the source makes of them
+// and still differ from the source, because their type does not have all values of the source's type.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ struct ComparedTypes {
   DType source, tested;
 };
 
-// Adds the check, with one warning for the tensors of a pair of types, if there are any; and lists every tensor
-// whose types differ in the report.
+// Adds the check, with one warning for the tensors of a pair of types, if there are any; and lists every
+// tensor whose types differ in the report.
 void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report);
 // Notes the casts after which tensors are compared, lossy or not.
 void note_casts(std::span<const ComparedTypes> tensors, Observer& observer);

@@ -1,5 +1,5 @@
-// The folder is opened as every conversion opens it, so verify and the conversions accept the same folders. Copies
-// are read, because checksums that a writer stored prove nothing about what it wrote.
+// The folder is opened as every conversion opens it, so verify and the conversions accept the same folders.
+// Copies are read, because checksums that a writer stored prove nothing about what it wrote.
 #include "convert/compare/checks/ranks.h"
 
 #include "convert/source/checkpoint.h"
@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kNotCompared = "not compared with each other or with config.json";
 
-// Errors because of which the files cannot be compared, though nothing is wrong with them: mckpt does not know the model, or the
-// folder does not say on which grid it was written.
+// Errors because of which the files cannot be compared, though nothing is wrong with them: mckpt does not
+// know the model, or the folder does not say on which grid it was written.
 bool is_unknown(Code code) {
   return code == Code::kUnknownModel || code == Code::kUnsupportedModel || code == Code::kUnknownAssets ||
          code == Code::kUnknownPartition || code == Code::kModuleMissing;

@@ -1,5 +1,5 @@
-// The check "ranks" of `verify`: whether the files of Megatron's ranks (mp_rank_*) are one model: every rank has its
-// parameters in their shapes, and what several ranks have alike is equal.
+// The check "ranks" of `verify`: whether the files of Megatron's ranks (mp_rank_*) are one model: every rank
+// has its parameters in their shapes, and what several ranks have alike is equal.
 //
 //   pass  ranks    66 tensors      are one model
 //   FAIL  ranks    66 tensors      ranks against each other

@@ -1,3 +1,4 @@
+// Collects the weights of another type than the one that was asked for, and reports them.
 #include "convert/compare/checks/types.h"
 
 #include "core/base/error_code.h"

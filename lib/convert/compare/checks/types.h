@@ -1,5 +1,5 @@
-// The check "types" of a comparison: whether weights are stored in the types that a conversion was asked for. Without
-// such a claim a comparison takes the types as it finds them: it casts the source's values to them.
+// The check "types" of a comparison: whether weights are stored in the types that a conversion was asked for.
+// Without such a claim a comparison takes the types as it finds them: it casts the source's values to them.
 //
 //   asked for             a weight in float32   in bfloat16
 //   nothing               equal                 equal, with a warning of the cast
@@ -21,7 +21,8 @@ class Store;
 struct ModelParameter;
 struct VerifyReport;
 
-// The types that the conversion was asked for: one for all weights, and rules for single tensors, which come first.
+// The types that the conversion was asked for: one for all weights, and rules for single tensors, which come
+// first.
 struct TypeClaim {
   enum Kind : u8 {
     kNone,  // any type will do
@@ -33,8 +34,8 @@ struct TypeClaim {
 
   // Of a tensor of the name; `own`: its type before the conversion. Nothing if any type will do.
   std::optional<DType> of(std::string_view name, DType own) const;
-  // Of a key of a checkpoint. Parameters without a main weight keep their own type: buffers, and frozen ones unless
-  // `frozen_have_main`, as under Megatron-FSDP v2.
+  // Of a key of a checkpoint. Parameters without a main weight keep their own type: buffers, and frozen ones
+  // unless `frozen_have_main`, as under Megatron-FSDP v2.
   std::optional<DType> of(const ModelParameter& parameter, std::string_view key, DType own,
                           bool frozen_have_main) const;
 };
@@ -47,11 +48,11 @@ class TypeCheck {
   const TypeClaim& claim() const { return claim_; }
   // `asked`: nothing if any type will do.
   void add(std::string_view name, std::optional<DType> asked, DType found);
-  // The tensors of the tested side that look like weights, by their names and types: no table says which ones are.
-  // `source` has the types before the conversion, under the same names.
+  // The tensors of the tested side that look like weights, by their names and types: no table says which ones
+  // are. `source` has the types before the conversion, under the same names.
   void add_by_name(const Store& tested, const Store& source);
-  // Adds the check if a type was asked for. Returns whether all types are those asked for. Throws kNoSuchTensor for a
-  // rule that matches no name.
+  // Adds the check if a type was asked for. Returns whether all types are those asked for. Throws
+  // kNoSuchTensor for a rule that matches no name.
   bool add_to(VerifyReport& report) const;
 
  private:

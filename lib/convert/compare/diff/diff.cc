@@ -38,8 +38,8 @@ Kind row_kind(const UnlikeTensor& u) {
   return Kind::kValues;
 }
 
-// How far apart: by the relative distance; before all others what was not measured, and NaN or infinities beside
-// finite numbers, which are in no distance.
+// How far apart: by the relative distance; before all others what was not measured, and NaN or infinities
+// beside finite numbers, which are in no distance.
 double far_apart(const DiffRow& r) {
   constexpr double kUnknown = 1e300;
   if (r.kind != Kind::kValues) return 0;

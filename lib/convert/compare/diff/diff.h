@@ -1,11 +1,12 @@
-// diff(): what is different in two checkpoints, tensor by tensor, as rows. Both sides may have any format, grid and
-// data type; where their names differ, one is compared with what converting the other would write, as compare() does.
+// diff(): what is different in two checkpoints, tensor by tensor, as rows. Both sides may have any format,
+// grid and data type; where their names differ, one is compared with what converting the other would write,
+// as compare() does.
 //
 //   values   model.layers.3.mlp.down_proj.weight   [0, 17]   0.5 | 0.25   17 items   relative L2 2.1e-3
 //   only_b   lm_head.weight                        bfloat16 [32, 16]
 //
-// Rows of values come in order of how far apart the tensors are; tensors in another order that are the same, such as
-// swapped experts, are found among those that have nothing in common (order.h).
+// Rows of values come in order of how far apart the tensors are; tensors in another order that are the same,
+// such as swapped experts, are found among those that have nothing in common (order.h).
 #pragma once
 
 #include <string>

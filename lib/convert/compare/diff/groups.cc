@@ -1,3 +1,4 @@
+// Counts tensors by their names with "*" for each number.
 #include "convert/compare/diff/groups.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The pattern of a name, and its numbers: digits behind a dot, also with a suffix ("weight12_w" is a number of an
-// expert too).
+// The pattern of a name, and its numbers: digits behind a dot, also with a suffix ("weight12_w" is a number
+// of an expert too).
 std::string pattern_of(std::string_view name, std::vector<i64>& numbers) {
   std::string out;
   for (std::size_t at = 0; at < name.size();) {

@@ -1,5 +1,6 @@
-// Each tensor is reduced to hashes: one for all of it, one for each row and one for each column. Equal lists of
-// hashes, sorted, mean the same rows in another order; equal rows on one side and columns on the other, the transpose.
+// Each tensor is reduced to hashes: one for all of it, one for each row and one for each column. Equal lists
+// of hashes, sorted, mean the same rows in another order; equal rows on one side and columns on the other,
+// the transpose.
 #include "convert/compare/diff/order.h"
 
 #include <algorithm>
@@ -10,9 +11,9 @@
 #include "convert/compare/diff/siblings.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
-#include "io/copy/observed_sink.h"
 #include "core/items/dtype.h"
 #include "hf/quantized/dequantized_store.h"
+#include "io/copy/observed_sink.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
@@ -64,7 +65,7 @@ std::vector<u64> sorted(std::vector<u64> hashes) {
   return hashes;
 }
 
-// Whether the lists have the same hashes in another order. All equal: there is no order to speak of.
+// Whether the lists have the same hashes in another order. Lists of equal hashes have no order.
 bool reordered(const std::vector<u64>& a, const std::vector<u64>& b) {
   return a.size() == b.size() && a.size() > 1 && a != b && sorted(a) == sorted(b);
 }

@@ -1,6 +1,6 @@
-// Values in another order: tensors that have nothing in common under their names, but whose values are on the other
-// side all the same. A wrong order of experts, heads or halves is the most common mistake of a conversion, and looks
-// like noise when it is compared item by item.
+// Values in another order: tensors that have nothing in common under their names, but whose values are on the
+// other side all the same. A wrong order of experts, heads or halves is the most common mistake of a
+// conversion, and looks like noise when it is compared item by item.
 //
 //   A  experts.0.up  1 2   experts.1.up  3 4         B  experts.0.up  3 4   experts.1.up  1 2
 //      experts.0.up: "the same values as experts.1.up of B"
@@ -19,9 +19,9 @@ class Observer;
 struct DiffRow;
 struct OpenOptions;
 
-// Fills the hints of rows whose tensors both sides have under the row's name, in whatever pieces, and which have
-// little in common (cosine below 0.9). Reads those tensors once more; the largest and those beyond the first
-// thousand are left out.
+// Fills the hints of rows whose tensors both sides have under the row's name, in whatever pieces, and which
+// have little in common (cosine below 0.9). Reads those tensors once more; the largest and those beyond the
+// first thousand are left out.
 void add_order_hints(const std::string& a, const std::string& b, const OpenOptions& files, std::vector<DiffRow>& rows,
                      Observer& observer);
 

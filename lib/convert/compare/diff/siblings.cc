@@ -1,5 +1,5 @@
-// A name with n numbers has n families: "layers.*.experts.1.up" and "layers.3.experts.*.up". The members of a family
-// are siblings. Most siblings differ in their first items already, so few are read to their end.
+// A name with n numbers has n families: "layers.*.experts.1.up" and "layers.3.experts.*.up". The members of a
+// family are siblings. Most siblings differ in their first items already, so few are read to their end.
 #include "convert/compare/diff/siblings.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Values of a sibling: a tensor that has on one side what the other side has under a name that differs from its own in
-// one number. An expert or a layer that was written over another one looks like that; both of them may be whole on the
-// other side.
+// Values of a sibling: a tensor that has on one side what the other side has under a name that differs from
+// its own in one number. An expert or a layer that was written over another one looks like that; both of them
+// may be whole on the other side.
 //
 //   A  experts.0.up  1 2   experts.1.up  3 4         B  experts.0.up  1 2   experts.1.up  1 2
 //      experts.1.up: "B has the values of experts.0.up of A here"
@@ -23,9 +23,9 @@ class Siblings {
  public:
   Siblings(const Store& a, const Store& b);
 
-  // For a tensor of A and that of the same name in B, which differ: whose values it has, in words; "" if those of no
-  // sibling. Reads the beginning of all siblings, and what begins alike as a whole. Throws what TensorReader::read()
-  // throws.
+  // For a tensor of A and that of the same name in B, which differ: whose values it has, in words; "" if
+  // those of no sibling. Reads the beginning of all siblings, and what begins alike as a whole. Throws what
+  // TensorReader::read() throws.
   std::string hint(i64 of_a, i64 of_b);
 
  private:

@@ -1,3 +1,4 @@
+// Reads tolerances: the last "=" separates the GLOB, commas separate the parts.
 #include "convert/compare/diff/tolerance_text.h"
 
 #include <charconv>
@@ -18,17 +19,19 @@ Error bad_tolerance(std::string_view text) {
 template <typename Number>
 bool reads(std::string_view text, Number& to) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
-  return fault == std::errc{} && end == text.data() + text.size() && to >= 0;
+  return fault == std::errc{} && end == text.data() + text.size() && is_tolerance(static_cast<double>(to));
 }
 
 // One part, such as "rtol:1e-3".
 bool add_part(std::string_view part, Tolerance& to) {
-  if (part.starts_with("rtol:")) return reads(part.substr(5), to.relative) && std::isfinite(to.relative);
-  if (part.starts_with("atol:")) return reads(part.substr(5), to.absolute) && std::isfinite(to.absolute);
+  if (part.starts_with("rtol:")) return reads(part.substr(5), to.relative);
+  if (part.starts_with("atol:")) return reads(part.substr(5), to.absolute);
   return part.starts_with("ulp:") && reads(part.substr(4), to.ulps);
 }
 
 }  // namespace
+
+bool is_tolerance(double number) { return number >= 0 && std::isfinite(number); }
 
 void add_tolerance(ToleranceRules& rules, std::string_view text) {
   std::size_t equals = text.rfind('=');

@@ -10,6 +10,9 @@ namespace mckpt::impl {
 
 struct ToleranceRules;
 
+// Whether the number can be one of a tolerance: finite, and not negative.
+bool is_tolerance(double number);
+
 // Adds the rule behind those that are there. Throws kUsage.
 void add_tolerance(ToleranceRules& rules, std::string_view text);
 

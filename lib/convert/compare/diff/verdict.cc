@@ -1,3 +1,4 @@
+// Counts the rows of a diff by kind, and puts the counts into a sentence.
 #include "convert/compare/diff/verdict.h"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ std::string diff_verdict(const Diff& diff) {
     out += cat("; the largest relative difference is ", two_digits(*worst->distance->relative_l2()), " in ", escaped(worst->name));
   i64 problems = std::ranges::count_if(diff.findings, [](const Finding& f) { return !f.warning; });
   if (problems > 0) out += cat("; ", counted(problems, "problem"), " kept something from being compared");
-  if (c.others > 0) out += cat("; ", with_commas(c.others), " of objects and files beside the tensors");
+  if (c.others > 0) out += cat("; ", counted(c.others, "difference"), " in objects and files beside the tensors");
   return out;
 }
 

@@ -1,0 +1,49 @@
+"""What programs share that time whole processes in turns: their options, a folder for their files, and files in the page cache.
+Standard library only, and little of it: the memory of a process begins as a copy of its parent's."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def options():
+    """MCKPT [--folder DIR] [--rounds N] [--threads N] [--mib N] [--only WORD]"""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("mckpt")
+    parser.add_argument("--folder")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--mib", type=int, default=2048)
+    parser.add_argument("--only", default="")
+    return parser.parse_args()
+
+
+def work_folder(named):
+    """The folder that was named, or a new one; it is there."""
+    folder = pathlib.Path(named or tempfile.mkdtemp(prefix="mckpt_bench_"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def has_torch():
+    """Asked of another process, so that this one stays small."""
+    return subprocess.run([sys.executable, "-c", "import torch, safetensors"], capture_output=True).returncode == 0
+
+
+def make_model(folder, options):
+    """Makes the model (make_model.py) unless the folder is there."""
+    if not folder.exists():
+        here = pathlib.Path(__file__).resolve().parent
+        subprocess.run([sys.executable, here / "make_model.py", folder, *map(str, options)], check=True)
+    return folder
+
+
+def warm(folder):
+    """Reads all files of the folder, so that they are in the page cache."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                while file.read(8 << 20):
+                    pass
