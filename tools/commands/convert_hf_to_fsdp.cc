@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
@@ -31,6 +32,7 @@ struct HfToFsdpFlags {
   std::optional<std::string> assets;
   AcceptFlag accept;
   HfModelFlags model;
+  BaseFlag base;
   GridFlags grid;
   FsdpFlags fsdp;
   SpellingFlags spelling;
@@ -55,6 +57,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
       .common();
   accept.declare(line);
   model.declare(line);
+  base.declare(line);
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);
@@ -77,6 +80,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   line.example(cat("mckpt ", name, " global_step_100/actor ckpt --tp 2 --dp 4"));
   line.example(cat("mpirun -n 8 mckpt ", name, " Qwen3-30B-A3B ckpt --tp 2 --dp 4"));
   line.parse();
+  base.settle(line, {&options.source, 1});
   options.check();
 }
 

@@ -138,8 +138,8 @@ SavedRun read_run(const std::string& path) {
       EXPECT_EQ(std::sscanf(line.c_str(), "grid tp=%ld cp=%ld ep=%ld dp=%ld pp=%ld", &run.grid.tp,
                             &run.grid.cp, &run.grid.ep, &run.grid.dp, &run.grid.pp),
                 5);
-      if (std::size_t at = line.find("first="); at != line.npos)
-        run.pipeline.first_layers = std::stol(line.substr(at + 6));
+      if (std::size_t first = line.find("first="); first != line.npos)
+        run.pipeline.first_layers = std::stol(line.substr(first + 6));
     } else if (line.starts_with("rank")) {
       run.ranks.emplace_back();
     } else if (!line.starts_with("object")) {
