@@ -108,7 +108,7 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff ckpt Qwen3-30B-A3B");
   line.example("mckpt diff model.safetensors model.pt --html change.html");
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
-  line.example("mckpt diff Qwen3-0.6B checkpoint-500");
+  line.example("mckpt diff Qwen3-30B-A3B adapter");
   line.parse();
   base.settle(line, std::vector{a, b});
   if (html) check_page(*html);

@@ -11,18 +11,20 @@
 namespace mckpt::impl {
 
 void BaseFlag::declare(CommandLine& line) {
-  line.option("--base DIR", base_,
-              "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model "
-              "with the adapter merged");
+  line.option(
+      "--base DIR", base_,
+      "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model "
+      "with the adapter merged");
 }
 
 void BaseFlag::settle(CommandLine& line, std::span<const std::string> paths) const {
   if (!line.given("--base")) return;
   // What is at a path that does not exist is said when it is opened.
   const OpenOptions& opening = line.opening();
-  const bool all_there =
-      std::ranges::all_of(paths, [&](const std::string& p) { return is_folder(p, opening) || is_file(p, opening); });
-  if (all_there && std::ranges::none_of(paths, [&](const std::string& p) { return is_adapter_folder(p, opening); }))
+  const bool all_there = std::ranges::all_of(
+      paths, [&](const std::string& p) { return is_folder(p, opening) || is_file(p, opening); });
+  if (all_there &&
+      std::ranges::none_of(paths, [&](const std::string& p) { return is_adapter_folder(p, opening); }))
     throw Error(Code::kUsage, "--base is for the folder of an adapter, and no path is one")
         .expected("a folder with adapter_config.json and without config.json")
         .found(listed(paths));

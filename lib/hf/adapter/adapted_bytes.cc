@@ -56,7 +56,8 @@ struct Work {
 class AdaptedBytes final : public ByteSource {
  public:
   AdaptedBytes(const AdaptedTensor& tensor, AdapterMemory& memory)
-      : ByteSource(dtype_bytes(memory.base().dtype(tensor.tensor), memory.base().shape(tensor.tensor).items())),
+      : ByteSource(
+            dtype_bytes(memory.base().dtype(tensor.tensor), memory.base().shape(tensor.tensor).items())),
         t_(tensor),
         memory_(memory),
         dtype_(memory.base().dtype(tensor.tensor)),
@@ -80,7 +81,8 @@ class AdaptedBytes final : public ByteSource {
       compute(first, count, work);
       const i64 begin = first * item_bytes_, from = std::max(begin, offset);
       const i64 until = std::min(begin + count * item_bytes_, end);
-      std::memcpy(to.data() + (from - offset), work.bytes.data() + (from - begin), static_cast<std::size_t>(until - from));
+      std::memcpy(to.data() + (from - offset), work.bytes.data() + (from - begin),
+                  static_cast<std::size_t>(until - from));
     }
   }
 
@@ -110,7 +112,8 @@ class AdaptedBytes final : public ByteSource {
     for (i64 at = first, end = first + count; t_.a >= 0 && at < end;) {
       const i64 row = at / columns_, next = std::min((row + 1) * columns_, end);
       add_row(row, at - row * columns_,
-              std::span(work.values).subspan(static_cast<std::size_t>(at - first), static_cast<std::size_t>(next - at)),
+              std::span(work.values)
+                  .subspan(static_cast<std::size_t>(at - first), static_cast<std::size_t>(next - at)),
               work);
       at = next;
     }

@@ -46,8 +46,9 @@ std::unique_ptr<Store> open_weights(const Folder& folder) {
     Error e(Code::kNotFound, "the adapter has no weights");
     e.file(folder.path()).expected(kWeights);
     if (folder.has_file(kOldWeights))
-      e.found(kOldWeights).help(cat("mckpt convert pt-to-safetensors ", escaped(folder.path(), 4096), "/",
-                                    kOldWeights, " ", escaped(folder.path(), 4096), "/", kWeights));
+      e.found(kOldWeights)
+          .help(cat("mckpt convert pt-to-safetensors ", escaped(folder.path(), 4096), "/", kOldWeights, " ",
+                    escaped(folder.path(), 4096), "/", kWeights));
     throw e;
   }
   std::unique_ptr<Store> store = open_safetensors_file(folder.inside(kWeights), folder.opening());
@@ -73,9 +74,13 @@ class NamedBase final : public AdapterBase {
 
 }  // namespace
 
-AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter, const LoraConfig& config,
-                           std::string folder)
-    : base_(std::move(base)), adapter_(std::move(adapter)), folder_(std::move(folder)), config_text_(config.text), rank_(config.rank) {
+AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter,
+                           const LoraConfig& config, std::string folder)
+    : base_(std::move(base)),
+      adapter_(std::move(adapter)),
+      folder_(std::move(folder)),
+      config_text_(config.text),
+      rank_(config.rank) {
   root_ = base_->root();
   format_ = base_->format();
   opening_ = base_->opening();

@@ -19,15 +19,18 @@ constexpr i64 kMostConfigBytes = 16 << 20;
 constexpr double kMostRank = 1 << 20;
 constexpr std::size_t kLongestPattern = 1000;
 
-constexpr std::string_view kRead[] = {
-    "peft_type",      "r",       "lora_alpha", "use_rslora", "fan_in_fan_out",    "use_dora",
-    "lora_bias",      "bias",    "rank_pattern", "alpha_pattern", "target_parameters", "base_model_name_or_path",
-    "init_lora_weights"};
+constexpr std::string_view kRead[] = {"peft_type",         "r",
+                                      "lora_alpha",        "use_rslora",
+                                      "fan_in_fan_out",    "use_dora",
+                                      "lora_bias",         "bias",
+                                      "rank_pattern",      "alpha_pattern",
+                                      "target_parameters", "base_model_name_or_path",
+                                      "init_lora_weights"};
 // How training found the modules, how it began, and what it is for: the names and values of the tensors say the rest.
 constexpr std::string_view kWithoutEffect[] = {
-    "auto_mapping",     "eva_config",        "exclude_modules", "inference_mode", "layers_pattern",
-    "layers_to_transform", "lora_dropout",   "megatron_core",   "modules_to_save", "peft_version",
-    "qalora_group_size", "revision",         "runtime_config",  "target_modules", "task_type"};
+    "auto_mapping",        "eva_config",   "exclude_modules", "inference_mode",  "layers_pattern",
+    "layers_to_transform", "lora_dropout", "megatron_core",   "modules_to_save", "peft_version",
+    "qalora_group_size",   "revision",     "runtime_config",  "target_modules",  "task_type"};
 // Starts of training that leave the base as it is. Others (PiSSA, OLoRA, CorDA, LoftQ ...) change the base too.
 constexpr std::string_view kStarts[] = {"gaussian", "eva", "orthogonal"};
 
@@ -84,7 +87,8 @@ double positive(const JsonValue& v, std::string_view key, bool whole) {
 
 double needed(const JsonValue& config, std::string_view key, bool whole) {
   if (const JsonValue* v = entry(config, key)) return positive(*v, key, whole);
-  throw Error(Code::kBadConfig, cat("'", key, "' is missing, and without it the scale of the adapter is not known"));
+  throw Error(Code::kBadConfig,
+              cat("'", key, "' is missing, and without it the scale of the adapter is not known"));
 }
 
 // What Python's re.match("(.*\.)?(KEY)$", module) takes. Throws kBadConfig for a pattern that is not in both languages.
@@ -92,7 +96,8 @@ std::regex compiled(const std::string& pattern) {
   // Parentheses with a question mark, and escapes of a letter, are where Python and ECMAScript differ.
   bool own = pattern.size() > kLongestPattern || pattern.find("(?") != pattern.npos;
   for (std::size_t i = 0; i + 1 < pattern.size() && !own; i++)
-    if (pattern[i] == '\\') own = !std::ispunct(static_cast<unsigned char>(pattern[++i])) && pattern[i] != 'd';
+    if (pattern[i] == '\\')
+      own = !std::ispunct(static_cast<unsigned char>(pattern[++i])) && pattern[i] != 'd';
   try {
     if (!own) return std::regex(cat("(.*\\.)?(", pattern, ")"));
   } catch (const std::regex_error&) {
@@ -103,7 +108,8 @@ std::regex compiled(const std::string& pattern) {
       .help(kMergeThere);
 }
 
-const LoraConfig::Exception* exception_of(const std::vector<LoraConfig::Exception>& list, std::string_view module) {
+const LoraConfig::Exception* exception_of(const std::vector<LoraConfig::Exception>& list,
+                                          std::string_view module) {
   for (const LoraConfig::Exception& e : list)
     if (std::regex_match(module.begin(), module.end(), compiled(e.pattern))) return &e;
   return nullptr;
@@ -125,15 +131,17 @@ void check_kind(const JsonValue& config) {
   if (kind && kind->is(JsonType::kString) && kind->string("peft_type") == "LORA") return;
   throw Error(Code::kBadConfig, "the adapter is of a kind that is not computed")
       .expected("peft_type LORA")
-      .found(!kind ? "no peft_type"
-                   : kind->is(JsonType::kString) ? cat("'", escaped(kind->string("peft_type")), "'") : kind->summary())
+      .found(!kind                         ? "no peft_type"
+             : kind->is(JsonType::kString) ? cat("'", escaped(kind->string("peft_type")), "'")
+                                           : kind->summary())
       .help(kMergeThere);
 }
 
 void check_start(const JsonValue& config) {
   const JsonValue* v = entry(config, "init_lora_weights");
   if (!v || v->is(JsonType::kBool)) return;
-  if (!v->is(JsonType::kString) || !has(kStarts, v->string("init_lora_weights"))) refuse("init_lora_weights", *v);
+  if (!v->is(JsonType::kString) || !has(kStarts, v->string("init_lora_weights")))
+    refuse("init_lora_weights", *v);
 }
 
 void check_bias(const JsonValue& config) {
@@ -165,7 +173,8 @@ LoraConfig parse_lora_config(std::string_view text) {
     throw Error(Code::kBadConfig, "the config of the adapter is not an object").found(config.summary());
   check_kind(config);
   for (const JsonMember& m : config.object("adapter_config.json"))
-    if (!has(kRead, m.name) && !has(kWithoutEffect, m.name) && !says_nothing(m.value)) refuse(m.name, m.value);
+    if (!has(kRead, m.name) && !has(kWithoutEffect, m.name) && !says_nothing(m.value))
+      refuse(m.name, m.value);
   check_start(config);
   check_bias(config);
   LoraConfig out;

@@ -17,10 +17,10 @@ class Folder;
 struct LoraConfig {
   i64 rank = 0;
   double alpha = 0;
-  bool by_root = false;       // use_rslora: the scale is alpha / sqrt(rank)
+  bool by_root = false;         // use_rslora: the scale is alpha / sqrt(rank)
   bool weights_turned = false;  // fan_in_fan_out: the weights of the base are [in, out]
-  bool magnitudes = false;    // use_dora
-  bool biases = false;        // lora_bias: the second factor has a bias
+  bool magnitudes = false;      // use_dora
+  bool biases = false;          // lora_bias: the second factor has a bias
   // Patterns of modules with another rank or alpha, the first that matches decides.
   struct Exception {
     std::string pattern;  // as PEFT uses it: a regular expression for the last parts of a module's name

@@ -16,10 +16,11 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kPrefix = "base_model.model.", kWrapped = ".base_layer";
-constexpr const char* kOtherBase = "check that the base is the model that was trained, with the names of its own folder";
+constexpr const char* kOtherBase =
+    "check that the base is the model that was trained, with the names of its own folder";
 
 // The last part of the names of modules that read tokens: what models tie to their output layer.
-constexpr std::string_view kEmbeddings[] = {"embed_tokens",  "wte",      "word_embeddings", "embed_in",
+constexpr std::string_view kEmbeddings[] = {"embed_tokens",   "wte",    "word_embeddings", "embed_in",
                                             "tok_embeddings", "shared", "embeddings"};
 constexpr std::string_view kHeads[] = {"lm_head.weight", "embed_out.weight", "output.weight", "score.weight",
                                        "proj_out.weight"};
@@ -102,7 +103,8 @@ class Pairing {
   void collect(i64 t) {
     std::string_view name = adapter_.name(t);
     if (!is_float(adapter_.dtype(t)))
-      throw Error(Code::kUnsupportedTensor, "the type of the adapter's tensor is not one that is computed with")
+      throw Error(Code::kUnsupportedTensor,
+                  "the type of the adapter's tensor is not one that is computed with")
           .tensor(name)
           .expected("float32, bfloat16 or float16")
           .found(dtype_name(adapter_.dtype(t)));
@@ -203,7 +205,8 @@ class Pairing {
   // The pair with its sizes. Throws for factors that are no matrices, or do not have one rank.
   FactorPair sized(const Module::Pair& p) const {
     if (dims(p.a).size() != 2 || dims(p.b).size() != 2)
-      throw Error(Code::kUnsupportedTensor, "the factors are no matrices: layers of other kinds are not merged")
+      throw Error(Code::kUnsupportedTensor,
+                  "the factors are no matrices: layers of other kinds are not merged")
           .found(cat(shape_text(p.a), " and ", shape_text(p.b)))
           .help("merge it where it was trained (merge_and_unload), and save the model");
     if (dims(p.a)[0] != dims(p.b)[1])
@@ -262,7 +265,8 @@ class Pairing {
           .expected(dims_to_string(wanted))
           .found(shape_text(m.magnitude));
     if (turned)
-      throw Error(Code::kUnsupportedTensor, "magnitudes of weights that are stored [in, out] are not computed")
+      throw Error(Code::kUnsupportedTensor,
+                  "magnitudes of weights that are stored [in, out] are not computed")
           .help("merge it where it was trained (merge_and_unload), and save the model");
   }
 
@@ -274,7 +278,8 @@ class Pairing {
     if (m.bias < 0) return;
     i64 t = base_.find(cat(name, ".bias"));
     if (t < 0)
-      throw Error(Code::kUnaccounted, "the factors have a bias, and the module of the base has none to add it to")
+      throw Error(Code::kUnaccounted,
+                  "the factors have a bias, and the module of the base has none to add it to")
           .help(kOtherBase);
     const i64 wanted[] = {f.rows};
     if (!std::ranges::equal(dims(m.bias), wanted) || !std::ranges::equal(base_.store().dims(t), wanted))
@@ -305,7 +310,8 @@ class Pairing {
                  .rounded = true});
   }
 
-  void pair_parameters_of(const std::string& name, const Module& m, const std::vector<std::string>& parameters) {
+  void pair_parameters_of(const std::string& name, const Module& m,
+                          const std::vector<std::string>& parameters) {
     refuse_extras(m, "a parameter");
     std::vector<FactorPair> pairs;
     for (const auto& [depth, p] : m.pairs) pairs.push_back(sized(p));

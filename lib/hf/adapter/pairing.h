@@ -23,7 +23,7 @@ struct LoraConfig;
 //   value += scale * `added`     of a vector
 //   value *= magnitude[i] / norm of row i
 struct AdaptedTensor {
-  i64 tensor = -1;    // of the base; all others are of the adapter
+  i64 tensor = -1;  // of the base; all others are of the adapter
   i64 replaced = -1;
   i64 a = -1, b = -1;
   i64 added = -1;

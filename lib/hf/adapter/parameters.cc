@@ -26,8 +26,8 @@ constexpr Part kParts[] = {
 // A parameter of the base: matrices [rows, columns], in one tensor or in one for each expert and part.
 struct Parameter {
   i64 experts = 1, rows = 0, columns = 0;
-  i64 whole = -1;                           // the tensor that is the parameter
-  std::vector<std::vector<i64>> parts{};    // else, for each expert, its tensors one below the other
+  i64 whole = -1;                         // the tensor that is the parameter
+  std::vector<std::vector<i64>> parts{};  // else, for each expert, its tensors one below the other
 };
 
 std::optional<Parameter> whole_parameter(const BaseTensors& base, const std::string& name) {
@@ -40,7 +40,8 @@ std::optional<Parameter> whole_parameter(const BaseTensors& base, const std::str
 }
 
 // The tensors of one expert; empty if it is not there, or its parts are no matrices of equal width.
-std::vector<i64> expert_parts(const BaseTensors& base, std::string_view module, std::string_view parameter, i64 expert) {
+std::vector<i64> expert_parts(const BaseTensors& base, std::string_view module, std::string_view parameter,
+                              i64 expert) {
   std::vector<i64> out;
   for (const Part& p : kParts) {
     if (p.parameter != parameter) continue;
@@ -51,9 +52,11 @@ std::vector<i64> expert_parts(const BaseTensors& base, std::string_view module, 
   return out;
 }
 
-std::optional<Parameter> parameter_in_parts(const BaseTensors& base, std::string_view module, std::string_view name) {
+std::optional<Parameter> parameter_in_parts(const BaseTensors& base, std::string_view module,
+                                            std::string_view name) {
   Parameter out{.experts = 0};
-  for (std::vector<i64> parts; !(parts = expert_parts(base, module, name, out.experts)).empty(); out.experts++) {
+  for (std::vector<i64> parts; !(parts = expert_parts(base, module, name, out.experts)).empty();
+       out.experts++) {
     i64 rows = 0;
     for (i64 t : parts) rows += base.store().dims(t)[0];
     const i64 columns = base.store().dims(parts[0])[1];
@@ -65,7 +68,8 @@ std::optional<Parameter> parameter_in_parts(const BaseTensors& base, std::string
   return out.experts > 0 ? std::optional(std::move(out)) : std::nullopt;
 }
 
-std::optional<Parameter> parameter_of(const BaseTensors& base, std::string_view module, std::string_view name) {
+std::optional<Parameter> parameter_of(const BaseTensors& base, std::string_view module,
+                                      std::string_view name) {
   if (std::optional<Parameter> p = whole_parameter(base, cat(module, ".", name))) return p;
   return parameter_in_parts(base, module, name);
 }
@@ -99,11 +103,13 @@ class Chooser {
 
   std::vector<AdaptedTensor> choose() {
     if (names_.size() != pairs_.size() || names_.size() > kMostParameters)
-      throw refusal(Code::kUnaccounted, "the module does not have a pair of factors for each targeted parameter")
+      throw refusal(Code::kUnaccounted,
+                    "the module does not have a pair of factors for each targeted parameter")
           .expected(cat("a pair for each of ", listed(names_)))
           .found(counted(std::ssize(pairs_), "pair"));
-    if (config_.is_exception(module_) ||
-        std::ranges::any_of(names_, [&](const std::string& n) { return config_.is_exception(cat(module_, ".", n)); }))
+    if (config_.is_exception(module_) || std::ranges::any_of(names_, [&](const std::string& n) {
+          return config_.is_exception(cat(module_, ".", n));
+        }))
       throw refusal(Code::kBadConfig, "a pattern gives parameters of a module a rank or alpha of their own")
           .help("merge it where it was trained (merge_and_unload), and save the model");
     std::vector<std::size_t> order(names_.size()), found;  // the parameter of each pair
@@ -125,7 +131,9 @@ class Chooser {
   }
 
  private:
-  Error refusal(Code code, std::string message) const { return Error(code, std::move(message)).tensor(module_); }
+  Error refusal(Code code, std::string message) const {
+    return Error(code, std::move(message)).tensor(module_);
+  }
 
   Fit fit_of(std::size_t pair, std::size_t parameter) const {
     return fit(pairs_[pair], parameters_[parameter], config_.rank);
@@ -134,8 +142,8 @@ class Chooser {
   [[noreturn]] void refuse_shapes() const {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < names_.size(); i++)
-      lines.push_back(cat(escaped(names_[i]), ": ", parameters_[i].experts, " of [", parameters_[i].rows, ", ",
-                          parameters_[i].columns, "]"));
+      lines.push_back(cat(escaped(names_[i]), ": ", parameters_[i].experts, " of [", parameters_[i].rows,
+                          ", ", parameters_[i].columns, "]"));
     for (const FactorPair& p : pairs_)
       lines.push_back(cat("a pair of ", p.ranks, " ranks of all experts: [", p.rows, ", ", p.columns, "]"));
     throw refusal(Code::kSourceShape, "the factors do not fit the parameters of the module").each_note(lines);
@@ -146,7 +154,8 @@ class Chooser {
     const Parameter& p = parameters_[parameter];
     const Fit how = fit_of(pair, parameter);
     if (how.plain && how.turned)
-      throw refusal(Code::kAmbiguousLayout, "the shapes do not say which dimension of the parameter is the output")
+      throw refusal(Code::kAmbiguousLayout,
+                    "the shapes do not say which dimension of the parameter is the output")
           .found(cat(escaped(names_[parameter]), " of [", p.rows, ", ", p.columns, "]"))
           .help("merge it where it was trained (merge_and_unload), and save the model");
     AdaptedTensor a{.a = f.a,

@@ -27,10 +27,21 @@ struct Case {
   std::string name;
   i64 changed;
 };
-const Case kCases[] = {{"bias_all", 5},        {"dora", 2},       {"embedding", 3},     {"fan_in_fan_out", 3},
-                       {"layers_to_transform", 2}, {"lora_bias", 4},  {"modules_to_save", 3}, {"patterns", 4},
-                       {"plain", 6},           {"random_values", 2}, {"rslora_patterns", 8},
-                       {"target_parameters", 26}};
+const Case kCases[] = {{"bias_all", 5},
+                       {"dora", 2},
+                       {"embedding_rounding", 1},
+                       {"fan_in_fan_out", 3},
+                       {"layers_to_transform", 2},
+                       {"lora_bias", 4},
+                       {"lora_bias_rounding", 2},
+                       {"modules_to_save", 3},
+                       {"patterns", 4},
+                       {"plain", 6},
+                       {"plain_rounding", 2},
+                       {"random_values", 2},
+                       {"rslora_patterns", 8},
+                       {"target_parameters", 26},
+                       {"target_parameters_rounding", 12}};
 
 std::vector<u8> bytes_of(const Store& store, i64 tensor) {
   StoreFiles files(store);
@@ -63,7 +74,8 @@ void widen(const std::string& base, const TempFolder& to) {
     std::vector<u8> narrow = bytes_of(*store, t);
     const i64 begin = std::ssize(data), items = store->shape(t).items();
     std::string wide(static_cast<std::size_t>(4 * items), '\0');
-    cast_items({store->dtype(t), DType::kF32, DType::kF32}, narrow.data(), reinterpret_cast<u8*>(wide.data()), items);
+    cast_items({store->dtype(t), DType::kF32, DType::kF32}, narrow.data(), reinterpret_cast<u8*>(wide.data()),
+               items);
     data += wide;
     header += cat(t > 0 ? "," : "", safetensors_entry(store->name(t), "F32", shape, begin, std::ssize(data)));
   }
@@ -73,7 +85,8 @@ void widen(const std::string& base, const TempFolder& to) {
 // How many steps from one value of the type to the next are between two values.
 i64 steps(DType dtype, const u8* a, const u8* b) {
   auto place = [&](const u8* at) {
-    i64 bits = dtype == DType::kF32 ? static_cast<i32>(load_le<u32>(at)) : static_cast<std::int16_t>(load_le<u16>(at));
+    i64 bits = dtype == DType::kF32 ? static_cast<i32>(load_le<u32>(at))
+                                    : static_cast<std::int16_t>(load_le<u16>(at));
     i64 least = dtype == DType::kF32 ? i64{INT32_MIN} : i64{INT16_MIN};
     return bits < 0 ? least - bits : bits;
   };
@@ -92,7 +105,8 @@ void expect_near(const Store& view, i64 t, const Store& values) {
   for (i64 i = 0; i < items; i++) largest = std::max(largest, std::abs(value_of(DType::kF32, &wide[4 * i])));
   for (i64 i = 0; i < items; i++) {
     const u8 *a = &found[i * bytes], *b = &expected[i * bytes];
-    const bool cancelled = std::abs(value_of(view.dtype(t), a) - value_of(view.dtype(t), b)) <= largest * 0x1p-23f;
+    const bool cancelled =
+        std::abs(value_of(view.dtype(t), a) - value_of(view.dtype(t), b)) <= largest * 0x1p-23f;
     ASSERT_TRUE(cancelled || steps(view.dtype(t), a, b) <= 1) << view.name(t) << " " << i;
   }
 }
@@ -112,11 +126,13 @@ void expect_case(const Case& c, const std::string& base, const char* answers) {
     const bool is_changed = std::ranges::find(changed, name) != changed.end();
     EXPECT_EQ(adapted_view(*view)->adapted(t) != nullptr, is_changed) << c.name << " " << name;
     EXPECT_EQ(dtype_info(view->dtype(t)).safetensors, answer["dtype"].string()) << name;
-    EXPECT_EQ(std::vector<i64>(view->dims(t).begin(), view->dims(t).end()), answer["shape"].integers()) << name;
+    EXPECT_EQ(std::vector<i64>(view->dims(t).begin(), view->dims(t).end()), answer["shape"].integers())
+        << name;
     if (values && is_changed)
       expect_near(*view, t, *values);
     else
-      EXPECT_EQ(digest(bytes_of(*view, t)), answer["sha256"].string()) << c.name << " " << answers << " " << name;
+      EXPECT_EQ(digest(bytes_of(*view, t)), answer["sha256"].string())
+          << c.name << " " << answers << " " << name;
   }
 }
 
@@ -135,7 +151,7 @@ TEST(AdaptedStore, HasWhatPeftMakesOfABaseInFloat32) {
 // Every range of bytes, also one that begins inside of a row or an item, is that part of the whole.
 TEST(AdaptedStore, ReadsAnyRangeOfBytes) {
   std::mt19937 random(5);
-  for (const char* name : {"dora", "fan_in_fan_out", "embedding", "target_parameters", "bias_all"}) {
+  for (const char* name : {"dora", "fan_in_fan_out", "embedding_rounding", "target_parameters", "bias_all"}) {
     std::unique_ptr<Store> view = merged(cat(kData, name, "/base"), cat(kData, name, "/adapter"));
     for (i64 t = 0; t < view->tensor_count(); t++) {
       if (!adapted_view(*view)->adapted(t)) continue;
@@ -163,17 +179,22 @@ TEST(AdaptedStore, ComputesATensorOfManyPieces) {
   auto text = [](const std::vector<float>& v) {
     return std::string(reinterpret_cast<const char*>(v.data()), v.size() * 4);
   };
-  const std::vector<float> w = floats(kRows * kColumns), a = floats(kRank * kColumns), b = floats(kRows * kRank);
+  const std::vector<float> w = floats(kRows * kColumns), a = floats(kRank * kColumns),
+                           b = floats(kRows * kRank);
   TempFolder base, adapter;
-  base.put("model.safetensors",
-           safetensors_file(cat("{", safetensors_entry("x.weight", "F32", "301,577", 0, 4 * kRows * kColumns), "}"), text(w)));
+  base.put(
+      "model.safetensors",
+      safetensors_file(
+          cat("{", safetensors_entry("x.weight", "F32", "301,577", 0, 4 * kRows * kColumns), "}"), text(w)));
   const i64 split = 4 * kRank * kColumns;
-  adapter.put("adapter_model.safetensors",
-              safetensors_file(cat("{", safetensors_entry("base_model.model.x.lora_A.weight", "F32", "7,577", 0, split), ",",
-                                   safetensors_entry("base_model.model.x.lora_B.weight", "F32", "301,7", split,
-                                                     split + 4 * kRows * kRank),
-                                   "}"),
-                               text(a) + text(b)));
+  adapter.put(
+      "adapter_model.safetensors",
+      safetensors_file(
+          cat("{", safetensors_entry("base_model.model.x.lora_A.weight", "F32", "7,577", 0, split), ",",
+              safetensors_entry("base_model.model.x.lora_B.weight", "F32", "301,7", split,
+                                split + 4 * kRows * kRank),
+              "}"),
+          text(a) + text(b)));
   adapter.put("adapter_config.json", R"({"peft_type": "LORA", "r": 7, "lora_alpha": 14})");
   std::unique_ptr<Store> view = merged(base.path(), adapter.path());
   const std::vector<u8> found = bytes_of(*view, 0);
@@ -182,7 +203,8 @@ TEST(AdaptedStore, ComputesATensorOfManyPieces) {
       double sum = 0;
       for (i64 k = 0; k < kRank; k++) sum += double(b[i * kRank + k]) * a[k * kColumns + j];
       const float expected = w[i * kColumns + j] + static_cast<float>(sum * 2);
-      ASSERT_EQ(std::bit_cast<float>(load_le<u32>(&found[4 * (i * kColumns + j)])), expected) << i << " " << j;
+      ASSERT_EQ(std::bit_cast<float>(load_le<u32>(&found[4 * (i * kColumns + j)])), expected)
+          << i << " " << j;
     }
 }
 
