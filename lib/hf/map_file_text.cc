@@ -15,7 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out;
   append_json_string(out, text);
   return out;
@@ -23,7 +23,7 @@ std::string quoted(std::string_view text) {
 
 // "name": "value"
 std::string member(std::string_view name, std::string_view value) {
-  return cat(quoted(name), ": ", quoted(value));
+  return cat(json_string(name), ": ", json_string(value));
 }
 
 // Lines between two brackets, with commas.
@@ -43,7 +43,7 @@ std::string sources_text(const MapRow& row) {
   std::string out;
   for (const MapRow::Source& s : row.sources)
     out +=
-        cat(out.empty() ? "" : ",\n                       ", "[", quoted(s.name), ", ", quoted(s.shape), "]");
+        cat(out.empty() ? "" : ",\n                       ", "[", json_string(s.name), ", ", json_string(s.shape), "]");
   return cat("\"hugging_face\": [", out, "]");
 }
 
@@ -77,9 +77,9 @@ std::string map_file_text(const MapFile& file) {
   if (file.base) members.add(cat("  ", member("base", *file.base)));
   for (const MapEntry& e : file.config)
     config.add(
-        cat("    ", quoted(e.key), ": ", e.from.empty() ? e.value : cat("{", member("key", e.from), "}")));
+        cat("    ", json_string(e.key), ": ", e.from.empty() ? e.value : cat("{", member("key", e.from), "}")));
   for (const MapRow& row : file.rows) rows.add(row_text(row));
-  for (const std::string& name : file.remove) remove.add(cat("    ", quoted(name)));
+  for (const std::string& name : file.remove) remove.add(cat("    ", json_string(name)));
   for (const MapUnread& u : file.unread)
     unread.add(cat("    {", member("name", u.name),
                    u.copy_of.empty() ? "" : cat(", ", member("copy_of", u.copy_of)), ", ",

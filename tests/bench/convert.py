@@ -252,6 +252,15 @@ for mode, grid in (("to-mcore", ["--tp", "2"]), ("to-pt", ["--tp", "2", "--pp", 
     if not checkpoint.exists():
         subprocess.run([*make[:4], str(checkpoint), *make[4:]], check=True, stdout=subprocess.DEVNULL)
     case(f"export of {mode}", checkpoint / "release", {"cp": copy(checkpoint / "release"), "mckpt": [mckpt, "export", str(checkpoint), str(out), *j, *scratch]}, out)
+# Archives; `to-dcp` is what they are compared with.
+for name, model in (("", dense), (", 10,000 small tensors", small)):
+    archive = [mckpt, "convert", "to-hdf5", str(model)]
+    contenders = {"cp": copy(model), "mckpt to-dcp": [mckpt, "convert", "to-dcp", str(model), str(out), *j, *scratch]}
+    case("to-hdf5" + name, model, contenders | {"mckpt": [*archive, str(out), *j, *scratch]}, out)
+    checkpoint = work / f"hdf5_{model.name}"
+    if not checkpoint.exists():
+        subprocess.run([*archive, str(checkpoint), *j, *scratch], check=True, stdout=subprocess.DEVNULL)
+    case("from-hdf5" + name, checkpoint, {"cp": copy(checkpoint), "mckpt": [mckpt, "convert", "from-hdf5", str(checkpoint), str(out), *j, *scratch]}, out)
 (work / "reshard.py").write_text(RESHARD)
 for first, second in ((4, 2), (8, 3)):
     checkpoint = work / f"ckpt_dp{first}"

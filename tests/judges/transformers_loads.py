@@ -111,7 +111,10 @@ def check(what, config, grid):
     with tempfile.TemporaryDirectory(prefix="mckpt_hf_") as scratch:
         source, checkpoint, back = (os.path.join(scratch, name) for name in ("source", "checkpoint", "back"))
         model_class = save(config, source)
-        families.add(mckpt(what, "mappings", "check", source)["family"])
+        checked = mckpt(what, "mappings", "check", source)
+        if not checked:
+            return
+        families.add(checked["family"])
         if not mckpt(what, "convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--no-sync", *grid.split()):
             return
         if not mckpt(what, "export", checkpoint, back, "--max-shard-size", "20kB", "--no-sync"):

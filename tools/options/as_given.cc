@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kPlain =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
 
-std::string quoted(std::string_view arg) {
+std::string shell_word(std::string_view arg) {
   if (!arg.empty() && arg.find_first_not_of(kPlain) == arg.npos) return std::string(arg);
   std::string out = "'";
   for (char c : arg) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -21,7 +21,7 @@ std::string quoted(std::string_view arg) {
 
 std::string as_given(const CommandLine& line) {
   std::string out = cat("mckpt ", line.command());
-  for (const std::string& arg : line.args()) out += cat(" ", quoted(arg));
+  for (const std::string& arg : line.args()) out += cat(" ", shell_word(arg));
   return out;
 }
 

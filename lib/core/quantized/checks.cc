@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/processor.h"
 #include "core/quantized/codes.h"
-#include "core/quantized/row_kernels.h"
 #include "core/quantized/scales.h"
 
 namespace mckpt::impl {

@@ -49,6 +49,16 @@ CodeLevels levels_of(const QuantLayout& s) {
   return levels;
 }
 
+// Asks for the codes of rows [begin, end): each is in another line of the cache, far from the one before. `last`: the
+// last byte of a row.
+void prefetch_rows(const StoredBytes& stored, i64 begin, i64 end, i64 last) {
+  for (i64 r = begin; r < end; r++) {
+    const u8* row = stored.codes + r * stored.code_row_bytes;
+    __builtin_prefetch(row);
+    __builtin_prefetch(row + last);
+  }
+}
+
 }  // namespace
 
 bool is_dequantized_type(DType to) { return to == DType::kBF16 || to == DType::kF16 || to == DType::kF32; }
@@ -96,20 +106,24 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
 
 void dequantize_turned(const QuantLayout& s, const ValueTile& tile, const StoredBytes& stored, DType to,
                        u8* out, i64 out_row_bytes) {
-  // Through a buffer that stays in the cache.
-  constexpr i64 kRows = 64, kColumns = 128;
+  // Through a buffer that stays in the cache. Pieces are whole vectors of codes: the columns around the tile are decoded
+  // with it, which takes less time than single values at the ends.
+  constexpr i64 kRows = 64, kColumns = 128, kVector = 16;
   alignas(64) std::array<u8, kRows * kColumns * 4> buffer;
-  i64 item = dtype_bytes(to, 1);
+  const i64 item = dtype_bytes(to, 1), unit = s.block_columns % kVector == 0 ? kVector : 2;
+  const i64 end = tile.first_column + tile.columns, last = std::min(ceil_div(end, unit) * unit, s.columns);
   for (i64 r = 0; r < tile.rows; r += kRows)
-    for (i64 c = 0; c < tile.columns;) {
-      // Pieces end where bytes of codes do.
-      i64 column = tile.first_column + c;
-      ValueTile piece{tile.first_row + r, std::min(kRows, tile.rows - r), column,
-                      std::min(kColumns - column % kColumns, tile.columns - c)};
-      dequantize(s, piece, stored_at(s, tile, stored, piece), to, buffer.data(), kColumns * item);
-      transpose({piece.rows, piece.columns, kColumns, 1, out_row_bytes / item, 1}, item, buffer.data(),
-                out + c * out_row_bytes + r * item);
-      c += piece.columns;
+    for (i64 column = tile.first_column; column < end;) {
+      i64 begin = column / unit * unit;
+      ValueTile piece{tile.first_row + r, std::min(kRows, tile.rows - r), begin, std::min(kColumns, last - begin)};
+      StoredBytes at = stored_at(s, tile, stored, piece);
+      prefetch_rows(at, piece.rows, std::min(piece.rows + kRows, tile.rows - r), s.code_byte_of(piece.columns - 1));
+      dequantize(s, piece, at, to, buffer.data(), kColumns * item);
+      i64 wanted = std::min(end, begin + piece.columns) - column;
+      transpose({piece.rows, wanted, kColumns, 1, out_row_bytes / item, 1}, item,
+                buffer.data() + (column - begin) * item,
+                out + (column - tile.first_column) * out_row_bytes + r * item);
+      column += wanted;
     }
 }
 

@@ -1,10 +1,6 @@
 // The kernels in plain C++, and which kernel a processor gets.
 #include "core/quantized/row_kernels.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include "core/quantized/row_code.h"
 
 namespace mckpt::impl {
@@ -25,23 +21,7 @@ RowKernel plain(bool nibbles) {
   return nibbles ? plain_nibbles<kTo> : plain_bytes<kTo>;
 }
 
-#if defined(__x86_64__)
-// AVX2, in the processor and in the system, and F16C, which __builtin_cpu_supports() of clang 14 does not know.
-bool has_avx2_and_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
-}
-#endif
-
 }  // namespace
-
-Processor best_processor() {
-#if defined(__x86_64__)
-  static const bool has_avx2 = has_avx2_and_f16c();
-  if (has_avx2) return Processor::kAvx2;
-#endif
-  return Processor::kAny;
-}
 
 RowKernel row_kernel(CodeFormat codes, bool nibbles, DType to, Processor processor) {
   RowKernel fast = processor == Processor::kAvx2 ? avx2_row_kernel(codes, nibbles, to) : nullptr;

@@ -8,15 +8,9 @@
 #include <array>
 
 #include "core/base/int.h"
+#include "core/base/processor.h"
 #include "core/items/dtype.h"
 #include "core/quantized/layout.h"
-
-// In front of a plain loop: the compiler may use the vectors of AVX2 for it. best_processor() has to have them.
-#if defined(__x86_64__)
-#define MCKPT_WITH_AVX2 __attribute__((target("avx2")))
-#else
-#define MCKPT_WITH_AVX2
-#endif
 
 namespace mckpt::impl {
 
@@ -35,14 +29,11 @@ struct RowStretch {
 };
 using RowKernel = void (*)(const RowStretch&);
 
-enum class Processor : u8 { kAny, kAvx2 };
-Processor best_processor();
-
 // pre: `to` is a type of values. Codes are a byte each, or nibbles (kE2M1, kPackedInt of 4 bits), where block_columns
 // is even or the row is one block. The processor has to have what is named.
 RowKernel row_kernel(CodeFormat codes, bool nibbles, DType to, Processor processor);
 
-// For processors with AVX2 and F16C; null: there is no such kernel.
+// For Processor::kAvx2; null: there is no such kernel.
 RowKernel avx2_row_kernel(CodeFormat codes, bool nibbles, DType to);
 
 }  // namespace mckpt::impl

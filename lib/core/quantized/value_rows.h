@@ -1,8 +1,8 @@
 // The inner loops of quantisation, over a piece of one row.
 #pragma once
 
+#include "core/base/processor.h"
 #include "core/quantized/quantize.h"
-#include "core/quantized/row_kernels.h"
 
 namespace mckpt::impl {
 

@@ -181,47 +181,70 @@ class TurnedValues final : public ValueBytes {
 
  private:
   using Band = ValueMemory::Band;
+  using Rows = ValueMemory::Rows;
 
   const QuantLayout& layout() const { return parts_.layout; }
 
-  // Rows of values are columns of codes: [first, end) is the end of a row, whole rows, and the beginning of one.
+  // Rows that are decoded together: those of one vector of codes.
+  static constexpr i64 kTogether = 16;
+
+  // Rows of values are columns of codes: whole rows are decoded in place, and of rows that are cut, or are only some of
+  // those that are decoded together, the rest is kept.
   void decode(i64 first, i64 end, u8* out) const override {
-    const i64 width = layout().rows;
-    while (first < end) {
-      i64 row = first / width, from = first % width;
-      i64 to = std::min(width, from + end - first);
-      i64 rows = from > 0 || to < width
-                     ? 1
-                     : std::min((end - first) / width, layout().columns - row % layout().columns);
-      i64 done = decode_rows(row, rows, {from, to}, out);
-      first += done, out += done * item_bytes_;
+    const i64 width = layout().rows, height = layout().columns;
+    for (i64 items; first < end; first += items, out += items * item_bytes_) {
+      i64 matrix = first / width / height, begin = matrix * height * width;
+      i64 row = (first - begin) / width / kTogether * kTogether, next = std::min(row + kTogether, height);
+      if (first == begin + row * width && end >= begin + next * width) {
+        i64 last = std::min((end - begin) / width, height);
+        if (last < height) last = last / kTogether * kTogether;
+        items = decode_rows(matrix, row, last - row, out) * width;
+      } else {
+        items = std::min(end, begin + next * width) - first;
+        std::shared_ptr<const Rows> rows = rows_of(matrix, row, next - row);
+        std::memcpy(out, rows->bytes.data() + (first - begin - row * width) * item_bytes_,
+                    static_cast<std::size_t>(items * item_bytes_));
+      }
     }
+  }
+
+  // Threads that want the same rows at once may decode them twice.
+  std::shared_ptr<const Rows> rows_of(i64 matrix, i64 first, i64 count) const {
+    if (auto kept = memory_.find_rows(tensor_.codes, matrix, first, dtype_)) return kept;
+    const i64 row_bytes = layout().rows * item_bytes_;
+    auto rows = std::make_shared<Rows>();
+    rows->codes = tensor_.codes, rows->matrix = matrix, rows->first = first, rows->dtype = dtype_;
+    rows->bytes.resize(static_cast<std::size_t>(count * row_bytes));
+    for (i64 done = 0; done < count;)
+      done += decode_rows(matrix, first + done, count - done, rows->bytes.data() + done * row_bytes);
+    memory_.keep(rows);
+    return rows;
+  }
+
+  // Groups of columns of a panel.
+  static constexpr i64 kPanel = 4;
+
+  // Rows of values of one matrix, as many of them as one panel has. Returns their number.
+  i64 decode_rows(i64 matrix, i64 row, i64 rows, u8* out) const {
+    std::shared_ptr<const Band> band = band_of(matrix, row / layout().block_columns);
+    const i64 skipped = (row / layout().block_columns - band->first) / kPanel * kPanel;
+    // The panel is a tensor of its own, with fewer columns; a tile of it begins at a whole group.
+    QuantLayout panel = layout();
+    panel.matrices = 1, panel.columns = std::min(kPanel, band->groups - skipped) * layout().block_columns;
+    const i64 first = (band->first + skipped) * layout().block_columns;
+    rows = std::min(rows, first + panel.columns - row);
+    ValueTile all{0, panel.rows, 0, panel.columns}, part{0, panel.rows, row - first, rows};
+    StoredBytes whole{band->bytes.data() + skipped * panel.rows * layout().block_columns / 2, panel.code_row_bytes(),
+                      band->scales.data() + skipped * panel.rows, panel.scale_row_bytes()};
+    dequantize_turned(panel, part, stored_at(panel, all, whole, part), dtype_, out, panel.rows * item_bytes_);
+    std::span<const u8> values(out, static_cast<std::size_t>(rows * panel.rows * item_bytes_));
+    faults_.look_at(tensor_, layout(), {}, band->range, dtype_, values);
+    return rows;
   }
 
   struct Range {
     i64 begin, end;
   };
-  // Rows of values of one matrix, as many of them as one band has. Returns the number of items.
-  i64 decode_rows(i64 row, i64 rows, Range within, u8* out) const {
-    i64 matrix = row / layout().columns, column = row % layout().columns;
-    std::shared_ptr<const Band> band = band_of(matrix, column / layout().block_columns);
-    i64 first = band->first * layout().block_columns;
-    rows = std::min(rows, first + band->groups * layout().block_columns - column);
-    // The band is a tensor of its own, with fewer columns; a tile of it begins at a whole group.
-    QuantLayout narrow = layout();
-    narrow.matrices = 1, narrow.columns = band->groups * layout().block_columns;
-    ValueTile all{0, narrow.rows, 0, narrow.columns};
-    ValueTile part{within.begin, within.end - within.begin, column - first, rows};
-    StoredBytes whole{band->bytes.data(), narrow.code_row_bytes(), band->scales.data(),
-                      narrow.scale_row_bytes()};
-    dequantize_turned(narrow, part, stored_at(narrow, all, whole, part), dtype_, out,
-                      (within.end - within.begin) * item_bytes_);
-    const i64 items = rows * (within.end - within.begin);
-    std::span<const u8> values(out, static_cast<std::size_t>(items * item_bytes_));
-    faults_.look_at(tensor_, layout(), {}, band->range, dtype_, values);
-    return items;
-  }
-
   // The band with a group of columns of a matrix. Threads that want the same one at once may read it twice.
   std::shared_ptr<const Band> band_of(i64 matrix, i64 group) const {
     if (std::shared_ptr<const Band> band = memory_.find(tensor_.codes, matrix, group)) return band;
@@ -231,28 +254,31 @@ class TurnedValues final : public ValueBytes {
     band->codes = tensor_.codes, band->matrix = matrix, band->first = group / most * most;
     band->groups = std::min(most, all - band->first);
     fill(band->bytes, parts_.codes, matrix,
-         {band->first * code_bytes, (band->first + band->groups) * code_bytes}, layout().code_row_bytes());
-    fill(band->scales, parts_.scales, matrix, {band->first, band->first + band->groups},
+         {band->first * code_bytes, (band->first + band->groups) * code_bytes}, code_bytes, layout().code_row_bytes());
+    fill(band->scales, parts_.scales, matrix, {band->first, band->first + band->groups}, 1,
          layout().scale_row_bytes());
     band->range = range_of_scales(layout().scales, band->scales);
     memory_.keep(band);
     return band;
   }
 
-  // Bytes [columns) of every row of a matrix, of which whole rows are read: a disk reads long stretches fastest.
-  void fill(ValueMemory::Buffer& to, const Stored& from, i64 matrix, Range columns, i64 row_bytes) const {
+  // Bytes [columns) of every row of a matrix, panel by panel. Whole rows are read: a disk reads long stretches fastest.
+  // `group`: bytes of a group of columns.
+  void fill(ValueMemory::Buffer& to, const Stored& from, i64 matrix, Range columns, i64 group, i64 row_bytes) const {
     const i64 rows = layout().rows, width = columns.end - columns.begin, begin = matrix * rows * row_bytes;
     to.resize(static_cast<std::size_t>(rows * width));
-    if (width == row_bytes) return from.read(begin, to);
     Borrowed buffer(memory_);
     const i64 step = std::max<i64>((i64{256} << 10) / row_bytes, 1);
     for (i64 row = 0; row < rows; row += step) {
       i64 count = std::min(step, rows - row);
       std::span<u8> bytes = buffer.bytes(count * row_bytes);
       from.read(begin + row * row_bytes, bytes);
-      for (i64 r = 0; r < count; r++)
-        std::memcpy(to.data() + (row + r) * width, bytes.data() + r * row_bytes + columns.begin,
-                    static_cast<std::size_t>(width));
+      for (i64 at = 0; at < width; at += kPanel * group) {
+        const i64 of_panel = std::min(kPanel * group, width - at);
+        for (i64 r = 0; r < count; r++)
+          std::memcpy(to.data() + at * rows + (row + r) * of_panel, bytes.data() + r * row_bytes + columns.begin + at,
+                      static_cast<std::size_t>(of_panel));
+      }
     }
   }
 };
@@ -262,7 +288,8 @@ class TurnedValues final : public ValueBytes {
 ValueMemory::ValueMemory(const Store& store)
     : files_(store),
       band_bytes_(std::clamp(kBandsBytes / default_threads(), kLeastBandBytes, kMostBandBytes)),
-      most_bands_(static_cast<std::size_t>(std::max<i64>(kBandsBytes / band_bytes_, default_threads()))) {}
+      most_bands_(static_cast<std::size_t>(std::max<i64>(kBandsBytes / band_bytes_, default_threads()))),
+      most_rows_(static_cast<std::size_t>(default_threads() + 1)) {}
 
 std::unique_ptr<ValueMemory::Buffer> ValueMemory::take() {
   std::lock_guard lock(mutex_);
@@ -278,19 +305,15 @@ void ValueMemory::give(std::unique_ptr<Buffer> buffer) {
 }
 
 std::shared_ptr<const ValueMemory::Band> ValueMemory::find(i64 codes, i64 matrix, i64 group) {
-  std::lock_guard lock(mutex_);
-  auto at = std::ranges::find_if(bands_, [&](const auto& b) {
-    return b->codes == codes && b->matrix == matrix && group >= b->first && group < b->first + b->groups;
+  return bands_.find([&](const Band& b) {
+    return b.codes == codes && b.matrix == matrix && group >= b.first && group < b.first + b.groups;
   });
-  if (at == bands_.end()) return nullptr;
-  std::rotate(at, at + 1, bands_.end());
-  return bands_.back();
 }
 
-void ValueMemory::keep(std::shared_ptr<const Band> band) {
-  std::lock_guard lock(mutex_);
-  if (bands_.size() >= most_bands_) bands_.erase(bands_.begin());
-  bands_.push_back(std::move(band));
+std::shared_ptr<const ValueMemory::Rows> ValueMemory::find_rows(i64 codes, i64 matrix, i64 first, DType dtype) {
+  return rows_.find([&](const Rows& r) {
+    return r.codes == codes && r.matrix == matrix && r.first == first && r.dtype == dtype;
+  });
 }
 
 QuantLayout stored_layout(const Store& store, const QuantizedTensor& tensor) {

@@ -21,10 +21,11 @@ void ReadSums::expect(const Checksum& record) {
   records_.push_back(record);
 }
 
-void ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
+u32 ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
   u32 sum = crc32(0, bytes);
   std::lock_guard lock(mutex_);
   blocks_.push_back({file, offset, offset + std::ssize(bytes), sum});
+  return sum;
 }
 
 // Both lists by place, and each record once.

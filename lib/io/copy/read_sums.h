@@ -25,8 +25,8 @@ class ReadSums {
  public:
   // A record from which bytes are taken, with its sum. Thread-safe; a record may be passed several times.
   void expect(const Checksum& record);
-  // Bytes that were read from a source file. Thread-safe.
-  void add(i32 file, i64 offset, std::span<const u8> bytes);
+  // Bytes that were read from a source file; returns their sum. Thread-safe.
+  u32 add(i32 file, i64 offset, std::span<const u8> bytes);
 
   // Compares every expected record; also with the manifest of the source's folder, if it has one. Throws
   // kBadChecksum with the first record whose sum differs, and with the number of such records. `going_on` is

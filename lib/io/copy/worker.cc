@@ -69,6 +69,12 @@ struct CopyWorker::Fetch {
   Move move;  // clipped to the piece
   u8* to;     // the piece's first item in memory
   i64 to_first;
+
+  // Where the first of its bytes goes, if all others follow it there in their order; null: they do not.
+  u8* place() const {
+    bool in_order = move.kind != MoveKind::kEqual && move.inner.count == 1 && move.outer.count == 1;
+    return in_order ? to + (move.to - to_first) * source->item_bytes : nullptr;
+  }
 };
 
 Arena::~Arena() { std::free(data_); }
@@ -147,7 +153,9 @@ void CopyWorker::fetch(const std::vector<Piece>& pieces) {
       }
     }
   }
+  summed_.clear();
   fetch_stretches(fetches);
+  std::ranges::sort(summed_, {}, &Summed::data);
   fetch_stretches(compared);  // with what is there now
 }
 
@@ -165,10 +173,12 @@ void CopyWorker::fetch_stretches(std::vector<Fetch>& fetches) {
   }
 }
 
+// A single fetch whose items stay in their order is read to its place.
 void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
   const ByteSource& file = job_.source(fetches[0].file);
   i64 at = fetches[0].begin, end = 0;
   for (const Fetch& f : fetches) end = std::max(end, f.end);
+  u8* place = fetches.size() == 1 ? fetches[0].place() : nullptr;
   u8* buffer = block_.reserve(kBlockBytes + 2 * kPage);
   std::vector<Move> clipped;
   std::size_t first = 0;
@@ -181,14 +191,14 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
         block_end -= (block_end - f.source->offset) % item;
         break;
       }
-    u8* data = buffer + at % kPage;
+    u8* data = place ? place + (at - fetches[0].begin) : buffer + at % kPage;
     file.read(at, {data, static_cast<std::size_t>(block_end - at)});
     counts_.bytes_read += block_end - at;
     counts_.reads++;
     while (first < fetches.size() && fetches[first].end <= at) first++;
-    if (sums_) sum_block(fetches.subspan(first), at, {data, static_cast<std::size_t>(block_end - at)});
+    if (sums_) sum_block(fetches.subspan(first), at, {data, static_cast<std::size_t>(block_end - at)}, place);
     for (const Fetch& f : fetches.subspan(first)) {
-      if (f.begin >= block_end) break;
+      if (f.begin >= block_end || place) break;
       if (f.end <= at) continue;
       i64 item = f.source->item_bytes;
       ItemRange window{(std::max(at, f.begin) - f.source->offset) / item,
@@ -209,12 +219,14 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
 
 // A block with bytes of several regions is summed region by region, because ReadSums needs pieces that end
 // where a record ends.
-void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes) {
+void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes, bool in_place) {
   i32 file = fetches[0].file;
   i64 end = begin + std::ssize(bytes);
   auto part = [&](i64 to) {
     std::size_t n = static_cast<std::size_t>(to - begin);
-    sums_->add(file, begin, bytes.first(n));
+    u32 sum = sums_->add(file, begin, bytes.first(n));
+    // Joining sums takes longer than summing a few bytes again.
+    if (in_place && to - begin >= 16 * kPage) summed_.push_back({bytes.data(), to - begin, sum});
     bytes = bytes.subspan(n), begin = to;
   };
   for (const Fetch& f : fetches) {
@@ -239,12 +251,25 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
     u32 local = 0;
     u32& crc = p.crc ? *p.crc : local;
-    if (p.crc || p.tail > 0 || written_) crc = crc32(crc, bytes);
+    if (p.crc || p.tail > 0 || written_) crc = sum(crc, bytes);
     if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
       written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.region->items * p.item_bytes, crc});
     if (p.tail > 0)
       job_.write_tail(*p.region, crc, {data + p.data_bytes(), static_cast<std::size_t>(p.tail)});
   }
+}
+
+// Continues a sum, without the bytes of blocks whose sum is known.
+u32 CopyWorker::sum(u32 before, std::span<const u8> bytes) const {
+  while (!bytes.empty()) {
+    auto block = std::ranges::lower_bound(summed_, bytes.data(), {}, &Summed::data);
+    bool here = block != summed_.end() && block->data == bytes.data() && block->bytes <= std::ssize(bytes);
+    i64 n = here ? block->bytes : std::ssize(bytes);
+    if (!here && block != summed_.end() && block->data > bytes.data()) n = std::min<i64>(n, block->data - bytes.data());
+    before = here ? crc32_join(before, block->crc32, n) : crc32(before, bytes.first(static_cast<std::size_t>(n)));
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return before;
 }
 
 void CopyWorker::count_losses(const Piece& p, const u8* from, const u8* to) {

@@ -70,14 +70,20 @@ class CopyWorker {
  private:
   struct Piece;  // a window with its place in the arena
   struct Fetch;  // a move into a piece, with the source bytes that it reads
+  struct Summed {  // a block that was read to its place, whose sum is known
+    const u8* data;
+    i64 bytes;
+    u32 crc32;
+  };
 
   void add_pieces(const CopyTask& task, std::span<const Window> windows, std::vector<Piece>& pieces);
   void lay_out(std::vector<Piece>& pieces);
   void fetch(const std::vector<Piece>& pieces);
   void fetch_stretches(std::vector<Fetch>& fetches);
   void fetch_blocks(std::span<const Fetch> fetches);
-  void sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes);
+  void sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes, bool in_place);
   void finish(std::vector<Piece>& pieces);
+  u32 sum(u32 before, std::span<const u8> bytes) const;
   void count_losses(const Piece& piece, const u8* from, const u8* to);
   void sum_frames(std::span<const Piece> pieces, const u8* arena);
   void write(const std::vector<Piece>& pieces);
@@ -90,6 +96,7 @@ class CopyWorker {
   LostValues* lost_;
   CopyCounts counts_;
   Arena arena_, staging_, block_;
+  std::vector<Summed> summed_;  // by place
   std::vector<u32> crc_;  // by destination of the large task at hand
 };
 

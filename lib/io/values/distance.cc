@@ -1,6 +1,6 @@
-// Numbers are taken in blocks of some hundred, widened to double, and summed in lanes, so that the compiler uses
-// vectors for the sums. A block without a difference costs one product for each number; the rest is looked at
-// number by number only where bits differ.
+// Plain C++; the usual types have kernels with vectors besides (distance_avx2.cc). Numbers are taken in blocks of some
+// hundred, widened to double, and summed in lanes, so that the compiler uses vectors for the sums. A block without a
+// difference costs one product for each number; the rest is looked at number by number only where bits differ.
 #include "io/values/distance.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "io/values/distance_kernels.h"
 #include "io/values/element.h"
 
 namespace mckpt::impl {
@@ -164,7 +165,8 @@ std::optional<double> ValueDistance::cosine() const {
   return products / std::sqrt(squares_a) / std::sqrt(squares_b);
 }
 
-DistanceMeter::DistanceMeter(DType dtype) : dtype_(dtype) {
+DistanceMeter::DistanceMeter(DType dtype, Processor processor)
+    : dtype_(dtype), fast_(processor == Processor::kAvx2 ? avx2_distance_kernel(dtype) : nullptr) {
   const DTypeInfo& info = dtype_info(dtype);
   ElementForm form = element_form(dtype);
   measures_ = (info.kind == DTypeKind::kFloat || info.kind == DTypeKind::kComplex) && form.number_bits % 8 == 0;
@@ -173,6 +175,15 @@ DistanceMeter::DistanceMeter(DType dtype) : dtype_(dtype) {
 }
 
 ValueDistance DistanceMeter::between(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const {
+  if (!fast_) return plain(a, b, within);
+  i64 bytes = element_form(dtype_).number_bits / 8, whole = std::ssize(a) / bytes / kDistanceLanes * kDistanceLanes;
+  ValueDistance sums = fast_(a.data(), b.data(), whole, within);
+  auto rest = static_cast<std::size_t>(whole * bytes);
+  if (rest < a.size()) sums.merge(plain(a.subspan(rest), b.subspan(rest), within));
+  return sums;
+}
+
+ValueDistance DistanceMeter::plain(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const {
   ElementForm form = element_form(dtype_);
   if (dtype_ == DType::kBF16) return summed(Bf16{}, true, a, b, within);
   if (form.kind == ElementForm::Kind::kF32) return summed(F32{}, true, a, b, within);

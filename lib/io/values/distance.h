@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/base/processor.h"
 #include "core/items/dtype.h"
 
 namespace mckpt::impl {
@@ -46,16 +47,22 @@ struct ValueDistance {
 // Measures distances between tensors of one type. const and thread-safe.
 class DistanceMeter {
  public:
-  explicit DistanceMeter(DType dtype);
+  // The processor has to have what is named.
+  explicit DistanceMeter(DType dtype, Processor processor = best_processor());
 
+  DType dtype() const { return dtype_; }
   // Whether distances of this type can be measured: floats and complex numbers of whole bytes.
   bool measures() const { return measures_; }
   // The sums of two stretches of the same number of whole elements. pre: measures().
   ValueDistance between(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const;
 
  private:
+  ValueDistance plain(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const;
+
   DType dtype_;
   bool measures_;
+  // For most of a stretch, with the processor's vectors; null: there is none.
+  ValueDistance (*fast_)(const u8* a, const u8* b, i64 numbers, const Tolerance& within);
   std::vector<double> values_;  // by code, of the small types that are not computed faster
 };
 

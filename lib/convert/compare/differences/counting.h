@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "io/values/distance.h"
@@ -12,5 +14,14 @@ struct Counting {
   bool all = false;  // every tensor, not only those that findings name; and the names of all compared tensors
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
 };
+
+// How two stretches of a tensor differ.
+struct StretchCount {
+  i64 items = 0;                            // that differ
+  std::optional<ValueDistance> distance{};  // where the type has one
+};
+// pre: stretches of the same number of whole items of the meter's type.
+StretchCount count_differences(const DistanceMeter& by, std::span<const u8> found, std::span<const u8> expected,
+                               const Tolerance& within);
 
 }  // namespace mckpt::impl

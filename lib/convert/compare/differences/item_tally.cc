@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "convert/compare/differences/counting.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
@@ -16,13 +17,6 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPiece = 256 << 10;  // a multiple of the bytes of every item
-
-i64 differing_items(std::span<const u8> a, std::span<const u8> b, i64 item_bytes) {
-  i64 count = 0;
-  for (i64 at = 0; at < std::ssize(a); at += item_bytes)
-    count += std::memcmp(&a[at], &b[at], static_cast<std::size_t>(item_bytes)) != 0;
-  return count;
-}
 
 }  // namespace
 
@@ -59,10 +53,8 @@ void ItemTally::compare(const ChunkExtents::Extent& e, i64 first, std::span<cons
   const i32 key = chunks_.key(e.chunk);
   const DistanceMeter& by = meter(e.dtype);
   Count here;
-  if (by.measures()) here.distance = by.between(found, expected, within_ ? within_(key) : Tolerance{});
-  bool one_number = element_form(e.dtype).per_element == 1;
-  here.items = here.distance && one_number ? here.distance->differing
-                                           : differing_items(expected, found, dtype_bytes(e.dtype, 1));
+  StretchCount counted = count_differences(by, found, expected, within_ ? within_(key) : Tolerance{});
+  here.items = counted.items, here.distance = counted.distance;
   if (here.items > 0) note_first(e, first, expected, found, here);
   std::lock_guard lock(mutex_);
   Count& all = counts_[key];

@@ -58,11 +58,11 @@ class ReadSides {
         observer_(observer) {}
 
   // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance of all
-  // items, whose type it measures; null: reading ends at the first difference.
-  i64 first_difference(i64 t, i64 s, const DistanceMeter* by, const Tolerance& within, Difference* counts) {
+  // items; null: reading ends at the first difference.
+  i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
     i64 items = tested_.shape(t).items(), item_bytes = dtype_info(tested_.dtype(t)).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
-    if (counts && by) counts->distance.emplace();
+    if (counts && by.measures()) counts->distance.emplace();
     for (i64 begin = 0; begin < items && (found < 0 || counts); begin += step) {
       i64 end = std::min(items, begin + step), first = begin * item_bytes;
       block_.resize((end - begin) * item_bytes);
@@ -73,7 +73,7 @@ class ReadSides {
       });
       source_reader_.read(s, begin, end, [&](std::span<const u8> bytes, i64 at) {
         const u8* own = &block_[at - first];
-        if (counts) count({own, bytes.size()}, bytes, by, within, item_bytes, *counts);
+        if (counts) count({own, bytes.size()}, bytes, by, within, *counts);
         if (found < 0 && std::memcmp(own, bytes.data(), bytes.size()) != 0)
           found = note_first(own, bytes, at, item_bytes, t, counts);
       });
@@ -83,11 +83,11 @@ class ReadSides {
   }
 
  private:
-  static void count(std::span<const u8> own, std::span<const u8> other, const DistanceMeter* by,
-                    const Tolerance& within, i64 item_bytes, Difference& counts) {
-    for (i64 at = 0; at < std::ssize(own); at += item_bytes)
-      counts.items += std::memcmp(&own[at], &other[at], static_cast<std::size_t>(item_bytes)) != 0;
-    if (by) counts.distance->merge(by->between(own, other, within));
+  static void count(std::span<const u8> own, std::span<const u8> other, const DistanceMeter& by,
+                    const Tolerance& within, Difference& counts) {
+    StretchCount here = count_differences(by, own, other, within);
+    counts.items += here.items;
+    if (here.distance) counts.distance->merge(*here.distance);
   }
 
   // The place of the first byte that differs; also as values in `counts`. pre: one differs.
@@ -146,7 +146,7 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
       const DistanceMeter meter(tested.dtype(t));
       std::optional<Difference> counts;
       if (counting.all) counts = Difference{.tensor = name, .items = 0};
-      i64 at = sides.first_difference(t, s, meter.measures() ? &meter : nullptr,
+      i64 at = sides.first_difference(t, s, meter,
                                       counting.within ? counting.within(name) : Tolerance{}, counts ? &*counts : nullptr);
       if (at < 0) continue;
       i64 item = at / (dtype_info(tested.dtype(t)).bits / 8);

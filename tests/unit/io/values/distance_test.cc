@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "core/base/text.h"
 #include "io/values/element.h"
 
 namespace mckpt::impl {
@@ -59,48 +60,75 @@ TEST(Distance, ZerosOfBothSignsAreNeighbours) {
   EXPECT_EQ(d.most_ulps, 2);
 }
 
-// Types, lengths and shares of equal numbers of every kind, merged from two parts.
+// Number by number, but for the steps between floats.
+ValueDistance naive(DType dtype, const std::vector<u8>& a, const std::vector<u8>& b, const Tolerance& within) {
+  ValueDistance out;
+  std::size_t bytes = static_cast<std::size_t>(element_form(dtype).number_bits / 8);
+  for (std::size_t n = 0; n < a.size() / bytes; n++) {
+    bool equal = std::memcmp(&a[n * bytes], &b[n * bytes], bytes) == 0;
+    double x = number_at(dtype, a.data(), static_cast<i64>(n)), y = number_at(dtype, b.data(), static_cast<i64>(n));
+    out.differing += !equal;
+    if (!std::isfinite(x) || !std::isfinite(y)) {
+      out.not_finite += !equal && !(std::isnan(x) && std::isnan(y));
+      continue;
+    }
+    out.squares_a += x * x, out.squares_b += y * y, out.products += x * y, out.squares_apart += (x - y) * (x - y);
+    if (equal) continue;
+    out.largest = std::max(out.largest.value_or(0), std::fabs(x - y));
+    out.beyond += std::fabs(x - y) > within.absolute + within.relative * std::fabs(y);
+  }
+  out.beyond += out.not_finite;
+  return out;
+}
+
+void expect_like(const ValueDistance& found, const ValueDistance& expected) {
+  EXPECT_EQ(found.differing, expected.differing);
+  EXPECT_EQ(found.beyond, expected.beyond);
+  EXPECT_EQ(found.not_finite, expected.not_finite);
+  EXPECT_EQ(found.largest, expected.largest);
+  auto near = [](double one, double other) { EXPECT_NEAR(one, other, 1e-12 * std::fabs(other)); };
+  if (std::isfinite(expected.squares_a + expected.squares_b)) {
+    near(found.squares_a, expected.squares_a), near(found.squares_b, expected.squares_b);
+    near(found.squares_apart, expected.squares_apart);
+    double length = std::sqrt(expected.squares_a * expected.squares_b);  // products of both signs may cancel out
+    if (std::isfinite(length)) {
+      EXPECT_NEAR(found.products, expected.products, 1e-12 * length);
+    }
+  }
+}
+
+// Types, lengths and shares of equal numbers of every kind, merged from two parts; with and without vectors, which count
+// the same steps between floats.
 TEST(Distance, IsThatOfANaiveLoopForEveryType) {
   std::mt19937_64 random(3);
   int measured = 0;
   for (const DTypeInfo& info : all_dtypes()) {
-    DistanceMeter meter(info.dtype);
-    if (!meter.measures()) continue;
+    DistanceMeter plain(info.dtype, Processor::kAny), best(info.dtype);
+    if (!plain.measures()) continue;
     measured++;
-    ElementForm form = element_form(info.dtype);
     i64 bytes_each = info.bits / 8;
-    for (i64 items : {1, 7, 511, 512, 1300}) {
+    for (i64 items : {1, 7, 511, 512, 1300, 9001}) {
+      SCOPED_TRACE(cat(info.name, " ", items));
       std::vector<u8> a(static_cast<std::size_t>(items * bytes_each)), b;
       for (u8& byte : a) byte = static_cast<u8>(random());
       b = a;
       for (u8& byte : b)
         if (random() % 16 == 0) byte = static_cast<u8>(random());
-      Tolerance within{.absolute = 0.01, .relative = 0.1};
-      i64 half = items / 2 * bytes_each;
-      auto part = [&](const std::vector<u8>& of, i64 from, i64 to) {
-        return std::span(of).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
-      };
-      i64 all = items * bytes_each;
-      ValueDistance d = meter.between(part(a, 0, half), part(b, 0, half), within);
-      d.merge(meter.between(part(a, half, all), part(b, half, all), within));
-      i64 differing = 0, beyond = 0;
-      double largest = -1;
-      for (i64 n = 0; n < items * form.per_element; n++) {
-        i64 number_bytes = form.number_bits / 8;
-        if (std::memcmp(&a[static_cast<std::size_t>(n * number_bytes)], &b[static_cast<std::size_t>(n * number_bytes)], static_cast<std::size_t>(number_bytes)) == 0)
-          continue;
-        differing++;
-        double x = number_at(info.dtype, a.data(), n), y = number_at(info.dtype, b.data(), n);
-        if (!std::isfinite(x) || !std::isfinite(y)) {
-          beyond += !(std::isnan(x) && std::isnan(y));
-          continue;
+      std::span<const u8> of_a(a), of_b(b);
+      std::size_t half = static_cast<std::size_t>(items / 2 * bytes_each);
+      for (Tolerance within : {Tolerance{}, Tolerance{.absolute = 0.01, .relative = 0.1}}) {
+        ValueDistance expected = naive(info.dtype, a, b, within);
+        for (const DistanceMeter* meter : {&plain, &best}) {
+          ValueDistance d = meter->between(of_a.first(half), of_b.first(half), within);
+          d.merge(meter->between(of_a.subspan(half), of_b.subspan(half), within));
+          expect_like(d, expected);
         }
-        largest = std::max(largest, std::fabs(x - y));
-        beyond += std::fabs(x - y) > 0.01 + 0.1 * std::fabs(y);
       }
-      EXPECT_EQ(d.differing, differing) << info.name << " " << items;
-      EXPECT_EQ(d.beyond, beyond) << info.name << " " << items;
-      EXPECT_EQ(d.largest.value_or(-1), largest) << info.name << " " << items;
+      for (Tolerance within : {Tolerance{.ulps = 1}, Tolerance{.relative = 0.001, .ulps = 100}, Tolerance{.ulps = i64{1} << 40}}) {
+        ValueDistance one = plain.between(a, b, within), other = best.between(a, b, within);
+        EXPECT_EQ(one.beyond, other.beyond);
+        EXPECT_EQ(one.most_ulps, other.most_ulps);
+      }
     }
   }
   EXPECT_GE(measured, 12);
