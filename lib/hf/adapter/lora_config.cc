@@ -17,7 +17,9 @@ namespace {
 
 constexpr i64 kMostConfigBytes = 16 << 20;
 constexpr double kMostRank = 1 << 20;
-constexpr std::size_t kLongestPattern = 1000;
+// Of expressions: trying them takes time that grows as a power of the name's length.
+constexpr std::size_t kLongestPattern = 1000, kLongestName = 256;
+constexpr int kMostRepeats = 3;
 
 constexpr std::string_view kRead[] = {"peft_type",         "r",
                                       "lora_alpha",        "use_rslora",
@@ -91,38 +93,20 @@ double needed(const JsonValue& config, std::string_view key, bool whole) {
               cat("'", key, "' is missing, and without it the scale of the adapter is not known"));
 }
 
-// What Python's re.match("(.*\.)?(KEY)$", module) takes. Throws kBadConfig for a pattern that is not in both languages.
-std::regex compiled(const std::string& pattern) {
-  // Parentheses with a question mark, and escapes of a letter, are where Python and ECMAScript differ.
-  bool own = pattern.size() > kLongestPattern || pattern.find("(?") != pattern.npos;
-  for (std::size_t i = 0; i + 1 < pattern.size() && !own; i++)
-    if (pattern[i] == '\\')
-      own = !std::ispunct(static_cast<unsigned char>(pattern[++i])) && pattern[i] != 'd';
-  try {
-    if (!own) return std::regex(cat("(.*\\.)?(", pattern, ")"));
-  } catch (const std::regex_error&) {
-    // The error below says it.
-  }
-  throw Error(Code::kBadConfig, "a pattern of modules is not a regular expression that is read here")
-      .found(cat("'", escaped(pattern), "'"))
-      .help(kMergeThere);
-}
-
 const LoraConfig::Exception* exception_of(const std::vector<LoraConfig::Exception>& list,
                                           std::string_view module) {
-  for (const LoraConfig::Exception& e : list)
-    if (std::regex_match(module.begin(), module.end(), compiled(e.pattern))) return &e;
-  return nullptr;
+  auto at =
+      std::ranges::find_if(list, [&](const LoraConfig::Exception& e) { return e.pattern->matches(module); });
+  return at == list.end() ? nullptr : &*at;
 }
 
 std::vector<LoraConfig::Exception> exceptions(const JsonValue& config, std::string_view key, bool whole) {
   std::vector<LoraConfig::Exception> out;
   const JsonValue* v = entry(config, key);
   if (!v) return out;
-  for (const JsonMember& m : v->object(key)) {
-    out.push_back({m.name, positive(m.value, cat(key, "' of '", m.name), whole)});
-    static_cast<void>(compiled(m.name));
-  }
+  for (const JsonMember& m : v->object(key))
+    out.push_back({std::make_shared<const ModulePattern>(m.name),
+                   positive(m.value, cat(key, "' of '", m.name), whole)});
   return out;
 }
 
@@ -150,7 +134,63 @@ void check_bias(const JsonValue& config) {
   if (v && !has(kBiases, v->string("bias"))) refuse("bias", *v);
 }
 
+// Letters, digits, '_', and '.', which stands for any character.
+bool is_plain(std::string_view pattern) {
+  return std::ranges::all_of(pattern, [](char c) {
+    return c == '_' || c == '.' || (is_ascii({&c, 1}) && std::isalnum(c));
+  });
+}
+
+// Whether Python and ECMAScript read the expression alike: they differ in parentheses with a question mark and in escapes
+// of letters. Of repeats there may be few, and none of a group.
+bool is_common(std::string_view pattern) {
+  int repeats = 0;
+  for (std::size_t i = 0; i < pattern.size(); i++) {
+    const char c = pattern[i], next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const bool repeat = c == '*' || c == '+' || c == '{' || c == '?';
+    if (repeat && (++repeats > kMostRepeats || i == 0 || pattern[i - 1] == '(' || pattern[i - 1] == ')'))
+      return false;
+    if (c == '\\' && !std::ispunct(static_cast<unsigned char>(next)) && next != 'd') return false;
+    if (c == '\\') i++;
+  }
+  return pattern.size() <= kLongestPattern;
+}
+
 }  // namespace
+
+struct ModulePattern::Expression {
+  std::regex regex;
+};
+
+// What Python's re.match("(.*\.)?(TEXT)$", module) takes.
+ModulePattern::ModulePattern(std::string text) : text_(std::move(text)) {
+  if (is_plain(text_)) return;
+  try {
+    if (is_common(text_)) expression_.reset(new Expression{std::regex(cat("(.*\\.)?(", text_, ")"))});
+  } catch (const std::regex_error&) {
+    // The error below says it.
+  }
+  if (!expression_)
+    throw Error(Code::kBadConfig, "a pattern of modules is not a regular expression that is read here")
+        .found(cat("'", escaped(text_), "'"))
+        .help(kMergeThere);
+}
+
+ModulePattern::~ModulePattern() = default;
+
+bool ModulePattern::matches(std::string_view module) const {
+  if (expression_) {
+    if (module.size() > kLongestName)
+      throw Error(Code::kBadConfig, "the name of a module is too long for the patterns of the config")
+          .expected(cat("at most ", kLongestName, " bytes"))
+          .found(module.size());
+    return std::regex_match(module.begin(), module.end(), expression_->regex);
+  }
+  if (module.size() < text_.size()) return false;
+  const std::size_t before = module.size() - text_.size();
+  if (before > 0 && module[before - 1] != '.') return false;
+  return std::ranges::equal(text_, module.substr(before), [](char p, char c) { return p == '.' || p == c; });
+}
 
 i64 LoraConfig::rank_of(std::string_view module) const {
   const Exception* e = exception_of(ranks, module);

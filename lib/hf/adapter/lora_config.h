@@ -4,6 +4,7 @@
 //   scale of model.layers.0.self_attn.q_proj: 6 / sqrt(2)        of ...k_proj: 6 / sqrt(4)
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,21 @@ namespace mckpt::impl {
 
 class Folder;
 
+// A key of rank_pattern or alpha_pattern, as PEFT uses it: a regular expression for the last parts of a module's name.
+class ModulePattern {
+ public:
+  // Throws kBadConfig for what Python and C++ do not read alike, and for patterns that may take very long.
+  explicit ModulePattern(std::string text);
+  ~ModulePattern();
+  // Throws kBadConfig for a name that is too long for an expression.
+  bool matches(std::string_view module) const;
+
+ private:
+  struct Expression;
+  std::string text_;
+  std::unique_ptr<const Expression> expression_;  // null: the text has letters, digits, '_' and '.' alone
+};
+
 struct LoraConfig {
   i64 rank = 0;
   double alpha = 0;
@@ -23,7 +39,7 @@ struct LoraConfig {
   bool biases = false;          // lora_bias: the second factor has a bias
   // Patterns of modules with another rank or alpha, the first that matches decides.
   struct Exception {
-    std::string pattern;  // as PEFT uses it: a regular expression for the last parts of a module's name
+    std::shared_ptr<const ModulePattern> pattern;
     double value = 0;
   };
   std::vector<Exception> ranks{}, alphas{};

@@ -158,6 +158,9 @@ TEST(LoraConfig, RefusesWhatIsNotComputed) {
                {"MC2001", std::string(entry, 1, std::string(entry).find('"', 1) - 1), "not computed"});
   expect_all(parsed(with(R"j("rank_pattern": {"(?P<x>q)": 3})j")), {"MC2001", "regular expression"});
   expect_all(parsed(with(R"j("rank_pattern": {"q(": 3})j")), {"MC2001", "regular expression"});
+  for (const char* slow : {"(a*)*b", "a*a*a*a*", "(x|x.*)+y"})
+    expect_all(parsed(with(cat(R"("rank_pattern": {")", slow, R"(": 3})").c_str())),
+               {"MC2001", "regular expression", slow});
   expect_all(parsed(with(R"j("alpha_pattern": {"q": 0})j")), {"MC2001", "'alpha_pattern' of 'q'"});
 }
 
