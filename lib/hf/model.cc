@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/notes.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/draft_of_model.h"
 #include "hf/folder_tensors.h"
@@ -17,7 +18,6 @@
 #include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
-#include "io/safetensors/config_facts.h"
 #include "io/safetensors/index.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/soundness.h"
@@ -40,13 +40,7 @@ constexpr i64 kMaxConfigBytes = 16 << 20;
 HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shapes_only, const MapFile* map) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
-    if (std::string adapter = adapter_text(folder); !adapter.empty())
-      throw Error(Code::kNotFound,
-                  "the folder has an adapter, which is no model without the model that it changes")
-          .file(folder.path())
-          .expected("config.json and all weights of a model")
-          .found(cat("an adapter: ", escaped(adapter)))
-          .help("merge it into its model first, for example with merge_and_unload() of peft");
+    if (is_adapter_folder(folder)) throw adapter_alone(folder);
     bool of_a_run = folder.has_file(".metadata") || folder.has_file(kTrackerName);
     if (of_a_run)
       e.found(
@@ -201,6 +195,8 @@ HfModel::~HfModel() = default;
 // conversion supplies the layout of the experts.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path, options.files);
+  if (const std::string& base = model_path(path, options.files); base != path)
+    return open_hf_model(base, open_store(path, options.files), options);
   Folder folder(path, options.files);
   HfModel m;
   m.path = path;
@@ -316,6 +312,8 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
 
 Notes notes_of(const HfModel& model) {
   Notes notes;
+  if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr)
+    notes.note(cat("the weights are those with an adapter in them: ", view->text()));
   if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
     notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ",
                    dtype_name(view->values())));

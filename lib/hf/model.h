@@ -55,7 +55,8 @@ struct HfModel {
   bool has_data() const { return store != nullptr; }
 };
 
-// Opens the model. Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
+// Opens the model; with a base in the options, a folder with an adapter is the model of that base with the adapter in it.
+// Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
 // config.json; one error with all problems of the safetensors files; kContradiction if two different maps
 // apply.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});

@@ -23,6 +23,7 @@
 #include "io/values/value_rows.h"
 #include "tools/answers/tensors/values.h"
 #include "tools/commands/commands.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
@@ -128,6 +129,8 @@ Exit cat_command(CommandLine& line) {
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   line.positional("NAME[SLICE]", name, "a tensor, or a part of it: 'lm_head.weight[0:4, :8]'").required();
   line.flag("--raw", raw, "of a quantised weight: its codes as they are stored, not the values").common();
+  BaseFlag base;
+  base.declare(line);
   line.description(
       "Prints values in the shortest decimal form that reads back as the same value. Without a slice, only "
       "the first and last items of each dimension of a large tensor are printed. A slice may span several "
@@ -136,6 +139,7 @@ Exit cat_command(CommandLine& line) {
   line.example("mckpt cat ckpt 'model.module.decoder.final_layernorm.weight[:8]'");
   line.example("mckpt cat Qwen3-0.6B 'lm_head.weight[-1, :16]' --json");
   line.parse();
+  base.settle(line, {&path, 1});
 
   std::unique_ptr<Store> store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
   // Scales are no tensors of the view over quantised weights, but of the files.

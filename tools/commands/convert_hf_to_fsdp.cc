@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
@@ -30,6 +31,7 @@ struct HfToFsdpFlags {
   std::optional<std::string> assets;
   AcceptFlag accept;
   HfRunFlags run{"none"};
+  BaseFlag base;
 
   void parse(CommandLine& line);
   HfToFsdpOptions planning() const;
@@ -49,6 +51,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
       .common();
   accept.declare(line);
   run.declare(line);
+  base.declare(line);
   options.declare_casts(line);
   line.description(
       "Writes the checkpoint that a Megatron-FSDP run of this grid would have saved: each rank's chunks in a "
@@ -66,6 +69,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   line.example(cat("mckpt ", name, " global_step_100/actor ckpt --tp 2 --dp 4"));
   line.example(cat("mpirun -n 8 mckpt ", name, " Qwen3-30B-A3B ckpt --tp 2 --dp 4"));
   line.parse();
+  base.settle(line, {&options.source, 1});
   options.check();
 }
 

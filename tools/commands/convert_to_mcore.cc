@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
@@ -26,6 +27,7 @@ namespace {
 struct ToMcoreFlags {
   ConvertOptions options;
   CheckpointFlags source;
+  BaseFlag base;
   bool weights_only = false;
   GridFlags grid;
   PipelineFlags pipeline;
@@ -45,6 +47,7 @@ void ToMcoreFlags::parse(CommandLine& line) {
   options.declare_resume(line);
   options.declare_iteration(line, "the name of SRC's folder, or release");
   source.declare(line);
+  base.declare(line);
   line.flag("--weights-only", weights_only, "do not copy the states of the optimizer").common();
   grid.declare_ranks(line);
   pipeline.declare(line);
@@ -70,6 +73,7 @@ void ToMcoreFlags::parse(CommandLine& line) {
   line.example("mckpt convert to-mcore Qwen3-30B-A3B ckpt --dry-run --json");
   line.example("mckpt convert to-mcore fsdp_ckpt ckpt --assets Qwen3-30B-A3B --weights-only --dtype bf16");
   line.parse();
+  base.settle(line, {&options.source, 1});
   options.check();
 }
 

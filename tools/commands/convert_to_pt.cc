@@ -8,6 +8,7 @@
 #include "convert/plan/reshard/to_ranks.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
@@ -21,6 +22,7 @@ namespace {
 struct ToPtFlags {
   ConvertOptions options;
   CheckpointFlags checkpoint;
+  BaseFlag base;
   GridFlags grid;
   PipelineFlags pipeline;
   SpellingFlags spelling;
@@ -36,6 +38,7 @@ void ToPtFlags::parse(CommandLine& line) {
   options.declare_resume(line);
   options.declare_iteration(line, "DST/release");
   checkpoint.declare(line);
+  base.declare(line);
   grid.declare(line);
   pipeline.declare(line);
   spelling.declare(line);
@@ -53,6 +56,7 @@ void ToPtFlags::parse(CommandLine& line) {
   line.example("mckpt convert to-pt Qwen3-0.6B ckpt --tp 2 --pp 2 --vpp 2");
   line.example("mckpt convert to-pt fsdp_ckpt ckpt --tp 4 --iteration 1000");
   line.parse();
+  base.settle(line, {&options.source, 1});
   options.check();
 }
 

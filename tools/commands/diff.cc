@@ -14,6 +14,7 @@
 #include "page/picture_file.h"
 #include "tools/answers/diff/answer.h"
 #include "tools/commands/commands.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -87,6 +88,8 @@ Exit diff_command(CommandLine& line) {
   line.option("--html FILE", html, "also draw the change by layer and module as one HTML page; an earlier one is replaced").common();
   line.threads(threads, "threads that read; by default one for each processor");
   line.heading("Reading checkpoints");
+  BaseFlag base;
+  base.declare(line);
   CheckpointFlags checkpoint;
   checkpoint.declare(line);
   std::optional<i64> path_tp, path_etp;
@@ -97,10 +100,15 @@ Exit diff_command(CommandLine& line) {
       "Where their names differ, one is compared with what converting the other would write. Values of other types are "
       "compared after a cast to the type of A; another type is a difference by itself. Exit status: 0 equal, or all "
       "values within the tolerances and no other difference; 1 not. With -q nothing is printed.");
+  line.description(
+      "Where one side is the folder of a PEFT adapter (LoRA), the other side is its base, unless --base names another "
+      "one: what is compared is the base with the adapter merged.");
   line.example("mckpt diff ckpt Qwen3-30B-A3B");
   line.example("mckpt diff model.safetensors model.pt --html change.html");
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
+  line.example("mckpt diff Qwen3-30B-A3B adapter");
   line.parse();
+  base.settle(line, std::vector{a, b});
   if (html) check_page(*html);
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
 

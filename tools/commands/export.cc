@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
@@ -27,6 +28,7 @@ namespace {
 struct ExportFlags {
   ConvertOptions options;
   CheckpointFlags checkpoint;
+  BaseFlag base;
   std::string dtype = "auto";
   ValueFlags rules{"none"};
   i64 max_shard_bytes = ExportOptions{}.max_shard_bytes;
@@ -41,6 +43,7 @@ void ExportFlags::parse(CommandLine& line) {
                   "the Hugging Face folder to make");
   options.declare_resume(line);
   checkpoint.declare(line);
+  base.declare(line);
   line.option("--dtype TYPE", dtype,
               "data type of the tensors: auto (as in the original model; as stored, where SRC has the "
               "model's own names), "
@@ -76,8 +79,10 @@ void ExportFlags::parse(CommandLine& line) {
   line.example(cat("mckpt ", name, " ckpt out_hf --assets Qwen3-30B-A3B --dtype bf16"));
   line.example(cat("mckpt ", name, " ckpt out_hf --quantize fp8-block"));
   line.example(cat("mckpt ", name, " checkpoint-500/pytorch_model_fsdp_0 out_hf"));
+  line.example(cat("mckpt ", name, " adapter out_hf --base Qwen3-30B-A3B"));
   line.parse();
   options.check();
+  base.settle(line, {&options.source, 1});
 }
 
 // auto, keep, or one type for all; rules by name apply in each case.

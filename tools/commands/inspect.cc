@@ -27,6 +27,7 @@
 #include "tools/answers/inspect/optimizer_groups.h"
 #include "tools/answers/inspect/text.h"
 #include "tools/commands/commands.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
@@ -131,6 +132,8 @@ Exit inspect_command(CommandLine& line) {
   line.optional_value("--map GLOB", options.map,
                       "show which ranks hold which part of each tensor (that matches GLOB)")
       .common();
+  BaseFlag base;
+  base.declare(line);
   line.description(
       "Reports format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
       "and no code of the checkpoint is run. Exit status 1: a problem was found.");
@@ -140,6 +143,7 @@ Exit inspect_command(CommandLine& line) {
   line.example("mckpt inspect ckpt --map='*layers.0.*'");
   line.parse();
   refuse_glob_as_path(options);
+  base.settle(line, options.paths);
 
   Output out(line.flags());
   if (out.json()) {

@@ -14,6 +14,7 @@
 #include "tools/answers/tensors/list.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/ls_as.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/findings.h"
@@ -70,6 +71,8 @@ Exit ls_command(CommandLine& line) {
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)")
       .common();
   line.threads(threads, "threads that read; by default one for each processor").common();
+  BaseFlag base;
+  base.declare(line);
   LsAs as;
   as.declare(line);
   line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");
@@ -79,6 +82,7 @@ Exit ls_command(CommandLine& line) {
   line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
   line.parse();
   chosen.settle();
+  base.settle(line, chosen.paths);
   if (as.chosen()) return as.run(line.flags(), chosen.only("--as"), chosen.choice, digest, threads);
 
   EachPath each(line.flags(), chosen.several());

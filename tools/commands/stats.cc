@@ -19,6 +19,7 @@
 #include "io/values/tensor_stats.h"
 #include "tools/answers/tensors/list.h"
 #include "tools/commands/commands.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/findings.h"
@@ -94,6 +95,8 @@ Exit stats_command(CommandLine& line) {
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none").common();
   line.flag("--raw", raw, "of quantised weights: codes and scales as they are stored, not the values").common();
   line.threads(threads, "threads that read; by default one for each processor").common();
+  BaseFlag base;
+  base.declare(line);
   line.description(
       "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the "
       "finite values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first "
@@ -110,6 +113,7 @@ Exit stats_command(CommandLine& line) {
   if (bins < 0 || bins > 4096)
     throw Error(Code::kUsage, "--bins: not a possible number of bins").expected("0 to 4096").found(bins);
   chosen.settle();
+  base.settle(line, chosen.paths);
 
   EachPath each(line.flags(), chosen.several());
   const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads, raw, each);

@@ -18,6 +18,7 @@
 #include "tools/answers/verify_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/as_given.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/run_flags.h"
@@ -176,9 +177,14 @@ Exit verify_command(CommandLine& line) {
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
   line.example("mckpt verify ckpt --report ckpt.json --report ckpt.md");
   line.example("mckpt verify ckpt --card ckpt.json");
+  BaseFlag base;
+  base.declare(line);
   AgainstFlags against;
   against.declare(line);
   line.parse();
+  std::vector<std::string> all = paths;
+  if (against.source) all.push_back(*against.source);
+  base.settle(line, all);
 
   if (against.source && paths.size() > 1)
     throw Error(Code::kUsage, "--against compares one PATH").found(counted(std::ssize(paths), "path"));

@@ -79,6 +79,8 @@ class CommandLine {
   // How the command opens files: with --follow-links, and with stamps of its own that note each of them. Complete
   // after parse(); it lives as long as this.
   const OpenOptions& opening() const { return opening_; }
+  // The model of adapters, for all that is opened from now on (tools/options/base_flag.h).
+  void set_base(std::shared_ptr<const AdapterBase> base) { opening_.base = std::move(base); }
   const std::string& command() const { return command_; }
   // The arguments after the command's name, unparsed: for commands whose first word chooses the options.
   const std::vector<std::string>& args() const { return args_; }

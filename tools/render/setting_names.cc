@@ -15,6 +15,7 @@ constexpr std::string_view kSettings[] = {
     "allow_overflow",
     "any_model",
     "assets",
+    "base",
     "bucket_size",
     "card",
     "cp",

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
@@ -131,7 +132,7 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   Comparison comparison(*tested, *source, options.threads, options.counting, observer);
   bool listed = check_manifests(*tested, *source, options.threads, out.report);
   bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
-  name_beside(path, *tested, out.report);
+  name_beside(model_path(path, tested->opening()), *tested, out.report);
   CompareOptions every_byte = options;
   every_byte.opening.read_copies = true;
   Comparing c{every_byte, comparison, observer, out.report, out.oddities};

@@ -10,6 +10,7 @@
 #include "convert/compare/checks/beside.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
+#include "hf/adapter/adapted_store.h"
 #include "io/card/card_files.h"
 #include "io/card/card_json.h"
 #include "io/card/card_text.h"
@@ -166,6 +167,7 @@ ReportAt report_at(std::string path, const VerifyOptions& options, Observer& obs
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   ReportAt out{{}, path};
   if (std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report)) {
+    if (adapted_view(*store)) out.root = path = store->root();
     verify_store_at(path, *store, options, observer, out.report);
     if (out.report.parts.empty()) out.root = store->root();
   }
@@ -212,6 +214,14 @@ std::string folder_of_card(const Card& card, const std::string& path, const Open
   }
 }
 
+// A card lists files and their tensors, and an adapter's model is in no file.
+void refuse_card_of_view(const std::string& path, const OpenOptions& opening) {
+  if (model_path(path, opening) == path) return;
+  throw Error(Code::kUsage, "a card is of a checkpoint as its files are, and not of one with an adapter in it")
+      .file(path)
+      .help("`mckpt export` makes a folder of it, which can have a card");
+}
+
 Verified verify_by_card(const std::string& path, const VerifyOptions& options, Observer& observer) {
   if (options.against || !options.reports.empty())
     throw Error(Code::kUsage, "`card` checks a checkpoint by itself, and writes no other card");
@@ -228,6 +238,7 @@ Verified verify_by_card(const std::string& path, const VerifyOptions& options, O
 }  // namespace
 
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer) {
+  if (options.card || !options.reports.empty()) refuse_card_of_view(path, files_of(options));
   if (options.card) return verify_by_card(path, options, observer);
   for (const std::string& report : options.reports) check_card_place(report);
   Verified out;

@@ -61,6 +61,7 @@ struct SourceState {
   Shared<i64> read = 0;  // items of regions that are read whole
   Shared<bool> unpadded = false;
   Made computed = Made::kCopied;  // or kDequantized, kQuantized
+  bool adapted = false;
   Partner target;                 // tied tensors of the result do not count
 };
 
@@ -96,6 +97,7 @@ class Proof {
     for (i64 t : input.constant) targets_[t].constant = true;
     for (i64 t : input.dequantized) sources_[t].computed = Made::kDequantized;
     for (i64 t : input.quantized) sources_[t].computed = Made::kQuantized;
+    for (i64 t : input.adapted) sources_[t].adapted = true;
   }
 
   Account run() {
@@ -149,7 +151,8 @@ class Proof {
       bool again = m.move.kind == MoveKind::kAgain;
       if (m.move.slot != region) region = m.move.slot, source = job_.source_tensor(plan.source(region));
       if (state && source >= 0) state->source.add(source);
-      if (state && source >= 0 && sources_[source].computed != Made::kCopied) state->changed = true;
+      if (state && source >= 0 && (sources_[source].computed != Made::kCopied || sources_[source].adapted))
+        state->changed = true;
       if (state && state->tied) continue;
       if (state && source >= 0) sources_[source].target.add(target);
       if (!again) worker.runs.push_back(m.move.source());

@@ -51,6 +51,7 @@ struct ProofInput {
   std::vector<i64> constant{};  // of the target: made of none, because a rule gives all of its values
   // Of the source, if that is a view: its values are computed of codes and scales, or it is codes or scales of values.
   std::vector<i64> dequantized{}, quantized{};
+  std::vector<i64> adapted{};  // of the source, if that is a view: its values are those of a base with an adapter in it
   int threads = 1;
   std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
 

@@ -1,13 +1,27 @@
-// Which tensors of the proof's source a view has decoded.
+// Which tensors of the proof's source a view computes.
 #include "convert/plan/behind_view.h"
 
 #include "convert/plan/conversion.h"
 #include "core/base/name_hash.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
 
 namespace mckpt::impl {
+namespace {
 
-void note_decoded(Conversion& conversion, const Store& store) {
+void note_adapted(Conversion& conversion, const AdaptedStore& view) {
+  NameSet<std::string_view> names;
+  for (i64 t = 0; t < view.tensor_count(); t++)
+    if (view.adapted(t)) names.insert(view.name(t));
+  ProofInput& proof = conversion.proof;
+  for (i64 t = 0; t < proof.source.count; t++)
+    if (names.contains(proof.source.name(t))) proof.adapted.push_back(t);
+}
+
+}  // namespace
+
+void note_view(Conversion& conversion, const Store& store) {
+  if (const AdaptedStore* adapted = adapted_view(store)) return note_adapted(conversion, *adapted);
   const DequantizedStore* view = dequantized_view(store);
   if (!view) return;
   const QuantizedModel& model = view->model();

@@ -19,8 +19,9 @@ struct BehindView {
   ValueFaults* faults = nullptr;  // among codes and scales that are decoded; null: nothing is
 };
 
-// If the store is a view over quantised weights, sets all that the conversion says about what is decoded. pre: the
-// proof's source is set, which has the view's tensors under their names, maybe in another order.
-void note_decoded(Conversion& conversion, const Store& store);
+// If the store is a view over quantised weights, or one with an adapter in it, sets all that the conversion says about
+// what is computed. pre: the proof's source is set, which has the view's tensors under their names, maybe in another
+// order.
+void note_view(Conversion& conversion, const Store& store);
 
 }  // namespace mckpt::impl

@@ -58,7 +58,7 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
                                                        .types = types,
                                                        .threads = options.threads,
                                                        .memory_bytes = options.memory_bytes});
-  note_decoded(c, opened);
+  note_view(c, opened);
   c.details.note(cat("decoded ", text, ", as ", dtype_name(options.dtype)));
   return c;
 }

@@ -9,6 +9,7 @@
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/proof.h"
+#include "convert/plan/behind_view.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/model_proofs.h"
@@ -22,11 +23,13 @@
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "hf/quantized/assets.h"
 #include "io/copy/read_sums.h"
 #include "io/copy/side_files.h"
+#include "io/file/folder.h"
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
 #include "io/safetensors/original.h"
@@ -84,6 +87,20 @@ bool is_hf_weights(Format format) {
   return format == Format::kSafetensors || format == Format::kSafetensorsFolder;
 }
 
+// A base with an adapter in it, with the files of the base around its tensors.
+Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view, const ExportOptions& options) {
+  ExportOptions how = options;
+  how.source = view.root();
+  Conversion c = plan_export_own(std::move(source), how);
+  c.sources.push_back(view.folder());
+  // The identity of an export is that of the files that its store lists, which are those of the base.
+  std::string own = PlanIdentity("adapter", MCKPT_VERSION).add("the files of the adapter", source_identity(view)).text();
+  c.identity += own.substr(own.find('\n') + 1);
+  note_view(c, view);
+  c.details.note(cat("adapter ", view.text()));
+  return c;
+}
+
 }  // namespace
 
 void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& items, Notes& notes) {
@@ -98,6 +115,9 @@ Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)
     throw Error(Code::kUsage, "`max_shard_size` must be at least one byte").found(options.max_shard_bytes);
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
+  if (is_adapter_folder(options.source, source->opening()) && !source->opening().base)
+    throw adapter_alone(Folder(options.source, source->opening()));
+  if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
   if (!is_hf_weights(source->format()) && has_own_names(*source))
     return plan_export_own(std::move(source), options);
   Conversion c;

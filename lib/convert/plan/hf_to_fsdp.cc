@@ -118,7 +118,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.store = model.store.get();
   c.proof = import_proof(*model.store, keys, chunks, layout);
   note_constants(keys, c.details);
-  note_decoded(c, *model.store);
+  note_view(c, *model.store);
   c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
     return keys.parameter(keys[plan.table_key[target]]).row->rule;
   };

@@ -117,7 +117,7 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
   c.store = model.store.get();
   c.proof = import_proof(*model.store, keys, chunks, plan.layout);
   note_constants(keys, c.details);
-  note_decoded(c, *model.store);
+  note_view(c, *model.store);
   std::string common = mcore_objects(model, {run, options.iteration}).common;
   finish(c, options, run, plan, keys, model,
          beside_of(std::move(common), source.assets(table_of(model, source.original()))), options.iteration);

@@ -4,6 +4,7 @@
 #include "convert/source/identity.h"
 
 #include "core/base/text.h"
+#include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 
@@ -20,6 +21,8 @@ std::string source_identity(const Store& store) {
     out += cat(store.files()[f].path, " ", stamp.bytes, " ", stamp.modified_ns, "\n");
     if (!has_sums) out += cat(stamp.changed_ns, "\n");
   }
+  if (const AdaptedStore* view = adapted_view(store))
+    out += cat("with ", source_identity(view->adapter()), view->config_text(), "\n");
   return out;
 }
 

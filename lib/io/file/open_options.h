@@ -12,6 +12,7 @@
 
 namespace mckpt::impl {
 
+class AdapterBase;
 class ArchiveCache;
 class SourceStamps;
 
@@ -26,6 +27,9 @@ struct OpenOptions {
   std::vector<std::string> helper_folders{};
   // Archives that are open (io/file/archive.h). Null: an archive is a file or folder like others.
   std::shared_ptr<ArchiveCache> archives = new_archive_cache();
+  // The model that adapters change (io/store/open/adapter_base.h): a folder with an adapter is opened as that model
+  // with the adapter in it. Null: as the tensors of the adapter.
+  std::shared_ptr<const AdapterBase> base{};
 };
 
 // Throws kReadFailed if a file that was noted has changed; does nothing without stamps. To be called after the

@@ -6,13 +6,13 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr const char *kConfig = "config.json", *kConfigBelow = "huggingface/config.json",
-                     *kAdapterConfig = "adapter_config.json";
+constexpr const char *kConfig = "config.json", *kConfigBelow = "huggingface/config.json";
 
 const JsonValue* entry(const JsonValue& object, const char* key, JsonType type) {
   const JsonValue* v = object.is(JsonType::kObject) ? object.find(key) : nullptr;

@@ -30,11 +30,23 @@ mkdir kept/checkpoint-500
 cp Qwen3-0.6B/config.json kept/checkpoint-500
 cp -r "$MCKPT_SOURCE"/test_data/own_families/phi3 Phi-3-mini
 "$mckpt" mappings draft Phi-3-mini kept/phi3.json >out 2>err || true  # questions are open
+mkdir kept/adapter
+python - <<'PYTHON'
+import json, struct
+header, at = {}, 0
+for name, shape in (("lora_A", [2, 16]), ("lora_B", [32, 2])):
+    size = 4 * shape[0] * shape[1]
+    header[f"base_model.model.model.layers.0.self_attn.q_proj.{name}.weight"] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+    at += size
+text = json.dumps(header).encode()
+open("kept/adapter/adapter_model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + struct.pack("<f", 0.5) * (at // 4))
+json.dump({"peft_type": "LORA", "r": 2, "lora_alpha": 4}, open("kept/adapter/adapter_config.json", "w"))
+PYTHON
 "$mckpt" convert safetensors-to-pt kept/model.safetensors kept/model.pt --no-sync -q >out
 
 # Everything that an example reads, and nothing that it makes.
 prepare() {
-  rm -rf ckpt checkpoint-500 model.safetensors model.pt out_hf phi3.json
+  rm -rf ckpt adapter checkpoint-500 model.safetensors model.pt out_hf phi3.json
   cp -r kept/* .
   case $1 in
     "convert hf-to-fsdp "*) rm -r ckpt ;;

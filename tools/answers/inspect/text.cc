@@ -17,6 +17,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
 #include "io/choice/name_tree.h"
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
@@ -170,7 +171,7 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   out.line(out.styled(Style::kBold, first_line(store, path)));
   out.line(format_line(store));
   std::vector<std::string> beside;
-  for (const std::string& name : checkpoints_beside(path, store)) beside.push_back(escaped(name));
+  for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store)) beside.push_back(escaped(name));
   if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
   write_parts(out, summary);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));

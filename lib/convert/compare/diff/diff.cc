@@ -9,6 +9,7 @@
 #include "convert/compare/diff/order.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -117,6 +118,13 @@ void refuse_unmatched(const ToleranceRules& within, const std::vector<std::strin
           .found(cat("'", escaped(rule.glob), "'"));
 }
 
+// An adapter beside a model is compared as that model with the adapter in it.
+void name_base(const std::string& a, const std::string& b, OpenOptions& files) {
+  if (files.base) return;
+  const bool of_a = is_adapter_folder(a, files), of_b = is_adapter_folder(b, files);
+  if (of_a != of_b) files.base = adapter_base(of_a ? b : a);
+}
+
 bool is_problem(const Finding& f) { return !f.warning; }
 
 }  // namespace
@@ -156,6 +164,7 @@ Tolerance ToleranceRules::of(std::string_view tensor) const {
 
 Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer& observer) {
   CompareOptions how = options.comparing;
+  name_base(a, b, how.opening.model.files);
   how.any_type = true;
   how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
   Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);

@@ -76,7 +76,8 @@ struct DiffOptions {
   ToleranceRules within{};
 };
 
-// Reads all data of both sides once, and again where they differ. Throws what compare() throws, and
+// Reads all data of both sides once, and again where they differ. Where one side is the folder of an adapter, and the
+// options name no base, the other side is its base. Throws what compare() throws, and
 // kNoSuchTensor for a rule that matches no compared tensor.
 Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer& observer);
 

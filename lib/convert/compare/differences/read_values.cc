@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/finding.h"
@@ -30,7 +31,7 @@ constexpr i64 kBlockBytes = 8 << 20;
 // Formats whose tensors may be in another order, and views that compute them.
 bool may_reorder(const Store& store) {
   FormatFamily family = format_family(store.format());
-  bool computed = dequantized_view(store) != nullptr;
+  bool computed = dequantized_view(store) != nullptr || adapted_view(store) != nullptr;
   return computed || (family != FormatFamily::kSafetensors && family != FormatFamily::kDcp);
 }
 

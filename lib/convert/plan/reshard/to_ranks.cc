@@ -228,7 +228,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.store = &source.store();
   c.proof = proof_of(source, keys, plan);
   note_constants(keys, c.details);
-  note_decoded(c, source.store());
+  note_view(c, source.store());
   c.layout = &plan;
   c.files = plan.files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;

@@ -3,7 +3,8 @@
 //
 //   a file      by its first bytes (io/store/open/sniff.h), then by its suffix; .metadata, a tracker and a
 //               safetensors index mean the folder that they are in
-//   a folder    the first of these that its names show:
+//   a folder    with an adapter, where the options name its base: the base with the adapter in it; else
+//               the first of these that its names show:
 //               .metadata, .distcp                  DCP
 //               .safetensors                        safetensors, with or without an index
 //               mp_rank_*_model_states.pt, ...      DeepSpeed ZeRO (io/store/open/zero_names.h)
@@ -29,6 +30,7 @@
 #include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
+#include "io/store/open/adapter_base.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/checkpoints_below.h"
 #include "io/store/open/iteration_names.h"
@@ -326,6 +328,7 @@ std::unique_ptr<Store> open_safetensors_of(const Folder& folder, const Contents&
 
 std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
   Folder folder(path, opening);
+  if (opening.base && is_adapter_folder(folder)) return opening.base->open(folder.path(), opening);
   Contents contents = look(folder);
   if (contents.dcp) return open_dcp(folder.path(), opening);
   if (contents.safetensors) return open_safetensors_of(folder, contents);

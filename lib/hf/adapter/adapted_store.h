@@ -1,0 +1,77 @@
+// AdaptedStore: a model with an adapter of PEFT (LoRA) in it, seen as a model. It has the tensors of the base, under their
+// names, in their types and shapes; those that the adapter changes are computed when they are read (adapted_bytes.h):
+//
+//   base      q_proj.weight BF16 [32, 16], k_proj.weight BF16 [16, 16], ...
+//   adapter   q_proj.lora_A.weight F32 [4, 16], q_proj.lora_B.weight F32 [32, 4]
+//   view      q_proj.weight BF16 [32, 16] = base + scale * B A, k_proj.weight BF16 [16, 16], ...
+//
+// It says of itself where the base is: config, tokenizer and files are those of the base.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "hf/adapter/pairing.h"
+#include "io/store/open/adapter_base.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+
+class AdapterMemory;
+struct LoraConfig;
+
+// The view. It owns both stores, and is as thread-safe.
+class AdaptedStore final : public Store {
+ public:
+  // Throws what pair_adapter() throws, with the adapter's folder.
+  AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter, const LoraConfig& config,
+               std::string folder);
+  ~AdaptedStore() override;
+
+  const Store& base() const { return *base_; }
+  const Store& adapter() const { return *adapter_; }
+  const std::string& folder() const { return folder_; }  // of the adapter
+  // How the adapter changes the tensor; null: not at all.
+  const AdaptedTensor* adapted(i64 t) const;
+  // "LoRA of rank 4 in ckpt/adapter, 14 of 291 tensors changed"
+  std::string text() const;
+  const std::string& config_text() const { return config_text_; }  // of adapter_config.json
+
+  i64 tensor_count() const override { return base_->tensor_count(); }
+  std::string_view name(i64 t) const override { return base_->name(t); }
+  DType dtype(i64 t) const override { return base_->dtype(t); }
+  std::span<const i64> dims(i64 t) const override { return base_->dims(t); }
+  i64 chunk_count(i64 t) const override { return base_->chunk_count(t); }
+  Chunk chunk(i64 t, i64 index) const override { return base_->chunk(t, index); }
+  ChunkData resolve(i64 t, i64 index) const override;
+  std::shared_ptr<const PickleValue> object(i64 index) const override { return base_->object(index); }
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override {
+    base_->each_checksum(visit);
+  }
+  std::optional<std::vector<Finding>> check(int threads) const override { return base_->check(threads); }
+
+ private:
+  std::unique_ptr<Store> base_, adapter_;
+  std::string folder_, config_text_;
+  i64 rank_ = 0;
+  std::vector<AdaptedTensor> adapted_;  // in the order of the base
+  std::unique_ptr<AdapterMemory> memory_;
+};
+
+// The view that a store is; null for any other store.
+const AdaptedStore* adapted_view(const Store& store);
+
+// The model that adapters change, by its folder or file. Nothing is opened yet; opening an adapter throws kUnknownFormat
+// if the base is none of safetensors, kQuantized if it is quantised, kUsage if it is an adapter itself; kNotFound for an
+// adapter without weights; what read_lora_config() throws, and what AdaptedStore throws.
+std::shared_ptr<const AdapterBase> adapter_base(std::string path);
+
+// The error for an adapter where a model is needed and no base is named.
+Error adapter_alone(const Folder& folder);
+
+// The path of the model that is read at `path`: that of the base, for a folder with an adapter, or the path itself.
+const std::string& model_path(const std::string& path, const OpenOptions& opening);
+
+}  // namespace mckpt::impl

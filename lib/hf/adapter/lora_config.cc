@@ -1,0 +1,244 @@
+// Each entry of the config has a place in one of three tables: it is read, it does not change the result, or its result is
+// not computed. An entry in none of them may only have a value that says "nothing".
+#include "hf/adapter/lora_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "core/base/error.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/store/open/adapter_base.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMostConfigBytes = 16 << 20;
+constexpr double kMostRank = 1 << 20;
+// Of expressions: trying them takes time that grows as a power of the name's length.
+constexpr std::size_t kLongestPattern = 1000, kLongestName = 256;
+constexpr int kMostRepeats = 3;
+
+constexpr std::string_view kRead[] = {"peft_type",         "r",
+                                      "lora_alpha",        "use_rslora",
+                                      "fan_in_fan_out",    "use_dora",
+                                      "lora_bias",         "bias",
+                                      "rank_pattern",      "alpha_pattern",
+                                      "target_parameters", "base_model_name_or_path",
+                                      "init_lora_weights"};
+// How training found the modules, how it began, and what it is for: the names and values of the tensors say the rest.
+constexpr std::string_view kWithoutEffect[] = {
+    "auto_mapping",        "eva_config",   "exclude_modules", "inference_mode",  "layers_pattern",
+    "layers_to_transform", "lora_dropout", "megatron_core",   "modules_to_save", "peft_version",
+    "qalora_group_size",   "revision",     "runtime_config",  "target_modules",  "task_type"};
+// Starts of training that leave the base as it is. Others (PiSSA, OLoRA, CorDA, LoftQ ...) change the base too.
+constexpr std::string_view kStarts[] = {"gaussian", "eva", "orthogonal"};
+
+constexpr const char* kMergeThere = "merge it where it was trained (merge_and_unload), and save the model";
+
+template <std::size_t N>
+bool has(const std::string_view (&table)[N], std::string_view text) {
+  return std::ranges::find(table, text) != std::end(table);
+}
+
+[[noreturn]] void refuse(std::string_view key, const JsonValue& value) {
+  throw Error(Code::kBadConfig, cat("'", escaped(key), "' asks for an adapter that is not computed"))
+      .found(value.is(JsonType::kString) ? cat("'", escaped(value.string(key)), "'") : value.summary())
+      .help(kMergeThere);
+}
+
+// null, false, "" and nothing at all.
+bool says_nothing(const JsonValue& v) {
+  switch (v.type()) {
+    case JsonType::kNull:
+      return true;
+    case JsonType::kBool:
+      return !v.boolean("");
+    case JsonType::kNumber:
+      return false;
+    case JsonType::kString:
+      return v.string("").empty();
+    case JsonType::kArray:
+      return v.array("").empty();
+    case JsonType::kObject:
+      return v.object("").empty();
+  }
+  return false;
+}
+
+const JsonValue* entry(const JsonValue& config, std::string_view key) {
+  const JsonValue* v = config.find(key);
+  return v && !v->is(JsonType::kNull) ? v : nullptr;
+}
+
+bool flag(const JsonValue& config, std::string_view key) {
+  const JsonValue* v = entry(config, key);
+  return v && v->boolean(key);
+}
+
+double positive(const JsonValue& v, std::string_view key, bool whole) {
+  double n = v.real(key);
+  if (!(n > 0) || n > kMostRank || (whole && n != std::floor(n)))
+    throw Error(Code::kBadConfig, cat("'", escaped(key), "' is not a possible number"))
+        .expected(whole ? "a whole number from 1 on" : "a positive number")
+        .found(v.summary());
+  return n;
+}
+
+double needed(const JsonValue& config, std::string_view key, bool whole) {
+  if (const JsonValue* v = entry(config, key)) return positive(*v, key, whole);
+  throw Error(Code::kBadConfig,
+              cat("'", key, "' is missing, and without it the scale of the adapter is not known"));
+}
+
+const LoraConfig::Exception* exception_of(const std::vector<LoraConfig::Exception>& list,
+                                          std::string_view module) {
+  auto at =
+      std::ranges::find_if(list, [&](const LoraConfig::Exception& e) { return e.pattern->matches(module); });
+  return at == list.end() ? nullptr : &*at;
+}
+
+std::vector<LoraConfig::Exception> exceptions(const JsonValue& config, std::string_view key, bool whole) {
+  std::vector<LoraConfig::Exception> out;
+  const JsonValue* v = entry(config, key);
+  if (!v) return out;
+  for (const JsonMember& m : v->object(key))
+    out.push_back({std::make_shared<const ModulePattern>(m.name),
+                   positive(m.value, cat(key, "' of '", m.name), whole)});
+  return out;
+}
+
+void check_kind(const JsonValue& config) {
+  const JsonValue* kind = entry(config, "peft_type");
+  if (kind && kind->is(JsonType::kString) && kind->string("peft_type") == "LORA") return;
+  throw Error(Code::kBadConfig, "the adapter is of a kind that is not computed")
+      .expected("peft_type LORA")
+      .found(!kind                         ? "no peft_type"
+             : kind->is(JsonType::kString) ? cat("'", escaped(kind->string("peft_type")), "'")
+                                           : kind->summary())
+      .help(kMergeThere);
+}
+
+void check_start(const JsonValue& config) {
+  const JsonValue* v = entry(config, "init_lora_weights");
+  if (!v || v->is(JsonType::kBool)) return;
+  if (!v->is(JsonType::kString) || !has(kStarts, v->string("init_lora_weights")))
+    refuse("init_lora_weights", *v);
+}
+
+void check_bias(const JsonValue& config) {
+  constexpr std::string_view kBiases[] = {"none", "all", "lora_only"};
+  const JsonValue* v = entry(config, "bias");
+  if (v && !has(kBiases, v->string("bias"))) refuse("bias", *v);
+}
+
+// Letters, digits, '_', and '.', which stands for any character.
+bool is_plain(std::string_view pattern) {
+  return std::ranges::all_of(pattern, [](char c) {
+    return c == '_' || c == '.' || (is_ascii({&c, 1}) && std::isalnum(c));
+  });
+}
+
+// Whether Python and ECMAScript read the expression alike: they differ in parentheses with a question mark and in escapes
+// of letters. Of repeats there may be few, and none of a group.
+bool is_common(std::string_view pattern) {
+  int repeats = 0;
+  for (std::size_t i = 0; i < pattern.size(); i++) {
+    const char c = pattern[i], next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const bool repeat = c == '*' || c == '+' || c == '{' || c == '?';
+    if (repeat && (++repeats > kMostRepeats || i == 0 || pattern[i - 1] == '(' || pattern[i - 1] == ')'))
+      return false;
+    if (c == '\\' && !std::ispunct(static_cast<unsigned char>(next)) && next != 'd') return false;
+    if (c == '\\') i++;
+  }
+  return pattern.size() <= kLongestPattern;
+}
+
+}  // namespace
+
+struct ModulePattern::Expression {
+  std::regex regex;
+};
+
+// What Python's re.match("(.*\.)?(TEXT)$", module) takes.
+ModulePattern::ModulePattern(std::string text) : text_(std::move(text)) {
+  if (is_plain(text_)) return;
+  try {
+    if (is_common(text_)) expression_.reset(new Expression{std::regex(cat("(.*\\.)?(", text_, ")"))});
+  } catch (const std::regex_error&) {
+    // The error below says it.
+  }
+  if (!expression_)
+    throw Error(Code::kBadConfig, "a pattern of modules is not a regular expression that is read here")
+        .found(cat("'", escaped(text_), "'"))
+        .help(kMergeThere);
+}
+
+ModulePattern::~ModulePattern() = default;
+
+bool ModulePattern::matches(std::string_view module) const {
+  if (expression_) {
+    if (module.size() > kLongestName)
+      throw Error(Code::kBadConfig, "the name of a module is too long for the patterns of the config")
+          .expected(cat("at most ", kLongestName, " bytes"))
+          .found(module.size());
+    return std::regex_match(module.begin(), module.end(), expression_->regex);
+  }
+  if (module.size() < text_.size()) return false;
+  const std::size_t before = module.size() - text_.size();
+  if (before > 0 && module[before - 1] != '.') return false;
+  return std::ranges::equal(text_, module.substr(before), [](char p, char c) { return p == '.' || p == c; });
+}
+
+i64 LoraConfig::rank_of(std::string_view module) const {
+  const Exception* e = exception_of(ranks, module);
+  return e ? static_cast<i64>(e->value) : rank;
+}
+
+double LoraConfig::scale_of(std::string_view module) const {
+  const Exception* e = exception_of(alphas, module);
+  const double own_alpha = e ? e->value : alpha, own_rank = static_cast<double>(rank_of(module));
+  return own_alpha / (by_root ? std::sqrt(own_rank) : own_rank);
+}
+
+bool LoraConfig::is_exception(std::string_view module) const {
+  return exception_of(ranks, module) != nullptr || exception_of(alphas, module) != nullptr;
+}
+
+LoraConfig parse_lora_config(std::string_view text) {
+  const JsonValue config = parse_json(text, JsonNumbers::kPython);
+  if (!config.is(JsonType::kObject))
+    throw Error(Code::kBadConfig, "the config of the adapter is not an object").found(config.summary());
+  check_kind(config);
+  for (const JsonMember& m : config.object("adapter_config.json"))
+    if (!has(kRead, m.name) && !has(kWithoutEffect, m.name) && !says_nothing(m.value))
+      refuse(m.name, m.value);
+  check_start(config);
+  check_bias(config);
+  LoraConfig out;
+  out.text = text;
+  out.rank = static_cast<i64>(needed(config, "r", true));
+  out.alpha = needed(config, "lora_alpha", false);
+  out.by_root = flag(config, "use_rslora");
+  out.weights_turned = flag(config, "fan_in_fan_out");
+  out.magnitudes = flag(config, "use_dora");
+  out.biases = flag(config, "lora_bias");
+  out.ranks = exceptions(config, "rank_pattern", true);
+  out.alphas = exceptions(config, "alpha_pattern", false);
+  if (const JsonValue* names = entry(config, "target_parameters"))
+    for (const JsonValue& name : names->array("target_parameters"))
+      out.parameters.push_back(name.string("target_parameters"));
+  if (const JsonValue* base = entry(config, "base_model_name_or_path"))
+    out.base = base->string("base_model_name_or_path");
+  return out;
+}
+
+LoraConfig read_lora_config(const Folder& folder) {
+  return with_file(cat(folder.path(), "/", kAdapterConfig), [&] {
+    return parse_lora_config(json_text(folder.open_file(kAdapterConfig), kMostConfigBytes));
+  });
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The folder of a PEFT adapter is read as its base with the adapter merged: by diff beside its base, by others with --base.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+
+data=$MCKPT_SOURCE/test_data/adapters/target_parameters
+base=$data/base adapter=$data/adapter
+
+# diff names exactly what the adapter changes, on either side, and what it does not.
+expect 1 "$mckpt" diff "$base" "$adapter"
+has out "26 of 45 tensors differ, 19 are bit-equal"
+has out "changed  model.layers.*.mlp.experts.*.down_proj.weight  all 8"
+has out "model.layers.*.self_attn.q_proj.weight         all 2"
+has out "same     lm_head.weight, model.embed_tokens.weight"
+expect 1 "$mckpt" diff "$adapter" "$base" --only changed --json
+python - "$t/out" "$data.expected.json" <<'END'
+import json
+import sys
+
+found, expected = (json.load(open(path)) for path in sys.argv[1:])
+assert sorted(r["name"] for r in found["rows"]) == sorted(expected["changed"]), found["rows"]
+END
+
+# Readers show the model.
+expect 0 "$mckpt" inspect "$adapter" --base "$base"
+has out "LoRA of rank 2 in $adapter, 26 of 45 tensors changed"
+has out "model_type qwen3_moe"
+lacks out "adapter_model.safetensors"
+expect 0 "$mckpt" verify "$adapter" --base "$base"
+has out "sound"
+expect 0 "$mckpt" ls "$adapter" --base "$base" --digest --json
+python - "$t/out" "$data.expected.json" <<'END'
+import json
+import sys
+
+found, expected = (json.load(open(path)) for path in sys.argv[1:])
+digests = {t["name"]: t["sha256"] for t in found["tensors"]}
+assert digests == {n: a["sha256"] for n, a in expected["bf16"].items()}
+END
+expect 0 "$mckpt" cat "$adapter" "model.layers.0.self_attn.q_proj.weight[0, :2]" --base "$base"
+has out "0.0"
+expect 0 "$mckpt" stats "$adapter" "*layers.1*q_proj*" --base "$base"
+
+# export writes it, with the files of the base; a training run can start from it.
+expect 0 "$mckpt" export "$adapter" merged --base "$base"
+has err "45 in -> 45 out: 45 copied, 26 changed; dropped 0, invented 0"
+has err "adapter LoRA of rank 2"
+cmp "$base/config.json" merged/config.json || fail "config.json is another one"
+expect 0 "$mckpt" verify merged --against "$adapter" --base "$base"
+has out "merged: equal"
+expect 0 "$mckpt" diff merged "$adapter" --base "$base" -q
+expect 1 "$mckpt" verify merged --against "$base"
+for mode in hf-to-fsdp to-mcore to-pt; do
+  expect 0 "$mckpt" convert $mode "$adapter" $mode --base "$base" --tp 2 -q
+  expect 0 "$mckpt" verify $mode --against merged
+  expect 0 "$mckpt" verify $mode --against "$adapter" --base "$base"
+done
+
+# What does not fit is refused, and nothing is written.
+expect 3 "$mckpt" export "$adapter" alone
+has err "an adapter, which is no model without the model that it changes"
+has err "--base"
+[ ! -e alone ] || fail "something was written"
+expect 2 "$mckpt" inspect "$base" --base "$base"
+has err "no path is one"
+expect 2 "$mckpt" verify "$adapter" --base "$base" --report card.json
+has err "a card is of a checkpoint as its files are"
+expect 2 "$mckpt" inspect "$adapter" --base "$adapter"
+has err "the base of an adapter is an adapter itself"
+expect 3 "$mckpt" inspect "$adapter" --base "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe"
+has err "do not fit"
+expect 3 "$mckpt" inspect "$adapter" --base "$MCKPT_SOURCE/test_data/dcp/plain"
+has err "the base of an adapter is none of safetensors"
+cp -r "$adapter" bin && mv bin/adapter_model.safetensors bin/adapter_model.bin
+expect 3 "$mckpt" inspect bin --base "$base"
+has err "mckpt convert pt-to-safetensors bin/adapter_model.bin bin/adapter_model.safetensors"

@@ -1,0 +1,183 @@
+// Adapters that fit their base in no way, or in more than one, are refused with the tensor, what was expected and what
+// was found; configs that ask for what is not computed are refused by the entry.
+#include <gtest/gtest.h>
+
+#include "../quantized/made_folder.h"
+#include "hf/adapter/adapted_store.h"
+#include "hf/adapter/lora_config.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl::adapter_test {
+namespace {
+
+using quantized_test::MadePart;
+using quantized_test::put_model;
+
+constexpr const char* kPlain = R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4})";
+constexpr DType kF32 = DType::kF32;
+
+const std::vector<MadePart> kBase = {{"lm_head.weight", kF32, {11, 6}},
+                                     {"model.embed_tokens.weight", kF32, {11, 6}},
+                                     {"model.q.weight", kF32, {5, 6}},
+                                     {"model.q.bias", kF32, {5}},
+                                     {"model.k.weight", kF32, {3, 6}},
+                                     {"model.experts.gate_up_proj", kF32, {4, 14, 6}},
+                                     {"model.experts.down_proj", kF32, {4, 6, 7}},
+                                     {"model.square.w", kF32, {4, 6, 6}},
+                                     {"model.twins.a", kF32, {4, 5, 6}},
+                                     {"model.twins.b", kF32, {4, 5, 6}}};
+
+MadePart part(const std::string& name, std::vector<i64> dims) {
+  return {"base_model.model." + name, kF32, std::move(dims)};
+}
+const MadePart kA = part("model.q.lora_A.weight", {2, 6}), kB = part("model.q.lora_B.weight", {5, 2});
+
+// What opening says of an adapter of these tensors and this config; "nothing" if it is accepted.
+std::string opened(const std::vector<MadePart>& tensors, const std::string& config = kPlain,
+                   const std::vector<MadePart>& base_tensors = kBase) {
+  TempFolder base, adapter;
+  put_model(base, base_tensors, "");
+  put_model(adapter, tensors, "");
+  std::filesystem::rename(adapter.at("model.safetensors"), adapter.at("adapter_model.safetensors"));
+  adapter.put("adapter_config.json", config);
+  OpenOptions how;
+  how.base = adapter_base(base.path());
+  std::string text = thrown_by([&] { open_store(adapter.path(), how); });
+  if (std::size_t at = text.find(adapter.path()); at != text.npos)
+    text.replace(at, adapter.path().size(), "DIR");
+  return text;
+}
+
+void expect_all(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& p : parts) EXPECT_NE(text.find(p), text.npos) << p << " is not in: " << text;
+}
+
+std::string with(const char* entry) {
+  return cat(R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, )", entry, "}");
+}
+
+TEST(Pairing, TakesAnAdapterThatFits) { EXPECT_EQ(opened({kA, kB}), "nothing"); }
+
+TEST(Pairing, RefusesTensorsWithoutACounterpart) {
+  expect_all(opened({kA}),
+             {"MC2005", "DIR", "model.q", "one of the two factors of a module is missing", "lora_A"});
+  expect_all(opened({kA, kB, part("model.v.lora_A.weight", {2, 6}), part("model.v.lora_B.weight", {5, 2})}),
+             {"MC2005", "model.v.lora_A.weight", "belongs to no tensor of its base"});
+  expect_all(opened({kA, kB, part("model.norm.weight", {6})}), {"MC2005", "model.norm.weight"});
+  expect_all(opened({kA, kB, {"q.extra", kF32, {6}}}),
+             {"MC2005", "q.extra", "is none of an adapter of PEFT"});
+  expect_all(opened({kA, kB, part("model.q.base_layer.lora_B.bias", {5})}),
+             {"MC2005", "base_layer.lora_B.bias"});
+  expect_all(opened({kA, kB, part("model.q.base_layer.lora_A.weight", {2, 6}),
+                     part("model.q.base_layer.lora_B.weight", {5, 2})}),
+             {"MC2005", "base_layer.lora_A.weight"});
+  expect_all(opened({kA, kB, part("model.q.lora_B.bias", {5})}),
+             {"MC2005", "none, as lora_bias says", "lora_B.bias"});
+  expect_all(opened({kA, kB}, with(R"("lora_bias": true)")), {"MC2005", "lora_B.bias, as lora_bias says"});
+  expect_all(opened({kA, kB}, with(R"("use_dora": true)")),
+             {"MC2005", "lora_magnitude_vector, as use_dora says"});
+  expect_all(opened({part("model.k.lora_A.weight", {2, 6}), part("model.k.lora_B.weight", {3, 2}),
+                     part("model.k.lora_B.bias", {3})},
+                    with(R"("lora_bias": true)")),
+             {"MC2005", "model.k", "has none to add it to"});
+}
+
+TEST(Pairing, RefusesShapesThatDoNotFit) {
+  expect_all(opened({kA, part("model.q.lora_B.weight", {5, 3})}),
+             {"MC2011", "different ranks", "[2, 6] and [5, 3]"});
+  expect_all(opened({part("model.q.lora_A.weight", {3, 6}), part("model.q.lora_B.weight", {5, 3})}),
+             {"MC2011", "expected rank 2, found rank 3"});
+  expect_all(opened({kA, part("model.q.lora_B.weight", {4, 2})}),
+             {"MC2011", "expected [4, 6], found [5, 6]"});
+  expect_all(opened({kA, kB}, with(R"("fan_in_fan_out": true)")),
+             {"MC2011", "expected [6, 5], as fan_in_fan_out says"});
+  expect_all(opened({kA, kB, part("model.k.weight", {6, 3})}),
+             {"MC2011", "model.k.weight", "expected [3, 6], found [6, 3]"});
+  expect_all(opened({part("model.q.lora_A.weight", {2, 6, 3}), kB}), {"MC1224", "no matrices"});
+  expect_all(opened({{kA.name, DType::kI32, {2, 6}}, kB}), {"MC1224", "int32"});
+}
+
+const std::string kParameters = with(
+    R"("target_parameters": ["experts.down_proj", "experts.gate_up_proj", "square.w", "twins.a", "twins.b"])");
+std::vector<MadePart> pairs(const std::string& first, const std::string& second, i64 rows, i64 columns,
+                            i64 rows2, i64 columns2) {
+  return {part(first + ".lora_A.weight", {8, columns}), part(first + ".lora_B.weight", {rows, 8}),
+          part(second + ".lora_A.weight", {8, columns2}), part(second + ".lora_B.weight", {rows2, 8})};
+}
+
+TEST(Pairing, GivesPairsToParametersByTheirShapes) {
+  EXPECT_EQ(opened(pairs("model.experts.base_layer", "model.experts", 14, 6, 6, 7), kParameters), "nothing");
+  EXPECT_EQ(opened(pairs("model.experts.base_layer", "model.experts", 6, 7, 14, 6), kParameters), "nothing");
+  expect_all(opened(pairs("model.experts.base_layer", "model.experts", 14, 6, 6, 9), kParameters),
+             {"MC2011", "model.experts", "do not fit the parameters"});
+  expect_all(
+      opened({part("model.experts.lora_A.weight", {8, 7}), part("model.experts.lora_B.weight", {6, 8})},
+             kParameters),
+      {"MC2005", "a pair for each of down_proj, gate_up_proj", "1 pair"});
+  expect_all(opened({part("model.square.lora_A.weight", {8, 6}), part("model.square.lora_B.weight", {6, 8})},
+                    kParameters),
+             {"MC2008", "which dimension of the parameter is the output", "w of [6, 6]"});
+  expect_all(opened(pairs("model.twins.base_layer", "model.twins", 5, 6, 5, 6), kParameters),
+             {"MC2008", "which parameter a pair of factors is for", "a, b"});
+}
+
+TEST(Pairing, RefusesTheEmbeddingOfAModelWithoutAnOutputLayer) {
+  const std::vector<MadePart> embedding = {part("model.embed_tokens.lora_embedding_A", {2, 11}),
+                                           part("model.embed_tokens.lora_embedding_B", {6, 2})};
+  EXPECT_EQ(opened(embedding), "nothing");
+  std::vector<MadePart> tied(kBase.begin() + 1, kBase.end());
+  expect_all(opened(embedding, kPlain, tied),
+             {"MC1224", "model.embed_tokens.weight", "whose output layer is the embedding"});
+  expect_all(opened({kA, kB, part("model.embed_tokens.weight", {11, 6})}, kPlain, tied), {"MC1224"});
+}
+
+std::string parsed(const std::string& text) {
+  return thrown_by([&] { parse_lora_config(text); });
+}
+
+TEST(LoraConfig, RefusesWhatIsNotComputed) {
+  EXPECT_EQ(parsed(kPlain), "nothing");
+  EXPECT_EQ(
+      parsed(with(
+          R"("lora_dropout": 0.1, "target_modules": ["q"], "new_entry": null, "other": {}, "use_qalora": false)")),
+      "nothing");
+  expect_all(parsed(R"({"peft_type": "LOHA", "r": 2, "lora_alpha": 4})"),
+             {"MC2001", "expected peft_type LORA, found 'LOHA'"});
+  expect_all(parsed(R"({"r": 2, "lora_alpha": 4})"), {"MC2001", "no peft_type"});
+  expect_all(parsed(R"({"peft_type": "LORA", "r": 2})"), {"MC2001", "'lora_alpha' is missing"});
+  expect_all(parsed(R"({"peft_type": "LORA", "lora_alpha": 4})"), {"MC2001", "'r' is missing"});
+  expect_all(parsed(R"({"peft_type": "LORA", "r": 0, "lora_alpha": 4})"), {"MC2001", "'r'", "from 1 on"});
+  expect_all(parsed(R"({"peft_type": "LORA", "r": 2.5, "lora_alpha": 4})"), {"MC2001", "'r'"});
+  expect_all(parsed("[]"), {"MC2001"});
+  for (const char* entry :
+       {R"("init_lora_weights": "pissa_niter_4")", R"("layer_replication": [[0, 4]])",
+        R"("alora_invocation_tokens": [1])", R"("use_qalora": true)", R"("trainable_token_indices": [3])",
+        R"("loftq_config": {"loftq_bits": 4})", R"("bias": "some")", R"("an_entry_of_tomorrow": 3)",
+        R"("ensure_weight_tying": true)"})
+    expect_all(parsed(with(entry)),
+               {"MC2001", std::string(entry, 1, std::string(entry).find('"', 1) - 1), "not computed"});
+  expect_all(parsed(with(R"j("rank_pattern": {"(?P<x>q)": 3})j")), {"MC2001", "regular expression"});
+  expect_all(parsed(with(R"j("rank_pattern": {"q(": 3})j")), {"MC2001", "regular expression"});
+  for (const char* slow : {"(a*)*b", "a*a*a*a*", "(x|x.*)+y"})
+    expect_all(parsed(with(cat(R"("rank_pattern": {")", slow, R"(": 3})").c_str())),
+               {"MC2001", "regular expression", slow});
+  expect_all(parsed(with(R"j("alpha_pattern": {"q": 0})j")), {"MC2001", "'alpha_pattern' of 'q'"});
+}
+
+TEST(LoraConfig, FindsRankAndAlphaOfAModule) {
+  LoraConfig c = parse_lora_config(with(
+      R"j("rank_pattern": {"layers.1.q": 9, "q": 16, "layers\\.[0-9]+\\.(k|v)": 8}, "alpha_pattern": {"^x.q": 5, "v": 6})j"));
+  EXPECT_EQ(c.rank_of("x.layers.1.q"), 9);
+  EXPECT_EQ(c.rank_of("layers.1.q"), 9);
+  EXPECT_EQ(c.rank_of("x.layers.2.q"), 16);
+  EXPECT_EQ(c.rank_of("x.layers.2.seq"), 2);  // whole parts of the name alone
+  EXPECT_EQ(c.rank_of("x.layers.21.v"), 8);
+  EXPECT_EQ(c.scale_of("x.layers.21.v"), 6.0 / 8);
+  EXPECT_EQ(c.scale_of("x.layers.2.q"), 4.0 / 16);
+  EXPECT_EQ(c.scale_of("other"), 4.0 / 2);
+  c.by_root = true;
+  EXPECT_EQ(c.scale_of("x.layers.2.q"), 4.0 / 4);
+}
+
+}  // namespace
+}  // namespace mckpt::impl::adapter_test
