@@ -55,6 +55,15 @@ for mode in hf-to-fsdp to-mcore to-pt; do
   expect 0 "$mckpt" verify $mode --against "$adapter" --base "$base"
 done
 
+# A merge that was interrupted is continued with the same adapter and no other.
+cp -r "$adapter" own
+(ulimit -f 10 && ! "$mckpt" export own resumed --base "$base" -q) >out 2>err || fail "the limit on files had no effect"
+sed -i 's/"lora_alpha": [0-9]*/"lora_alpha": 9/' own/adapter_config.json
+expect 4 "$mckpt" export own resumed --base "$base" --resume
+has err "the files of the adapter: not those of the first run"
+expect 0 "$mckpt" export "$adapter" resumed --base "$base" --overwrite -q
+expect 0 "$mckpt" diff resumed merged -q
+
 # What does not fit is refused, and nothing is written.
 expect 3 "$mckpt" export "$adapter" alone
 has err "an adapter, which is no model without the model that it changes"
