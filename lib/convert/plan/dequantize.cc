@@ -29,10 +29,10 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
   require_sound(store->findings(), store->root());
   const DequantizedStore* view = dequantized_view(*store);
   if (!view)
-    throw Error(Code::kUsage, "no tensor is quantised")
+    throw Error(Code::kUnaccounted, "no tensor is quantised")
         .file(options.source)
         .expected("codes with scales, such as w.weight of FP8 and w.weight_scale_inv")
-        .help("mckpt ls SRC   lists the tensors");
+        .help("the tensors are values as they are: there is nothing to decode");
   text = quantized_text(*view);
   return store;
 }
