@@ -89,13 +89,11 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
     part.skipped = column % s.block_columns;
     part.odd = has_nibbles(s) && column % 2 != 0;
     i64 code_byte = s.code_byte_of(column) - s.code_byte_of(tile.first_column), widened = -1;
+    const u8* first_scales = stored.scales + dtype_bytes(s.scales, block - first_block);
     for (i64 r = 0; r < tile.rows; r++) {
-      i64 scale_row = s.scale_row_of(tile.first_row + r) - first_scale_row;
-      if (scale_row != widened)
-        widen_scales(
-            s,
-            stored.scales + scale_row * stored.scale_row_bytes + dtype_bytes(s.scales, block - first_block),
-            blocks, scales.data());
+      // Without the divisions where each row has its own scales.
+      i64 scale_row = s.block_rows == 1 ? r : s.scale_row_of(tile.first_row + r) - first_scale_row;
+      if (scale_row != widened) widen_scales(s, first_scales + scale_row * stored.scale_row_bytes, blocks, scales.data());
       widened = scale_row;
       part.codes = stored.codes + r * stored.code_row_bytes + code_byte;
       part.out = out + r * out_row_bytes + (column - tile.first_column) * item;
