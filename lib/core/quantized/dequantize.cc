@@ -10,6 +10,7 @@
 #include "core/items/transpose.h"
 #include "core/quantized/codes.h"
 #include "core/quantized/plain_values.h"
+#include "core/quantized/row_code.h"
 #include "core/quantized/row_kernels.h"
 #include "core/quantized/scales.h"
 
@@ -49,6 +50,32 @@ CodeLevels levels_of(const QuantLayout& s) {
   return levels;
 }
 
+template <DType kTo>
+ScaleTables make_tables(bool nibble_8_is_plus_zero) {
+  QuantLayout s;
+  s.codes = CodeFormat::kE2M1, s.scales = DType::kU8, s.nibble_8_is_plus_zero = nibble_8_is_plus_zero;
+  const CodeLevels levels = levels_of(s);
+  ScaleTables tables;
+  for (std::size_t code = 0; code < tables.size(); code++) {
+    u8 stored = static_cast<u8>(code);
+    float scale = 0;
+    widen_scales(s, &stored, 1, &scale);
+    for (std::size_t n = 0; n < 16; n++) {
+      std::array<u8, 2> value;
+      put_value<kTo>(levels[n] * scale, value.data());
+      tables[code].lower[n] = value[0], tables[code].upper[n] = value[1];
+    }
+  }
+  return tables;
+}
+
+// The values of MXFP4 in a type of 16 bits.
+const ScaleTables& mxfp4_tables(DType to, bool nibble_8_is_plus_zero) {
+  static const std::array<ScaleTables, 2> bf16{make_tables<DType::kBF16>(false), make_tables<DType::kBF16>(true)};
+  static const std::array<ScaleTables, 2> f16{make_tables<DType::kF16>(false), make_tables<DType::kF16>(true)};
+  return (to == DType::kBF16 ? bf16 : f16)[nibble_8_is_plus_zero];
+}
+
 // Asks for the codes of rows [begin, end): each is in another line of the cache, far from the one before. `last`: the
 // last byte of a row.
 void prefetch_rows(const StoredBytes& stored, i64 begin, i64 end, i64 last) {
@@ -72,7 +99,8 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
                    const StoredBytes& stored, DType to, u8* out, i64 out_row_bytes) {
   if (tile.rows == 0 || tile.columns == 0) return;
   if (!has_kernel(s)) return dequantize_plainly(s, tile, stored, to, out, out_row_bytes);
-  const RowKernel kernel = row_kernel(s.codes, has_nibbles(s), to, processor);
+  const bool by_table = processor == Processor::kAvx2 && scales_are_halved(s) && to != DType::kF32;
+  const RowKernel kernel = by_table ? avx2_table_kernel() : row_kernel(s.codes, has_nibbles(s), to, processor);
   const CodeLevels levels = levels_of(s);
   std::array<float, kBlocks> scales;
   const i64 item = dtype_bytes(to, 1), end = tile.first_column + tile.columns;
@@ -80,6 +108,7 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
             first_block = tile.first_column / s.block_columns;
   RowStretch part;
   part.block_columns = s.block_columns, part.scales = scales.data(), part.levels = &levels;
+  if (by_table) part.tables = &mxfp4_tables(to, s.nibble_8_is_plus_zero);
   // Columns outside and rows inside, so that rows of one block share what was widened.
   for (i64 column = tile.first_column; column < end; column += part.items) {
     i64 block = column / s.block_columns;
@@ -93,7 +122,8 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
     for (i64 r = 0; r < tile.rows; r++) {
       // Without the divisions where each row has its own scales.
       i64 scale_row = s.block_rows == 1 ? r : s.scale_row_of(tile.first_row + r) - first_scale_row;
-      if (scale_row != widened) widen_scales(s, first_scales + scale_row * stored.scale_row_bytes, blocks, scales.data());
+      part.scale_codes = first_scales + scale_row * stored.scale_row_bytes;
+      if (!by_table && scale_row != widened) widen_scales(s, part.scale_codes, blocks, scales.data());
       widened = scale_row;
       part.codes = stored.codes + r * stored.code_row_bytes + code_byte;
       part.out = out + r * out_row_bytes + (column - tile.first_column) * item;

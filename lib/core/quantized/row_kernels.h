@@ -17,6 +17,13 @@ namespace mckpt::impl {
 // The values of codes before they are scaled: 256 of codes of a byte, 16 of nibbles.
 using CodeLevels = std::array<float, 256>;
 
+// The values of 16 nibbles under one scale, in a type of 16 bits, their lower bytes apart from their upper ones: what a
+// shuffle of bytes looks up. Of MXFP4, whose scales are a byte, there are 256 such tables.
+struct NibbleValues {
+  std::array<u8, 16> lower, upper;
+};
+using ScaleTables = std::array<NibbleValues, 256>;
+
 struct RowStretch {
   const u8* codes = nullptr;  // the byte that has the first code
   bool odd = false;           // nibbles: the first code is in the byte's upper half
@@ -25,6 +32,8 @@ struct RowStretch {
   i64 block_columns = 1;
   const float* scales = nullptr;  // one for each block
   const CodeLevels* levels = nullptr;
+  const u8* scale_codes = nullptr;      // with tables, instead of `scales`: the stored byte of each block
+  const ScaleTables* tables = nullptr;  // by that byte
   u8* out = nullptr;
 };
 using RowKernel = void (*)(const RowStretch&);
@@ -35,5 +44,7 @@ RowKernel row_kernel(CodeFormat codes, bool nibbles, DType to, Processor process
 
 // For Processor::kAvx2; null: there is no such kernel.
 RowKernel avx2_row_kernel(CodeFormat codes, bool nibbles, DType to);
+// For nibbles with tables, on Processor::kAvx2.
+RowKernel avx2_table_kernel();
 
 }  // namespace mckpt::impl

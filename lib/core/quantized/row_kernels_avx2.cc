@@ -139,6 +139,30 @@ MCKPT_AVX2 void nibbles(const RowStretch& row) {
   }
 }
 
+MCKPT_AVX2 inline void put_from(const NibbleValues& table, const RowStretch& row, i64 item) {
+  u8 nibble = nibble_at(row, item);
+  row.out[2 * item] = table.lower[nibble], row.out[2 * item + 1] = table.upper[nibble];
+}
+
+MCKPT_AVX2 void nibbles_by_table(const RowStretch& row) {
+  const u8* scale = row.scale_codes;
+  for (i64 at = 0, in_block = row.skipped; at < row.items; in_block = 0, scale++) {
+    i64 end = at + std::min(row.block_columns - in_block, row.items - at);
+    const NibbleValues& table = (*row.tables)[*scale];
+    if ((at + row.odd) % 2 != 0) put_from(table, row, at++);
+    const __m128i lower = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table.lower.data()));
+    const __m128i upper = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table.upper.data()));
+    for (; at + 16 <= end; at += 16) {
+      __m128i index = split_nibbles(row.codes + (at + row.odd) / 2);
+      __m128i first = _mm_shuffle_epi8(lower, index), second = _mm_shuffle_epi8(upper, index);
+      u8* out = row.out + at * 2;
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_unpacklo_epi8(first, second));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out) + 1, _mm_unpackhi_epi8(first, second));
+    }
+    while (at < end) put_from(table, row, at++);
+  }
+}
+
 template <DType kTo>
 RowKernel kernel_to(CodeFormat codes, bool is_nibbles) {
   if (is_nibbles) return nibbles<kTo>;
@@ -155,12 +179,15 @@ RowKernel avx2_row_kernel(CodeFormat codes, bool is_nibbles, DType to) {
                              : kernel_to<DType::kF32>(codes, is_nibbles);
 }
 
+RowKernel avx2_table_kernel() { return nibbles_by_table; }
+
 }  // namespace mckpt::impl
 
 #else
 
 namespace mckpt::impl {
 RowKernel avx2_row_kernel(CodeFormat, bool, DType) { return nullptr; }
+RowKernel avx2_table_kernel() { return nullptr; }
 }  // namespace mckpt::impl
 
 #endif
