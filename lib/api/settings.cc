@@ -192,7 +192,7 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"fsdp-to-hf", "to-hf"},
     {"safetensors-to-pt", "safetensors-to-pt"},
 };
-constexpr std::size_t kShortKinds = 14;  // the first ones, of which there is one for each kind
+constexpr std::size_t kShortKinds = 15;  // the first ones, of which there is one for each kind
 
 std::string_view kind_of(std::string_view word) {
   std::vector<std::string_view> words;

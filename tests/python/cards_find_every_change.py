@@ -177,6 +177,14 @@ class Cards(unittest.TestCase):
         flip(path / "config.json", 5, 1)
         self.assertEqual(subprocess.run(["sha256sum", "-c", "--status", sums], cwd=path).returncode, 1)
 
+    def test_cards_beside_each_other(self):
+        path, _, _ = self.copy(TINY_MODEL)
+        card = self.folder / "both.json"
+        mckpt.verify(path, report=[card, path / "SHA256SUMS", path / "page.md"], progress=False)
+        self.assertEqual([], [f for f in mckpt.verify(path, card=card, progress=False).findings if not f.warning])
+        (path / "another.md").write_text("x")
+        self.assertEqual(["another.md"], [f.file for f in mckpt.verify(path, card=card, progress=False).findings])
+
     def test_damaged_chunks(self):
         path, card, content = self.copy(f"{DATA}/dcp/uneven_tp2dp2")
         chunks = [(t["name"], c) for t in content["tensors"] for c in t["chunks"]]

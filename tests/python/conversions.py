@@ -61,7 +61,8 @@ class Conversions(unittest.TestCase):
                 mckpt.plan(TINY_MODEL, self.folder / "ckpt", to="fsdp", **settings)
             self.assertEqual(raised.exception.status, 2)
         self.assertRaisesRegex(mckpt.Error, "fsdp, mcore, hf, reshard", lambda: mckpt.plan("a", "b", to="gguf"))
-        self.assertRaisesRegex(TypeError, "tp.*float", lambda: mckpt.plan("a", "b", to="fsdp", tp=2.0))
+        self.assertRaisesRegex(mckpt.Error, "`tp`.*a whole number, found 2.0", lambda: mckpt.plan("a", "b", to="fsdp", tp=2.0))
+        self.assertRaisesRegex(mckpt.Error, "`rtol`", lambda: mckpt.plan("a", "b", to="fsdp", rtol=0.5))
 
     def test_an_existing_result_is_replaced_only_on_request(self):
         for _ in range(2):

@@ -47,9 +47,9 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
 }
 
 // Names what is beside the model on one side.
-void set_beside_aside(const OwnModel& own, UnlikeTensor::Kind side, const Comparing& c) {
+void leave_beside(const OwnModel& own, const Comparing& c) {
   const char* reason = "beside the model, whose tensors alone are compared";
-  for (const std::string& name : own.beside) c.comparison.set_aside(reason, {side, name});
+  for (const std::string& name : own.beside) c.comparison.leave_beside(reason, name);
 }
 
 // What a conversion of the model's tensors leaves out and casts. Refers to both arguments.
@@ -108,7 +108,7 @@ bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c) {
   OwnModel own = open_beside(std::move(source), tested, c);
   c.report.compared_as = "each tensor of the folder with the one of that name in the checkpoint";
-  set_beside_aside(own, UnlikeTensor::Kind::kOnlySource, c);
+  leave_beside(own, c);
   bool as_asked = check_types_by_name(tested, *own.store, c);
   return against_names(tested, *own.store, nullptr, c, intended_of(tested, own)) && as_asked;
 }
@@ -116,7 +116,7 @@ bool against_own_export(const Store& tested, std::unique_ptr<Store> source, cons
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c) {
   OwnModel own = open_beside(std::move(tested), source, c);
   c.report.compared_as = "each tensor of the checkpoint with the one of that name in the folder";
-  set_beside_aside(own, UnlikeTensor::Kind::kOnlyTested, c);
+  leave_beside(own, c);
   std::unique_ptr<Store> written = take_written(own);
   bool as_asked = check_types_by_name(*written, source, c);
   return against_names(*written, source, nullptr, c) && as_asked;
@@ -147,8 +147,8 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
   of_source.assets = of_tested.assets = config;
   OwnModel from = open_own(std::move(source), of_source, c), to = open_own(std::move(tested), of_tested, c);
   c.report.compared_as = "each tensor of the model with the one of that name on the other side";
-  set_beside_aside(from, UnlikeTensor::Kind::kOnlySource, c);
-  set_beside_aside(to, UnlikeTensor::Kind::kOnlyTested, c);
+  leave_beside(from, c);
+  leave_beside(to, c);
   std::unique_ptr<Store> written = take_written(to);
   bool as_asked = check_types_by_name(*written, *from.store, c);
   return against_names(*written, *from.store, nullptr, c, intended_of(*written, from)) && as_asked;

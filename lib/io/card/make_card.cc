@@ -111,10 +111,15 @@ class CardMaker {
       return;
     }
     folder_ = std::make_unique<Folder>(path_, as_files(options_.opening));
+    std::vector<std::string> cards;
     for (const std::string& card : options_.left_out)
-      if (std::string name = name_inside(path_, card); !name.empty()) left_out_.push_back(name);
+      if (std::string name = name_inside(path_, card); !name.empty()) cards.push_back(name);
+    left_out_.insert(left_out_.end(), cards.begin(), cards.end());
     CardFiles files = card_files(*folder_, left_out_);
     card_.ignored = std::move(files.ignored);
+    // Cards that are written together, into the folder itself, leave each other out, and say so.
+    for (const std::string& name : cards)
+      if (std::ranges::find(card_.ignored, name) == card_.ignored.end()) card_.ignored.push_back(name);
     for (std::string& name : files.names) {
       if (!is_utf8(name))
         throw Error(Code::kBadCard, "a card cannot list a file whose name is not UTF-8").file(escaped(name));

@@ -80,7 +80,7 @@ def _texts(name: str, value: Any) -> list[str]:
         return []
     if isinstance(value, bool):
         return ["1" if value else "0"]
-    if isinstance(value, (str, int)):
+    if isinstance(value, (str, int, float)):
         return [str(value)]
     if isinstance(value, (bytes, os.PathLike)):
         return [name_bytes(value).decode("utf-8", "surrogateescape")]

@@ -72,6 +72,8 @@ class Comparison {
     left_out_[std::move(reason)].push_back(tensor.tensor);
     unlike_.push_back(std::move(tensor));
   }
+  // Names a tensor that is no part of what is compared: it is not missing on the other side.
+  void leave_beside(const std::string& reason, std::string tensor) { left_out_[reason].push_back(std::move(tensor)); }
   // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
   // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
   // kInterrupted.
