@@ -84,7 +84,9 @@ bool take_numbers(std::string_view& text, std::vector<i64>& out) {
 
 bool is_optimizer_key(std::string_view key) { return key.starts_with("optimizer."); }
 
-bool is_of_optimizer(std::string_view name) { return is_optimizer_key(name) || name.starts_with("optim."); }
+bool is_of_optimizer(std::string_view name) {
+  return is_optimizer_key(name) || name.starts_with("optim.") || name.starts_with("app.optim.");
+}
 
 bool take_model(std::string_view& text) {
   std::string_view rest = text;
