@@ -76,7 +76,7 @@ class Pairing {
 
   std::vector<AdaptedTensor> run() {
     for (i64 t = 0; t < adapter_.tensor_count(); t++) collect(t);
-    for (const auto& [name, module] : modules_) with_tensor(name, [&] { pair(name, module); });
+    for (const auto& entry : modules_) with_tensor(entry.first, [&] { pair(entry.first, entry.second); });
     std::vector<AdaptedTensor> out;
     for (auto& [tensor, adapted] : adapted_) out.push_back(adapted);
     for (const AdaptedTensor& a : out) check_types(a);
