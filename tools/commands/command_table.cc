@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"Make", "export", "SRC HF_DIR", "make a Hugging Face folder of a checkpoint", export_command, true},
     {"Make", "roundtrip", "HF_DIR", "load into a live sharded model, export and compare", roundtrip_command,
      true},
+    {"Help", "example", "DIR", "write a tiny model, to try commands on", example_command},
     {"Help", "env", "", "print what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "explain an error code", explain_command},
     {"Help", "formats", "", "list the file formats and data types that mckpt knows", formats_command},
