@@ -20,7 +20,7 @@ std::span<const Code> acceptable_damage() {
   return kCodes;
 }
 
-std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
+std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::span<const Code> accepted,
                                    bool (*except)(const Finding&)) {
   std::vector<Finding> findings = store.findings();
   if (except) std::erase_if(findings, except);

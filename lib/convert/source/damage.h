@@ -15,7 +15,7 @@
 
 namespace mckpt::impl {
 
-enum class NamesOf : u8;
+enum class CheckedPart : u8;
 class Store;
 struct Finding;
 
@@ -27,7 +27,7 @@ std::span<const Code> acceptable_damage();
 // do not fit together in the parts that are read. Problems of the accepted codes become oddities. Returns the
 // oddities; throws DamagedCheckpoint for the first problem. `except`: findings that are left out, because
 // they are reported elsewhere. pre: the accepted codes are acceptable.
-std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
+std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::span<const Code> accepted,
                                    bool (*except)(const Finding&) = nullptr);
 
 }  // namespace mckpt::impl
