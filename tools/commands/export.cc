@@ -92,7 +92,7 @@ ExportTypes ExportFlags::types() const {
   if (dtype == "keep") types.kind = ExportTypes::kStored;
   if (dtype == "keep" || dtype == "auto") return types;
   types.kind = ExportTypes::kGiven;
-  types.given = parameter_type(dtype, "--dtype");
+  types.given = parameter_type(dtype, "--dtype", "auto, keep");
   return types;
 }
 
