@@ -57,6 +57,9 @@ void ReshardModeFlags::parse(CommandLine& line) {
       "grid or strategy, under the names of fsdp_dtensor, or under their own with --any-model and "
       "--keep-names.");
   line.description(
+      "The result is never torch_dist or files of Megatron's ranks: mckpt convert to-mcore and to-pt write these, of any of "
+      "the sources, optimizer states of Megatron's formats too (to-mcore).");
+  line.description(
       "For --engine v2 the names are those of its state dict, weights are widened to fp32, and "
       "what it has no place for (args, iteration, schedules) is left out.");
   line.description("Sizes of the grid that are not given are 1, whatever grid SRC has.");
@@ -100,8 +103,9 @@ Exit convert_reshard(CommandLine& line) {
   ReshardModeFlags flags;
   flags.parse(line);
   auto plan = [&] {
+    Conversion planned = plan_reshard(flags.planning());
     if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
-    return plan_reshard(flags.planning());
+    return planned;
   };
   return run_conversion(plan, "convert", flags.options, line.flags());
 }

@@ -131,6 +131,8 @@ std::string CommonMaker::args() {
   put("use_megatron_fsdp", false);
   put(kNoStates, !made_by_run());
   if (i64 rows = result_.run.run.vocab_rows; rows != source_.setup().vocab_rows) put(kPaddedVocab, rows);
+  if (auto divisor = other_vocab_divisor(args, keys_.map(), result_.run.run.vocab_rows, result_.run.grid.tp))
+    put(kVocabDivisor, *divisor);
   return args;
 }
 

@@ -93,6 +93,8 @@ std::string ReshardObjects::with_grid(std::string args) {
   if (rows != source_.model().setup().vocab_rows && !replace_integer(args, kPaddedVocab, rows) &&
       !put_value(args, kPaddedVocab, rows, kAlwaysThere))
     out_.notes.warn(cat("args: ", kPaddedVocab, " keeps its old value"));
+  if (auto divisor = other_vocab_divisor(args, source_.model().map(), rows, run_.grid.tp))
+    set_if_there(args, kVocabDivisor, *divisor);
   return args;
 }
 
