@@ -294,10 +294,14 @@ def check_order(folder):
 
 
 def check_modules(folder):
-    """What modules are that no table has."""
+    """A folder of no rank; what modules are that no table has."""
     def grouped(model):
         model["decoder.layers.0.mlp.experts.weight1"] = torch.zeros(2, 2)
 
+    run = of_run(folder, "more")
+    shutil.copytree(os.path.join(run, "mp_rank_01_001"), os.path.join(run, "mp_rank_02_001"))
+    text = mckpt("export", run, os.path.join(work.name, "no"), status=4)
+    expect("MC2015" in text and "mp_rank_02_001" in text and "4 folders" in text and "5 folders" in text, f"a folder of no rank: {text}")
     run = of_run(folder, "grouped", change=grouped)
     text = mckpt("export", run, os.path.join(work.name, "no"), status=3)
     expect("MC2005" in text and "decoder.layers.0.mlp.experts.weight1" in text and "moe_use_legacy_grouped_gemm" in text, f"other modules: {text}")
@@ -365,7 +369,7 @@ def main():
     check_order(os.path.join(work.name, "dense"))
     check_modules(os.path.join(work.name, "dense"))
     check_load_marks(os.path.join(work.name, "experts"))
-    finish(2359)
+    finish(2360)
 
 
 main()

@@ -333,8 +333,10 @@ std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& ma
   if (rows <= 0 || map.model().vocab <= 0) return std::nullopt;
   const Pickle pickle({reinterpret_cast<const u8*>(args.data()), args.size()}, {});
   const PickleValue* now = arg_of(pickle.root(), kVocabDivisor);
+  const PickleValue* ranks = arg_of(pickle.root(), grid_args({})[0].first);
   if (now == nullptr || !now->is_int()) return std::nullopt;
-  if (gives_vocab_rows(map.model(), now->as_int(), rows, tensor_ranks)) return std::nullopt;
+  const bool same_ranks = ranks != nullptr && ranks->is_int() && ranks->as_int() == tensor_ranks;
+  if (same_ranks && gives_vocab_rows(map.model(), now->as_int(), rows, tensor_ranks)) return std::nullopt;
   return vocab_divisor_of(map.model(), map.family(), rows, tensor_ranks);
 }
 

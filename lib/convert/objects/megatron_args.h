@@ -67,8 +67,8 @@ std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& ma
 // conversion keeps.
 bool is_grid_arg(std::string_view name);
 
-// The value that kVocabDivisor of a source's args, a pickle, must get so that a run computes `rows` on `tensor_ranks`;
-// nothing if theirs does so, or they have none.
+// The value that kVocabDivisor of a source's args, a pickle, gets so that a run computes `rows` on `tensor_ranks`: that of
+// a conversion of the model itself. Nothing if they have none, or the grid is theirs and their value does so.
 std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows, i64 tensor_ranks);
 
 // The args as a part of a larger pickle.

@@ -338,23 +338,24 @@ TEST(MegatronArgs, GiveTheRowsOfTheVocabularyOnEveryGrid) {
   }
 }
 
-// Args of a source keep a divisor that is right for the new grid, whatever it is, and get another one else.
-TEST(MegatronArgs, OfASourceGetAnotherDivisorOnlyWhereTheirsIsWrong) {
+// Args of a source keep a divisor that is right for their own grid, whatever it is.
+TEST(MegatronArgs, OfASourceGetAnotherDivisorForAnotherGrid) {
   HfConfig c = read_hf_config(golden_config_text("llama3"));  // 517 tokens
   ModelMap map = ModelMap::promised(c.model, *c.family);
-  auto args_with = [](i64 divisor) {
+  auto args_with = [](i64 divisor, i64 tp) {
     PickleWriter p;
     p.op(Op::kEmptyDict), p.op(Op::kMark);
     p.text("make_vocab_size_divisible_by"), p.integer(divisor);
+    p.text("tensor_model_parallel_size"), p.integer(tp);
     p.op(Op::kSetitems);
     return p.finish();
   };
-  EXPECT_EQ(other_vocab_divisor(args_with(128), map, 640, 1), std::nullopt);
-  EXPECT_EQ(other_vocab_divisor(args_with(128), map, 640, 5), std::nullopt);
-  EXPECT_EQ(other_vocab_divisor(args_with(128), map, 640, 2), 64);
-  EXPECT_EQ(other_vocab_divisor(args_with(3), map, 519, 1), std::nullopt);
-  EXPECT_EQ(other_vocab_divisor(args_with(3), map, 640, 1), 128);
-  EXPECT_EQ(other_vocab_divisor(args_with(0), map, 518, 2), 1);
+  EXPECT_EQ(other_vocab_divisor(args_with(128, 1), map, 640, 1), std::nullopt);
+  EXPECT_EQ(other_vocab_divisor(args_with(40, 8), map, 640, 8), std::nullopt);
+  EXPECT_EQ(other_vocab_divisor(args_with(3, 1), map, 519, 1), std::nullopt);
+  EXPECT_EQ(other_vocab_divisor(args_with(128, 1), map, 640, 2), 64);
+  EXPECT_EQ(other_vocab_divisor(args_with(3, 1), map, 640, 1), 128);
+  EXPECT_EQ(other_vocab_divisor(args_with(0, 2), map, 518, 2), 1);
   EXPECT_EQ(other_vocab_divisor("", map, 0, 2), std::nullopt);
 }
 
