@@ -55,10 +55,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor, or under their own with --any-model and "
-      "--keep-names.");
-  line.description(
-      "The result is never torch_dist or files of Megatron's ranks: mckpt convert to-mcore and to-pt write these, of any of "
-      "the sources, optimizer states of Megatron's formats too (to-mcore).");
+      "--keep-names. For torch_dist it is mckpt convert to-mcore, and for Megatron's rank files to-pt.");
   line.description(
       "For --engine v2 the names are those of its state dict, weights are widened to fp32, and "
       "what it has no place for (args, iteration, schedules) is left out.");
