@@ -1,6 +1,6 @@
 // mckpt diff A B [GLOB]: what is different in two checkpoints of any formats, grids and data types.
 //
-//   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
+//   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.norm...
 //
 // The comparison is the library's (convert/compare/diff/diff.h). Exit status 0: equal, or all within the
 // tolerances; 1: not.
@@ -35,15 +35,19 @@ struct ToleranceFlags {
     line.heading("Tolerance");
     line.option("--rtol X", rtol, "items are alike if |a - b| <= atol + X * |b|; 0 by default").common();
     line.option("--atol X", atol, "the other part of it; 0 by default").common();
-    line.option("--max-ulp N", max_ulp, "or if at most N steps from one float of the type to the next are between them")
+    line.option("--max-ulp N", max_ulp,
+                "or if at most N steps from one float of the type to the next are between them")
         .common();
-    line.option("--tol-rule GLOB=TOLERANCE", rules,
-                "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with "
-                "commas between; the first GLOB that matches decides");
+    line.option(
+        "--tol-rule GLOB=TOLERANCE", rules,
+        "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with "
+        "commas between; the first GLOB that matches decides");
   }
   static void check(const char* flag, double value) {
     if (!is_tolerance(value))
-      throw Error(Code::kUsage, cat(flag, " is not a tolerance")).expected("a finite number, 0 or more").found(value);
+      throw Error(Code::kUsage, cat(flag, " is not a tolerance"))
+          .expected("a finite number, 0 or more")
+          .found(value);
   }
   // Throws kUsage.
   ToleranceRules read() const {
@@ -51,7 +55,9 @@ struct ToleranceFlags {
     ToleranceRules out{.otherwise = {.absolute = atol, .relative = rtol, .ulps = max_ulp}};
     for (const std::string& rule : rules) {
       if (rule.find('=') == rule.npos)
-        throw Error(Code::kUsage, "a rule for tolerances has no GLOB").expected("GLOB=rtol:X").found(escaped(rule));
+        throw Error(Code::kUsage, "a rule for tolerances has no GLOB")
+            .expected("GLOB=rtol:X")
+            .found(escaped(rule));
       add_tolerance(out, rule);
     }
     return out;
@@ -61,7 +67,9 @@ struct ToleranceFlags {
 // Before the comparison, which may take long.
 void check_page(const std::string& path) {
   if (picture_form(path) != PictureForm::kHtml)
-    throw Error(Code::kUsage, "--html makes a page").expected("a name that ends in .html").found(escaped(path, 4096));
+    throw Error(Code::kUsage, "--html makes a page")
+        .expected("a name that ends in .html")
+        .found(escaped(path, 4096));
   check_picture_path(path);
 }
 
@@ -84,11 +92,14 @@ Exit diff_command(CommandLine& line) {
   ToleranceFlags tolerance;
   tolerance.declare(line);
   line.heading("Answer");
-  line.option("--only WHICH", only, "all; changed: tensors without the kinds of tensors; equal: the names of equal tensors")
+  line.option("--only WHICH", only,
+              "all; changed: tensors without the kinds of tensors; equal: the names of equal tensors")
       .choices({"all", "changed", "equal"})
       .common();
   line.option("--top N", top, "how many tensors are listed; 20 by default, -v lists all").common();
-  line.option("--html FILE", html, "also draw the change by layer and module as one HTML page; an earlier one is replaced").common();
+  line.option("--html FILE", html,
+              "also draw the change by layer and module as one HTML page; an earlier one is replaced")
+      .common();
   line.threads(threads, "threads that read; by default one for each processor");
   line.heading("Reading checkpoints");
   BaseFlag base;
@@ -96,15 +107,20 @@ Exit diff_command(CommandLine& line) {
   CheckpointFlags checkpoint;
   checkpoint.declare(line);
   std::optional<i64> path_tp, path_etp;
-  line.option("--path-tp N", path_tp, "tensor-parallel ranks that wrote A, if it does not say so (--source-tp describes B)");
+  line.option("--path-tp N", path_tp,
+              "tensor-parallel ranks that wrote A, if it does not say so (--source-tp describes B)");
   line.option("--path-etp N", path_etp, "expert-tensor-parallel ranks that wrote A, if it does not say so");
   line.description(
-      "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects and files. "
-      "Where their names differ, one is compared with what converting the other would write. Values of other types are "
-      "compared after a cast to the type of A; another type is a difference by itself. Exit status: 0 equal, or all "
+      "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects "
+      "and files. "
+      "Where their names differ, one is compared with what converting the other would write. Values of other "
+      "types are "
+      "compared after a cast to the type of A; another type is a difference by itself. Exit status: 0 equal, "
+      "or all "
       "values within the tolerances and no other difference; 1 not. With -q nothing is printed.");
   line.description(
-      "Where one side is the folder of a PEFT adapter (LoRA), the other side is its base, unless --base names another "
+      "Where one side is the folder of a PEFT adapter (LoRA), the other side is its base, unless --base "
+      "names another "
       "one: what is compared is the base with the adapter merged.");
   line.example("mckpt diff ckpt Qwen3-30B-A3B");
   line.example("mckpt diff model.safetensors model.pt --html change.html");

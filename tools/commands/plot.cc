@@ -29,11 +29,14 @@
 namespace mckpt::impl {
 namespace {
 
-void write_answer(Output& out, const CheckpointPicture& p, const std::string& path, const std::string& file, i64 bytes, bool sound) {
+void write_answer(Output& out, const CheckpointPicture& p, const std::string& path, const std::string& file,
+                  i64 bytes, bool sound) {
   if (!out.json()) return out.line(file);
   AnswerJson json(out);
   json.begin_answer("plot", sound).field("path", path).field("output", file).field("bytes", bytes);
-  json.field("tensors", p.map.tensors).field("faulty_tensors", p.map.faulty_tensors).field("planned", p.planned);
+  json.field("tensors", p.map.tensors)
+      .field("faulty_tensors", p.map.faulty_tensors)
+      .field("planned", p.planned);
   json.end_answer();
 }
 
@@ -45,18 +48,23 @@ Exit plot_command(CommandLine& line) {
   bool stats = false;
   int threads = default_threads();
   chosen.declare(line, "one checkpoint, a file or folder");
-  line.option("-o,--output FILE", file, "the file to write: a page for any browser if its name ends in .html, a drawing of the shard map if in .svg")
+  line.option("-o,--output FILE", file,
+              "the file to write: a page for any browser if its name ends in .html, a drawing of the shard "
+              "map if in .svg")
       .required()
       .common();
-  line.flag("--stats", stats, "also read all values, for their statistics and histograms by layer (HTML)").common();
+  line.flag("--stats", stats, "also read all values, for their statistics and histograms by layer (HTML)")
+      .common();
   line.threads(threads, "threads that read; by default one for each processor");
   BaseFlag base;
   base.declare(line);
   PlotAs as;
   as.declare(line);
   line.description(
-      "Draws a checkpoint of any format, also a damaged one: which rank or file holds which items of every tensor, with holes and "
-      "overlaps, and the sizes of modules. Headers alone are read, unless --stats is given. The page is one file without a network; "
+      "Draws a checkpoint of any format, also a damaged one: which rank or file holds which items of every "
+      "tensor, with holes and "
+      "overlaps, and the sizes of modules. Headers alone are read, unless --stats is given. The page is one "
+      "file without a network; "
       "an earlier picture of the name is replaced.");
   line.example("mckpt plot ckpt -o ckpt.html");
   line.example("mckpt plot model.safetensors '*.mlp.*' --stats -o mlp.html");
@@ -66,12 +74,14 @@ Exit plot_command(CommandLine& line) {
   const std::string& path = chosen.only("plot");
   base.settle(line, {&path, 1});
   const PictureForm form = picture_form(file);
-  if (stats && form == PictureForm::kSvg) throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
+  if (stats && form == PictureForm::kSvg)
+    throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
   if (stats && as.chosen()) throw Error(Code::kUsage, "--stats reads values, and a plan has none");
   check_picture_path(file);
 
   const GlobalFlags& flags = line.flags();
-  const std::unique_ptr<Store> store = as.chosen() ? as.plan(line, path, threads) : open_store(path, line.opening());
+  const std::unique_ptr<Store> store =
+      as.chosen() ? as.plan(line, path, threads) : open_store(path, line.opening());
   CheckpointPicture picture = checkpoint_picture(*store, chosen.choose(*store), path);
   picture.planned = as.chosen(), picture.choice = chosen.choice.pattern;
   if (stats) {

@@ -9,6 +9,7 @@
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
 #include "convert/source/choice.h"
+#include "convert/source/damage.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "io/choice/tensor_choice.h"
@@ -33,7 +34,12 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
         .expected(what)
         .found(format_text(store->format()))
         .help("`mckpt help convert` lists the modes");
+  refuse_lone_shards(*store, "converted");
   require_sound(store->findings(), store->root());
+  if (store->format() == Format::kTorchFlat)
+    throw Error(Code::kUnknownAssets, cat(mode, " copies tensors as they are, and these were saved flat, without shapes"))
+        .file(store->root())
+        .help("`mckpt convert to-safetensors` takes the shapes from `assets`, the folder of the model");
   return store;
 }
 
@@ -154,6 +160,7 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
   FilePlanner planner(options, std::move(source));
   Conversion& c = planner.c;
   c.notes = std::move(notes);
+  c.format = "safetensors";
   auto& layout = c.parts.make<SafetensorsLayout>(planner.specs());
   c.layout = &layout;
   planner.add_job([&](i64 i) { return layout.offset(i); }, "", layout.files()[0].bytes);
@@ -165,6 +172,7 @@ Conversion plan_safetensors_to_pt(const FileOptions& options) {
                                        "a safetensors file, or a folder of them"));
   Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);
+  c.format = "torch.save";
   auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), planner.specs());
   const TensorCopy* copy = planner.add_job([&](i64 i) { return layout.data_offset(i); },
                                            TorchLayout::kRecordMark, layout.file_bytes());

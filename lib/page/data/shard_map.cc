@@ -1,7 +1,7 @@
 // Makes rows of tensors and blocks of layers: equal rows are one, and layers with tensors of the same names
 // are one block.
 //
-//   tensors --by layer--> groups --alike but for a number--> rows of boxes --equal rows once--> blocks of layers
+//   tensors --by layer--> groups --alike but for a number--> rows of boxes --equal rows once--> blocks
 //
 // If there are too many boxes, twice as many ranks share a column, and all is made anew.
 #include "page/data/shard_map.h"
@@ -36,12 +36,14 @@ struct Placed {
 };
 
 // Which numbers a list of experts has in any layer: layers that lack one of them have lost it.
-using MemberNumbers = std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::vector<i64>>;
+using MemberNumbers =
+    std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::vector<i64>>;
 
 MemberNumbers member_numbers(const std::vector<Placed>& all) {
   MemberNumbers numbers;
   for (const Placed& p : all)
-    if (p.place.member >= 0) numbers[{p.place.section, p.place.before, p.place.after}].push_back(p.place.member);
+    if (p.place.member >= 0)
+      numbers[{p.place.section, p.place.before, p.place.after}].push_back(p.place.member);
   for (auto& [key, list] : numbers) {
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -78,7 +80,8 @@ std::string key_of(const ShardRow& row) {
 
 class MapMaker {
  public:
-  MapMaker(const Store& store, const std::vector<Placed>& placed, const MemberNumbers& numbers, ShardColumns columns, const ShardMapLimits& limits)
+  MapMaker(const Store& store, const std::vector<Placed>& placed, const MemberNumbers& numbers,
+           ShardColumns columns, const ShardMapLimits& limits)
       : store_(store), placed_(placed), numbers_(numbers), columns_(std::move(columns)), limits_(limits) {}
 
   ShardMap make(const std::vector<Group>& groups) {
@@ -97,7 +100,8 @@ class MapMaker {
       ShardRow row = make_row(group, alike);
       faulty |= !row.faults.empty();
       kinds.push_back(kind_key(row));
-      for (const ShardFault& f : row.faults) map_.faulty_tensors += &f == &row.faults[0] || f.member != (&f - 1)->member;
+      for (const ShardFault& f : row.faults)
+        map_.faulty_tensors += &f == &row.faults[0] || f.member != (&f - 1)->member;
       map_.tensors += std::ssize(alike), map_.bytes += row.bytes;
       numbers.push_back(number_of(std::move(row)));
     }
@@ -106,7 +110,9 @@ class MapMaker {
     std::string structure = cat(group.section, '\0', group.layer < 0 ? std::ssize(map_.blocks) : -1);
     for (const std::string& kind : kinds) structure += kind;
     auto [known, fresh] = blocks_.try_emplace(std::move(structure), std::ssize(map_.blocks));
-    if (fresh) map_.blocks.push_back({.section = group.section, .kinds = std::vector<std::vector<ShardVariant>>(kinds.size())});
+    if (fresh)
+      map_.blocks.push_back(
+          {.section = group.section, .kinds = std::vector<std::vector<ShardVariant>>(kinds.size())});
     ShardBlock& block = map_.blocks[known->second];
     block.faulty |= faulty;
     if (group.layer >= 0) block.layers.push_back(group.layer);
@@ -132,9 +138,10 @@ class MapMaker {
         continue;
       }
       std::span<const i64> dims = store_.dims(p.tensor);
-      auto [row, fresh] = rows.try_emplace({p.place.before, p.place.after, static_cast<int>(store_.dtype(p.tensor)),
-                                            std::vector<i64>(dims.begin(), dims.end())},
-                                           out.size());
+      auto [row, fresh] =
+          rows.try_emplace({p.place.before, p.place.after, static_cast<int>(store_.dtype(p.tensor)),
+                            std::vector<i64>(dims.begin(), dims.end())},
+                           out.size());
       if (fresh) out.emplace_back();
       out[row->second].push_back(i);
     }
@@ -166,21 +173,29 @@ class MapMaker {
       const Chunk chunk = store_.chunk(tensor, c);
       if (!chunk.replica && !faults.empty()) holders.push_back(columns_.of(chunk));
       if (chunk.replica || !file_is_lost(store_, chunk)) continue;
-      add_fault(row, {.kind = ShardFault::Kind::kLost, .member = position, .first = columns_.of(chunk),
-                      .offsets{chunk.offsets.begin(), chunk.offsets.end()}, .sizes{chunk.sizes.begin(), chunk.sizes.end()}});
+      add_fault(row, {.kind = ShardFault::Kind::kLost,
+                      .member = position,
+                      .first = columns_.of(chunk),
+                      .offsets{chunk.offsets.begin(), chunk.offsets.end()},
+                      .sizes{chunk.sizes.begin(), chunk.sizes.end()}});
     }
     for (BoxFault& f : faults) {
       auto column = [&](i64 box) { return box < 0 ? -1 : holders[box]; };
-      constexpr ShardFault::Kind kKinds[] = {ShardFault::Kind::kOutside, ShardFault::Kind::kHole, ShardFault::Kind::kOverlap,
-                                           ShardFault::Kind::kUnknown};
-      add_fault(row, {.kind = kKinds[static_cast<int>(f.kind)], .member = position, .first = column(f.first),
-                      .second = column(f.second), .offsets = std::move(f.offsets), .sizes = std::move(f.sizes)});
+      constexpr ShardFault::Kind kKinds[] = {ShardFault::Kind::kOutside, ShardFault::Kind::kHole,
+                                             ShardFault::Kind::kOverlap, ShardFault::Kind::kUnknown};
+      add_fault(row, {.kind = kKinds[static_cast<int>(f.kind)],
+                      .member = position,
+                      .first = column(f.first),
+                      .second = column(f.second),
+                      .offsets = std::move(f.offsets),
+                      .sizes = std::move(f.sizes)});
     }
   }
 
   static void add_absent(ShardRow& row, const std::vector<i64>& expected) {
     for (i64 number : expected)
-      if (!std::ranges::binary_search(row.members, number)) add_fault(row, {.kind = ShardFault::Kind::kAbsent, .member = number});
+      if (!std::ranges::binary_search(row.members, number))
+        add_fault(row, {.kind = ShardFault::Kind::kAbsent, .member = number});
   }
 
   static void add_fault(ShardRow& row, ShardFault fault) {

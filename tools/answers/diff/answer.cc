@@ -54,7 +54,8 @@ void write_groups(Output& out, const Diff& diff, bool all) {
   for (std::size_t i = 0; i < shown; i++)
     table.row({i == 0 ? "changed" : "", escaped(groups[i].pattern), group_text(groups[i])});
   if (shown > 0) table.write(out);
-  if (shown < changed) out.line(cat("         and ", changed - shown, " more kinds of tensors; -v shows all"));
+  if (shown < changed)
+    out.line(cat("         and ", changed - shown, " more kinds of tensors; -v shows all"));
   std::vector<std::string> names;
   for (auto g = same; g != groups.end(); g++) names.push_back(g->pattern);
   if (!names.empty() && changed > 0)
@@ -65,18 +66,31 @@ std::string side(const std::string& text) { return text.empty() ? "nothing" : es
 
 // Tensors with other values. Returns how many were left out.
 std::size_t write_values(Output& out, const Diff& diff, std::size_t most) {
-  TextTable table({{"relative L2", Align::kRight}, {"largest", Align::kRight}, {"cosine", Align::kRight}, {"ulps", Align::kRight},
-                   {"items", Align::kRight}, {"first", Align::kLeft}, {"a | b", Align::kLeft}, {"tensor", Align::kLeft}, {"", Align::kLeft, true}});
+  TextTable table({{"relative L2", Align::kRight},
+                   {"largest", Align::kRight},
+                   {"cosine", Align::kRight},
+                   {"ulps", Align::kRight},
+                   {"items", Align::kRight},
+                   {"first", Align::kLeft},
+                   {"a | b", Align::kLeft},
+                   {"tensor", Align::kLeft},
+                   {"", Align::kLeft, true}});
   std::size_t rows = 0;
   for (const DiffRow& r : diff.rows) {
     if (r.kind != Kind::kValues || rows++ >= most) continue;
     std::optional<double> l2, cosine, largest;
-    if (r.distance) l2 = r.distance->relative_l2(), cosine = r.distance->cosine(), largest = r.distance->largest;
-    table.row({l2 ? number(*l2) : "", largest ? number(*largest, "%.3g") : "", cosine ? number(*cosine, "%.6f") : "",
+    if (r.distance)
+      l2 = r.distance->relative_l2(), cosine = r.distance->cosine(), largest = r.distance->largest;
+    table.row({l2 ? number(*l2) : "", largest ? number(*largest, "%.3g") : "",
+               cosine ? number(*cosine, "%.6f") : "",
                r.distance && r.distance->most_ulps > 0 ? with_commas(r.distance->most_ulps) : "",
-               r.items < 0 ? "" : with_commas(r.items), r.at, r.at.empty() ? "" : cat(side(r.a), " | ", side(r.b)), escaped(r.name),
+               r.items < 0 ? "" : with_commas(r.items), r.at,
+               r.at.empty() ? "" : cat(side(r.a), " | ", side(r.b)), escaped(r.name),
                cat(r.alike() ? "within the tolerance" : "",
-                   r.distance && r.distance->not_finite > 0 ? cat(with_commas(r.distance->not_finite), " NaN or infinite on one side") : "", r.hint)});
+                   r.distance && r.distance->not_finite > 0
+                       ? cat(with_commas(r.distance->not_finite), " NaN or infinite on one side")
+                       : "",
+                   r.hint)});
   }
   if (rows > 0) table.write(out);
   return rows - std::min(rows, most);
@@ -102,7 +116,8 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
         line = cat("type     ", escaped(r.name), "  ", r.a, " | ", r.b, "  (values not compared)");
         break;
       case Kind::kObject:
-        line = cat("object   ", escaped(r.name), escaped(r.at), r.a.empty() && r.b.empty() ? "" : cat("  ", side(r.a), " | ", side(r.b)));
+        line = cat("object   ", escaped(r.name), escaped(r.at),
+                   r.a.empty() && r.b.empty() ? "" : cat("  ", side(r.a), " | ", side(r.b)));
         break;
       case Kind::kFile:
         line = cat("file     ", escaped(r.name), "  differs from ", r.at, " on");
@@ -132,9 +147,11 @@ void write_equal(Output& out, const Diff& diff) {
 // What the answer does not speak of.
 void write_not_compared(Output& out, const Diff& diff) {
   i64 said = 0;  // by rows
-  for (const DiffRow& r : diff.rows) said += r.kind == Kind::kOnlyA || r.kind == Kind::kShape || r.kind == Kind::kDtype;
+  for (const DiffRow& r : diff.rows)
+    said += r.kind == Kind::kOnlyA || r.kind == Kind::kShape || r.kind == Kind::kDtype;
   for (const Check& c : diff.report.checks) {
-    if (c.unseen > said) out.line(cat("not compared: ", counted(c.unseen - said, "tensor"), "; the problems say why"));
+    if (c.unseen > said)
+      out.line(cat("not compared: ", counted(c.unseen - said, "tensor"), "; the problems say why"));
     if (!c.note.empty()) out.line(cat(c.note.starts_with("not ") ? "" : cat(c.name, ": "), c.note));
   }
   std::vector<std::string> unread;
@@ -154,7 +171,8 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
   constexpr std::size_t kMostOthers = 5;
   std::size_t hidden = write_others(out, diff, flags.verbose > 0 ? most : std::min(most, kMostOthers));
   hidden += write_values(out, diff, most);
-  if (hidden > 0) out.line(cat("and ", counted(static_cast<i64>(hidden), "row"), " more; --top N or -v shows them"));
+  if (hidden > 0)
+    out.line(cat("and ", counted(static_cast<i64>(hidden), "row"), " more; --top N or -v shows them"));
   write_not_compared(out, diff);
 }
 
@@ -163,10 +181,17 @@ void write_diff_json(JsonWriter& json, const Diff& diff) {
   json.field("equal", diff.equal).field("alike", diff.alike).field("compared", diff.report.compared_as);
   diff.choice.empty() ? json.null_field("choice") : json.field("choice", diff.choice);
   json.field("tensors", c.equal + c.alike + c.tensors_differ());
-  json.field("bit_equal", c.equal).field("within", c.alike).field("differ", c.tensors_differ()).field("casts", c.casts);
+  json.field("bit_equal", c.equal)
+      .field("within", c.alike)
+      .field("differ", c.tensors_differ())
+      .field("casts", c.casts);
   json.key("groups").begin_array();
   for (const DiffGroup& g : diff_groups(diff))
-    json.begin_object().field("pattern", g.pattern).field("tensors", g.tensors).field("differ", g.differ).end_object();
+    json.begin_object()
+        .field("pattern", g.pattern)
+        .field("tensors", g.tensors)
+        .field("differ", g.differ)
+        .end_object();
   json.end_array().key("rows").begin_array();
   for (const DiffRow& r : diff.rows) {
     json.begin_object().field("kind", kind_name(r.kind)).field("name", r.name).field("at", r.at);
