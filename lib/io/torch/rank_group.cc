@@ -105,7 +105,8 @@ bool RankGroup::is_described_alike(const Holder& a, const Holder& b) {
   return alike(*other, *one) && table(a).dtype(a.row) == table(b).dtype(b.row);
 }
 
-// The ranks that describe more than half of that rank's tensors in another way, or do not have them.
+// The ranks that describe more than half of that rank's tensors in another way, or do not have them. Of one or two
+// tensors each says for itself what is wrong.
 std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
   std::map<i64, i64> fitting;
   i64 tensors = 0;
@@ -118,6 +119,7 @@ std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
       if (h.rank != reference && h.rank != std::exchange(last, h.rank)) fitting[h.rank] += is_described_alike(*own, h);
   }
   std::vector<i64> out;
+  if (tensors < 3) return out;
   for (const Part& p : files_)
     if (p.rank != reference && 2 * fitting[p.rank] < tensors) out.push_back(p.rank);
   return out;
