@@ -90,12 +90,17 @@ bool RankGroup::same_boxes(const TorchBoxes& a, const TorchBoxes& b) {
   return it->second;
 }
 
+bool RankGroup::same_mesh(const TorchMesh& a, const TorchMesh& b) {
+  auto [it, is_new] = same_mesh_.try_emplace({&a, &b}, false);
+  if (is_new) it->second = a.sizes == b.sizes && a.ranks == b.ranks;
+  return it->second;
+}
+
 // Whether both describe the same layout; the rank that wrote it does not matter.
 bool RankGroup::alike(const TorchSharding& a, const TorchSharding& b) {
   if (a.global != b.global || !a.boxes != !b.boxes) return false;
   if (a.boxes) return a.ranks == b.ranks && a.group_ranks == b.group_ranks && same_boxes(*a.boxes, *b.boxes);
-  return a.placements == b.placements && a.shard_order == b.shard_order && a.mesh->sizes == b.mesh->sizes &&
-         a.mesh->ranks == b.mesh->ranks;
+  return a.placements == b.placements && a.shard_order == b.shard_order && same_mesh(*a.mesh, *b.mesh);
 }
 
 // Whether two ranks describe the same tensor.
