@@ -5,6 +5,7 @@
 #include "api/boundary.h"
 #include "api/words.h"
 #include "convert/output/fsdp_folder.h"
+#include "convert/plan/account_text.h"
 #include "convert/plan/archive.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/export.h"
@@ -125,6 +126,7 @@ std::optional<ChosenGrid> Conversion::grid() const {
 
 std::vector<Note> Conversion::notes() const {
   impl::Notes all = state_->conversion.notes;
+  if (!state_->conversion.format.empty()) all.note(cat("writes  ", impl::result_text(state_->conversion)));
   all.append(state_->conversion.details);
   all.append(state_->conversion.outcome);
   return impl::to_public(all);

@@ -343,14 +343,15 @@ std::string added_rows_note(i64 before, i64 after, i64 cells) {
              after - before == 1 ? " row of zeros is" : " rows of zeros are", " added, for tp ", cells);
 }
 
+bool gives_vocab_rows(const ModelConfig& model, i64 divisor, i64 rows, i64 cells) {
+  return divisor > 0 &&
+         round_up(model.vocab, checked_mul(divisor, cells, "the padding"), "the padded vocabulary") == rows;
+}
+
 i64 vocab_divisor_of(const ModelConfig& model, const Family& family, i64 rows, i64 cells) {
-  auto fits = [&](i64 divisor) {
-    i64 step = checked_mul(divisor, cells, "the padding");
-    return round_up(model.vocab, step, "the padded vocabulary") == rows;
-  };
-  if (i64 own = vocab_divisor(model, family); fits(own)) return own;
+  if (i64 own = vocab_divisor(model, family); gives_vocab_rows(model, own, rows, cells)) return own;
   for (i64 divisor = 128; divisor > 0; divisor /= 2)
-    if (fits(divisor)) return divisor;
+    if (gives_vocab_rows(model, divisor, rows, cells)) return divisor;
   return rows / cells;
 }
 
@@ -386,8 +387,7 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
   return round_up(model.vocab, step, "the padded vocabulary");
 }
 
-i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
-                    VocabChoice choice) {
+i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind != VocabChoice::kRows && stored % cells == 0) return stored;
   if (choice.kind != VocabChoice::kKeep) return vocab_rows(model, family, cells, choice);
   throw Error(Code::kVocabulary,

@@ -50,6 +50,8 @@ std::string vocab_run_note(const ModelConfig& model, const Family& family, const
 // The make_vocab_size_divisible_by for which Megatron's formula, the vocabulary rounded up to a multiple of it times
 // the cells, gives these rows: that of the family if it does, a power of two, or the rows of a cell.
 i64 vocab_divisor_of(const ModelConfig& model, const Family& family, i64 rows, i64 cells);
+// Whether it gives them.
+bool gives_vocab_rows(const ModelConfig& model, i64 divisor, i64 rows, i64 cells);
 // A padded vocabulary is a multiple of this many rows for each cell.
 i64 vocab_divisor(const ModelConfig& model, const Family& family);
 

@@ -15,6 +15,14 @@ i64 layers_of_chunk(i64 layers, i64 chunks, const char* where) {
       .help("choose another `vpp`");
 }
 
+// Names the options by which the stages have different numbers of layers.
+std::string help_for_misfit(i64 layers, i64 stages, const PipelineOptions& o) {
+  const bool same = !o.first_layers && !o.last_layers && o.chunks == 1 && layers >= stages;
+  const i64 first = layers - (stages - 1) * (layers / stages);
+  return cat("choose another `pp`, or `first_stage_layers` and `last_stage_layers` for stages that differ",
+             same ? cat(", such as `first_stage_layers` ", first) : "");
+}
+
 void refuse_without_stages(i64 stages, const PipelineOptions& o) {
   if (o.chunks < 1) throw Error(Code::kBadGrid, "`vpp` must be at least 1").found(o.chunks);
   for (const std::optional<i64>& layers : {o.first_layers, o.last_layers})
@@ -42,7 +50,7 @@ PipelineSplit::PipelineSplit(i64 layers, i64 stages, const PipelineOptions& o) :
         .expected(middle == 0 ? cat(layers, " layers on the two stages")
                               : cat("a multiple of ", middle, ends > 0 ? " on the other stages" : ""))
         .found(middle == 0 ? layers - left : left)
-        .help("choose another `pp`");
+        .help(help_for_misfit(layers, stages, o));
   const i64 inside = middle == 0 ? 0 : layers_of_chunk(left / middle, o.chunks, "a stage");
   const i64 first = o.first_layers ? layers_of_chunk(*o.first_layers, o.chunks, "the first stage") : inside;
   const i64 last = o.last_layers ? layers_of_chunk(*o.last_layers, o.chunks, "the last stage") : inside;

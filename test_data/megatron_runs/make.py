@@ -113,7 +113,7 @@ def in_rank(rank, world, meeting, out, case):
                              num_layers_in_first_pipeline_stage=case.get("first"), use_cpu_initialization=True, params_dtype=dtype,
                              tensor_model_parallel_size=case.get("tp", 1), pipeline_model_parallel_size=case.get("pp", 1), pipeline_dtype=dtype,
                              virtual_pipeline_model_parallel_size=case.get("vpp"), expert_model_parallel_size=case.get("ep", 1),
-                             expert_tensor_parallel_size=1, bf16=dtype == torch.bfloat16, perform_initialization=False)
+                             expert_tensor_parallel_size=1, bf16=dtype == torch.bfloat16)
     tensor_parallel.random.initialize_rng_tracker()
     chunks = []
     for vp in range(case.get("vpp", 1)):

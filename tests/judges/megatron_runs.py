@@ -236,6 +236,89 @@ def check_refusals(folder):
         mckpt("convert", "reshard", run, os.path.join(work.name, name + "_weights"), "--assets", assets, "--weights-only")
 
 
+def of_run(folder, name, rank_of=None, change=lambda model: None):
+    """The files of ranks with the config beside them. `rank_of`: what the args of Megatron say, by folder, which those of this
+    run leave out."""
+    out = os.path.join(work.name, name)
+    shutil.copytree(os.path.join(folder, ITERATION), out)
+    shutil.copytree(os.path.join(folder, "hf"), os.path.join(out, "hf_assets"))
+    for rank in sorted(r for r in os.listdir(out) if r.startswith("mp_rank_")):
+        path = os.path.join(out, rank, "model_optim_rng.pt")
+        saved = torch.load(path, weights_only=False)
+        if rank_of:
+            saved["args"].rank, saved["args"].world_size = rank_of(rank), 8
+        change(saved["model"])
+        torch.save(saved, path)
+    return out
+
+
+def moved(folder, one, other, copy=False):
+    """The files of two ranks change places, or the first is copied over the second."""
+    one, other = (os.path.join(folder, rank, "model_optim_rng.pt") for rank in (one, other))
+    if not copy:
+        os.rename(other, other + ".old")
+    shutil.copy(one, other)
+    if not copy:
+        os.rename(other + ".old", one)
+    return folder
+
+
+def zeros(model):
+    for tensor in (t for t in model.values() if isinstance(t, torch.Tensor)):
+        tensor.zero_()
+
+
+def check_order(folder):
+    """Files in the folder of another rank: tp 2, pp 2 and dp 2, so that stage 1 begins with rank 4."""
+    by_rank = lambda rank: int(rank[8:10]) + 4 * int(rank[11:14])  # noqa: E731
+    verdict = lambda path: mckpt("verify", path).splitlines()[-1].split(": ", 1)[1]  # noqa: E731
+    unsaid = "sound, but the order of the ranks was not checked"
+    expect_equal("without a rank", verdict(of_run(folder, "unsaid")), unsaid)
+    expect_equal("one process wrote all", verdict(of_run(folder, "converted", lambda _: 0)), unsaid)
+    expect_equal("with ranks", verdict(of_run(folder, "said", by_rank)), "sound")
+    expect_equal("constants on all ranks", verdict(of_run(folder, "zeros", change=zeros)), unsaid)
+    for name, ranks, copy, rank_of, says in [
+        ("tensor_ranks", ("00_001", "01_001"), False, by_rank, "its args say rank 5, which is tp 1, stage 1, and the folder is that of tp 0, stage 1"),
+        ("stages", ("01_000", "01_001"), False, by_rank, "its args say rank 5, which is tp 1, stage 1, and the folder is that of tp 1, stage 0"),
+        ("copy_said", ("00_001", "01_001"), True, by_rank, "its args say rank 4, which is tp 0, stage 1, and the folder is that of tp 1, stage 1"),
+        ("copy", ("00_001", "01_001"), True, None, "the model in the file is, byte for byte, that of mp_rank_00_001"),
+    ]:
+        run = moved(of_run(folder, name, rank_of), *("mp_rank_" + rank for rank in ranks), copy)
+        text = mckpt("verify", run, status=1)
+        expect("MC1113" in text and says in text, f"verify {name}: {text}")
+        text = mckpt("export", run, os.path.join(work.name, "no"), status=3)
+        expect("MC1113" in text and "model_optim_rng.pt" in text and not os.path.exists(os.path.join(work.name, "no")), f"export {name}: {text}")
+        if name == "copy":
+            shutil.rmtree(os.path.join(run, "hf_assets"))
+            expect(says in mckpt("verify", run, status=1), "a copy is found without a config")
+
+
+def check_modules(folder):
+    """A folder of no rank; what modules are that no table has."""
+    def grouped(model):
+        model["decoder.layers.0.mlp.experts.weight1"] = torch.zeros(2, 2)
+
+    run = of_run(folder, "more")
+    shutil.copytree(os.path.join(run, "mp_rank_01_001"), os.path.join(run, "mp_rank_02_001"))
+    text = mckpt("export", run, os.path.join(work.name, "no"), status=4)
+    expect("MC2015" in text and "mp_rank_02_001" in text and "4 folders" in text and "5 folders" in text, f"a folder of no rank: {text}")
+    run = of_run(folder, "grouped", change=grouped)
+    text = mckpt("export", run, os.path.join(work.name, "no"), status=3)
+    expect("MC2005" in text and "decoder.layers.0.mlp.experts.weight1" in text and "moe_use_legacy_grouped_gemm" in text, f"other modules: {text}")
+
+
+def check_load_marks(folder):
+    """What Megatron does not load a torch_dist folder without; mckpt reads it all the same."""
+    for name in ("common.pt", "metadata.json"):
+        out = os.path.join(work.name, "without_" + name)
+        shutil.copytree(os.path.join(folder, "torch_dist", ITERATION), out)
+        mckpt("verify", out)
+        os.unlink(os.path.join(out, name))
+        text = mckpt("verify", out, status=1)
+        expect("problem[MC1302]: " + name in text and "does not" in text and text.count("MC1302") == 1, f"without {name}: {text}")
+        mckpt("export", out, out + "_hf", "--assets", os.path.join(folder, "hf"))
+
+
 def edited(folder, name, edit):
     """The real torch_dist with another .metadata."""
     out = os.path.join(work.name, name)
@@ -283,7 +366,10 @@ def main():
         check_torch_dist(name, folder, real)
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))
-    finish(2100)
+    check_order(os.path.join(work.name, "dense"))
+    check_modules(os.path.join(work.name, "dense"))
+    check_load_marks(os.path.join(work.name, "experts"))
+    finish(2360)
 
 
 main()

@@ -172,10 +172,17 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   auto model = std::ranges::find(report.checks, "model", &Check::name);
   if (model != report.checks.end() && model->status == Check::Status::kNone && !model->note.empty())
     left_out.emplace_back("config.json was not compared");
+  auto ranks = std::ranges::find(report.checks, "ranks", &Check::name);
+  if (ranks != report.checks.end() && !ranks->note.empty())
+    left_out.emplace_back(ranks->status == Check::Status::kNone ? "the ranks were not compared"
+                                                                : "the order of the ranks was not checked");
   if (i64 files = std::ssize(report.unread); files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
   if (left_out.empty()) return "";
-  return cat(good ? ", but " : "; ", left_out[0], left_out.size() > 1 ? cat(" and ", left_out[1]) : "");
+  std::string text = std::string(good ? ", but " : "; ");
+  for (std::size_t i = 0; i < left_out.size(); i++)
+    text += cat(i == 0 ? "" : i + 1 < left_out.size() ? ", " : " and ", left_out[i]);
+  return text;
 }
 
 // Findings of one check that differ in nothing but the tensor that they name.

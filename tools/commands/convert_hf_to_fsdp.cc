@@ -97,8 +97,9 @@ Exit convert_hf_to_fsdp(CommandLine& line) {
   HfToFsdpFlags flags;
   flags.parse(line);
   auto plan = [&] {
+    Conversion planned = plan_hf_to_fsdp(flags.planning());
     if (std::string text = flags.run.grid.note(); !text.empty()) note(line.flags(), text);
-    return plan_hf_to_fsdp(flags.planning());
+    return planned;
   };
   return run_conversion(plan, "convert", flags.options, line.flags());
 }

@@ -55,7 +55,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
       "grid or strategy, under the names of fsdp_dtensor, or under their own with --any-model and "
-      "--keep-names.");
+      "--keep-names. For torch_dist it is mckpt convert to-mcore, and for Megatron's rank files to-pt.");
   line.description(
       "For --engine v2 the names are those of its state dict, weights are widened to fp32, and "
       "what it has no place for (args, iteration, schedules) is left out.");
@@ -100,8 +100,9 @@ Exit convert_reshard(CommandLine& line) {
   ReshardModeFlags flags;
   flags.parse(line);
   auto plan = [&] {
+    Conversion planned = plan_reshard(flags.planning());
     if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
-    return plan_reshard(flags.planning());
+    return planned;
   };
   return run_conversion(plan, "convert", flags.options, line.flags());
 }

@@ -29,7 +29,7 @@ struct ToMcoreFlags {
   CheckpointFlags source;
   BaseFlag base;
   bool weights_only = false;
-  GridFlags grid;
+  GridFlags grid{true};
   PipelineFlags pipeline;
   ValueFlags values{"none"};
   std::string layers = "auto";
@@ -63,6 +63,10 @@ void ToMcoreFlags::parse(CommandLine& line) {
       "it too: "
       "the grid decides only how tensors are cut into boxes and files, and what the args say; how stages divide "
       "the layers, only which file a layer is in.");
+  line.description(
+      "Names are those of a run with Transformer Engine's modules, Megatron's default. A run with Megatron's own modules "
+      "(--transformer-impl local) has the same names in torch_dist, but for one: it looks for the norm in front of "
+      "experts as mlp.linear_fc1.layer_norm_weight, and does not find pre_mlp_layernorm.weight.");
   line.description(
       "States of the optimizer of an fsdp_dtensor checkpoint go along, by parameter "
       "(fully_sharded_model_space), "
@@ -102,8 +106,9 @@ Exit convert_to_mcore(CommandLine& line) {
   ToMcoreFlags flags;
   flags.parse(line);
   auto plan = [&] {
+    Conversion planned = plan_to_mcore(flags.planning());
     if (std::string text = flags.grid.note(); !text.empty()) note(line.flags(), text);
-    return plan_to_mcore(flags.planning());
+    return planned;
   };
   return run_conversion(plan, "convert", flags.options, line.flags());
 }

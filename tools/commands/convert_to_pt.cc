@@ -23,7 +23,7 @@ struct ToPtFlags {
   ConvertOptions options;
   CheckpointFlags checkpoint;
   BaseFlag base;
-  GridFlags grid;
+  GridFlags grid{true};
   PipelineFlags pipeline;
   SpellingFlags spelling;
   ValueFlags values{"none"};
@@ -48,6 +48,11 @@ void ToPtFlags::parse(CommandLine& line) {
       "Writes mp_rank_*/model_optim_rng.pt, what each rank of a Megatron run on this grid saves with "
       "--ckpt-format "
       "torch: the tensors that it holds, under their names there, and args. There are no optimizer states.");
+  line.description(
+      "Names are those of a run with Transformer Engine's modules, Megatron's default: norms are fused "
+      "(self_attention.linear_qkv.layer_norm_weight), experts are grouped (mlp.experts.linear_fc1.weight0). A run with "
+      "Megatron's own modules (--transformer-impl local) has other names: --spelling unfused-norms writes those of its "
+      "norms, and those of its experts are not written.");
   line.description(
       "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. Under mpirun the ranks "
       "share the "

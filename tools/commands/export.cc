@@ -58,7 +58,8 @@ void ExportFlags::parse(CommandLine& line) {
              "known and the tensors have the same types, else 5GB")
       .common();
   line.option("--quantize SCHEME", quantize,
-              "codes and scales: fp8-block, mxfp4, or like-source (those of --assets, with its weights)")
+              "of a Megatron checkpoint: write codes and scales; fp8-block, mxfp4, or like-source (those of "
+              "--assets, with its weights)")
       .words({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.description(

@@ -110,8 +110,6 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   reading.bad_numbers = BadNumbers::kShow;
   HfModel model = open_hf_model(path, reading);
   const ModelMap& map = *model.map;
-  if (std::string text = run_.grid.note(); !text.empty()) note(flags, text);
-  print_notes(flags, notes_of(model));
 
   const ValueOptions values = run_.values.options();
   const FsdpSetup sharding = run_.fsdp.setup(grid);
@@ -126,8 +124,10 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
     follow_engine(sharding, setup, types);
   }
   refuse_without_effect(setup.spelling, map, setup);
-  if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
+  if (std::string text = run_.grid.note(); !text.empty()) note(flags, text);
+  print_notes(flags, notes_of(model));
+  if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
   run_.fsdp.frozen().apply(parameters);
   const HolderRank holder{map.model(), grid, cell};
   std::vector<HeldTensor> held =

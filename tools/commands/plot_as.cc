@@ -33,7 +33,6 @@ void PlotAs::declare(CommandLine& line) {
 
 std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& path, int threads) const {
   const Grid grid = run_.grid.grid();
-  if (std::string text = run_.grid.note(); !text.empty()) note(line.flags(), text);
   PlannedCheckpoint planned;
   // g++ 13 destroys members of a braced list twice if a later one throws.
   if (as_ == "fsdp") {
@@ -51,6 +50,7 @@ std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& 
     options.checkpoint.model = run_.model.options();
     planned = planned_torch_dist(options);
   }
+  if (std::string text = run_.grid.note(); !text.empty()) note(line.flags(), text);
   print_notes(line.flags(), planned.notes);
   return std::move(planned.store);
 }

@@ -71,7 +71,8 @@ void GridFlags::declare_ranks(CommandLine& line, const std::string& dp) {
   line.option("--ep|--expert-model-parallel-size", sizes_.ep, "expert-parallel size").common();
   line.option("--etp|--expert-tensor-parallel-size", sizes_.etp,
               "expert-tensor-parallel size, 1 by default (not tp)");
-  line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
+  DeclaredOption stages = line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
+  if (stages_) stages.common();
   line.option("--dp|--data-parallel-size", dp_,
               cat("data-parallel size, without cp and including hsdp; by default ", dp))
       .common();

@@ -26,17 +26,16 @@ DType parameter_type(std::string_view name, std::string_view option, std::string
 // --tp, --cp, --ep, --etp, --pp, --dp, --hsdp, --hsdp-outer.
 class GridFlags {
  public:
+  explicit GridFlags(bool stages = false) : stages_(stages) {}  // `stages`: --pp is a common option
   // `dp`: the data-parallel size without --dp, for the help.
   void declare(CommandLine& line, const std::string& dp = "the smallest that works");
   // All but --hsdp and --hsdp-outer, of runs without Megatron-FSDP.
   void declare_ranks(CommandLine& line, const std::string& dp = "the smallest that works");
-  // The checked grid, with at most as many ranks as mckpt plans for. Without --dp it is the smallest data-parallel size
-  // that works, and note() says so.
+  // The checked grid, with at most as many ranks as mckpt plans for; without --dp, with the smallest dp that works.
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
-  // The same for a command whose ranks are those of the training run: without --dp, the data-parallel size follows
-  // from the number of ranks.
+  // The same for a command in whose ranks the training runs: without --dp, it follows from their number.
   Grid grid_of(i64 ranks) const;
   std::string note_of(i64 ranks) const;
   // What was given, unchecked: for commands that know other defaults (sizes().dp is not set) or need no grid.
@@ -46,6 +45,7 @@ class GridFlags {
   HsdpOuter outer() const { return outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate; }
 
  private:
+  bool stages_;
   Grid sizes_;
   std::optional<i64> dp_;
   std::string outer_ = "replicate";

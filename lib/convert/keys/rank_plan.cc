@@ -66,7 +66,7 @@ class RankPlan::Builder {
     std::vector<std::vector<Held>> held(cells.size());
     parallel_for(std::ssize(cells), run_.threads, [&](int, i64 i) { held[i] = held_by(cells[i]); });
     for (std::size_t i = 0; i < cells.size(); i++) {
-      add_file(rank_folder(run_.grid, cells[i]), held[i], front);
+      add_file(cells[i], held[i], front);
       held[i] = {};
     }
   }
@@ -95,7 +95,7 @@ class RankPlan::Builder {
     return {key, chunk, std::move(p.name), std::move(offsets), std::move(sizes), dtype};
   }
 
-  void add_file(std::string folder, std::vector<Held>& held, const WriteFront& front) {
+  void add_file(const Cell& cell, std::vector<Held>& held, const WriteFront& front) {
     std::vector<TensorSpec> specs;
     for (Held& h : held) {
       add_column(h, static_cast<i32>(specs.size()));
@@ -104,7 +104,7 @@ class RankPlan::Builder {
     PickleWriter p;
     p.op(Op::kEmptyDict);
     p.op(Op::kMark);
-    front(p);
+    front(p, rank_of_folder(run_.grid, cell));
     auto begin = held.begin();
     for (std::size_t s = 0; s < plan_.sections_.size(); s++) {
       auto end = std::ranges::upper_bound(begin, held.end(), static_cast<i32>(s), {}, &Held::section);
@@ -114,7 +114,7 @@ class RankPlan::Builder {
       begin = end;
     }
     p.op(Op::kSetitems);
-    plan_.files_.push_back({std::move(folder), TorchLayout(kArchive, specs, p.finish())});
+    plan_.files_.push_back({rank_folder(run_.grid, cell), TorchLayout(kArchive, specs, p.finish())});
   }
 
   void add_column(const Held& h, i32 at) {

@@ -45,8 +45,9 @@ std::string model_section(i64 chunk, i64 chunks);
 // thread-safe.
 class RankPlan final : public ChunkList {
  public:
-  // Writes the entries of a file's object that come before the model: pairs of a name and a value.
-  using WriteFront = std::function<void(PickleWriter&)>;
+  // Writes the entries of a file's object that come before the model: pairs of a name and a value. `rank`: the first of
+  // the ranks that save the file.
+  using WriteFront = std::function<void(PickleWriter&, i64 rank)>;
 
   // pre: the table is that of the run, with fused parameters whole (RunSetup::whole), and outlives this. `adjust` changes
   // what the tables say of each rank's parameters. Throws kGridMisfit, kBadGrid, and what TorchLayout throws.

@@ -13,7 +13,9 @@
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
 #include "hf/run_entries.h"
+#include "io/dcp/run/args.h"
 #include "io/dcp/write/layout.h"
+#include "io/pickle/pickle.h"
 #include "io/pickle/writer.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
@@ -113,8 +115,9 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add("hidden_dropout", args.entries.hidden_dropout);
   f.add("untie_embeddings_and_output_weights", !m.tied);
   f.add("vocab_size", m.vocab);
-  f.add(kPaddedVocab, args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab);
-  f.add("make_vocab_size_divisible_by", vocab_divisor(m, args.map.family()));
+  const i64 rows = args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab;
+  f.add(kPaddedVocab, rows);
+  f.add(kVocabDivisor, vocab_divisor_of(m, args.map.family(), rows, args.run.grid.tp));
   f.add_size("mtp_num_layers", m.mtp.depths);
   if (std::string pattern = run_pattern(args); !pattern.empty()) {
     f.add("hybrid_layer_pattern", pattern);
@@ -251,6 +254,7 @@ void add_pipeline(Fields& f, const MegatronArgs& args) {
 void add_run(Fields& f, const MegatronArgs& args) {
   const Grid& g = args.run.grid;
   for (auto [name, value] : grid_args(g)) f.add(name, value);
+  if (args.rank >= 0) f.add(kRankArg, args.rank);
   add_pipeline(f, args);
   if (args.format != ArgsFormat::kFsdpDtensor) {
     f.add(kFsdpArg, false);
@@ -320,9 +324,20 @@ bool is_grid_arg(std::string_view name) {
     if (known == name) return true;
   std::span<const std::string_view> pipeline = pipeline_args();
   if (std::ranges::find(pipeline, name) != pipeline.end() || name == kFormatArg || name == kFsdpArg ||
-      name == kDistributed || name == kNoStates)
+      name == kDistributed || name == kNoStates || name == kRankArg || name == kVocabDivisor)
     return true;
   return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
+}
+
+std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows, i64 tensor_ranks) {
+  if (rows <= 0 || map.model().vocab <= 0) return std::nullopt;
+  const Pickle pickle({reinterpret_cast<const u8*>(args.data()), args.size()}, {});
+  const PickleValue* now = arg_of(pickle.root(), kVocabDivisor);
+  const PickleValue* ranks = arg_of(pickle.root(), grid_args({})[0].first);
+  if (now == nullptr || !now->is_int()) return std::nullopt;
+  const bool same_ranks = ranks != nullptr && ranks->is_int() && ranks->as_int() == tensor_ranks;
+  if (same_ranks && gives_vocab_rows(map.model(), now->as_int(), rows, tensor_ranks)) return std::nullopt;
+  return vocab_divisor_of(map.model(), map.family(), rows, tensor_ranks);
 }
 
 std::string pickle_args(const MegatronArgs& args) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,16 +43,21 @@ struct MegatronArgs {
   // Of a run that is not under Megatron-FSDP: run.fsdp is not read.
   ArgsFormat format = ArgsFormat::kFsdpDtensor;
   PipelineOptions pipeline = {};
+  i64 rank = -1;  // whose file has the args; -1: they are those of all ranks
 };
 
 // The integer fields of the args that describe a grid, with their values.
 std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
 // The field of the args with the rows of the vocabulary, padding included.
 inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
+// The field of the number of which they are a multiple, for each tensor rank: a run computes them of it.
+inline constexpr std::string_view kVocabDivisor = "make_vocab_size_divisible_by";
 // The fields that say the format of a checkpoint and whether Megatron-FSDP wrote it.
 inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_megatron_fsdp";
 // The fields that say whether the ranks share the states of the optimizer, and whether the checkpoint has none.
 inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
+// The field that says which rank's file has the args.
+inline constexpr std::string_view kRankArg = "rank";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
 // Those of them that a run has, with their values.
@@ -60,6 +66,10 @@ std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& ma
 // Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and what a
 // conversion keeps.
 bool is_grid_arg(std::string_view name);
+
+// The value that kVocabDivisor of a source's args, a pickle, gets so that a run computes `rows` on `tensor_ranks`: that of
+// a conversion of the model itself. Nothing if they have none, or the grid is theirs and their value does so.
+std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows, i64 tensor_ranks);
 
 // The args as a part of a larger pickle.
 void write_args(PickleWriter& pickle, const MegatronArgs& args);

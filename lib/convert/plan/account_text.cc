@@ -8,6 +8,10 @@ namespace mckpt::impl {
 
 i64 tied_tensors(const Conversion& c) { return c.account.copies + c.account.tied + c.shared_tensors; }
 
+std::string result_text(const Conversion& c) {
+  return c.extent.empty() ? c.format : cat(c.format, ": ", c.extent);
+}
+
 std::string account_text(const Conversion& c) {
   const Account& a = c.account;
   std::string what;

@@ -12,6 +12,8 @@ namespace mckpt::impl {
 
 struct Conversion;
 
+// The format of the result and its ranks: "fsdp_dtensor: 4 ranks (tp=2 ...), 53 chunks, 72.5 KiB".
+std::string result_text(const Conversion& conversion);
 // pre: prove() was called.
 std::string account_text(const Conversion& conversion);
 // Tensors that repeat another one, on either side.

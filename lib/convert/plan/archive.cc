@@ -83,6 +83,7 @@ Conversion plan_to_hdf5(const ToHdf5Options& options) {
   c.opening = store.opening();
   c.path = options.target;
   c.single_file = options.single_file;
+  c.format = "HDF5";
   c.files = layout.output_files();
   if (c.single_file) c.files[0].name = options.target;
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
@@ -170,6 +171,7 @@ Conversion plan_from_hdf5(const FromHdf5Options& options) {
                  [&j = *job](i64 t) { return j.file(t).bytes; }};
   c.proof = {side, side};
   c.of_files = true;
+  c.format = "the files of the archive, as they were";
   c.job = std::move(job);
   c.sums = std::make_unique<ReadSums>();
   c.layout = std::monostate{};

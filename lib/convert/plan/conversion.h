@@ -80,6 +80,7 @@ struct Conversion {
   std::vector<OutputFile> files;
   ResultLayout layout;
   FsdpFolder::Beside beside;
+  std::string format, extent;  // in words: "fsdp_dtensor", "4 ranks (tp=2 ...), 53 chunks, 72.5 KiB" or ""
   std::optional<Tracker> tracker;
   std::optional<Grid> grid;  // of the training run whose checkpoint the result is, if it is chosen
   std::string identity;  // differs for another source, result or version: compared when a result is resumed

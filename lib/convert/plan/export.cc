@@ -139,6 +139,7 @@ Conversion plan_export(const ExportOptions& options) {
   c.proof = export_proof(model.keys(), hf);
   note_constants(model.keys(), c.details);
   c.path = options.target;
+  c.format = "Hugging Face safetensors";
   c.layout = &hf.layout;
   c.files = hf.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;

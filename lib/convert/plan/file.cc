@@ -160,6 +160,7 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
   FilePlanner planner(options, std::move(source));
   Conversion& c = planner.c;
   c.notes = std::move(notes);
+  c.format = "safetensors";
   auto& layout = c.parts.make<SafetensorsLayout>(planner.specs());
   c.layout = &layout;
   planner.add_job([&](i64 i) { return layout.offset(i); }, "", layout.files()[0].bytes);
@@ -171,6 +172,7 @@ Conversion plan_safetensors_to_pt(const FileOptions& options) {
                                        "a safetensors file, or a folder of them"));
   Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);
+  c.format = "torch.save";
   auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), planner.specs());
   const TensorCopy* copy = planner.add_job([&](i64 i) { return layout.data_offset(i); },
                                            TorchLayout::kRecordMark, layout.file_bytes());

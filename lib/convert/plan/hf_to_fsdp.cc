@@ -129,7 +129,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   beside.assets = source.assets(table);
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
   c.identity = identity_of(options, model, metadata, beside);
-  note_run(c, run.grid, layout);
+  set_run(c, fsdp_format(run.fsdp), run.grid, layout);
   return c;
 }
 

@@ -9,6 +9,7 @@
 #include "io/file/sha256.h"
 #include "io/output/output_files.h"
 #include "io/store/open/iteration_names.h"
+#include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
 
@@ -43,10 +44,15 @@ std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, cons
   return metadata;
 }
 
-void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout) {
+std::string fsdp_format(const FsdpSetup& setup) {
+  return setup.saves_state_dict() ? "state dict of Megatron-FSDP v2" : "fsdp_dtensor";
+}
+
+void set_run(Conversion& conversion, std::string format, const Grid& grid, const DcpLayout& layout) {
+  conversion.format = std::move(format);
   conversion.grid = grid;
-  conversion.details.note(cat("        ", counted(grid.world(), "rank"), " (", to_string(grid), "), ",
-                              counted(layout.chunk_count(), "chunk"), ", ", human_bytes(conversion.bytes)));
+  conversion.extent = cat(counted(grid.world(), "rank"), " (", to_string(grid), "), ",
+                          counted(layout.chunk_count(), "chunk"), ", ", human_bytes(conversion.bytes));
 }
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@ namespace mckpt::impl {
 
 class DcpLayout;
 struct Conversion;
+struct FsdpSetup;
 struct Grid;
 
 // Sets the folder of a result that is no iteration, and the layout's files with their final sizes, in the
@@ -27,8 +28,10 @@ void place_iteration(Conversion& conversion, const std::string& target, std::opt
 std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 
-// Sets the grid of the conversion, and adds "4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2), 53 chunks, 72.5 KiB" to its
-// details: whose run the result is. pre: plan_iteration() was called.
-void note_run(Conversion& conversion, const Grid& grid, const DcpLayout& layout);
+// Sets the format of the result and whose run it is: the grid, and as extent "4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2),
+// 53 chunks, 72.5 KiB". pre: plan_iteration() was called.
+void set_run(Conversion& conversion, std::string format, const Grid& grid, const DcpLayout& layout);
+// What Megatron-FSDP saves with this set-up: "fsdp_dtensor", or the state dict of v2.
+std::string fsdp_format(const FsdpSetup& setup);
 
 }  // namespace mckpt::impl

@@ -114,6 +114,8 @@ std::string CommonMaker::args() {
   auto own = whole_.find("args");
   if (own == whole_.end()) return args_of_model(source_.model(), result_);
   std::string args = own->second;
+  const std::optional<i64> divisor =
+      other_vocab_divisor(args, keys_.map(), result_.run.run.vocab_rows, result_.run.grid.tp);
   auto put = [&](std::string_view name, const ArgValue& value) {
     const i64* number = std::get_if<i64>(&value);
     bool replaced = number && replace_integer(args, name, *number);
@@ -131,6 +133,7 @@ std::string CommonMaker::args() {
   put("use_megatron_fsdp", false);
   put(kNoStates, !made_by_run());
   if (i64 rows = result_.run.run.vocab_rows; rows != source_.setup().vocab_rows) put(kPaddedVocab, rows);
+  if (divisor) put(kVocabDivisor, *divisor);
   return args;
 }
 

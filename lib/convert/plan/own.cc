@@ -166,6 +166,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
   if (!w.model.folder.of_a_run) c.sources.push_back(w.model.folder.path);
   c.path = options.target;
+  c.format = "Hugging Face safetensors";
   c.files = w.tensors.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   SideFiles assets = w.model.folder.files(c.opening);
@@ -185,6 +186,7 @@ Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, 
   Written w = add_tensors(c, std::move(model), options.threads, types, options.max_shard_bytes, true,
                           options.memory_bytes);
   c.path = options.target;
+  c.format = "Hugging Face safetensors";
   c.files = w.tensors.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   PlanIdentity text = identity_of(mode, w, types);
@@ -211,6 +213,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
   c.sources = {options.source};
   c.path = options.target;
   c.single_file = true;
+  c.format = "safetensors";
   c.bytes = w.tensors.layout.files()[0].bytes;
   c.files = {{options.target, c.bytes}};
   c.identity = identity_of("to-safetensors", w, options.types).text();

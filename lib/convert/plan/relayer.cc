@@ -254,6 +254,7 @@ Conversion plan_relayer(const RelayerOptions& options) {
   FsdpFolder::Beside beside = all_beside(r.store(), r.changed_files());
   c.oddities.push_back({r.store().root(), r.oddities});
   c.notes.append(r.notes);
+  c.format = r.nested() ? "fsdp_dtensor" : "torch_dist";
   std::string metadata = plan_iteration(c, layout, options.target, iteration_of(r.store().root()), beside);
   c.identity = PlanIdentity(name_of(options.way), MCKPT_VERSION)
                    .set("pattern", r.target_text())

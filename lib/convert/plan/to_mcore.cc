@@ -78,7 +78,7 @@ void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& ru
   };
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, model, *c.store, metadata, beside);
-  note_run(c, options.grid, plan.layout);
+  set_run(c, "torch_dist", options.grid, plan.layout);
   c.details.note(
       cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
 }

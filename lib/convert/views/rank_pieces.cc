@@ -60,6 +60,29 @@ std::string name_of_single_expert(const std::string& name) {
              ".", std::string_view(name).substr(module, digits - module));
 }
 
+// Names of modules that no table has, by a part that only they have, and what they are.
+struct OtherModules {
+  std::string_view part, what;
+};
+constexpr OtherModules kOtherModules[] = {
+    {".mlp.experts.weight1",
+     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all experts of a "
+     "layer in one transposed tensor; load the checkpoint with Megatron and save it as torch_dist"},
+    {"language_model.",
+     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's tools/checkpoint/convert.py "
+     "makes names of Megatron-Core of them"},
+    {"_quantizer.", "quantizers of ModelOpt are no parameters of the model; save the model without them"},
+    {".adapter.", "adapters are no parameters of the model; merge them before the checkpoint is saved"},
+};
+
+// What the tensors with these names are, if they are known.
+std::string help_for(const std::vector<std::string>& names) {
+  for (const OtherModules& other : kOtherModules)
+    for (const std::string& name : names)
+      if (name.find(other.part) != name.npos) return std::string(other.what);
+  return "";
+}
+
 // Used once: run() makes the view.
 class Joining {
  public:
@@ -88,6 +111,7 @@ class Joining {
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
     }
     refuse_unlike_copies(source_, copies_, reading_.copies);
+    refuse_equal_ranks(source_);
     make_objects();
     return std::move(out_);
   }
@@ -109,6 +133,7 @@ class Joining {
   void add(i64 tensor, const Held& of, std::string_view state = "");
   void add_states(const RankFile& file, const std::vector<Held>& held);
   void add_options(const ModelParameter& p, const ClassicStates& states);
+  std::vector<std::string> unused_names() const;
   void refuse_missing() const;
   void refuse_rest() const;
   void make_objects();
@@ -276,28 +301,36 @@ void Joining::add_options(const ModelParameter& p, const ClassicStates& states) 
 
 void Joining::refuse_missing() const {
   if (missing_.empty()) return;
-  throw Error(Code::kUnaccounted, cat("the files of the ranks lack ",
-                                      counted(std::ssize(missing_), "parameter"), " of the model"))
-      .file(source_.root())
-      .each_note(missing_)
-      .note(cat("the grid is ", to_string(out_.grid)));
+  const std::vector<std::string> instead = unused_names();
+  Error e(Code::kUnaccounted,
+          cat("the files of the ranks lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
+  e.file(source_.root()).each_note(missing_).note(cat("the grid is ", to_string(out_.grid)));
+  if (!instead.empty()) e.note(cat("the files have instead: ", listed(instead)));
+  throw std::move(e.help(help_for(instead)));
 }
 
 // Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any other format.
-void Joining::refuse_rest() const {
+std::vector<std::string> Joining::unused_names() const {
   std::vector<std::string> rest;
   for (const RankFile& f : ranks_.files)
     for (const RankFile::Names& chunk : f.chunks)
       for (const auto& [name, t] : chunk)
         if (!used_[t] && !name.ends_with("_extra_state")) rest.push_back(cat(f.folder, ": ", escaped(name)));
-  if (rest.empty()) return;
   std::ranges::sort(rest);
+  return rest;
+}
+
+void Joining::refuse_rest() const {
+  std::vector<std::string> rest = unused_names();
+  if (rest.empty()) return;
+  const std::string help = help_for(rest);
   const i64 count = std::ssize(rest);
   rest.resize(std::min(rest.size(), kMostNamed));
   throw Error(Code::kUnaccounted,
               cat("the files of the ranks have ", counted(count, "tensor"), " that the model does not have"))
       .file(source_.root())
-      .each_note(rest);
+      .each_note(rest)
+      .help(help);
 }
 
 // Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied is left out.

@@ -42,10 +42,23 @@ std::string rank_folder(const Grid& grid, const Cell& cell) {
   return name;
 }
 
-std::vector<Cell> cells_of_folders(Grid grid) {
+namespace {
+
+Grid with_smallest_stage(Grid grid) {
   grid.cp = grid.hsdp = 1;
   grid.dp = smallest_dp(grid);
   check_grid(grid);
+  return grid;
+}
+
+}  // namespace
+
+i64 rank_of_folder(const Grid& grid, const Cell& cell) {
+  return cell.pp * grid.stage_ranks() + cell.rank % with_smallest_stage(grid).stage_ranks();
+}
+
+std::vector<Cell> cells_of_folders(Grid grid) {
+  grid = with_smallest_stage(grid);
   std::vector<Cell> out;
   std::map<std::string, i64> etp_of;  // by folder
   for (i64 rank = 0; rank < grid.world(); rank++) {

@@ -31,4 +31,7 @@ std::string rank_folder(const Grid& grid, const Cell& cell);
 // Throws kBadGrid if two ranks with different parts of the experts would write the same folder.
 std::vector<Cell> cells_of_folders(Grid grid);
 
+// The first rank of the whole grid, with its dp and cp, that is in the cell's folder. pre: a cell of cells_of_folders().
+i64 rank_of_folder(const Grid& grid, const Cell& cell);
+
 }  // namespace mckpt::impl

@@ -16,7 +16,10 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -72,6 +75,35 @@ u64 mix(u64 a, u64 b) {
 bool is_number(std::string_view s) {
   return !s.empty() && s.size() < 10 &&
          std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// A tensor whose name has the number of an expert in it: "weight12_w" of a module of grouped experts.
+struct ExpertName {
+  std::string_view stem, number, ending;
+};
+
+std::optional<ExpertName> expert_name(std::string_view name) {
+  for (std::string_view stem : {"weight", "bias"}) {
+    if (!name.starts_with(stem)) continue;
+    const std::size_t end = std::min(name.find_first_not_of("0123456789", stem.size()), name.size());
+    const std::string_view number = name.substr(stem.size(), end - stem.size()), ending = name.substr(end);
+    if (is_number(number) && (ending.empty() || ending == "_w" || ending == "_v")) return ExpertName{stem, number, ending};
+  }
+  return std::nullopt;
+}
+
+// "{0..2,5}"
+std::string ranges(const std::vector<std::string_view>& numbers) {
+  auto number = [&](std::size_t i) { return std::stol(std::string(numbers[i])); };
+  std::string out = "{";
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && number(end) == number(end - 1) + 1) end++;
+    out += cat(i ? "," : "", numbers[i]);
+    if (end - i > 1) out += cat(end - i == 2 ? "," : "..", numbers[end - 1]);
+    i = end;
+  }
+  return out + "}";
 }
 
 // Two phases: insert() for every tensor in order, then build() once.
@@ -204,8 +236,13 @@ class Builder {
       if (is_number(nodes_[c].name)) numbered.push_back(c);
     bool several = numbered.size() > 1;
     if (out.empty()) out.reserve(all.size() - (several ? numbered.size() - 1 : 0));
-    for (u32 c : all)
-      if (!several || !is_number(nodes_[c].name)) append(c, prefix, out);
+    const std::map<u32, std::vector<u32>> experts = fold_ ? experts_among(all) : std::map<u32, std::vector<u32>>{};
+    std::unordered_set<u32> in_line;
+    for (const auto& [first, group] : experts) in_line.insert(group.begin(), group.end());
+    for (u32 c : all) {
+      if (auto group = experts.find(c); group != experts.end()) out.push_back(expert_line(group->second, prefix));
+      if (!in_line.contains(c) && (!several || !is_number(nodes_[c].name))) append(c, prefix, out);
+    }
     if (several) append_numbered(numbered, prefix, out);
   }
 
@@ -218,7 +255,7 @@ class Builder {
       alike[group->second].push_back(c);
     }
     for (const std::vector<u32>& group : alike) {
-      std::string label = prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(group));
+      std::string label = prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(names_of(group)));
       i64 copies = static_cast<i64>(group.size());
       const Node& first = nodes_[group[0]];
       if (first.tensor >= 0 && first.first == kNone) {
@@ -232,18 +269,29 @@ class Builder {
     }
   }
 
-  // "{0..2,5}"
-  std::string ranges(const std::vector<u32>& group) const {
-    auto number = [&](std::size_t i) { return std::stol(std::string(nodes_[group[i]].name)); };
-    std::string out = "{";
-    for (std::size_t i = 0; i < group.size();) {
-      std::size_t end = i + 1;
-      while (end < group.size() && number(end) == number(end - 1) + 1) end++;
-      out += cat(i ? "," : "", nodes_[group[i]].name);
-      if (end - i > 1) out += cat(end - i == 2 ? "," : "..", nodes_[group[end - 1]].name);
-      i = end;
-    }
-    return out + "}";
+  std::vector<std::string_view> names_of(const std::vector<u32>& group) const {
+    std::vector<std::string_view> out;
+    for (u32 c : group) out.push_back(nodes_[c].name);
+    return out;
+  }
+
+  // Tensors of experts that are alike but for their numbers, by the first of them.
+  std::map<u32, std::vector<u32>> experts_among(const std::vector<u32>& siblings) const {
+    std::map<std::tuple<std::string_view, std::string_view, u64>, std::vector<u32>> alike;
+    for (u32 c : siblings)
+      if (nodes_[c].tensor >= 0 && nodes_[c].first == kNone)
+        if (auto name = expert_name(nodes_[c].name)) alike[{name->stem, name->ending, nodes_[c].likeness}].push_back(c);
+    std::map<u32, std::vector<u32>> out;
+    for (auto& [key, group] : alike)
+      if (group.size() > 1) out.emplace(group[0], std::move(group));
+    return out;
+  }
+
+  NameTree expert_line(const std::vector<u32>& group, const std::string& prefix) const {
+    std::vector<std::string_view> numbers;
+    for (u32 c : group) numbers.push_back(expert_name(nodes_[c].name)->number);
+    const ExpertName first = *expert_name(nodes_[group[0]].name);
+    return leaf(group[0], cat(prefix, first.stem, ranges(numbers), first.ending), std::ssize(group));
   }
 
   // A part of the name that was inserted last.

@@ -28,6 +28,12 @@ namespace {
 // run_config.yaml is a few kilobytes; a larger one is read in part.
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 
+// A missing file without which mckpt reads every tensor, and Megatron does not load the folder: the mark of a finished
+// save, the common state. Opening warns of it, and `verify` fails.
+bool is_needed_to_load(const Finding& f) {
+  return f.warning && f.code == Code::kIncomplete && f.tensor.empty();
+}
+
 }  // namespace
 
 // From memory alone. The rank is that of the file's name.
@@ -145,6 +151,8 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   for (Finding& f : damage(NamesOf::kAll)) findings.add(std::move(f));
   for (Finding& f : check_loading(Folder(root_, opening_))) findings.add(std::move(f));
   for (Finding& f : check_integrity(Folder(root_, opening_))) findings.add(std::move(f));
+  for (Finding f : findings_)
+    if (is_needed_to_load(f)) f.warning = false, findings.add(std::move(f));
   return findings.take();
 }
 

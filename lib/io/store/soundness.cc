@@ -19,9 +19,14 @@ bool is_of_records(const Finding& finding) {
 
 namespace {
 
-// The problem that an error leads with: one of a file explains those of its tensors.
+// The problem that an error leads with: one of a file explains those of its tensors. What only counts the rest of a kind
+// ("and 10 more of this kind", io/store/findings.h) explains nothing.
 std::span<const Finding>::iterator leading(std::span<const Finding> findings) {
-  auto of_file = [](const Finding& f) { return !f.warning && f.tensor.empty(); };
+  auto counts_others = [&](const Finding& f) {
+    return f.file.empty() && f.tensor.empty() &&
+           std::any_of(findings.data(), &f, [&](const Finding& before) { return before.code == f.code; });
+  };
+  auto of_file = [&](const Finding& f) { return !f.warning && f.tensor.empty() && !counts_others(f); };
   auto first = std::ranges::find_if(findings, of_file);
   return first != findings.end() ? first : std::ranges::find(findings, false, &Finding::warning);
 }

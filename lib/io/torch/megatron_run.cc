@@ -12,6 +12,7 @@
 #include "core/fsdp/rank_folders.h"
 #include "io/file/folder.h"
 #include "io/torch/files.h"
+#include "io/torch/rank_order.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
@@ -197,6 +198,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOpti
   find_missing_files(*store, ranks, names);
   find_missing_ranks(*store, ranks);
   find_mixed_saves(*store, ranks);
+  for (Finding& f : rank_order(*store).findings) store->add_finding(std::move(f));
   add_layout(*store);
   return store;
 }

@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <unordered_set>
 
@@ -29,6 +27,7 @@
 #include "io/verify/checksums.h"
 #include "io/verify/expert_twins.h"
 #include "io/verify/first_failures.h"
+#include "io/verify/lost_chunks.h"
 
 namespace mckpt::impl {
 namespace {
@@ -99,7 +98,7 @@ Which check_of_code(Code code) {
 class Verifier {
  public:
   Verifier(const Store& store, int threads, const std::function<void(i64)>& progress)
-      : store_(store), files_(store), threads_(threads), progress_(progress) {
+      : store_(store), files_(store), threads_(threads), progress_(progress), own_(store.check(threads)) {
     for (auto [name, unit] : {std::pair{"files", "files"},
                               {"format", "files"},
                               {"index", "tensors"},
@@ -113,7 +112,8 @@ class Verifier {
   }
 
   VerifyReport run() {
-    for (const Finding& f : store_.findings()) add(check_of_code(f.code), f);
+    for (const Finding& f : store_.findings())
+      if (!is_worse_in_check(f)) add(check_of_code(f.code), f);
     check_files();
     check_format();
     check_coverage();
@@ -137,6 +137,11 @@ class Verifier {
     report_.check_of.push_back(which);
   }
 
+  // Whether the format's own check has the finding as well, as a problem.
+  bool is_worse_in_check(const Finding& f) const {
+    auto is_it = [&](const Finding& o) { return !o.warning && o.file == f.file && o.message == f.message; };
+    return f.warning && own_ && std::ranges::any_of(*own_, is_it);
+  }
   void check_files();
   void check_format();
   void check_coverage();
@@ -160,6 +165,7 @@ class Verifier {
   int threads_;
   const std::function<void(i64)>& progress_;
   VerifyReport report_;
+  std::optional<std::vector<Finding>> own_;  // of Store::check()
   std::unordered_set<i64> unreadable_;  // tensors that cannot be read completely, as a finding says
 };
 
@@ -216,7 +222,8 @@ void Verifier::check_coverage() {
 void Verifier::check_items() {
   std::atomic<i64> chunks = 0;
   std::vector<char> bad(static_cast<std::size_t>(store_.tensor_count()));
-  PlacedFindings missing, broken;
+  PlacedFindings broken;
+  LostChunks lost(store_);
   parallel_for(store_.tensor_count(), threads_, [&](int, i64 t) {
     for (i64 i = 0; i < store_.chunk_count(t); i++) {
       chunks++;
@@ -232,12 +239,12 @@ void Verifier::check_items() {
         Finding finding = to_finding(e);
         finding.file = file_label(store_, chunk.file);
         finding.rank = chunk.rank;
-        (e.code() == Code::kNotFound ? missing : broken).add(t, std::move(finding));
+        e.code() == Code::kNotFound ? lost.add(chunk, t, std::move(finding)) : broken.add(t, std::move(finding));
         bad[t] = 1;
       }
     }
   });
-  for (Finding& f : missing.take()) add(kFiles, std::move(f));
+  for (Finding& f : lost.take()) add(kFiles, std::move(f));
   for (Finding& f : broken.take()) add(kItems, std::move(f));
   for (std::size_t t = 0; t < bad.size(); t++)
     if (bad[t]) unreadable_.insert(static_cast<i64>(t));
@@ -246,10 +253,9 @@ void Verifier::check_items() {
 
 // The checks of the format itself (Store::check).
 void Verifier::check_parts() {
-  std::optional<std::vector<Finding>> findings = store_.check(threads_);
-  if (!findings) return;
+  if (!own_) return;
   at(kParts).count = store_.tensor_count();
-  for (Finding& f : *findings) add(check_of_code(f.code), std::move(f));
+  for (Finding& f : *own_) add(check_of_code(f.code), std::move(f));
 }
 
 // Compares all records with the sums that the format stores (io/verify/checksums.h).

@@ -1,4 +1,4 @@
-"""convert says which option gives a run, by Megatron's formula, the rows of the vocabulary that are stored."""
+"""convert says which option gives a run, by Megatron's formula, the rows of the vocabulary that are stored, and writes it into the args."""
 
 import os
 import re
@@ -19,5 +19,6 @@ for tp, asked, rows in ((1, "auto", 32), (2, "auto", 32), (2, "96", 96), (2, "38
     note = re.search(r"--make-vocab-size-divisible-by (\d+)", done.stderr)
     expect_equal(f"note {tp} {asked}", [note is None], [rows == 128 * tp])
     multiple = tp * (int(note[1]) if note else 128)
-    expect_equal(f"{tp} {asked}", [stored, -(-32 // multiple) * multiple], [rows, rows])
+    own = tp * int(re.search(r"make_vocab_size_divisible_by: (\d+)", text)[1])
+    expect_equal(f"{tp} {asked}", [stored, -(-32 // multiple) * multiple, -(-32 // own) * own], [rows, rows, rows])
 sys.exit(1 if failures else 0)

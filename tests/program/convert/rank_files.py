@@ -180,7 +180,12 @@ def both_refuse(status, folder, *says):
 both_refuse(3, broken("missing", lambda f: shutil.rmtree(os.path.join(f, "mp_rank_01_001"))), "MC1106", "missing: mp_rank_01_001", "1 of 2")
 both_refuse(3, broken("empty", lambda f: os.unlink(os.path.join(f, "mp_rank_01_001", MAIN))), "MC1106", "mp_rank_01_001")
 more = broken("more", lambda f: shutil.copytree(os.path.join(f, "mp_rank_01_001"), os.path.join(f, "mp_rank_02_001")))
-both_refuse(4, more, "MC2015", "mp_rank_02_001", "2 folders", "3 folders")
+both_refuse(3, more, "MC1113", f"mp_rank_02_001/{MAIN}", "its args say rank 1, which is tp 1, ep 1, and the folder is that of tp 2, ep 1")
+swapped = broken("swapped", lambda f: [os.rename(os.path.join(f, a), os.path.join(f, b)) for a, b in
+                                       (("mp_rank_00_000", "x"), ("mp_rank_01_001", "mp_rank_00_000"), ("x", "mp_rank_01_001"))])
+both_refuse(3, swapped, "MC1113", "its args say rank 1, which is tp 1, ep 1, and the folder is that of tp 0, ep 0")
+copied = broken("copied", lambda f: shutil.copy(os.path.join(f, "mp_rank_00_000", MAIN), os.path.join(f, "mp_rank_01_001", MAIN)))
+both_refuse(3, copied, "MC1113", f"mp_rank_01_001/{MAIN}", "byte for byte, that of mp_rank_00_000")
 
 
 def cut(folder):

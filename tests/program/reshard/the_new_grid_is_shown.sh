@@ -5,6 +5,6 @@
 data=$MCKPT_SOURCE/test_data
 expect 0 "$mckpt" convert hf-to-fsdp "$data/models/tiny_qwen3_moe" ckpt --tp 2 --ep 2
 expect 0 "$mckpt" convert reshard ckpt resharded --dp 4 --dry-run
-has err "        4 ranks (tp=1 cp=1 ep=1 etp=1 pp=1 dp=4), "
+has err "writes  fsdp_dtensor: 4 ranks (tp=1 cp=1 ep=1 etp=1 pp=1 dp=4), "
 expect 0 "$mckpt" convert reshard "$data/dcp/plain" resharded --any-model --dp 3 --dry-run
-has err "        3 ranks (tp=1 cp=1 ep=1 etp=1 pp=1 dp=3), "
+has err "writes  DCP, with its own names: 3 ranks (tp=1 cp=1 ep=1 etp=1 pp=1 dp=3), "

@@ -65,5 +65,29 @@ TEST(PipelineSplit, RefusesWhatDoesNotDivide) {
   EXPECT_EQ(refused(8, 2, {.chunks = 0}), Code::kBadGrid);
 }
 
+// The help has numbers that work, where it has any.
+TEST(PipelineSplit, SaysHowStagesMayDiffer) {
+  auto help = [](i64 layers, i64 stages, const PipelineOptions& options) -> std::string {
+    try {
+      PipelineSplit split(layers, stages, options);
+    } catch (const Error& e) {
+      return e.help();
+    }
+    return "";
+  };
+  const std::string general = "choose another `pp`, or `first_stage_layers` and `last_stage_layers` for stages that differ";
+  EXPECT_EQ(help(7, 2, {}), general + ", such as `first_stage_layers` 4");
+  EXPECT_EQ(help(11, 4, {}), general + ", such as `first_stage_layers` 5");
+  EXPECT_EQ(help(2, 3, {}), general);
+  EXPECT_EQ(help(8, 3, {.first_layers = 1}), general);
+  for (i64 layers = 2; layers < 20; layers++)
+    for (i64 stages = 2; stages <= layers; stages++) {
+      std::string text = help(layers, stages, {});
+      if (text.empty()) continue;
+      i64 first = std::stoll(text.substr(text.rfind(' ') + 1));
+      EXPECT_EQ(PipelineSplit(layers, stages, {.first_layers = first}).layers(), layers) << layers << " on " << stages;
+    }
+}
+
 }  // namespace
 }  // namespace mckpt::impl::stages_test

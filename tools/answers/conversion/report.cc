@@ -97,7 +97,7 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   for (const LostValues::Tensor& t : o.result.overflowed) json.value(t.name);
   json.end_array();
   json.field("bytes", c.bytes).field("bytes_read", o.result.counts.bytes_read).field("seconds", o.seconds);
-  json.field("peak_rss", o.peak_rss).field("output", c.path);
+  json.field("peak_rss", o.peak_rss).field("format", c.format).field("output", c.path);
   if (c.grid) write_grid(json.key("grid"), *c.grid);
 }
 
@@ -136,6 +136,7 @@ void write_file(const std::string& path, std::string_view command, const Convers
 
 void note_plan(const GlobalFlags& flags, const Conversion& c) {
   note(flags, cat("plan    ", account_text(c)));
+  if (!c.format.empty()) note(flags, cat("writes  ", result_text(c)));
 }
 
 void write_report(const GlobalFlags& flags, std::string_view command, const Conversion& c,

@@ -1,15 +1,19 @@
 // Prints the objects of a checkpoint as text or JSON.
 //
+//   args  ...                                             the args first: a summary, and a tree below it
 //   iteration  7                                          a small value: one line
-//   args  ...                                             a large one: a summary, and a tree below it
 //   rng_state  MC1213: ...                                a value that cannot be read: the error
 //   optimizer.param_to_group_meta.*  x104, shown with --tree
+//   objects of other ranks  x12, shown with --tree      of files of Megatron's ranks
 //
 // Values are pickles; they are parsed as data and never run.
 #include "tools/answers/inspect/objects.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/run/args.h"
 #include "io/json/json_writer.h"
 #include "io/pickle/render.h"
 #include "io/store/store.h"
@@ -51,20 +55,35 @@ void write_value(Output& out, const std::string& name, const Value& v) {
   });
 }
 
+// What is counted instead of shown: many objects of one kind, none of which says anything about the run that the others
+// do not.
+std::string left_out_as(const Store& store, std::string_view name) {
+  if (name.starts_with(kPerParameter)) return cat(kPerParameter, "*");
+  if (name.find("_extra_state") != name.npos) return "extra states of modules";
+  if (store.format() != Format::kMegatronRanks) return "";
+  std::string_view first = store.objects()[0].name;
+  return name.starts_with(first.substr(0, first.find('/') + 1)) ? "" : "objects of other ranks";
+}
+
 }  // namespace
 
 void write_object_values(Output& out, const Store& store, bool whole) {
   if (store.objects().empty()) return out.line("no objects besides tensors");
-  i64 left_out = 0;
-  for (std::size_t i = 0; i < store.objects().size(); i++) {
-    const std::string& name = store.objects()[i].name;
-    if (!whole && name.starts_with(kPerParameter)) {
-      left_out++;
-      continue;
-    }
-    write_value(out, name, value_of(store, static_cast<i64>(i)));
+  std::vector<i64> shown;
+  std::vector<std::pair<std::string, i64>> left_out;
+  for (i64 i = 0; i < std::ssize(store.objects()); i++) {
+    const std::string as = whole ? "" : left_out_as(store, store.objects()[i].name);
+    auto kind = std::ranges::find(left_out, as, [](const auto& k) { return k.first; });
+    if (as.empty()) shown.push_back(i);
+    else if (kind == left_out.end()) left_out.emplace_back(as, 1);
+    else kind->second++;
   }
-  if (left_out > 0) out.line(cat("  ", kPerParameter, "*  x", left_out, ", shown with --tree"));
+  std::ranges::stable_partition(shown, [&](i64 i) {
+    const std::string& name = store.objects()[i].name;
+    return holds_args(name) || name.ends_with("/args");
+  });
+  for (i64 i : shown) write_value(out, store.objects()[i].name, value_of(store, i));
+  for (const auto& [as, count] : left_out) out.line(cat("  ", as, "  x", count, ", shown with --tree"));
 }
 
 void write_objects_json(JsonWriter& json, const Store& store, bool with_values) {

@@ -2,19 +2,24 @@
 // Copies are read, because checksums that a writer stored prove nothing about what it wrote.
 #include "convert/compare/checks/ranks.h"
 
+#include <algorithm>
+
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
 #include "convert/source/source_model.h"
+#include "convert/views/rank_copies.h"
 #include "core/base/error.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "io/torch/rank_order.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr const char* kNotCompared = "not compared with each other or with config.json";
+constexpr const char* kOrderUnsaid = "order of the ranks: not checked (nothing in the files says it)";
 
 // Errors because of which the files cannot be compared, though nothing is wrong with them: mckpt does not
 // know the model, or the folder does not say on which grid it was written.
@@ -23,29 +28,41 @@ bool is_unknown(Code code) {
          code == Code::kUnknownPartition || code == Code::kModuleMissing;
 }
 
+// Files could have changed places if ranks have tensors of the same names and shapes, no file says its rank, and no
+// manifest says which file is whose.
+bool order_is_unsaid(const Store& store, const VerifyReport& report) {
+  auto manifest = std::ranges::find(report.checks, "manifest", &Check::name);
+  if (manifest != report.checks.end() && manifest->status == Check::Status::kPass) return false;
+  return !rank_order(store).said && has_ranks_alike(store);
+}
+
 }  // namespace
 
 void check_ranks(const Store& store, VerifyReport& report) {
   if (store.format() != Format::kMegatronRanks || !is_sound(store)) return;
   Check check{.name = "ranks", .unit = "tensors", .note = kNotCompared};
-  if (own_assets(store).empty()) return report.add(std::move(check), {});
+  auto fail = [&](const Error& e) {
+    check.status = Check::Status::kFail;
+    check.count = store.tensor_count(), check.note.clear();
+    report.add(std::move(check), {to_finding(e)});
+  };
   CheckpointOptions options;
   options.read_copies = true;
   options.model.files = store.opening();
   try {
-    open_checkpoint(store.root(), options);
-    check.status = Check::Status::kPass;
-  } catch (const Error& e) {
-    if (e.code() == Code::kInterrupted) throw;
-    if (is_unknown(e.code())) {
-      check.note = cat(kNotCompared, ": ", e.message());
+    if (own_assets(store).empty()) {
+      refuse_equal_ranks(store);
       return report.add(std::move(check), {});
     }
-    check.status = Check::Status::kFail;
-    check.count = store.tensor_count(), check.note.clear();
-    return report.add(std::move(check), {to_finding(e)});
+    open_checkpoint(store.root(), options);
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    if (!is_unknown(e.code())) return fail(e);
+    check.note = cat(kNotCompared, ": ", e.message());
+    return report.add(std::move(check), {});
   }
-  check.count = store.tensor_count(), check.note.clear();
+  check.status = Check::Status::kPass;
+  check.count = store.tensor_count(), check.note = order_is_unsaid(store, report) ? kOrderUnsaid : "";
   report.add(std::move(check), {});
 }
 

@@ -4,6 +4,7 @@
 //   pass  ranks    66 tensors      are one model
 //   FAIL  ranks    66 tensors      ranks against each other
 //         problem[MC1113]: ...
+//   pass  ranks    66 tensors      are one model; order of the ranks: not checked (nothing in the files says it)
 //   -     ranks    not compared with each other or with config.json
 #pragma once
 

@@ -77,6 +77,8 @@ class ReshardObjects {
 // stages.
 std::string ReshardObjects::with_grid(std::string args) {
   bool other_format = source_.model().translated() != nullptr;
+  const i64 rows = run_.run.vocab_rows;
+  const std::optional<i64> divisor = other_vocab_divisor(args, source_.model().map(), rows, run_.grid.tp);
   for (auto [name, value] : grid_args(run_.grid)) {
     // A field that an earlier conversion gave another value is there twice, and is put, not replaced.
     bool there = args.find(name) != args.npos;
@@ -89,10 +91,10 @@ std::string ReshardObjects::with_grid(std::string args) {
     set_if_there(args, kFsdpArg, true);
     set_if_there(args, kFormatArg, "fsdp_dtensor");
   }
-  const i64 rows = run_.run.vocab_rows;
   if (rows != source_.model().setup().vocab_rows && !replace_integer(args, kPaddedVocab, rows) &&
       !put_value(args, kPaddedVocab, rows, kAlwaysThere))
     out_.notes.warn(cat("args: ", kPaddedVocab, " keeps its old value"));
+  if (divisor && !replace_integer(args, kVocabDivisor, *divisor)) set_if_there(args, kVocabDivisor, *divisor);
   return args;
 }
 

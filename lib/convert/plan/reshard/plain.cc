@@ -70,7 +70,7 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   text.set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only);
   text.add(kSourceFiles, source_identity(store)).add(kBesideFiles, beside.identity());
   c.identity = text.add(kResult, metadata).text();
-  note_run(c, options.grid, plan.layout);
+  set_run(c, cat(format_text(store.format()), ", with its own names"), options.grid, plan.layout);
   return c;
 }
 

@@ -325,6 +325,8 @@ void add_oddities(Conversion& c, const Resharding& r) {
 
 void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
   c.notes.append(r.notes);
+  if (r.model().on_disk().format() == Format::kDcpTorchDist)
+    c.notes.note("format  torch_dist becomes that of Megatron-FSDP; mckpt convert to-mcore writes torch_dist for another grid");
   if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
       r.v2() && parts > whole)
     c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
@@ -344,7 +346,6 @@ Conversion plan_known(const ReshardOptions& options) {
       r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.store_as_source(p); }, r.states(),
       groups ? groups->shared() : SharedObjects{});
   r.carry_tensors(plan.layout);
-  std::string root = r.model().store().root();
   ReshardedObjects objects = groups ? groups->placed(r.run().grid)
                                     : reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
   add_notes(c, r, objects.notes);
@@ -368,10 +369,10 @@ Conversion plan_known(const ReshardOptions& options) {
   beside.assets = reshard_assets(r.from());
   // The entries of torch_dist's common state are objects now.
   std::erase_if(beside.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
-  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
+  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(r.model().store().root());
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, r.from().identity(), metadata, beside.identity());
-  note_run(c, options.grid, plan.layout);
+  set_run(c, fsdp_format(options.fsdp), options.grid, plan.layout);
   return c;
 }
 

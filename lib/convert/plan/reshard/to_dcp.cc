@@ -24,7 +24,8 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostRanks = 1 << 20;
+// More ranks than this have no job; more than a small number of them must have rows to hold.
+constexpr i64 kMostRanks = 1 << 16, kAlwaysRanks = 1024;
 
 // "app.model." with a dot at its end; "" stays "".
 std::string section_text(const std::string& given) {
@@ -44,15 +45,25 @@ PlainLayout::Naming names_under(const std::string& section) {
   return [section, dots](std::string_view name) { return DcpName{cat(section, name), dots}; };
 }
 
-// The ranks of the result. Throws kUsage for a number that is none.
+i64 most_rows(const Store& store) {
+  i64 rows = 0;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (std::span<const i64> dims = store.dims(t); !dims.empty()) rows = std::max(rows, dims[0]);
+  return rows;
+}
+
+// The ranks of the result, each with a file. Throws kBadGrid for a number that no job has, or beyond what the tensors
+// have rows for.
 i64 ranks_of(const ToDcpOptions& options, const Store& store) {
   bool of_ranks = format_family(store.format()) == FormatFamily::kDcp;
   i64 ranks = options.ranks.value_or(of_ranks ? std::max<i64>(store.ranks(), 1) : 1);
-  if (ranks < 1 || ranks > kMostRanks)
-    throw Error(Code::kUsage, "`dp` is not a number of ranks")
-        .expected(cat("1 to ", kMostRanks))
-        .found(ranks);
-  return ranks;
+  const i64 rows = most_rows(store), most = std::min(kMostRanks, std::max(kAlwaysRanks, rows));
+  if (ranks >= 1 && ranks <= most) return ranks;
+  throw Error(Code::kBadGrid, cat("`dp` is ", ranks < 1 ? "not a number" : "a larger number", " of ranks",
+                                  ranks < 1 ? "" : " than a folder is cut for: each of them has a file"))
+      .expected(cat("1 to ", most))
+      .found(ranks)
+      .note(cat("no tensor has more than ", counted(rows, "row"), " to divide among the ranks"));
 }
 
 void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan, std::string_view section,
@@ -63,6 +74,7 @@ void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan,
   c.job = std::make_unique<ChunkJob>(
       tensor_job(*c.store, chunks, read_memory(options.threads, options.memory_bytes), std::move(records)));
   c.opening = c.store->opening();
+  c.format = "torch DCP";
   std::string metadata = plan_dcp_folder(c, plan.layout, options.target);
   PlanIdentity text("to-dcp", MCKPT_VERSION);
   text.set("section", section).set("weights_only", options.weights_only);

@@ -173,12 +173,13 @@ void refuse_instances(const Grid& grid) {
         .help("leave it out");
 }
 
-void note_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
+void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.grid = grid;
-  c.details.note(cat("        ", counted(plan.file_count(), "file"), " of ranks (", to_string(grid), "), ",
-                     counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes)));
+  c.format = "Megatron rank files";
+  c.extent = cat(counted(plan.file_count(), "file"), " (", to_string(grid), "), ", counted(plan.size(), "tensor"), ", ",
+                 human_bytes(c.bytes));
   if (const std::size_t copies = c.proof.tied.size(); copies > 0)
-    c.details.note(cat("        tied are the ", copies, " that an earlier rank has alike"));
+    c.details.note(cat("tied    are the ", copies, " that an earlier rank has alike"));
 }
 
 // The files have weights only.
@@ -205,14 +206,15 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   const i64 iteration = options.iteration.value_or(0);
   FsdpRun of_args;
   of_args.grid = run.grid, of_args.run = run.run;
-  auto front = [&](PickleWriter& p) {
+  auto front = [&](PickleWriter& p, i64 rank) {
     p.text("args");
     write_args(p, {.map = source.map(),
                    .entries = source.model.config.run,
                    .run = of_args,
                    .iteration = iteration,
                    .format = ArgsFormat::kTorch,
-                   .pipeline = run.pipeline});
+                   .pipeline = run.pipeline,
+                   .rank = rank});
     p.text("checkpoint_version"), p.real(3.0);
     p.text("iteration"), p.integer(iteration);
   };
@@ -241,7 +243,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   place_iteration(c, options.target, options.iteration);
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));
-  note_ranks(c, run.grid, plan);
+  set_ranks(c, run.grid, plan);
   note_states(c, source);
   return c;
 }

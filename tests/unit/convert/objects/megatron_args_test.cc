@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/pickle.h"
+#include "io/pickle/writer.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_json.h"
 
@@ -68,14 +69,14 @@ std::string text_of(const GoldenJson& v) {
 
 using Fields = std::map<std::string, std::string>;  // name -> value
 
-// The args of a model in a run of one rank, or of `grid`.
-Fields args_of_config(const std::string& config, const Grid& grid = {}) {
+// The args of a model in a run of one rank, or of `grid`. `rank`: in the file of that rank.
+Fields args_of_config(const std::string& config, const Grid& grid = {}, i64 rank = -1) {
   HfConfig c = read_hf_config(config);
   ModelMap map = ModelMap::promised(c.model, *c.family);
   FsdpRun run;
   run.grid = grid;
   run.run.vocab_rows = vocab_rows(c.model, *c.family, grid.tp, {VocabChoice::kAuto, 0});
-  std::string pickle = pickle_args({map, c.run, run, 12});
+  std::string pickle = pickle_args({.map = map, .entries = c.run, .run = run, .iteration = 12, .rank = rank});
   std::vector<u8> bytes(pickle.begin(), pickle.end());
   Pickle read(bytes);
   Fields out;
@@ -149,6 +150,8 @@ TEST(MegatronArgs, HaveWhatBridgeBuiltTheModelOf) {
     bool experts = args.contains("num_experts");
     for (const auto& [field, value] : run["provider"].members()) {
       fields.insert(field);
+      // A provider that does not pad has a divisor that gives other rows than it has.
+      if (field == "make_vocab_size_divisible_by") continue;
       std::string want = text_of(value), got = written(args, field);
       if (got == "nothing") {
         auto row = std::ranges::find_if(rows, [&](const LeftOut& r) {
@@ -180,7 +183,8 @@ TEST(MegatronArgs, AreThoseOfThePage) {
   yarn.replace(yarn.find(plain), plain.size(),
                R"("rope_type": "yarn", "factor": 40.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
                   "mscale_all_dim": 0.5, "original_max_position_embeddings": 4096)");
-  std::vector<Fields> all = {args_of_config(yarn), args_of_config(golden_config_text("llama3"), wide)};
+  std::vector<Fields> all = {args_of_config(yarn), args_of_config(golden_config_text("llama3"), wide),
+                             args_of_config(golden_config_text("llama3"), {}, 0)};
   const GoldenJson runs = read_golden("golden/providers.json");
   for (const GoldenJson& run : runs.items()) all.push_back(args_of_config(config_of(run)));
   for (const Fields& args : all)
@@ -309,6 +313,50 @@ TEST(MegatronArgs, HaveTheNumbersOfTheConfig) {
   for (const Case& c : cases)
     EXPECT_EQ(written(args_of_config(golden_config_text(c.model)), c.field), c.value)
         << c.model << ": " << c.field;
+}
+
+// A run computes the rows of the vocabulary: its tokens, rounded up to a multiple of the divisor times the tensor ranks.
+TEST(MegatronArgs, GiveTheRowsOfTheVocabularyOnEveryGrid) {
+  struct Case {
+    i64 vocab, tp, rows, divisor;
+  };
+  const Case cases[] = {{500, 1, 500, 4}, {500, 2, 500, 2},  {500, 4, 500, 1},  {500, 8, 512, 4},
+                        {517, 1, 517, 1}, {517, 2, 518, 1},  {512, 2, 512, 128}, {384, 2, 384, 64},
+                        {640, 4, 640, 32}, {500, 5, 500, 4}};
+  for (const Case& c : cases) {
+    std::string config = golden_config_text("llama3"), own = "\"vocab_size\": 517";
+    ASSERT_NE(config.find(own), config.npos);
+    config.replace(config.find(own), own.size(), cat("\"vocab_size\": ", c.vocab));
+    Grid grid;
+    grid.tp = c.tp;
+    const Fields args = args_of_config(config, grid);
+    const std::string of = cat(c.vocab, " tokens, tp ", c.tp);
+    EXPECT_EQ(written(args, "padded_vocab_size"), cat(c.rows)) << of;
+    EXPECT_EQ(written(args, "make_vocab_size_divisible_by"), cat(c.divisor)) << of;
+    const i64 step = std::stoll(written(args, "make_vocab_size_divisible_by")) * c.tp;
+    EXPECT_EQ((c.vocab + step - 1) / step * step, c.rows) << of;
+  }
+}
+
+// Args of a source keep a divisor that is right for their own grid, whatever it is.
+TEST(MegatronArgs, OfASourceGetAnotherDivisorForAnotherGrid) {
+  HfConfig c = read_hf_config(golden_config_text("llama3"));  // 517 tokens
+  ModelMap map = ModelMap::promised(c.model, *c.family);
+  auto args_with = [](i64 divisor, i64 tp) {
+    PickleWriter p;
+    p.op(Op::kEmptyDict), p.op(Op::kMark);
+    p.text("make_vocab_size_divisible_by"), p.integer(divisor);
+    p.text("tensor_model_parallel_size"), p.integer(tp);
+    p.op(Op::kSetitems);
+    return p.finish();
+  };
+  EXPECT_EQ(other_vocab_divisor(args_with(128, 1), map, 640, 1), std::nullopt);
+  EXPECT_EQ(other_vocab_divisor(args_with(40, 8), map, 640, 8), std::nullopt);
+  EXPECT_EQ(other_vocab_divisor(args_with(3, 1), map, 519, 1), std::nullopt);
+  EXPECT_EQ(other_vocab_divisor(args_with(128, 1), map, 640, 2), 64);
+  EXPECT_EQ(other_vocab_divisor(args_with(3, 1), map, 640, 1), 128);
+  EXPECT_EQ(other_vocab_divisor(args_with(0, 2), map, 518, 2), 1);
+  EXPECT_EQ(other_vocab_divisor("", map, 0, 2), std::nullopt);
 }
 
 }  // namespace megatron_args_test

@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "hf/model.h"
+#include "io/store/findings.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "mappings/family.h"
@@ -129,6 +130,25 @@ TEST(Damage, OfSingleRecordsCanBeLeftToTheCaller) {
   }
   findings[0].warning = findings[2].warning = true;
   require_sound(findings, "ckpt");
+}
+
+// What only counts the rest of a kind has no file and no tensor, and explains nothing.
+TEST(Damage, LeadsWithAProblemAndNotWithTheNumberOfTheOthers) {
+  Findings many;
+  for (i64 t = 0; t < Findings::kMostOfOneCode + 43; t++)
+    many.add({.code = Code::kRecordOutside, .tensor = cat("t", t), .file = "__0_0.distcp", .message = cat("beyond ", t)});
+  std::vector<Finding> findings = many.take();
+  ASSERT_EQ(findings.back().message, "and 43 more of this kind");
+  for (const Code whole : {Code::kRecordOutside, Code::kIncomplete}) {
+    try {
+      require_sound(findings, "ckpt");
+      FAIL() << "nothing is refused";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.message(), whole == Code::kIncomplete ? "lost" : "beyond 0");
+      EXPECT_EQ(e.code(), whole);
+    }
+    findings.push_back({.code = Code::kIncomplete, .message = "lost"});  // of the checkpoint as a whole
+  }
 }
 
 TEST(ReshardSource, DropsOptimizerStatesThatAreNotWanted) {
