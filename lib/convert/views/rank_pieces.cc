@@ -110,8 +110,7 @@ class Joining {
       Joined& joined = joined_.at(key);
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
     }
-    refuse_unlike_copies(source_, copies_, reading_.copies);
-    refuse_equal_ranks(source_);
+    if (reading_.compare) refuse_unlike_copies(source_, copies_, reading_.copies), refuse_equal_ranks(source_);
     make_objects();
     return std::move(out_);
   }
