@@ -307,6 +307,7 @@ Conversion plan(const ToDcp& what, int threads) {
                                                      .target = what.target,
                                                      .ranks = what.dp,
                                                      .section = what.section,
+                                                     .assets = what.assets,
                                                      .weights_only = what.weights_only,
                                                      .accept = impl::accepted_codes(what.accept),
                                                      .files = impl::opening_of(what.files),

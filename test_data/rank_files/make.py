@@ -60,10 +60,10 @@ def named_states(prefix, tensors):
 
 
 class Linear(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, inputs=3):
         super().__init__()
-        self.up = torch.nn.Linear(3, 5)
-        self.up.weight.data.copy_(numbered(0, 5, 3))
+        self.up = torch.nn.Linear(inputs, 5)
+        self.up.weight.data.copy_(numbered(0, 5, inputs))
         self.up.bias.data.copy_(numbered(50, 5))
 
 
@@ -85,16 +85,20 @@ def work(rank, world, scratch, out):
         pieces = {n: _create_chunk_sharded_tensor(t, rank, world, 8, dist.group.WORLD) for n, t in model().items()}
         torch.save(pieces, f"{out}/accelerate/pytorch_model_fsdp_0_rank{rank}.bin")
         torch.save(states(pieces), f"{out}/accelerate/optimizer_0_rank{rank}.bin")
-        whole = FSDP(Linear(), device_id=torch.device("cpu"), use_orig_params=True)
-        FSDP.set_state_dict_type(whole, StateDictType.LOCAL_STATE_DICT, LocalStateDictConfig())
-        torch.save(whole.state_dict(), f"{out}/flat/pytorch_model_fsdp_rank{rank}.bin")
+        for folder, inputs, named in (("flat", 3, True), ("flat_nameless", 6, False), ("flat_lost", 6, True)):
+            whole = FSDP(Linear(inputs), device_id=torch.device("cpu"), use_orig_params=named)
+            FSDP.set_state_dict_type(whole, StateDictType.LOCAL_STATE_DICT, LocalStateDictConfig())
+            state = whole.state_dict()
+            if folder == "flat_lost":
+                del state["up.weight"]
+            torch.save(state, f"{out}/{folder}/pytorch_model_fsdp_rank{rank}.bin")
     dist.barrier()
     dist.destroy_process_group()
 
 
 def main():
     out = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__)))
-    for name in ("replicas", "shards", "pieces", "accelerate", "flat", "trainer"):
+    for name in ("replicas", "shards", "pieces", "accelerate", "flat", "flat_nameless", "flat_lost", "trainer"):
         shutil.rmtree(f"{out}/{name}", ignore_errors=True)
         os.makedirs(f"{out}/{name}")
     with tempfile.TemporaryDirectory() as scratch:

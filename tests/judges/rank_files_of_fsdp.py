@@ -1,5 +1,6 @@
 """Files that the ranks of FSDP jobs save are the tensors that torch has: random saves of one to five ranks, by DTensors of one and two
-mesh axes, ShardedTensors (FSDP1 itself, with and without groups of replicas; ranks with no shard, with one, with two) and plain copies,
+mesh axes, ShardedTensors (FSDP1 itself, with and without groups of replicas; ranks with no shard, with one, with two), flat pieces
+(FSDP1's LOCAL_STATE_DICT, whose tensors have one dimension) and plain copies,
 of uneven, empty and single items, views at strides and tied weights, under verl's and accelerate's file names and as DCP folders. Every
 save is compared with torch's own whole tensors by `ls --digest`, and is judged sound by
 `verify`; and with a file lost, doubled, cut or of another save, it is not.
@@ -25,7 +26,7 @@ from torch.distributed._shard import sharded_tensor
 from torch.distributed._shard.sharded_tensor import Shard as LocalShard, ShardMetadata
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-from torch.distributed.fsdp import ShardedOptimStateDictConfig, ShardedStateDictConfig, ShardingStrategy, StateDictType
+from torch.distributed.fsdp import LocalStateDictConfig, ShardedOptimStateDictConfig, ShardedStateDictConfig, ShardingStrategy, StateDictType
 from torch.distributed.fsdp._shard_utils import _create_chunk_sharded_tensor
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
@@ -38,10 +39,10 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.float
 # The kinds of saves of each number of ranks.
 KINDS = {
     1: ["mesh", "shards", "dcp"],
-    2: ["mesh", "shards", "fsdp1", "accelerate", "fsdp1_optimizer"],
-    3: ["mesh", "shards", "fsdp1", "accelerate", "dcp"],
-    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid"],
-    5: ["mesh", "shards", "two_shards", "fsdp1", "dcp"],
+    2: ["mesh", "shards", "fsdp1", "accelerate", "fsdp1_optimizer", "fsdp1_local"],
+    3: ["mesh", "shards", "fsdp1", "accelerate", "dcp", "fsdp1_local"],
+    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid", "hybrid_fsdp1_local"],
+    5: ["mesh", "shards", "two_shards", "fsdp1", "dcp", "fsdp1_local"],
 }
 
 
@@ -101,16 +102,24 @@ class Tiny(torch.nn.Module):
 def fsdp1_state(kind, dice, seed):
     torch.manual_seed(seed)
     model = Tiny(dice)
+    local = kind.endswith("local")
+    if local:  # a second name of a weight, in the same unit
+        model.tied = torch.nn.Linear(model.up.in_features, model.up.out_features, bias=False)
+        model.tied.weight = model.up.weight
     inputs = model.up.in_features
     whole = {k: v.clone() for k, v in model.state_dict().items()}
     strategy = {}
-    if kind == "hybrid_fsdp1":
+    if kind.startswith("hybrid"):
         pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]
         rows = [dist.new_group([0, 2]), dist.new_group([1, 3])]
         rank = dist.get_rank()
         strategy = {"process_group": (pairs[rank // 2], rows[rank % 2]), "sharding_strategy": ShardingStrategy.HYBRID_SHARD}
-    model.up = FSDP(model.up, device_id=torch.device("cpu"), use_orig_params=True, **strategy)
+    inner = "down" if local else "up"
+    setattr(model, inner, FSDP(getattr(model, inner), device_id=torch.device("cpu"), use_orig_params=True, **strategy))
     model = FSDP(model, device_id=torch.device("cpu"), use_orig_params=True, **strategy)
+    if local:
+        FSDP.set_state_dict_type(model, StateDictType.LOCAL_STATE_DICT, LocalStateDictConfig())
+        return model.state_dict(), {k: v if k == "scale" else v.reshape(-1) for k, v in whole.items()}, None, {}
     FSDP.set_state_dict_type(model, StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig(offload_to_cpu=True),
                              ShardedOptimStateDictConfig(offload_to_cpu=True))
     if kind != "fsdp1_optimizer":

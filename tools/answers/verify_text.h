@@ -1,7 +1,8 @@
 // The answer of `mckpt verify`: the checks with their findings, and a verdict. With --against the verdict is
-// "equal", "equal in value" if types differ, "not equal", or "not proven equal" if something was not compared.
+// "equal", "equal in value" if types differ, "equal after a cast that rounds", "not equal", or "not proven
+// equal" if something was not compared.
 //
-//   {"schema": "mckpt.verify/1", "ok": true, "path": "ckpt", "equal": true,
+//   {"schema": "mckpt.verify/1", "ok": true, "path": "ckpt", "equal": true, "rounded": 0,
 //    "checks": [{"name": "files", "status": "pass", "count": 2, "unseen": 0, "note": null}, ...],
 //    "findings": [], "unread": [], "differences": []}
 //

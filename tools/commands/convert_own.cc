@@ -86,14 +86,14 @@ OneFileOptions ToSafetensorsFlags::planning(const CommandLine& line) const {
                      .memory_bytes = options.memory_bytes};
   if (dtype == "keep") return out;
   out.types.kind = ExportTypes::kGiven;
-  out.types.given = parameter_type(dtype, "--dtype");
+  out.types.given = parameter_type(dtype, "--dtype", "keep");
   return out;
 }
 
 struct ToDcpFlags {
   ConvertOptions options;
   std::optional<i64> dp;
-  std::optional<std::string> section;
+  std::optional<std::string> section, assets;
   bool weights_only = false;
   AcceptFlag accept;
 
@@ -112,6 +112,8 @@ void ToDcpFlags::parse(CommandLine& line) {
               "none "
               "for a Hugging Face folder")
       .common();
+  line.option("--assets HF_DIR", assets,
+              "of files of LOCAL_STATE_DICT: folder with the model's config.json, for the shapes of the tensors");
   line.flag("--weights-only", weights_only, "of a DCP folder: do not copy the states of the optimizer")
       .common();
   accept.declare(line);
@@ -133,6 +135,7 @@ ToDcpOptions ToDcpFlags::planning(const CommandLine& line) const {
           .target = options.target,
           .ranks = dp,
           .section = section,
+          .assets = assets,
           .weights_only = weights_only,
           .accept = accept.codes(),
           .files = line.opening(),

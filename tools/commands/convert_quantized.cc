@@ -1,7 +1,7 @@
 // convert dequantize and quantize: a quantised model into one of plain numbers, and back.
 //
 //   $ mckpt convert dequantize DeepSeek-V3 DeepSeek-V3-bf16
-//   $ mckpt convert quantize trained_hf out_hf --to like-source --like DeepSeek-V3
+//   $ mckpt convert quantize trained_hf out_hf --like DeepSeek-V3
 #include "convert/keys/value_options.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/dequantize.h"
@@ -83,7 +83,7 @@ Exit convert_quantize(CommandLine& line) {
           "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source")
       .words({"like-source", "fp8-block", "mxfp4"})
       .common();
-  line.option("--like HF_DIR", like, "of like-source: the quantised model that SRC was made of").common();
+  line.option("--like HF_DIR", like, "the quantised model that SRC was made of: --to like-source").common();
   line.bytes("--max-shard-size", how.max_shard_bytes,
              "most bytes of tensors in one file; by default 5GB, or the files of --like")
       .common();
@@ -97,9 +97,10 @@ Exit convert_quantize(CommandLine& line) {
       "keeps its scale, and so has the bytes that it had; a block that was trained gets a new scale.");
   line.example("mckpt convert quantize Qwen3-8B Qwen3-8B-FP8 --to fp8-block");
   line.example("mckpt convert quantize gpt-oss-20b-bf16 out_hf --to mxfp4 --dry-run");
-  line.example("mckpt convert quantize trained_hf out_hf --to like-source --like DeepSeek-V3");
+  line.example("mckpt convert quantize trained_hf out_hf --like DeepSeek-V3");
   line.parse();
   options.check();
+  if (to.empty() && like) to = "like-source";
   if (to.empty()) throw Error(Code::kUsage, "--to is missing").expected("like-source, fp8-block or mxfp4");
   how.to = quantize_scheme(to, "--to");
   if (like && to != "like-source") throw Error(Code::kUsage, "--like belongs to --to like-source").found(to);

@@ -58,7 +58,8 @@ void ExportFlags::parse(CommandLine& line) {
              "known and the tensors have the same types, else 5GB")
       .common();
   line.option("--quantize SCHEME", quantize,
-              "codes and scales: fp8-block, mxfp4, or like-source (those of --assets, with its weights)")
+              "of a Megatron checkpoint: write codes and scales; fp8-block, mxfp4, or like-source (those of "
+              "--assets, with its weights)")
       .words({"like-source", "fp8-block", "mxfp4"})
       .common();
   line.description(
@@ -91,7 +92,7 @@ ExportTypes ExportFlags::types() const {
   if (dtype == "keep") types.kind = ExportTypes::kStored;
   if (dtype == "keep" || dtype == "auto") return types;
   types.kind = ExportTypes::kGiven;
-  types.given = parameter_type(dtype, "--dtype");
+  types.given = parameter_type(dtype, "--dtype", "auto, keep");
   return types;
 }
 

@@ -33,6 +33,7 @@ constexpr FileFormat kFileFormats[] = {
     {format_text(Format::kTorchLegacy), "torch's magic number in a pickle; the format before torch 1.6"},
     {format_text(Format::kTorchShards), "pytorch_model-*-of-*.bin"},
     {format_text(Format::kTorchRanks), "model_world_size_*_rank_*.pt, pytorch_model_fsdp_*_rank*.bin"},
+    {format_text(Format::kTorchFlat), "the same names, and _flat_param in the files (FSDP1's LOCAL_STATE_DICT)"},
     {format_text(Format::kTorchFiles), "other .pt .pth .bin .ckpt files of a folder"},
     {format_text(Format::kDeepSpeed), "*_model_states.pt and *_optim_states.pt, or the folder that latest names"},
     {format_text(Format::kMegatronRanks), "mp_rank_* folders", true, true},

@@ -73,7 +73,7 @@ TypeClaim AgainstFlags::claim() const {
   if (dtype == "keep") claim.kind = TypeClaim::kKept;
   if (dtype == "keep" || dtype == "any") return claim;
   claim.kind = TypeClaim::kGiven;
-  claim.given = parameter_type(dtype, "--dtype");
+  claim.given = parameter_type(dtype, "--dtype", "any, keep");
   return claim;
 }
 

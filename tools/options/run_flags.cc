@@ -50,7 +50,7 @@ void add_rule(std::string_view rule, DtypeRules& to) {
 
 }  // namespace
 
-DType parameter_type(std::string_view name, std::string_view option) {
+DType parameter_type(std::string_view name, std::string_view option, std::string_view also) {
   constexpr DType kTypes[] = {DType::kBF16, DType::kF16, DType::kF32};
   std::optional<DType> type;
   try {
@@ -59,7 +59,7 @@ DType parameter_type(std::string_view name, std::string_view option) {
   }
   if (!type || std::ranges::count(kTypes, *type) == 0)
     throw Error(Code::kUsage, cat(option, ": not a data type that weights can be given"))
-        .expected("bf16, fp16 or fp32")
+        .expected(cat(also, also.empty() ? "" : ", ", "bf16, fp16 or fp32"))
         .found(cat("'", escaped(name), "'"));
   return *type;
 }
@@ -236,7 +236,7 @@ ValueOptions ValueFlags::options() const {
     options.params_dtype = {ParamsDtype::kConfig};
   else if (params_dtype_ != "none")
     options.params_dtype = {ParamsDtype::kGiven, parameter_type(params_dtype_, "--params-dtype")};
-  if (dtype_ != "keep") options.dtype = parameter_type(dtype_, "--dtype");
+  if (dtype_ != "keep") options.dtype = parameter_type(dtype_, "--dtype", "keep");
   for (const std::string& rule : rules_) add_rule(rule, options.rules);
   return options;
 }

@@ -20,8 +20,8 @@ struct PipelineOptions;
 struct Spelling;
 struct ValueOptions;
 
-// bf16, fp16 or fp32; throws kUsage that names the option.
-DType parameter_type(std::string_view name, std::string_view option);
+// bf16, fp16 or fp32; throws kUsage that names the option. `also`: what the option takes besides, "keep".
+DType parameter_type(std::string_view name, std::string_view option, std::string_view also = "");
 
 // --tp, --cp, --ep, --etp, --pp, --dp, --hsdp, --hsdp-outer.
 class GridFlags {

@@ -30,6 +30,7 @@ struct ToDcp {
   std::optional<std::int64_t> dp{};  // ranks that the rows are divided among; none: as many as wrote it, or 1
   std::optional<std::string>
       section{};                      // the dict in which the tensors are, "app.model."; not of a DCP folder
+  std::optional<std::string> assets{};  // the model's folder, of files of LOCAL_STATE_DICT: it has their shapes
   bool weights_only = false;          // leave the states of the optimizer out
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};

@@ -98,7 +98,7 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   if (dequantized_view(tested))
     throw Error(Code::kUsage, "a quantised model is compared with a checkpoint as the source, not as what was made")
         .file(path)
-        .help(cat("verify ", escaped(source->root(), 4096), ", with this folder as the source"));
+        .help(cat("give the two the other way round: ", escaped(source->root(), 4096), ", with this folder as the source"));
   HfModelOptions reading = c.options.opening.model;
   reading.kept_map = kept_map(*source);
   HfModel model = open_hf_model(path, reading);

@@ -73,6 +73,7 @@ bool is_of_a_run(Format format) {
   switch (format) {
     case Format::kTorchShards:
     case Format::kTorchRanks:
+    case Format::kTorchFlat:
     case Format::kTorchFiles:
     case Format::kDeepSpeed: return true;
     default: return format_family(format) == FormatFamily::kDcp;
@@ -135,15 +136,16 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
     objects_not_compared(cat(format_text(tested->format()), " and ", format_text(source->format()),
                              " do not store objects in the same way"),
                          c.report);
-  if (same_names(*tested, *source))
+  const bool flat = tested->format() == Format::kTorchFlat || source->format() == Format::kTorchFlat;
+  if (!flat && same_names(*tested, *source))
     return check_types_by_name(*tested, *source, c) & against_names(*tested, *source, nullptr, c);
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
   CommonNames common = common_names(*tested, *source);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
   // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
-  // same names, nothing was left out or renamed.
+  // same names, nothing was left out or renamed. Flat tensors have their shapes from it.
   std::optional<std::string> config;
-  if (common != CommonNames::kAll) config = config_beside(*source, source_path, *tested, path, c);
+  if (flat || common != CommonNames::kAll) config = config_beside(*source, source_path, *tested, path, c);
   of_source.assets = of_tested.assets = config;
   OwnModel from = open_own(std::move(source), of_source, c), to = open_own(std::move(tested), of_tested, c);
   c.report.compared_as = "each tensor of the model with the one of that name on the other side";

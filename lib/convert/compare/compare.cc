@@ -12,6 +12,7 @@
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/damage.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
@@ -94,17 +95,6 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
   return against_names(tested, source, nullptr, c, intended) && same;
 }
 
-// The file of one rank has holes where other ranks have their pieces: its tensors are no wholes that could be equal.
-void refuse_lone_shards(const Store& store) {
-  auto is_shard = [](const Finding& f) { return f.code == Code::kShardAlone; };
-  auto found = std::ranges::find_if(store.findings(), is_shard);
-  if (found == store.findings().end()) return;
-  throw Error(Code::kShardAlone, "the file of one rank has pieces of tensors, which cannot be compared as whole ones")
-      .file(store.root())
-      .found(found->message)
-      .help("name the folder with the files of all ranks");
-}
-
 // Compares everything except the assets.
 bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                     const std::string& source_path, const Comparing& c) {
@@ -137,8 +127,8 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
                  const CompareOptions& options, Observer& observer) {
   Compared out;
   std::unique_ptr<Store> source = open_values(source_path, options.opening.model.files);
-  refuse_lone_shards(*tested);
-  refuse_lone_shards(*source);
+  refuse_lone_shards(*tested, "compared");
+  refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);

@@ -9,6 +9,7 @@
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
 #include "convert/source/choice.h"
+#include "convert/source/damage.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "io/choice/tensor_choice.h"
@@ -33,7 +34,12 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
         .expected(what)
         .found(format_text(store->format()))
         .help("`mckpt help convert` lists the modes");
+  refuse_lone_shards(*store, "converted");
   require_sound(store->findings(), store->root());
+  if (store->format() == Format::kTorchFlat)
+    throw Error(Code::kUnknownAssets, cat(mode, " copies tensors as they are, and these were saved flat, without shapes"))
+        .file(store->root())
+        .help("`mckpt convert to-safetensors` takes the shapes from `assets`, the folder of the model");
   return store;
 }
 

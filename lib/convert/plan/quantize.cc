@@ -112,14 +112,15 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   std::unique_ptr<QuantizedStore> view = view_of(options, std::move(source));
   OwnModel model;
   const i64 quantized = view->quantized(), values = view->values().tensor_count();
-  std::vector<i64> computed;
+  std::vector<i64> made;
   for (i64 t = 0; t < view->tensor_count(); t++)
-    if (view->is_computed(t)) computed.push_back(t);
+    if (view->is_made(t)) made.push_back(t);
   const bool like = options.to == QuantizeTo::kLikeSource;
   std::string entry = like ? "" : view->config_entry();
   for (i64 t = 0; t < view->tensor_count(); t++)
     model.tensors.push_back({std::string(view->name(t)), static_cast<i32>(t)});
   if (like) model.original = original_files(view->pattern());
+  const QuantizedStore& quantised = *view;
   model.store = std::move(view);
   std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
   if (like) mode += source_identity(*open_store(options.pattern, options.files));
@@ -128,7 +129,8 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
                               .max_shard_bytes = options.max_shard_bytes,
                               .threads = options.threads,
                               .memory_bytes = options.memory_bytes});
-  c.proof.quantized = std::move(computed);
+  c.proof.quantized = std::move(made);
+  c.proof.source.name = [&quantised](i64 t) { return std::string(quantised.made_of(t)); };
   c.behind = BehindView{values};
   c.sources = {options.source, assets};
   if (like) c.sources.push_back(options.pattern);

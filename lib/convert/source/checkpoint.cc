@@ -15,6 +15,7 @@
 #include "convert/source/damage.h"
 #include "convert/source/options.h"
 #include "convert/source/other_model.h"
+#include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/rank_pieces.h"
@@ -64,6 +65,8 @@ void refuse_other_formats(const Store& store) {
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
     e.help("mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
+  else if (has_own_names(store))
+    e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())
       .expected(
           "a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone, or a folder of "

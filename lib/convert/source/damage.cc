@@ -1,7 +1,7 @@
 // Collects all findings about a checkpoint and decides which of them stop a conversion. Only damage that
 // leaves every other tensor as it was may be accepted.
 #include "convert/source/damage.h"
-#include "core/base/error_code.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
@@ -18,6 +18,16 @@ std::span<const Code> acceptable_damage() {
   static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap,        Code::kPipelineLoss,
                                         Code::kMixedSaves,  Code::kFrozenParameters, Code::kBadScale};
   return kCodes;
+}
+
+void refuse_lone_shards(const Store& store, std::string_view doing) {
+  auto found = std::ranges::find(store.findings(), Code::kShardAlone, &Finding::code);
+  if (found == store.findings().end()) return;
+  throw Error(Code::kShardAlone,
+              cat("the file of one rank has pieces of tensors, which cannot be ", doing, " as whole ones"))
+      .file(store.root())
+      .found(found->message)
+      .help("name the folder with the files of all ranks");
 }
 
 std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error_code.h"
@@ -22,6 +23,10 @@ struct Finding;
 // The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313, MC1315,
 // MC1317 and MC2017.
 std::span<const Code> acceptable_damage();
+
+// Throws kShardAlone for the file of one of several ranks: it has holes where other ranks have their pieces, and its
+// tensors are no wholes. `doing`: "compared".
+void refuse_lone_shards(const Store& store, std::string_view doing);
 
 // Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that
 // do not fit together in the parts that are read. Problems of the accepted codes become oddities. Returns the

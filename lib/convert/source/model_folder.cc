@@ -123,18 +123,47 @@ bool read_files(const std::string& path, const OpenOptions& opening, KnownTensor
 
 using Tensors = std::vector<KnownTensors::Tensor>;
 
-// The names that the family's table promises with experts in that form; nothing if the table cannot say it.
-Tensors promised_names(const ModelConfig& model, const Family& family, const MapOptions& form) {
-  Tensors names;
+// The tensors that the family's table promises with experts in that form; nothing if the table cannot say it.
+Tensors promised_tensors(const ModelConfig& model, const Family& family, const MapOptions& form) {
+  Tensors out;
   try {
     ModelMap map = ModelMap::promised(model, family, form);
-    std::vector<bool> computed = map.dropped();
-    for (i32 t = 0; t < map.sources().size(); t++)
-      if (!computed[t]) names.push_back({std::string(map.sources()[t].name), std::nullopt});
+    const std::vector<bool> computed = map.dropped();
+    const std::vector<Shape> shapes = map.source_shapes();
+    std::vector<bool> unread(shapes.size());
+    for (const UnreadTensor& u : map.unread()) unread[u.tensor] = u.of < 0;
+    for (i32 t = 0; t < map.sources().size(); t++) {
+      if (computed[t]) continue;
+      const std::span<const i64> dims = shapes[t].dims();
+      out.push_back({std::string(map.sources()[t].name), std::nullopt});
+      if (!unread[t]) out.back().dims.emplace(dims.begin(), dims.end());
+    }
   } catch (const Error&) {
-    names.clear();
+    out.clear();
   }
-  return names;
+  return out;
+}
+
+// The forms in which the family stores experts; one that says nothing, if there is no choice.
+std::vector<MapOptions> forms_of(const Family& family) {
+  std::vector<MapOptions> out;
+  for (Needs form : family.expert_forms) out.push_back({form});
+  if (out.empty()) out.push_back({});
+  return out;
+}
+
+// By name, in any form; names that have one shape in one form and another in another are left out.
+TensorShapes promised_shapes(const HfConfig& config) {
+  TensorShapes out;
+  NameSet<std::string> unlike;
+  for (const MapOptions& form : forms_of(*config.family))
+    for (KnownTensors::Tensor& t : promised_tensors(config.model, *config.family, form)) {
+      if (!t.dims) continue;
+      auto [at, is_new] = out.try_emplace(t.name, *t.dims);
+      if (!is_new && at->second != *t.dims) unlike.insert(std::move(t.name));
+    }
+  for (const std::string& name : unlike) out.erase(name);
+  return out;
 }
 
 // What a table promises, compared with a store. Refers to the arguments of its constructor.
@@ -147,10 +176,9 @@ class Promises {
   // With the experts in the form in which the store lacks fewest tensors.
   Tensors names(const ModelConfig& model) const {
     const Family& family = *config_.family;
-    if (family.expert_forms.empty()) return promised_names(model, family, {});
     Tensors best;
-    for (Needs form : family.expert_forms) {
-      Tensors names = promised_names(model, family, {form});
+    for (const MapOptions& form : forms_of(family)) {
+      Tensors names = promised_tensors(model, family, form);
       if (best.empty() || (!names.empty() && lacking(names) < lacking(best))) best = std::move(names);
     }
     return best;
@@ -183,6 +211,15 @@ class Promises {
   const HfConfig& config_;
   NameSet<std::string_view> stored_;
 };
+
+// To the tensors of a folder that has no more than an index of them.
+void add_shapes(const ModelFolder& assets, KnownTensors& own) {
+  if (!assets.config || std::ranges::any_of(own.tensors, [](const auto& t) { return t.dims.has_value(); })) return;
+  const TensorShapes shapes = promised_shapes(*assets.config);
+  for (KnownTensors::Tensor& t : own.tensors)
+    if (auto at = shapes.find(t.name); at != shapes.end()) t.dims = at->second;
+  own.shapes_origin = cat(assets.path, "/", kConfig);
+}
 
 }  // namespace
 
@@ -222,12 +259,25 @@ bool has_stacked_experts(const KnownTensors& own) {
   });
 }
 
+TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own) {
+  TensorShapes out;
+  const bool quantized = assets.config && !assets.config->quantized.empty();
+  if (!quantized)
+    for (const KnownTensors::Tensor& t : own.tensors)
+      if (t.dims) out.emplace(t.name, *t.dims);
+  if (out.empty() && assets.config) out = promised_shapes(*assets.config);
+  return out;
+}
+
 // The weights of a quantised folder have other names than the tensors that were trained.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes) {
   bool quantized = assets.config && !assets.config->quantized.empty();
   bool itself = format_family(store.format()) == FormatFamily::kSafetensors && assets.path == store.root();
   if (assets.path.empty() || itself) return {};
-  if (!quantized && !own.origin.empty()) return own;
+  if (!quantized && !own.origin.empty()) {
+    add_shapes(assets, own);
+    return own;
+  }
   KnownTensors out;
   if (assets.config) {
     out.tensors = Promises(*assets.config, store).names(notes);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/views/disk_names.h"
 #include "core/base/int.h"
 #include "hf/config_json.h"
 #include "io/copy/side_files.h"
@@ -48,12 +49,17 @@ struct KnownTensors {
   };
   std::vector<Tensor> tensors;                    // in the order of the folder; empty: they are not known
   std::string origin;                             // for messages: "DIR/model.safetensors.index.json"
+  std::string shapes_origin{};                    // of the shapes, if that is something else
   std::optional<SafetensorsOriginal> original{};  // the files, if the headers are known
 };
 
 // The tensors that the files of the folder list: its safetensors headers, their index or mckpt's list, in this
 // order. None if there is no folder, or it has none of them. Throws what reading the headers throws.
 KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& opening);
+
+// The shapes that the folder's files state, or else those of the family's table with the config. `own`: what
+// listed_tensors() returned for the folder.
+TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own);
 
 // Whether the folder has the experts of a layer as one tensor.
 bool has_stacked_experts(const KnownTensors& own);

@@ -173,10 +173,10 @@ class Chooser {
                           dims_to_string(store_.dims(at->second))));
     }
     if (lines.empty()) return;
-    throw Error(Code::kSourceShape,
-                "tensors of the checkpoint do not have the shapes of the model's own folder")
+    throw Error(Code::kSourceShape, "tensors of the checkpoint do not have the shapes of the model")
         .file(store_.root())
         .each_note(lines)
+        .expected(cat("the shapes of ", escaped(known_.shapes_origin.empty() ? known_.origin : known_.shapes_origin, 4096)))
         .help(cat("check that ", escaped(model_.folder.path, 4096), " is the folder of this model"));
   }
 
@@ -209,6 +209,12 @@ void refuse_unknown(const Store& store, const ModelFolder& folder) {
       .help("`assets` HF_DIR   the folder of the model, or one with its config.json and tokenizer");
 }
 
+// The shapes of a model whose tensors were saved flat. Its config is needed where names are kept, too.
+FlatModel flat_model(const Store& source, const OwnModelOptions& options) {
+  const ModelFolder folder = find_model_folder(source, options.source, options.shapes ? options.shapes : options.assets);
+  return {known_shapes(folder, listed_tensors(folder, source.opening())), folder.model_type};
+}
+
 }  // namespace
 
 bool has_own_names(const Store& store) {
@@ -232,6 +238,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .expected("the model's own names, as in model.layers.0.mlp.down_proj.weight")
         .found(format_text(source->format()))
         .help("mckpt export makes a Hugging Face folder of it");
+  refuse_lone_shards(*source, "converted");
   OwnModel model;
   model.oddities = refuse_damage(*source, NamesOf::kModel, options.accept);
   model.objects = std::ssize(source->objects());
@@ -243,6 +250,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
                       .model_type = model.folder.model_type,
                       .stacks = has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names};
+  if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
   OwnNames own = own_names(std::move(source), how);
   model.store = std::move(own.store);
   model.beside = std::move(own.beside);

@@ -34,6 +34,7 @@ bool has_megatron_names(const Store& store);
 struct OwnModelOptions {
   std::string source{};                 // as the user named it
   std::optional<std::string> assets{};  // a folder with config.json; none: where training frameworks put it
+  std::optional<std::string> shapes{};  // a folder that tensors saved flat have their shapes from; none: `assets`
   std::vector<Code> accept{};           // codes of damage that is accepted
   bool complete = true;                 // without config.json the source is refused; a missing tensor too
   bool keep_names = false;              // names are those of the source: no config.json is looked for beside it
@@ -63,7 +64,7 @@ struct OwnModel {
 };
 
 // Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and
-// nothing says which model it is; DamagedCheckpoint; kUnaccounted for tensors that are missing, or that the
+// nothing says which model it is; DamagedCheckpoint; kShardAlone for the file of one of several ranks; kUnaccounted for tensors that are missing, or that the
 // model ties although they differ; kSourceShape for shapes that the model's folder does not have.
 OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options);
 

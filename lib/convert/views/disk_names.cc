@@ -88,6 +88,12 @@ bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, s
   return true;
 }
 
+// The name with what begins it on disk.
+std::string on_disk(std::string_view name, const DiskRow* row) {
+  if (row == nullptr || row->memory.empty() || !name.starts_with(row->memory)) return std::string(name);
+  return cat(row->disk, name.substr(row->memory.size()));
+}
+
 [[noreturn]] void refuse_stack(const Store& store, i64 tensor, std::string_view model_type) {
   if (model_type.empty())
     throw Error(
@@ -135,6 +141,25 @@ void check_stack(const Store& store, i64 tensor, i64 experts, i64 rows, i64 colu
       .found(to_string(store.shape(tensor)));
 }
 
+std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std::string_view name,
+                                                std::string_view model_type) {
+  const DiskRow* row = row_of(model_type);
+  const std::string disk = on_disk(name, row);
+  if (auto at = folder.find(disk); at != folder.end()) return at->second;
+  if (row == nullptr) return std::nullopt;
+  for (const StackRow& s : row->stacks) {
+    if (!disk.ends_with(s.stack)) continue;
+    const std::string_view before = std::string_view(disk).substr(0, disk.size() - s.stack.size());
+    auto first = folder.find(filled(before, s.first, 0));
+    if (first == folder.end() || first->second.size() != 2) return std::nullopt;
+    i64 experts = 1;
+    for (auto at = first; at != folder.end(); at = folder.find(filled(before, s.first, ++experts)))
+      if (at->second != first->second) return std::nullopt;
+    return std::vector<i64>{experts, first->second[0] * (s.second.empty() ? 1 : 2), first->second[1]};
+  }
+  return std::nullopt;
+}
+
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options) {
   std::string_view model_type = options.model_type;
@@ -143,11 +168,8 @@ DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
   const MoeConfig moe = options.config ? options.config->model.moe : MoeConfig{};
   DiskTensors out;
   for (const NamedTensor& n : model) {
-    std::string name = n.name;
-    if (row && !row->memory.empty() && name.starts_with(row->memory)) {
-      name.replace(0, row->memory.size(), row->disk);
-      out.renamed = true;
-    }
+    std::string name = on_disk(n.name, row);
+    out.renamed |= name != n.name;
     bool split = false;
     if (is_stack(name) && !options.stacks) {
       if (!row) refuse_stack(store, n.tensor, model_type);

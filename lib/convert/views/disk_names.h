@@ -9,6 +9,7 @@
 // Which of them are split depends on the model: gpt-oss has stacks in its folder.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "convert/views/model_section.h"
 #include "convert/views/piece_store.h"
+#include "core/base/name_hash.h"
 
 namespace mckpt::impl {
 
@@ -37,6 +39,14 @@ struct DiskTensors {
 // is not one whose stacks are known; kSourceShape if a stack is not one.
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
+
+// Shapes of tensors by their names in a model's folder.
+using TensorShapes = NameMap<std::string, std::vector<i64>>;
+
+// The shape of a tensor by its name in memory: a stack has its from those of the experts. Nothing if it does not follow
+// from the folder's.
+std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std::string_view name,
+                                                std::string_view model_type);
 
 // Whether experts of a layer are one tensor under the name that transformers gives it in memory.
 bool has_stacks(std::span<const NamedTensor> model);

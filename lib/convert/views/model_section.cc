@@ -251,7 +251,9 @@ void Sections::refuse_other_kinds() const {
     if (n.name.starts_with("base_model.model.") || any_part(kOfAdapters, n.name))
       throw refusal(Code::kUnsupportedTensor,
                     "the model is wrapped by PEFT: this is a tensor of an adapter's model", n)
-          .help("merge the adapter in the training program (merge_and_unload), and save again");
+          .help(
+              "mckpt export merges the folder of an adapter alone with its `base`; merge a whole model in the training "
+              "program (merge_and_unload), and save again");
     if (any_part(kFlat, n.name))
       throw refusal(Code::kUnsupportedTensor, "this is a flat parameter of FSDP1, which keeps no shapes", n)
           .help("save with state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT");

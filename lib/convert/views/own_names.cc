@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convert/views/disk_names.h"
+#include "convert/views/flat_shapes.h"
 #include "convert/views/model_section.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/titan_names.h"
@@ -80,6 +81,8 @@ void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensor
 
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
   SectionedNames names = sectioned_names(*store);
+  if (store->format() == Format::kTorchFlat)
+    store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
   refuse_equal_names(*store, model.tensors);
 

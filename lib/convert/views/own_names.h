@@ -14,11 +14,18 @@
 #include <string>
 #include <vector>
 
+#include "convert/views/disk_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 
 struct HfConfig;
+
+// What tensors without shapes get theirs from (convert/views/flat_shapes.h).
+struct FlatModel {
+  TensorShapes shapes{};  // in the model's folder; empty: they are not known
+  std::string model_type{};
+};
 
 struct OwnNamesOptions {
   const HfConfig* config = nullptr;  // of the model, if it is known (lib/hf/config_json.h)
@@ -26,6 +33,7 @@ struct OwnNamesOptions {
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
   bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source
+  FlatModel flat{};       // for a store of Format::kTorchFlat
 };
 
 struct OwnNames {
@@ -37,7 +45,7 @@ struct OwnNames {
 };
 
 // Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied output layer
-// is kept (convert/source/own_model.h leaves it out). Throws what sectioned_names(), disk_tensors() and
+// is kept (convert/source/own_model.h leaves it out). Throws what sectioned_names(), with_shapes(), disk_tensors() and
 // titan_tensors() throw; kUnaccounted if two tensors become one.
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
 

@@ -1,7 +1,6 @@
 // Scales for blocks of values, by the largest magnitude in each.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -20,33 +19,16 @@ int ceil_log2(float value) {
   return mantissa == 0.5f ? e - 1 : e;
 }
 
-// e for the greatest 2^e <= the number with these bits, which may be infinite: 2^128.
-int floor_log2(u32 bits) {
-  int exponent = static_cast<int>(bits >> 23) - 127;
-  return exponent == -127 ? std::ilogb(std::bit_cast<float>(bits)) : exponent;
-}
+float amax_scale(float amax) { return std::max(amax, from_bf16(to_bf16(1e-12f))) / kE4M3Max; }
 
-// The exponent of an MX scale for E2M1.
-int mx_exponent(ScaleRule rule, float amax) {
-  if (rule == ScaleRule::kMxCeil) return ceil_log2(amax / kE2M1Max);
-  // Half of the last place of a mantissa of one bit: what rounds up to the next power of two counts as it.
-  u32 up = rule == ScaleRule::kMxEven ? 1u << 21 : 0;
-  return floor_log2(std::bit_cast<u32>(amax) + up) - 2;
-}
-
-float amax_scale(ScaleRule rule, float amax) {
-  if (rule == ScaleRule::kAmaxZeroIsOne && amax == 0) return 1;
-  return std::max(amax, from_bf16(to_bf16(1e-12f))) / kE4M3Max;
-}
-
-// The exponent of a power of two, for any rule but kAmax and kAmaxZeroIsOne.
+// The exponent of a power of two, for any rule but kAmax.
 int power_of(ScaleRule rule, float amax) {
   if (rule == ScaleRule::kPowerOfTwo) return amax == 0 ? 0 : ceil_log2(amax / kE4M3Max);
-  return amax == 0 ? -127 : mx_exponent(rule, amax);
+  return amax == 0 ? -127 : std::ilogb(amax) - 2;
 }
 
 void store_scale(DType type, ScaleRule rule, float amax, u8* to) {
-  bool is_power = rule != ScaleRule::kAmax && rule != ScaleRule::kAmaxZeroIsOne;
+  bool is_power = rule != ScaleRule::kAmax;
   if (type == DType::kF8E8M0 || type == DType::kU8) {
     // An infinite or NaN block gets the largest scale; quantize counts what does not fit it.
     int e = std::isfinite(amax) ? power_of(rule, amax) : 127;
@@ -55,7 +37,7 @@ void store_scale(DType type, ScaleRule rule, float amax, u8* to) {
   }
   float scale = !std::isfinite(amax) ? amax
                 : is_power           ? std::ldexp(1.f, power_of(rule, amax))
-                                     : amax_scale(rule, amax);
+                                     : amax_scale(amax);
   if (type == DType::kF32) {
     std::memcpy(to, &scale, sizeof scale);
   } else {

@@ -37,7 +37,10 @@ class QuantizedStore final : public Store {
   // The entry of config.json, as JSON, that declares what the view has. pre: not like a pattern.
   std::string config_entry() const;
   i64 quantized() const { return std::ssize(how_); }              // tensors of values that are quantised
-  bool is_computed(i64 t) const { return at(t).how != nullptr; }  // codes or scales
+  // Codes, scales, and what else the pattern has for a quantised tensor, such as its shape.
+  bool is_made(i64 t) const { return at(t).from != From::kValues; }
+  // The tensor of values that codes and scales are of; the tensor itself where it is copied.
+  std::string_view made_of(i64 t) const { return at(t).how ? values_->name(at(t).how->values) : at(t).name; }
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return at(t).name; }

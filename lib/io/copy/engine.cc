@@ -4,6 +4,9 @@
 //   tasks     0    1    2    3    4      5    6      (MiB of destinations)     batches of 2 MiB:
 //   size     0.5  0.5  0.5  0.5   9     0.5   1      thread A: {0 1 2 3}   thread B: {4} in slices   A: {5 6}
 //
+// A thread that finds no task left carries out slices of the large tasks of others (io/copy/large_task.h): A helps
+// with 4.
+//
 // Tasks that follow each other write next to each other, so a batch of a thousand small ones becomes a
 // handful of large writes. Taking is the only step under the lock; planning is not, because it may read
 // headers of the source. The job only estimates sizes when tasks are taken, so a batch is cut again by the
@@ -12,14 +15,19 @@
 // After an error, or when `stop` asks for the end, the other threads finish what they took and take no more.
 #include "io/copy/engine.h"
 
+#include <algorithm>
+#include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/base/error.h"
 #include "io/copy/job.h"
+#include "io/copy/large_task.h"
 #include "io/copy/read_sums.h"
+#include "io/copy/slices.h"
 #include "io/copy/task_log.h"
 #include "io/copy/worker.h"
 #include "io/file/parallel.h"
@@ -57,6 +65,9 @@ class Run {
  private:
   void work() {
     CopyWorker worker(job_, out_, {options_.sums, options_.written, options_.lost});
+    std::unique_lock lock(mutex_);
+    busy_++;
+    lock.unlock();
     try {
       std::vector<i64> taken, indexes;
       std::vector<CopyTask> batch;
@@ -76,30 +87,48 @@ class Run {
         if (!batch.empty()) carry_out_and_log(worker, batch, indexes);
       }
     } catch (...) {
-      std::lock_guard lock(mutex_);
+      lock.lock();
       if (!error_) error_ = std::current_exception();
+      lock.unlock();
     }
-    std::lock_guard lock(mutex_);
+    lock.lock();
+    busy_--;
+    changed_.notify_all();
+    help(worker, lock);
     counts_ += worker.counts();
+  }
+
+  // For a thread without a task: carries out slices of large tasks until no thread has a task.
+  void help(CopyWorker& worker, std::unique_lock<std::mutex>& lock) {
+    while (!error_ && busy_ > 0) {
+      auto large = std::ranges::find_if(large_, [](const auto& t) { return t->has_slices(); });
+      if (large == large_.end()) {
+        changed_.wait(lock);
+        continue;
+      }
+      std::shared_ptr<LargeTask> task = *large;
+      lock.unlock();
+      task->carry_out(worker);
+      lock.lock();
+    }
   }
 
   // Leaves `batch` and `indexes` empty.
   void carry_out_and_log(CopyWorker& worker, std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
-    CopyCounts before = worker.counts();
-    carry_out(worker, batch, indexes);
+    i64 infinite = carry_out(worker, batch, indexes);
     // A task that made values infinite is repeated by a resumed run, so that the resumed run reports it.
-    bool overflowed = worker.counts().infinite > before.infinite;
-    if (options_.log && !overflowed) options_.log->add(indexes);
+    if (options_.log && infinite == 0) options_.log->add(indexes);
     batch.clear(), indexes.clear();
   }
 
-  // A large task may use half of the thread's share of the memory for one window: a cast needs a second
-  // buffer.
-  void carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
+  // Returns the number of values that became infinite.
+  i64 carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
+    i64 before = worker.counts().infinite;
     try {
       if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
-        return worker.run_large(batch[0], options_.batch_bytes, options_.memory_bytes / options_.threads / 2);
-      return worker.run_small(batch);
+        return carry_out_large(worker, batch[0]);
+      worker.run_small(batch);
+      return worker.counts().infinite - before;
     } catch (const Error& e) {
       if (!options_.leave_out) throw;
       if (batch.size() == 1 && !options_.leave_out(indexes[0], e)) throw;
@@ -107,6 +136,22 @@ class Run {
     // One task of the batch failed: carry out each on its own to find out which.
     for (std::size_t i = 0; batch.size() > 1 && i < batch.size(); i++)
       carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1));
+    return worker.counts().infinite - before;
+  }
+
+  // The task may use half of the thread's share of the memory for one window: a cast needs a second buffer.
+  i64 carry_out_large(CopyWorker& worker, const CopyTask& task) {
+    i64 most_bytes = options_.memory_bytes / options_.threads / 2;
+    auto large = std::make_shared<LargeTask>(task, slices_of(task.plan, options_.batch_bytes, most_bytes));
+    std::unique_lock lock(mutex_);
+    large_.push_back(large);
+    changed_.notify_all();
+    lock.unlock();
+    large->carry_out(worker);
+    lock.lock();
+    std::erase(large_, large);
+    lock.unlock();
+    return large->finish(worker);
   }
 
   // The task's plan, or nothing if the task is left out.
@@ -143,6 +188,9 @@ class Run {
   CopySink& out_;
   const CopyOptions& options_;
   std::mutex mutex_;
+  std::condition_variable changed_;  // large_ has one more, or busy_ is less
+  std::vector<std::shared_ptr<LargeTask>> large_;
+  int busy_ = 0;  // threads that have tasks or may still take some
   i64 next_, end_;
   std::exception_ptr error_;
   CopyCounts counts_;

@@ -55,7 +55,7 @@ struct CopyWorker::Piece {
   i64 item_bytes = 0;          // in the file
   i64 arena = 0;               // offset of its first byte, head included
   i64 staging = 0;             // offset of its first item before the cast
-  u32* crc = nullptr;          // the CRC-32 of the destination's data so far
+  u32* crc = nullptr;          // of a slice: receives the CRC-32 of the window's data
 
   i64 data_bytes() const { return window.items.items() * item_bytes; }
   i64 bytes() const { return head + data_bytes() + tail; }
@@ -250,11 +250,11 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
       if (lost_ && may_lose(c)) count_losses(p, staging + p.staging, data);
     }
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
-    u32 local = 0;
-    u32& crc = p.crc ? *p.crc : local;
-    if (written_ || job_.frame(*p.region).tail_bytes > 0) crc = sum(crc, bytes);
-    if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
-      written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.region->items * p.item_bytes, crc});
+    u32 crc = written_ || job_.frame(*p.region).tail_bytes > 0 ? sum(0, bytes) : 0;
+    if (p.crc)
+      *p.crc = crc;
+    else if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
+      written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.data_bytes(), crc});
     if (p.tail > 0)
       job_.write_tail(*p.region, crc, {data + p.data_bytes(), static_cast<std::size_t>(p.tail)});
   }
@@ -331,15 +331,32 @@ void CopyWorker::run_small(std::span<const CopyTask> tasks) {
   process(pieces);
 }
 
-void CopyWorker::run_large(const CopyTask& task, i64 budget_bytes, i64 most_bytes) {
-  crc_.assign(static_cast<std::size_t>(task.plan.destination_count()), 0);
+void CopyWorker::run_slice(const CopyTask& task, const Slice& slice, std::span<u32> sums) {
   std::vector<Piece> pieces;
-  for (const Slice& slice : slices_of(task.plan, budget_bytes, most_bytes)) {
-    pieces.clear();
-    add_pieces(task, slice, pieces);
-    for (Piece& p : pieces) p.crc = &crc_[p.window.destination];
-    process(pieces);
+  for (std::size_t i = 0; i < slice.size(); i++) {
+    std::size_t before = pieces.size();
+    add_pieces(task, std::span(&slice[i], 1), pieces);
+    if (pieces.size() > before) pieces.back().tail = 0, pieces.back().crc = &sums[i];
   }
+  process(pieces);
+}
+
+// A tail is a piece without items: it has the sum of all items, which no slice knows.
+void CopyWorker::end_slices(const CopyTask& task, std::span<const u32> sums) {
+  std::vector<Piece> tails;
+  for (i32 d = 0; d < task.plan.destination_count(); d++) {
+    const Region& r = task.plan.destination(d);
+    i64 bytes = r.items * r.item_bytes, tail = job_.frame(r).tail_bytes;
+    if (written_ && r.tensor >= 0 && r.items > 0)
+      written_->add(WrittenSums::Data{r.file, r.offset, bytes, sums[static_cast<std::size_t>(d)]});
+    if (r.items > 0 && tail > 0 && out_.wants(r.file, r.offset + bytes, tail))
+      tails.push_back({&task, &r, {d, {r.items, r.items}}, 0, tail, r.offset + bytes, r.item_bytes, 0, 0, nullptr});
+  }
+  lay_out(tails);
+  for (const Piece& p : tails)
+    job_.write_tail(*p.region, sums[static_cast<std::size_t>(p.window.destination)],
+                    {arena_.reserve(0) + p.arena, static_cast<std::size_t>(p.tail)});
+  write(tails);
 }
 
 void CopyWorker::run_window(const CopyTask& task, const Window& window) {

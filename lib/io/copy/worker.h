@@ -18,6 +18,7 @@
 
 #include "core/base/int.h"
 #include "io/copy/counts.h"
+#include "io/copy/slices.h"
 
 namespace mckpt::impl {
 
@@ -27,7 +28,6 @@ class LostValues;
 class ReadSums;
 class WrittenSums;
 struct CopyTask;
-struct Window;
 
 // Page-aligned memory that grows and is given back only at the end. Growing loses what it contains. Throws
 // kOutOfMemory.
@@ -59,8 +59,10 @@ class CopyWorker {
   // Carries out tasks whose destinations fit into memory together. All functions throw what the job, the
   // sources and the sink throw.
   void run_small(std::span<const CopyTask> tasks);
-  // Carries out one task of any size, in slices (slices_of() has the two limits).
-  void run_large(const CopyTask& task, i64 budget_bytes, i64 most_bytes);
+  // Carries out a slice of a task, without tails. `sums` receives the CRC-32 of the data of each window.
+  void run_slice(const CopyTask& task, const Slice& slice, std::span<u32> sums);
+  // Ends a task whose slices are all carried out: its tails. `sums`: the CRC-32 of the data of each destination.
+  void end_slices(const CopyTask& task, std::span<const u32> sums);
 
   // Carries out a part of one destination of a task, without sums of the destination.
   void run_window(const CopyTask& task, const Window& window);
@@ -97,7 +99,6 @@ class CopyWorker {
   CopyCounts counts_;
   Arena arena_, staging_, block_;
   std::vector<Summed> summed_;  // by place
-  std::vector<u32> crc_;  // by destination of the large task at hand
 };
 
 }  // namespace mckpt::impl

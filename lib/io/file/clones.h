@@ -9,7 +9,8 @@
 #pragma once
 
 // Sanitizers are not ready when that choice is made; clang has no clones before 15.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define MCKPT_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define MCKPT_CLONES

@@ -16,6 +16,7 @@ enum class Format : u8 {
   kTorchLegacy,
   kTorchShards,
   kTorchRanks,
+  kTorchFlat,  // of ranks, whose tensors are one-dimensional: their shapes are in no file
   kTorchFiles,
   kDeepSpeed,
   kMegatronRanks,
@@ -46,6 +47,7 @@ constexpr std::string_view format_text(Format format) {
                                          "torch.save legacy",
                                          "torch.save, sharded",
                                          "torch.save, one file a rank",
+                                         "torch.save, flat pieces of ranks",
                                          "torch.save, several files",
                                          "DeepSpeed ZeRO",
                                          "Megatron per-rank .pt",

@@ -115,15 +115,17 @@ class RankFolder {
       read &= o->file.has_value();
       if (o->file) group.add(*o, *rank_name(o->path));
     }
+    group.leave_out_others();
     const i64 there = std::ssize(members);
     const i64 expected = std::max({world, members.rbegin()->first + 1, group.least_ranks()});
     group.join(read && there == expected);
     ranks_ = std::max(ranks_, there);
-    if (there != expected)
-      find(Code::kShardMissing, "",
-           cat("files of ", name, " are missing: ", there, " of ", expected,
-               " ranks are there; the first that is missing is ",
-               name_of_rank(members.begin()->second->path, first_missing(members))));
+    if (there == expected) return;
+    const std::string missing = name_of_rank(members.begin()->second->path, first_missing(members));
+    store_.add_finding({.code = Code::kShardMissing,
+                        .message = cat("files of ", name, " are missing: ", there, " of ", expected,
+                                       " ranks are there; the first that is missing is ", missing),
+                        .help = cat("copy ", missing, " of the same save into ", folder_.path())});
   }
 
   // Files of a job of another size, in the same folder.

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "io/torch/sharded_tensor.h"
+#include "io/torch/flat_pieces.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
@@ -30,19 +30,51 @@ bool add_piece(TorchStore& store, i32 file, i64 row, std::string_view prefix, co
   return offsets.has_value();
 }
 
+// Adds the flat pieces of a rank and its other tensors, which are whole.
+void add_flat_file(TorchStore& store, i32 file, std::string_view prefix, FlatUnits& units) {
+  const TorchTable& table = store.table(file);
+  const TorchSharding* flat = nullptr;
+  std::vector<std::string_view> pieces;
+  for (i64 row = 0; row < table.size(); row++) {
+    if (is_flat_parameter(table.name(row), table.sharding(row))) {
+      flat = table.sharding(row);
+      continue;
+    }
+    if (units.place(file, table, row)) pieces.push_back(table.name(row));
+    store.add_tensor(file, row, prefix);
+  }
+  const std::string path = file_path(store, file);
+  with_file(path, [&] { units.refuse_nameless(); });
+  store.set_format(Format::kTorchFlat);
+  store.add_fact("flat parameters", cat(units.size()));
+  if (flat->least_ranks() <= 1) return;
+  store.add_finding({.code = Code::kShardAlone,
+                     .file = path,
+                     .message = cat("the file has only the flat pieces of rank ", flat->writer(), " of ",
+                                    flat->least_ranks(), " (LOCAL_STATE_DICT), of ", pieces.size(),
+                                    " tensors: ", listed(pieces, 3)),
+                     .help = "open the folder that holds the files of all ranks",
+                     .warning = true});
+}
+
 }  // namespace
 
 void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
   const TorchTable& table = store.table(file);
   const std::string& path = store.files()[file].path;
+  FlatUnits units;
+  for (i64 row = 0; row < table.size(); row++)
+    if (is_flat_parameter(table.name(row), table.sharding(row)))
+      if (std::string wrong = units.add(file, table, row); !wrong.empty())
+        store.add_finding({.code = Code::kBadShards,
+                           .tensor = cat(prefix, table.name(row)),
+                           .message = std::move(wrong)});
+  if (units.size() > 0) return add_flat_file(store, file, prefix, units);
   std::vector<std::string_view> shards, unplaced;
   const TorchSharding* any = nullptr;
   for (i64 row = 0, rows = 1; row < table.size(); row += rows) {
     rows = 1;
     const TorchSharding* sharding = table.sharding(row);
-    if (is_flat_parameter(table.name(row), sharding))
-      with_file(path.empty() ? store.root() : cat(store.root(), "/", path),
-                [&] { refuse_flat_pieces(table.name(row)); });
     if (sharding == nullptr) {
       store.add_tensor(file, row, prefix);
       continue;

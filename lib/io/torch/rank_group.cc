@@ -3,6 +3,7 @@
 #include "io/torch/rank_group.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/items/box_cover.h"
@@ -12,7 +13,6 @@
 #include "io/store/open/torch_names.h"
 #include "io/store/state_part.h"
 #include "io/torch/files.h"
-#include "io/torch/sharded_tensor.h"
 
 namespace mckpt::impl {
 namespace {
@@ -23,14 +23,10 @@ i64 items_of(std::span<const i64> sizes) { return Shape(sizes).items(); }
 
 void RankGroup::add(OpenedTorchFile& o, const RankName& name) {
   ranks_++;
-  with_file(cat(store_.root(), "/", o.path), [&] {
-    for (i64 row = 0; row < o.file->table.size(); row++)
-      if (is_flat_parameter(o.file->table.name(row), o.file->table.sharding(row)))
-        refuse_flat_pieces(o.file->table.name(row));
-  });
-  check_writer(o, name, o.file->table);
+  const i64 least_ranks = check_writer(o, name, o.file->table);
   i32 file = store_.add_file(o.path, o.bytes, std::move(*o.file), cat(prefix_, "rank_", name.rank, ":"),
                              static_cast<i32>(name.rank));
+  files_.push_back({name.rank, file, least_ranks});
   const TorchTable& rows = store_.table(file);
   for (i64 row = 0; row < rows.size(); row++) {
     auto [it, is_new] = by_name_.try_emplace(std::string(rows.name(row)), names_.size());
@@ -40,22 +36,29 @@ void RankGroup::add(OpenedTorchFile& o, const RankName& name) {
   }
 }
 
-// A copied or renamed file: its tensors know the rank that wrote them, and of how many ranks it was one.
-void RankGroup::check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& rows) {
+// A copied or renamed file: its tensors know the rank that wrote them, and of how many ranks it was one. Returns that
+// number, or 0.
+i64 RankGroup::check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& rows) {
   auto find = [&](const std::string& message) {
     store_.add_finding({.code = Code::kBadShards, .file = file.path, .message = message});
   };
   for (i64 row = 0; row < rows.size(); row++) {
     const TorchSharding* s = rows.sharding(row);
     if (s == nullptr) continue;
-    least_ranks_ = std::max(least_ranks_, s->least_ranks());
     if (s->writer() >= 0 && s->writer() != name.rank)
       find(cat("by its name the file is of rank ", name.rank, ", but rank ", s->writer(), " wrote it"));
     else if (name.world >= 0 && s->least_ranks() > name.world)
       find(cat("by its name the file is of one of ", name.world, " ranks, but a job of ", s->least_ranks(),
                " ranks wrote it"));
-    return;
+    return s->least_ranks();
   }
+  return 0;
+}
+
+i64 RankGroup::least_ranks() const {
+  i64 most = 0;
+  for (const Part& p : files_) most = std::max(most, p.least_ranks);
+  return most;
 }
 
 void RankGroup::add_finding(const std::string& tensor, std::string message) {
@@ -64,8 +67,11 @@ void RankGroup::add_finding(const std::string& tensor, std::string message) {
 }
 
 void RankGroup::join(bool whole) {
-  whole_ = whole;
+  whole_ &= whole;
+  for (const Name& n : names_)
+    if (is_flat_parameter(n)) add_flat_parameter(n);
   for (const Name& n : names_) {
+    if (units_.size() > 0 && (is_flat_parameter(n) || join_flat(n))) continue;
     const auto pieces =
         std::ranges::count_if(n.holders, [&](const Holder& h) { return sharding(h) != nullptr; });
     if (pieces > 0)
@@ -73,6 +79,7 @@ void RankGroup::join(bool whole) {
     else
       join_plain(n);
   }
+  if (units_.size() > 0) conclude_flat();
   note_uncompared();
 }
 
@@ -91,17 +98,63 @@ bool RankGroup::alike(const TorchSharding& a, const TorchSharding& b) {
          a.mesh->ranks == b.mesh->ranks;
 }
 
+// Whether two ranks describe the same tensor.
+bool RankGroup::is_described_alike(const Holder& a, const Holder& b) {
+  const TorchSharding *one = sharding(a), *other = sharding(b);
+  if (one == nullptr || other == nullptr) return one == other;
+  return alike(*other, *one) && table(a).dtype(a.row) == table(b).dtype(b.row);
+}
+
+// The ranks that describe more than half of that rank's tensors in another way, or do not have them.
+std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
+  std::map<i64, i64> fitting;
+  i64 tensors = 0;
+  for (const Name& n : names_) {
+    auto own = std::ranges::find(n.holders, reference, &Holder::rank);
+    if (own == n.holders.end()) continue;
+    tensors++;
+    i64 last = reference;  // a rank may have several shards
+    for (const Holder& h : n.holders)
+      if (h.rank != reference && h.rank != std::exchange(last, h.rank)) fitting[h.rank] += is_described_alike(*own, h);
+  }
+  std::vector<i64> out;
+  for (const Part& p : files_)
+    if (p.rank != reference && 2 * fitting[p.rank] < tensors) out.push_back(p.rank);
+  return out;
+}
+
+// Files of other models, each said once: all their tensors would be unlike those of the other ranks.
+void RankGroup::leave_out_others() {
+  if (!model_ || files_.size() < 2) return;
+  i64 reference = files_[0].rank;
+  std::vector<i64> others = unlike_ranks(reference);
+  if (std::size_t all = files_.size() - 1; 2 * others.size() > all)
+    if (std::vector<i64> again = unlike_ranks(files_[1].rank); again.size() < others.size())
+      others = std::move(again), reference = files_[1].rank;
+  if (others.empty()) return;
+  auto path = [&](i64 rank) { return store_.files()[std::ranges::find(files_, rank, &Part::rank)->file].path; };
+  for (i64 rank : others)
+    store_.add_finding({.code = Code::kBadShards,
+                        .file = path(rank),
+                        .message = cat("most tensors of the file are not described as in ", path(reference),
+                                       ", or are missing: it is of another model, and is not used"),
+                        .help = cat("copy rank ", rank, "'s file of the same save here")});
+  auto is_other = [&](const auto& of) { return std::ranges::find(others, of.rank) != others.end(); };
+  for (Name& n : names_) std::erase_if(n.holders, is_other);
+  std::erase_if(files_, is_other);
+  std::erase_if(names_, [](const Name& n) { return n.holders.empty(); });
+  by_name_.clear();
+  for (std::size_t i = 0; i < names_.size(); i++) by_name_.emplace(names_[i].name, i);
+  ranks_ -= std::ssize(others);
+  whole_ = false;
+}
+
 // What is wrong if the ranks do not describe the same tensor, or "".
 std::string RankGroup::unlike_rank(const Name& n) {
   const Holder& first = n.holders[0];
-  const TorchSharding* described = sharding(first);
-  for (const Holder& h : n.holders) {
-    const TorchSharding* other = sharding(h);
-    const bool both = described != nullptr && other != nullptr;
-    if (both ? !alike(*other, *described) || table(h).dtype(h.row) != table(first).dtype(first.row)
-             : described != other)
+  for (const Holder& h : n.holders)
+    if (!is_described_alike(first, h))
       return cat("rank ", h.rank, " describes the tensor differently than rank ", first.rank);
-  }
   return "";
 }
 
@@ -113,29 +166,42 @@ void RankGroup::join_distributed(const Name& n) {
     return add_finding(n.name, s == nullptr ? wrong : cat(wrong, " (", to_string(*s), ")"));
   }
   const TorchSharding& layout = *sharding(n.holders[0]);
-  Name with_items{n.name, n.holders};
-  if (layout.boxes)  // a rank without a shard has no box, unless there is none at all
-    std::erase_if(with_items.holders, [&](const Holder& h) { return table(h).storage(h.row) == nullptr; });
-  const Name& held = with_items.holders.empty() ? n : with_items;
+  const Name held = layout.boxes ? with_items(n) : n;
   std::vector<TorchPiece> pieces;
   for (const Holder& h : held.holders) pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
   wrong = layout.boxes ? place_shards(held, pieces) : place_pieces(layout, pieces);
   if (wrong.empty() || layout.boxes) {
-    std::vector<TorchStore::Piece> placed;
-    for (std::size_t i = 0; i < pieces.size(); i++)
-      placed.push_back({held.holders[i].file, held.holders[i].row, pieces[i].offsets, pieces[i].replica});
-    store_.add_sharded(cat(prefix_, n.name), layout.global, placed);
+    add_pieces(held, layout.global, pieces);
     if (wrong.empty()) wrong = fault_of(held, pieces);
   }
   if (!wrong.empty()) add_finding(n.name, cat(wrong, " (", to_string(layout), ")"));
+}
+
+// The holders that have a shard: a rank without one has no box. All, if there is none at all.
+RankGroup::Name RankGroup::with_items(const Name& n) const {
+  Name out = n;
+  std::erase_if(out.holders, [&](const Holder& h) { return table(h).storage(h.row) == nullptr; });
+  return out.holders.empty() ? n : out;
+}
+
+// Adds the tensor that consists of the pieces, in the places that they have.
+void RankGroup::add_pieces(const Name& n, std::span<const i64> dims, std::span<const TorchPiece> pieces) {
+  std::vector<TorchStore::Piece> placed;
+  for (std::size_t i = 0; i < pieces.size(); i++)
+    placed.push_back({n.holders[i].file, n.holders[i].row, pieces[i].offsets, pieces[i].replica});
+  store_.add_sharded(cat(prefix_, n.name), dims, placed);
 }
 
 // Places the shards of a ShardedTensor by their own boxes. Two ranks may have one box only where the job has several
 // groups of ranks, each with the whole tensor.
 std::string RankGroup::place_shards(const Name& n, std::span<TorchPiece> pieces) const {
   for (std::size_t i = 0; i < pieces.size(); i++) pieces[i].offsets = sharding(n.holders[i])->offsets;
+  return doubled(*sharding(n.holders[0]), pieces);
+}
+
+// Marks replicas. Returns what is wrong with them, or "".
+std::string RankGroup::doubled(const TorchSharding& layout, std::span<TorchPiece> pieces) const {
   mark_replicas(pieces);
-  const TorchSharding& layout = *sharding(n.holders[0]);
   if (layout.group_ranks < layout.ranks) return "";
   for (const TorchPiece& p : pieces)
     if (p.replica && items_of(p.sizes) > 0)
@@ -167,6 +233,76 @@ std::string RankGroup::fault_of(const Name& n, std::span<const TorchPiece> piece
   if (!whole_) return "";
   return cat("the pieces of ", counted(std::ssize(pieces), "rank"),
              " leave out items of the tensor: a piece is too short, or a file is missing");
+}
+
+bool RankGroup::is_flat_parameter(const Name& n) const {
+  return std::ranges::any_of(
+      n.holders, [&](const Holder& h) { return impl::is_flat_parameter(n.name, sharding(h)); });
+}
+
+// Its shards say where pieces are. It is no tensor of the store: its items are those of the pieces, and padding.
+void RankGroup::add_flat_parameter(const Name& n) {
+  std::string wrong = unlike_rank(n);
+  for (const Holder& h : n.holders)
+    if (impl::is_flat_parameter(n.name, sharding(h)))
+      if (std::string bad = units_.add(h.file, table(h), h.row); wrong.empty()) wrong = std::move(bad);
+  if (wrong.empty()) {
+    const Name held = with_items(n);
+    std::vector<TorchPiece> shards;
+    for (const Holder& h : held.holders) shards.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
+    wrong = place_shards(held, shards);
+  }
+  if (!wrong.empty()) add_finding(n.name, std::move(wrong));
+}
+
+// Adds the tensor that is in pieces of flat parameters. False: it has none.
+bool RankGroup::join_flat(const Name& n) {
+  Name held{n.name, {}};
+  std::vector<TorchPiece> pieces;
+  FlatUnits::Place all;
+  const Holder *elsewhere = nullptr, *other_unit = nullptr;
+  for (const Holder& h : n.holders) {
+    const std::span<const i64> dims = table(h).dims(h.row);
+    if (sharding(h) != nullptr) return false;
+    std::optional<FlatUnits::Place> place = units_.place(h.file, table(h), h.row);
+    if (items_of(dims) == 0) continue;
+    if (!place)
+      elsewhere = &h;
+    else if (!held.holders.empty() && place->unit != all.unit)
+      other_unit = &h;
+    if (!place || other_unit != nullptr) continue;
+    if (held.holders.empty()) all = *place;
+    all.items = {std::min(all.items.begin, place->items.begin), std::max(all.items.end, place->items.end)};
+    held.holders.push_back(h);
+    pieces.push_back({.rank = h.rank, .sizes = dims, .offsets = {place->items.begin}});
+  }
+  if (pieces.empty()) return false;
+  for (TorchPiece& p : pieces) p.offsets[0] -= all.items.begin;
+  const i64 whole[] = {all.items.items()};
+  const std::string& unit = units_.name(all.unit);
+  std::string wrong = doubled(*sharding(names_[by_name_.find(unit)->second].holders[0]), pieces);
+  add_pieces(held, whole, pieces);
+  if (elsewhere != nullptr)
+    wrong = cat("rank ", elsewhere->rank, " has items of it that are in no flat parameter");
+  else if (other_unit != nullptr)
+    wrong = cat("rank ", other_unit->rank, " has items of it that are not in '", unit, "'");
+  else if (std::ssize(n.holders) != ranks_)
+    wrong = cat(n.holders.size(), " of ", ranks_, " ranks have a piece of it");
+  if (wrong.empty()) wrong = fault_of(held, pieces);
+  if (!wrong.empty()) add_finding(n.name, cat(wrong, " (a piece of the flat parameter ", escaped(unit), ")"));
+  return true;
+}
+
+// Items of no tensor, and what the store is.
+void RankGroup::conclude_flat() {
+  with_file(store_.root(), [&] { units_.refuse_nameless(); });
+  if (whole_)
+    for (const std::string& gap : units_.gaps())
+      store_.add_finding({.code = Code::kBadShards,
+                          .message = cat(gap, " are of no tensor, and too many to be padding: a tensor is missing, or "
+                                              "its piece is too short")});
+  store_.set_format(Format::kTorchFlat);
+  store_.add_fact("flat parameters", cat(units_.size()));
 }
 
 // One tensor if all ranks have it alike, else one of each rank, with the rank in its name.

@@ -5,6 +5,8 @@
 //   model_world_size_3_rank_2.pt  w: rows 48-70         bias: the same   rng: others
 //     -> w [71, ...] of three chunks; bias, once; rank_0:rng, rank_1:rng, rank_2:rng
 //
+// Flat pieces (io/torch/flat_pieces.h) become tensors of one dimension, and their flat parameters none.
+//
 // Pieces that do not fit together, copies that differ and files that are not what their name says become findings:
 // nothing is guessed, and whole tensors are never put one after the other.
 #pragma once
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "io/torch/copies.h"
+#include "io/torch/flat_pieces.h"
 #include "io/torch/sharding.h"
 #include "io/torch/store.h"
 
@@ -22,7 +25,7 @@ namespace mckpt::impl {
 struct OpenedTorchFile;
 struct RankName;
 
-// Used once: files are added in the order of their ranks, then joined.
+// Used once: files are added in the order of their ranks, those of other models left out, then joined.
 class RankGroup {
  public:
   // `prefix`: before the names of the tensors. `model`: copies that differ are damage, as they are not in states of
@@ -30,14 +33,16 @@ class RankGroup {
   RankGroup(TorchStore& store, const Folder& folder, std::string prefix, bool model)
       : store_(store), copies_(store, folder), prefix_(std::move(prefix)), model_(model) {}
 
-  // Takes over a file. pre: it could be read. Throws kUnsupportedTorchFile for flat pieces.
+  // Takes over a file. pre: it could be read.
   void add(OpenedTorchFile& file, const RankName& name);
+  // Leaves out files of another model than most files are of, and says so of each. pre: all files were added.
+  void leave_out_others();
   // Adds the tensors and the findings to the store. `whole`: all files were added; if not, a finding of the caller
-  // says which is missing, and tensors have holes.
+  // says which is missing, and tensors have holes. Throws kUnsupportedTorchFile for flat parameters without pieces.
   void join(bool whole);
 
-  // The number of ranks that the files themselves know of; 0 if they do not say.
-  i64 least_ranks() const { return least_ranks_; }
+  // The number of ranks that the files themselves know of, if they were not left out; 0 if they do not say.
+  i64 least_ranks() const;
 
  private:
   // A row of a rank's file.
@@ -53,12 +58,21 @@ class RankGroup {
   const TorchTable& table(const Holder& h) const { return store_.table(h.file); }
   const TorchSharding* sharding(const Holder& h) const { return table(h).sharding(h.row); }
 
-  void check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& table);
+  bool is_described_alike(const Holder& a, const Holder& b);
+  std::vector<i64> unlike_ranks(i64 reference);
+  i64 check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& table);
   bool alike(const TorchSharding& a, const TorchSharding& b);
   bool same_boxes(const TorchBoxes& a, const TorchBoxes& b);
   std::string unlike_rank(const Name& n);
   void join_distributed(const Name& n);
   std::string place_shards(const Name& n, std::span<TorchPiece> pieces) const;
+  std::string doubled(const TorchSharding& layout, std::span<TorchPiece> pieces) const;
+  Name with_items(const Name& n) const;
+  bool is_flat_parameter(const Name& n) const;
+  void add_flat_parameter(const Name& n);
+  bool join_flat(const Name& n);
+  void conclude_flat();
+  void add_pieces(const Name& n, std::span<const i64> dims, std::span<const TorchPiece> pieces);
   std::string fault_of(const Name& n, std::span<const TorchPiece> pieces);
   void join_plain(const Name& n);
   void add_copies(const Name& n);
@@ -69,9 +83,17 @@ class RankGroup {
   TorchCopies copies_;
   std::string prefix_;
   bool model_;
-  i64 ranks_ = 0, least_ranks_ = 0;
-  bool whole_ = true;         // all files of the group were added
+  i64 ranks_ = 0;
+  // A file, and the number of ranks that it knows of; 0: it does not say.
+  struct Part {
+    i64 rank;
+    i32 file;
+    i64 least_ranks;
+  };
+  std::vector<Part> files_;
+  bool whole_ = true;         // all files of the group were added, and used
   bool distributed_ = false;  // some tensor is in pieces
+  FlatUnits units_;
   std::vector<Name> names_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::map<std::pair<const TorchBoxes*, const TorchBoxes*>, bool> same_boxes_;

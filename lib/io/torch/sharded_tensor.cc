@@ -170,21 +170,4 @@ std::vector<TorchTensor> read_sharded_tensor(const TorchCall& call, TorchMeshes&
   return out;
 }
 
-bool is_flat_parameter(std::string_view name, const TorchSharding* sharding) {
-  return sharding != nullptr && sharding->boxes && sharding->global.size() == 1 &&
-         (name == "_flat_param" || name.ends_with("._flat_param"));
-}
-
-void refuse_flat_pieces(std::string_view flat_parameter) {
-  throw Error(
-      Code::kUnsupportedTorchFile,
-      "the file is of FSDP's LOCAL_STATE_DICT: it has flat pieces of the tensors, and no file says which "
-      "shapes the tensors have")
-      .found(cat("the flat parameter '", escaped(flat_parameter), "'"))
-      .help(
-          "load it in the program that saved it, and save it again with the state dict type "
-          "SHARDED_STATE_DICT "
-          "or FULL_STATE_DICT");
-}
-
 }  // namespace mckpt::impl

@@ -7,7 +7,6 @@
 //     metadata        size [71, 32], shards [0, 0]+[24, 32]  [24, 0]+[24, 32]  [48, 0]+[23, 32]
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "io/torch/tensor.h"
@@ -22,12 +21,5 @@ bool is_sharded_tensor(const TorchCall& call);
 // The shards of this rank, in the order of the file; for none, one tensor of no items (TorchTensor::nothing).
 // Throws kBadPickle, kBadShape, kBadShards, and what read_torch_tensor() throws.
 std::vector<TorchTensor> read_sharded_tensor(const TorchCall& call, TorchMeshes& meshes);
-
-// Whether the tensor is the flat parameter of a whole FSDP1 unit. A file that has one is of LOCAL_STATE_DICT: its
-// other tensors are flat pieces, whose shapes no file states.
-bool is_flat_parameter(std::string_view name, const TorchSharding* sharding);
-
-// Throws kUnsupportedTorchFile: a file with flat pieces.
-[[noreturn]] void refuse_flat_pieces(std::string_view flat_parameter);
 
 }  // namespace mckpt::impl

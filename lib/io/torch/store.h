@@ -44,6 +44,7 @@ class TorchStore final : public Store {
   void add_sharded(std::string_view name, std::span<const i64> dims, std::span<const Piece> pieces);
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
+  void set_format(Format format) { format_ = format; }
   void add_finding(Finding f) { findings_.push_back(std::move(f)); }
 
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }

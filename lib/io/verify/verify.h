@@ -68,6 +68,7 @@ struct UnlikeTensor {
   Kind kind;
   std::string tensor;
   std::string tested{}, source{};  // type and shape, "bfloat16 [2, 3]", or the type alone; "" for kValues
+  bool rounds = false;             // kCast: to a type that does not have all values of the source's
 };
 
 // A file or folder beside the checkpoint that was not looked at.

@@ -30,6 +30,13 @@ done
 # The other way round, and blocks of FP8 are a fixed point of scales that came from bf16.
 expect 0 "$mckpt" convert quantize gpt_oss.values gpt_oss.like --to like-source --like "$data/gpt_oss"
 same_files gpt_oss.like "$data/gpt_oss"
+# Shapes that are stored beside codes and scales are of the quantised model, not copied from the source.
+expect 0 "$mckpt" convert dequantize "$data/kimi_k2_int4" kimi.values
+expect 0 "$mckpt" convert quantize kimi.values kimi.like --like "$data/kimi_k2_int4" --report kimi.json
+has err "41 in -> 65 out: 29 copied, 36 quantized"
+grep -q '"made": "quantized", "rule": null, "items": 64, "from": \[{"name": "model.layers.1.mlp.experts.0.down_proj.weight", ' \
+  kimi.json || fail "codes and scales are made of values"
+same_files kimi.like "$data/kimi_k2_int4"
 expect 0 "$mckpt" convert quantize deepseek_v3_128.values fp8 --to fp8-block
 has err "61 in -> 97 out: 25 copied, 72 quantized, 72 changed; dropped 0, invented 0"
 ! grep "share storage" err >&2 || fail "computed tensors are not tied"

@@ -185,6 +185,83 @@ def missing_names():
     expect("MC2014" in text and "--assets HF_DIR" in text, text)
 
 
+def other_sizes():
+    """A config of a model of other sizes is refused before anything is written, by tensor and both shapes."""
+    case = "fsdp2_tp"
+    source = source_of(case)
+    with open(os.path.join(CASES, case, "config.json")) as f:
+        config = json.load(f)
+    wide = config["intermediate_size"]
+    assets = new("assets")
+    os.mkdir(assets)
+    with open(os.path.join(assets, "config.json"), "w") as f:
+        json.dump({**config, "intermediate_size": wide + 2}, f)
+    want = f"model.layers.1.mlp.down_proj.weight: expected [{config['hidden_size']}, {wide + 2}], found [{config['hidden_size']}, {wide}]"
+
+    def refused():
+        text = mckpt("export", source, new(), "--assets", assets, status=3)
+        expect("MC2011" in text and want in text and f"check that {assets} is the folder of this model" in text, text)
+        expect(not os.path.exists(place("out")), "a result in spite of other shapes")
+        return text
+
+    refused()
+    with open(os.path.join(CASES, case, "expected.json")) as f:
+        names = list(json.load(f)["tensors"])
+    with open(os.path.join(assets, "model.safetensors.index.json"), "w") as f:
+        json.dump({"metadata": {}, "weight_map": {name: "model-00001-of-00001.safetensors" for name in names}}, f)
+    expect(f"the shapes of {assets}/config.json" in refused(), "the shapes are not the index's")
+
+
+def flat_pieces():
+    """FSDP1's LOCAL_STATE_DICT: its tensors have the shapes of the model, and without them none."""
+    case = "accelerate_fsdp1_local"
+    source, config = source_of(case), os.path.join(CASES, case, "config.json")
+    whole, dcp = new("whole"), new("dcp")
+    mckpt("export", source, whole)
+    mckpt("convert", "to-dcp", source, dcp)
+    mckpt("verify", dcp, "--against", source)
+    mckpt("verify", source, "--against", whole)
+    mckpt("export", dcp, new(), "--assets", os.path.dirname(config))
+    expect_equal("by way of DCP", [other_bytes(place("out"), whole)], [[]])
+    mckpt("convert", "to-fsdp", source, new("fsdp"), "--dp", 3)
+    mckpt("verify", place("fsdp"), "--against", whole)
+
+    def refused(status, *words, of, to="out", assets=(), command=("export",)):
+        text = mckpt(*command, of, new(to), *assets, status=status)
+        expect(all(word in text for word in words), f"{words}: {text}")
+        expect(not os.path.exists(place(to)), f"{words}: a result")
+
+    alone = new("alone")
+    shutil.copytree(source, os.path.join(alone, "nowhere", "checkpoint"))
+    nowhere = os.path.join(alone, "nowhere", "checkpoint")
+    refused(4, "MC2014", "--assets HF_DIR", of=nowhere)
+    refused(4, "MC2014", "LOCAL_STATE_DICT", "--assets names the folder", of=nowhere, command=("convert", "to-dcp"))
+    refused(4, "MC2014", "to-safetensors", of=nowhere, to="out.safetensors", command=("convert", "pt-to-safetensors"))
+    mckpt("convert", "to-dcp", nowhere, new("again"), "--assets", os.path.dirname(config))
+    mckpt("verify", place("again"), "--against", dcp)
+    mckpt("convert", "to-dcp", whole, new(), "--assets", whole, status=2)
+    # A model of another size, and of other names.
+    assets = ("--assets", os.path.join(alone, "assets"))
+    os.mkdir(assets[1])
+
+    def given(**changed):
+        with open(config) as f, open(os.path.join(assets[1], "config.json"), "w") as out:
+            json.dump({**json.load(f), **changed}, out)
+
+    given(intermediate_size=50)
+    refused(3, "MC2011", "model.layers.1.mlp.up_proj.weight: expected [50, 32], which are 1,600 items, found 1,728", of=source, assets=assets)
+    given(num_hidden_layers=1)
+    refused(3, "MC2005", "has no shape for tensors", "model.layers.1.input_layernorm.weight: 32 items", of=source, assets=assets)
+    # One of the files, and a folder that lacks one.
+    one = os.path.join(nowhere, "pytorch_model_fsdp_rank1.bin")
+    for command, to in ((("export",), "out"), (("convert", "to-dcp"), "out"), (("convert", "to-safetensors"), "out.safetensors")):
+        refused(3, "MC1225", "flat pieces of rank 1 of 2", "name the folder with the files of all ranks", of=one, to=to, command=command)
+    os.remove(os.path.join(nowhere, "pytorch_model_fsdp_rank0.bin"))
+    given()
+    refused(3, "MC1106", "copy pytorch_model_fsdp_rank0.bin of the same save into", of=nowhere, assets=assets)
+    expect("the first that is missing is pytorch_model_fsdp_rank0.bin" in run_mckpt("verify", nowhere).stdout, "verify does not say which file is missing")
+
+
 def tied_layers():
     embedding, other = ([4, 2], [1, 2, 3, 4, 5, 6, 7, 8]), ([4, 2], [1, 2, 3, 4, 5, 6, 7, 9])
     for name, head, tie in (("equal", embedding, True), ("unlike", other, True), ("apart", other, False)):
@@ -257,7 +334,9 @@ any_chunks()
 types()
 compared()
 missing_names()
+other_sizes()
+flat_pieces()
 tied_layers()
 files_beside()
 accounts()
-finish(least=200)
+finish(least=250)

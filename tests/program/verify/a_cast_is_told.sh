@@ -8,15 +8,20 @@ expect 0 "$mckpt" convert hf-to-fsdp "$model" half --dp 2 --dtype fp16 --params-
 expect 0 "$mckpt" verify half --against "$model"
 has out "casts"
 has out "are compared after a cast from bfloat16 to float16"
-has out ": equal"
+has out "half: equal after a cast that rounds; 45 tensors have a type that does not hold all values of the source's"
+expect 0 "$mckpt" verify half --against "$model" --dtype fp16
+[ "$(tail -n 1 out)" = "half: equal" ] || fail "a type that was asked for is no news"
 expect 0 "$mckpt" verify half --against "$model" --json
 has out '"casts"'
 has out '"equal": true'
+has out '"rounded": 45'
 
 expect 0 "$mckpt" convert hf-to-fsdp "$model" wide --dp 2 --dtype fp32 --no-sync -q
 expect 0 "$mckpt" verify wide --against "$model"
 has out "casts    45 tensors      values fit the wider type; float32 here, bfloat16 in the source"
 has out "wide: equal in value; 45 tensors have another type"
+expect 0 "$mckpt" verify wide --against "$model" --json
+has out '"rounded": 0'
 expect 0 "$mckpt" verify wide --against "$model" --dtype fp32
 [ "$(tail -n 1 out)" = "wide: equal" ] || fail "types that were asked for are no news"
 
@@ -31,4 +36,4 @@ empty err
 expect 0 "$mckpt" export wide narrow --dtype fp16 --no-sync -q
 expect 0 "$mckpt" verify narrow --against wide --assets "$model"
 has out "are compared after a cast from float32 to float16"
-has out "narrow: equal"
+has out "narrow: equal after a cast that rounds; 45 tensors"

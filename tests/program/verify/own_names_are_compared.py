@@ -19,6 +19,7 @@ temporary = scratch()
 SOURCES = (
     ("rank_files/verl2_w3", None),
     ("rank_files/accelerate", None),
+    ("own_names/accelerate_fsdp1_local/checkpoint", None),
     ("zero/zero1_groups_fp32_w3", "optimizer.state.model.embed_tokens.weight.step"),
     ("zero/zero3_tied_w2", "optimizer.state.model.embed_tokens.weight.step"),
     ("own_names/fsdp2_app/checkpoint", "app.optim.state.model.embed_tokens.weight.momentum_buffer"),

@@ -108,6 +108,16 @@ def mixed_saves():
     told(folder, 1, "problem[MC1315]", "a number of ranks of 2, and 3 there")
 
 
+def copied_files():
+    """A rank's file under the name of another rank: its sizes fit, and with ZeRO 3 nothing else shows it."""
+    for stage in (1, 2, 3):
+        folder, at, _ = saved(stage)
+        shutil.copy(at / optimizer_file(0), at / optimizer_file(1))
+        told(folder, 1, "problem[MC1113]", f"{optimizer_file(1)}: rank 1: the file has the same weights as {optimizer_file(0)}")
+    # Ranks that have zeros alone, as where parameters are smaller than the number of ranks, are no copies.
+    told(saved(3, groups=[{"a": (1,), "b": (1,)}], frozen={})[0], 0, ": sound")
+
+
 def numbers():
     folder, at, _ = saved(2)
     other = saved(2, groups=[{"a": (4, 6), "b": (17,), "c": (3, 5)}, {"d": (2,)}])[1]
@@ -241,7 +251,7 @@ def refused():
                               ("global_step9", 3, "latest names global_step9, which does not exist")):
         folder, at, _ = saved(1)
         (folder / "latest").write_text(tag)
-        told(folder, status, text)
+        told(folder, status, text, *([f"mckpt inspect {folder}/global_step2"] if status == 3 else []))
 
 
 def beside():
@@ -271,6 +281,7 @@ def beside():
 
 missing_files()
 mixed_saves()
+copied_files()
 numbers()
 frozen()
 experts()

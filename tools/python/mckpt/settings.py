@@ -405,7 +405,7 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "hf": EXPORT[""],
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
-    "dcp": (Files, Accept, Ranks, Dict, WeightsOnly),
+    "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly),
     "hdf5": (Files, Accept, Assets, SingleFile),
     "from-hdf5": (Files,),
     "pt-to-safetensors": (Files, Choice, TensorsOnly),

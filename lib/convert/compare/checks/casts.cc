@@ -35,7 +35,7 @@ void warn_of_casts(std::span<const ComparedTypes> tensors, VerifyReport& report)
   for (const ComparedTypes& t : tensors)
     if (t.source != t.tested)
       report.unlike.push_back({UnlikeTensor::Kind::kCast, t.tensor, std::string(dtype_name(t.tested)),
-                               std::string(dtype_name(t.source))});
+                               std::string(dtype_name(t.source)), !holds_values_of(t.tested, t.source)});
   for (const auto& [types, names] : by_types(tensors)) {
     const auto& [from, to] = types;
     if (from != to && holds_values_of(to, from)) {

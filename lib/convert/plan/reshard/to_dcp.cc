@@ -105,6 +105,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
 Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options) {
   Conversion c;
   OwnModelOptions how{.source = options.source,
+                      .shapes = options.assets,
                       .accept = options.accept,
                       .complete = false,
                       .keep_names = true,
@@ -127,6 +128,10 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
 
 Conversion plan_to_dcp(const ToDcpOptions& options) {
   std::unique_ptr<Store> source = open_store(options.source, options.files);
+  if (options.assets && source->format() != Format::kTorchFlat)
+    throw Error(Code::kUsage, "`assets` is for tensors that were saved flat: those of this checkpoint have shapes")
+        .file(source->root())
+        .found(format_text(source->format()));
   if (format_family(source->format()) == FormatFamily::kDcp) return plan_dcp(std::move(source), options);
   return plan_other(std::move(source), options);
 }

@@ -209,6 +209,17 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
   return open_iteration(folder, name, kTrackerName);
 }
 
+// The folders of saves of DeepSpeed: those with a file of its model.
+std::vector<std::string> zero_tags(const Folder& folder) {
+  std::vector<std::string> out;
+  for (const FolderEntry& tag : folder.entries())
+    if (tag.folder && std::ranges::any_of(folder.entries(tag.name), [](const FolderEntry& e) {
+          return !e.folder && zero_name(e.name).has_value();
+        }))
+      out.push_back(tag.name);
+  return out;
+}
+
 // DeepSpeed's folder of the save that the file `latest` names. Null if it names no folder here, and the folder has
 // another checkpoint.
 std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
@@ -221,10 +232,15 @@ std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
   } catch (Error& e) {
     if (has_others) return nullptr;
     const std::string path = cat(folder.path(), "/", kZeroLatestName);
-    if (e.code() == Code::kNotFound)
+    if (e.code() == Code::kNotFound) {
+      const std::vector<std::string> tags = zero_tags(folder);
       throw Error(Code::kNotFound,
                   cat("the file latest names ", escaped(tag), ", which does not exist (missing)"))
-          .file(path);
+          .file(path)
+          .found(tags.empty() ? "no folder of a save" : cat("the saves ", listed(tags)))
+          .help(tags.empty() ? "the folder of the save was not copied with it"
+                             : cat("name one: mckpt inspect ", folder.path(), "/", tags.back()));
+    }
     e.default_file(path);
     throw;
   }

@@ -1,8 +1,13 @@
 // Compares what the files of a folder say of the save that they are of. A folder into which a second save was
 // written in part has files that fit together by their names and sizes.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/base/text.h"
+#include "io/file/crc32.h"
 #include "io/torch/zero/files.h"
 #include "io/torch/zero/store.h"
 
@@ -70,6 +75,46 @@ void compare_models(const ZeroModelStates& a, const ZeroModelStates& b, SaveChec
   check.compare(a.frozen, b.frozen);
 }
 
+u32 crc32_of_zeros(i64 bytes) {
+  constexpr u8 kZero[1] = {};
+  u32 sum = 0, step = crc32(0, kZero);
+  for (i64 length = 1; bytes > 0; bytes >>= 1, step = crc32_join(step, step, length), length *= 2)
+    if (bytes & 1) sum = crc32_join(sum, step, length);
+  return sum;
+}
+
+// The sums of a rank's parts, group by group: those of two ranks differ. Nothing if there are no sums, if each rank has
+// zeros alone, as padding, or if not all ranks share a vector of weights.
+std::vector<std::pair<i64, u32>> sums_of_parts(const ZeroStore& store, const ZeroFile<ZeroOptimizerStates>& of,
+                                               i64 ranks) {
+  std::vector<std::pair<i64, u32>> out;
+  bool own = false;
+  for (const ZeroOptimizerStates::Group& g : of.states.groups) {
+    if (g.part < 0) return {};
+    const i64 bytes = store.table(of.file).extent_bytes(g.part);
+    std::optional<u32> sum;
+    if (bytes > 0) sum = store.checksum({of.file, g.part});
+    if (bytes > 0 && !sum) return {};
+    out.emplace_back(bytes, sum.value_or(0));
+    own |= sum && g.ranks >= ranks && *sum != crc32_of_zeros(bytes);
+  }
+  return own ? out : std::vector<std::pair<i64, u32>>{};
+}
+
+// A file that was copied to the name of another rank fits by its sizes.
+void find_copies(const ZeroSave& save, const ZeroStore& store, SaveCheck& check) {
+  std::map<std::vector<std::pair<i64, u32>>, std::string> paths;
+  for (const auto& o : save.optimizers) {
+    const std::vector<std::pair<i64, u32>> sums = sums_of_parts(store, o, save.ranks);
+    if (sums.empty()) continue;
+    auto [first, is_new] = paths.emplace(sums, o.path);
+    if (is_new) continue;
+    check.of(o.path, o.rank);
+    check.add(Code::kBadShards, cat("the file has the same weights as ", first->second,
+                                    ", and each rank has others: one of the two is a copy under another rank's name"));
+  }
+}
+
 }  // namespace
 
 void check_one_save(const ZeroSave& save, ZeroStore& store) {
@@ -82,6 +127,7 @@ void check_one_save(const ZeroSave& save, ZeroStore& store) {
   if (save.optimizers.empty()) return;
   const ZeroOptimizerStates& first = save.optimizers[0].states;
   SaveCheck check(store, save.optimizers[0].path);
+  if (save.stage > 0) find_copies(save, store, check);
   check.of(save.models[0].path, save.models[0].rank);
   check.compare("a number of ranks of", save.ranks, model.ranks);
   check.compare("ds_version", first.version, model.version);

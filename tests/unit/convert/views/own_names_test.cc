@@ -11,6 +11,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "convert/source/model_folder.h"
 #include "core/base/text.h"
 #include "hf/config_json.h"
 #include "io/json/json.h"
@@ -67,6 +68,7 @@ struct Golden {
   int beside;
 };
 constexpr Golden kGolden[] = {
+    {"accelerate_fsdp1_local", "", "transformers", 0},
     {"accelerate_fsdp1_sharded", "model.", "transformers", 0},
     {"accelerate_fsdp2_full", "", "transformers", 0},
     {"accelerate_fsdp2_sharded", "model.", "transformers, as in memory", 0},
@@ -95,7 +97,11 @@ TEST(OwnNames, AreThoseOfTheFolderThatTransformersSaves) {
     std::string folder = cat(kData, "/", g.name);
     bool one_file = std::filesystem::exists(folder + "/checkpoint.bin");
     HfConfig config = read_hf_config(text_of(folder + "/config.json"));
-    OwnNames own = own_names(open_store(folder + (one_file ? "/checkpoint.bin" : "/checkpoint")), {&config});
+    std::unique_ptr<Store> store = open_store(folder + (one_file ? "/checkpoint.bin" : "/checkpoint"));
+    OwnNamesOptions how{.config = &config};
+    if (store->format() == Format::kTorchFlat)
+      how.flat = {known_shapes(find_model_folder(*store, "", folder), {}), config.model.model_type};
+    OwnNames own = own_names(std::move(store), how);
     EXPECT_EQ(own.section, g.section) << g.name;
     EXPECT_EQ(own.convention, g.convention) << g.name;
     EXPECT_EQ(std::ssize(own.beside), g.beside) << g.name;

@@ -158,8 +158,6 @@ const Quantiser kQuantisers[] = {
     {"slime tools/convert_hf_to_fp8.py block_fp8", ScaleRule::kAmax, DType::kF32, 47},
     {"Megatron-Bridge _quantize_fp8_2d_blocks with E8M0 scales", ScaleRule::kPowerOfTwo, DType::kF8E8M0, 43},
     {"torchao_floor", ScaleRule::kMxFloor, DType::kU8, 4},
-    {"torchao_rceil", ScaleRule::kMxCeil, DType::kU8, 4},
-    {"torchao_even", ScaleRule::kMxEven, DType::kU8, 4},
 };
 
 TEST(PublishedModels, GetTheCodesAndScalesOfTheReferenceQuantisers) {
