@@ -53,7 +53,7 @@ HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shap
       e.found("the checkpoint of a training run")
           .help("`mckpt convert reshard` writes such a checkpoint for another grid, `mckpt export` makes a Hugging Face "
                 "folder of it");
-    throw std::move(e);
+    throw e;
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
     try {

@@ -305,7 +305,7 @@ void Joining::refuse_missing() const {
           cat("Megatron's rank files lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
   e.file(source_.root()).each_note(missing_).note(cat("the grid is ", to_string(out_.grid)));
   if (!instead.empty()) e.note(cat("the files have instead: ", listed(instead)));
-  throw std::move(e.help(help_for(instead)));
+  throw e.help(help_for(instead));
 }
 
 // Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any other format.
