@@ -126,7 +126,7 @@ std::optional<ChosenGrid> Conversion::grid() const {
 
 std::vector<Note> Conversion::notes() const {
   impl::Notes all = state_->conversion.notes;
-  if (!state_->conversion.format.empty()) all.note(cat("writes  ", impl::result_text(state_->conversion)));
+  if (!state_->conversion.format.empty()) all.note(impl::cat("writes  ", impl::result_text(state_->conversion)));
   all.append(state_->conversion.details);
   all.append(state_->conversion.outcome);
   return impl::to_public(all);
