@@ -46,6 +46,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
                                         .path_tp = options.path_tp,
                                         .path_etp = options.path_etp,
                                         .threads = options.threads}};
+    how.comparing.choice = {options.names, options.regex};
     for (const std::string& rule : options.within) impl::add_tolerance(how.within, rule);
     impl::Diff found = impl::diff(a, b, how, bridge);
     impl::check_unchanged(how.comparing.opening.model.files);

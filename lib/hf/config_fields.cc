@@ -7,6 +7,7 @@
 namespace mckpt::impl {
 
 const JsonValue* ConfigFields::entry(std::string_view key) const {
+  if (asked_) asked_->insert(this->key(key));
   const JsonValue* value = object_.find(key);
   return value || !defaults_ ? value : defaults_->find(key);
 }
@@ -14,6 +15,12 @@ const JsonValue* ConfigFields::entry(std::string_view key) const {
 ConfigFields ConfigFields::with_defaults(std::string_view defaults) const {
   ConfigFields all = *this;
   all.defaults_ = std::make_shared<const JsonValue>(parse_json(defaults, JsonNumbers::kPython));
+  return all;
+}
+
+ConfigFields ConfigFields::noting(Asked& asked) const {
+  ConfigFields all = *this;
+  all.asked_ = &asked;
   return all;
 }
 
@@ -139,7 +146,9 @@ ConfigFields ConfigFields::object(std::string_view key) const {
   if (!value) throw error(key, "is missing");
   if (!value->is(JsonType::kObject))
     throw error(key, "is of the wrong type").expected("an object").found(value->summary());
-  return ConfigFields(*value, cat(prefix_, key, "."));
+  ConfigFields inside(*value, cat(prefix_, key, "."));
+  inside.asked_ = asked_;
+  return inside;
 }
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,10 @@ class ConfigFields {
   // the parts of a multimodal config without what is the default of their class.
   ConfigFields with_defaults(std::string_view defaults) const;
 
+  // The same object; whole keys that are asked for from now on, also those of objects in it, are added to `asked`.
+  using Asked = std::set<std::string, std::less<>>;
+  ConfigFields noting(Asked& asked) const;
+
   std::string key(std::string_view name) const { return cat(prefix_, name); }
   // An error about an entry, with the code kBadConfig; the reader of the file adds the file's name.
   Error error(std::string_view name, std::string_view what) const;
@@ -71,6 +76,7 @@ class ConfigFields {
   const JsonValue& object_;
   std::string prefix_;
   std::shared_ptr<const JsonValue> defaults_;
+  Asked* asked_ = nullptr;
 };
 
 }  // namespace mckpt::impl

@@ -2,6 +2,8 @@
 // reader for the rest. Models with vision have the language model's numbers in "text_config".
 #include "hf/config_json.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "hf/config_families.h"
@@ -9,6 +11,7 @@
 #include "hf/config_readers.h"
 #include "hf/map_file.h"
 #include "hf/quantized/config.h"
+#include "hf/usual_entries.h"
 #include "io/json/json.h"
 #include "mappings/family.h"
 #include "mappings/map_file/map.h"
@@ -69,6 +72,20 @@ const Family* family_for(const HfConfig& config, const MapFile* map) {
   }
 }
 
+// Throws kBadMap for an entry of the map that nobody asked for: it is misspelt, or changes nothing.
+void refuse_unasked(const MapFile& map, const ConfigFields::Asked& asked, const Family* family) {
+  std::vector<std::string_view> known(asked.begin(), asked.end());
+  for (const UsualEntry& usual : kUsualEntries) known.push_back(usual.key);
+  for (const MapEntry& entry : map.config) {
+    if (std::ranges::find(known, std::string_view(entry.key)) != known.end()) continue;
+    Error e(Code::kBadMap, cat("the map gives '", escaped(entry.key), "' under \"config\", and ",
+                               family ? cat("the family ", family->name) : "a map without a base",
+                               " reads no such entry of config.json"));
+    if (std::string_view near = nearest(entry.key, known); !near.empty()) e.help(cat("did you mean '", near, "'?"));
+    throw e;
+  }
+}
+
 }  // namespace
 
 HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* map) {
@@ -76,7 +93,8 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
   if (!json.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "the config is not a JSON object").found(json.summary());
   if (map && !map->config.empty()) json = with_entries(json, *map);
-  ConfigFields top(json, "");
+  ConfigFields::Asked asked;
+  const ConfigFields top = ConfigFields(json, "").noting(asked);
   HfConfig config;
   config.architecture = first_architecture(top);
   config.transformers_version = top.text_or("transformers_version", "");
@@ -96,6 +114,7 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
   const FamilyReader read = config.family ? family_reader(config.family->name) : read_any;
   read(top, config.model);
   config.run = read_run_entries(top);
+  if (map) refuse_unasked(*map, asked, config.family);
   return config;
 }
 

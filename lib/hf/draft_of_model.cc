@@ -14,6 +14,7 @@
 #include "hf/config_parts.h"
 #include "hf/folder_tensors.h"
 #include "hf/map_file.h"
+#include "hf/usual_entries.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -32,24 +33,6 @@ namespace {
 
 constexpr i64 kMaxConfigBytes = 16 << 20;
 
-// The usual name of an entry, and the names that some families give it.
-struct Spelling {
-  std::string_view key;
-  std::initializer_list<std::string_view> others;
-};
-
-const Spelling kSpellings[] = {
-    {"hidden_size", {"n_embd", "d_model", "dim", "model_dim"}},
-    {"num_hidden_layers", {"n_layer", "n_layers", "num_layers"}},
-    {"num_attention_heads", {"n_head", "n_heads", "num_heads"}},
-    {"num_key_value_heads", {"num_kv_heads", "n_kv_heads", "n_head_kv", "num_query_groups"}},
-    {"intermediate_size", {"n_inner", "ffn_hidden_size", "ffn_dim", "d_ff", "ffn_hidden_dim"}},
-    {"vocab_size", {"padded_vocab_size", "n_vocab"}},
-    {"head_dim", {"kv_channels", "attention_head_dim"}},
-    {"hidden_act", {"activation_function", "hidden_activation", "hidden_act_fn"}},
-    {"moe_intermediate_size", {"expert_intermediate_size", "moe_ffn_hidden_size"}},
-};
-
 std::string config_text(const std::string& path, const OpenOptions& opening) {
   Folder folder(path, opening);
   if (!folder.has_file("config.json"))
@@ -65,7 +48,7 @@ bool present(const JsonValue& config, std::string_view key) {
 
 std::vector<MapEntry> usual_spellings(const JsonValue& config) {
   std::vector<MapEntry> entries;
-  for (const Spelling& s : kSpellings) {
+  for (const UsualEntry& s : kUsualEntries) {
     if (present(config, s.key)) continue;
     for (std::string_view other : s.others)
       if (present(config, other)) {

@@ -23,7 +23,7 @@ struct Command {
 };
 
 bool is_command(std::string_view name);
-// The command that does what the word says, with its arguments: "export SRC HF_DIR" for "merge"; "" if none is known.
+// The command that does what the word says, with its arguments: "export SRC DST" for "merge"; "" if none is known.
 std::string command_for(std::string_view word);
 // Throws kUnknownCommand.
 const Command& find_command(std::string_view name);

@@ -20,6 +20,7 @@ Exit completions_command(CommandLine& line);
 Exit convert_command(CommandLine& line);
 Exit diff_command(CommandLine& line);
 Exit env_command(CommandLine& line);
+Exit example_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
 Exit export_command(CommandLine& line);
 Exit formats_command(CommandLine& line);

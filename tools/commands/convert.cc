@@ -102,19 +102,27 @@ bool is_end(std::string_view word) {
   return false;
 }
 
+// Behind the mode that a word means: the other one, where the word says Megatron and not which of its formats.
+std::string_view or_other_format(std::string_view word, std::string_view meant) {
+  bool into_megatron = word.ends_with("megatron") && (meant == "to-fsdp" || meant == "hf-to-fsdp");
+  return into_megatron ? " It makes what Megatron-FSDP loads; `mckpt convert to-mcore` makes torch_dist." : "";
+}
+
 // An unknown mode, or none: lists the modes and names the nearest one.
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
   const std::vector<std::string> names = convert_modes();
   std::error_code failed;
   bool path = !name.empty() && std::filesystem::exists(std::string(name), failed);
   Error e(Code::kUsage,
-          name.empty() || path ? "a mode is missing" : cat("there is no mode '", escaped(name), "'"));
+          name.empty() ? "MODE is missing, the word that says what is made"
+          : path       ? cat("MODE is missing in front of '", escaped(name, 4096), "'")
+                       : cat("there is no mode '", escaped(name), "'"));
   e.expected(listed(names, 20));
   if (path)
     throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
   std::string meant = convert_mode_meant(name);
   if (meant.empty()) meant = nearest(name, names);
-  if (!meant.empty()) throw e.help(cat("did you mean `mckpt convert ", meant, "`?"));
+  if (!meant.empty()) throw e.help(cat("did you mean `mckpt convert ", meant, "`?", or_other_format(name, meant)));
   if (is_command(name)) throw e.help(cat("did you mean `mckpt ", name, "`?"));
   if (std::string command = command_for(name); !command.empty())
     throw e.help(cat("did you mean `mckpt ", command, "`?"));

@@ -105,7 +105,7 @@ Exit convert_quantize(CommandLine& line) {
   how.to = quantize_scheme(to, "--to");
   if (like && to != "like-source") throw Error(Code::kUsage, "--like belongs to --to like-source").found(to);
   how.source = options.source, how.target = options.target;
-  how.pattern = like.value_or("");
+  how.like = like.value_or("");
   how.files = line.opening(), how.threads = options.threads, how.memory_bytes = options.memory_bytes;
   return run_conversion([&] { return plan_quantize(how); }, "convert", options, line.flags());
 }

@@ -1,4 +1,4 @@
-// mckpt diff A B: what is different in two checkpoints of any formats, grids and data types.
+// mckpt diff A B [GLOB]: what is different in two checkpoints of any formats, grids and data types.
 //
 //   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
 //
@@ -16,6 +16,7 @@
 #include "tools/commands/commands.h"
 #include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
+#include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
@@ -78,13 +79,15 @@ Exit diff_command(CommandLine& line) {
   int threads = default_threads();
   line.positional("A", a, "a checkpoint: a file or folder of any format").required();
   line.positional("B", b, "the other one").required();
+  ChosenOfTwo chosen;
+  chosen.declare(line);
   ToleranceFlags tolerance;
   tolerance.declare(line);
   line.heading("Answer");
   line.option("--only WHICH", only, "all; changed: tensors without the kinds of tensors; equal: the names of equal tensors")
       .choices({"all", "changed", "equal"})
       .common();
-  line.option("--top N", top, "how many tensors are listed, the most different first; 20 by default, -v lists all").common();
+  line.option("--top N", top, "how many tensors are listed; 20 by default, -v lists all").common();
   line.option("--html FILE", html, "also draw the change by layer and module as one HTML page; an earlier one is replaced").common();
   line.threads(threads, "threads that read; by default one for each processor");
   line.heading("Reading checkpoints");
@@ -107,7 +110,9 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff model.safetensors model.pt --html change.html");
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
   line.example("mckpt diff Qwen3-30B-A3B adapter");
+  line.example("mckpt diff ckpt Qwen3-30B-A3B '*layers.0.*'");
   line.parse();
+  chosen.settle();
   base.settle(line, std::vector{a, b});
   if (html) check_page(*html);
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
@@ -119,6 +124,7 @@ Exit diff_command(CommandLine& line) {
   how.comparing.opening.model.files = line.opening();
   how.comparing.path_tp = path_tp, how.comparing.path_etp = path_etp;
   how.comparing.threads = threads;
+  how.comparing.choice = chosen.choice;
   const GlobalFlags& flags = line.flags();
   ShownWork work(flags);
   Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });

@@ -103,9 +103,14 @@ Exit run_export(CommandLine& line, std::string_view command) {
   std::optional<QuantizeTo> scheme;
   if (flags.quantize) scheme = quantize_scheme(*flags.quantize, "--quantize");
   auto plan = [&] {
-    const ExportOptions how{flags.options.source,  flags.options.target,      flags.checkpoint.options(),
-                            flags.types(),         flags.max_shard_bytes,     !line.given("--max-shard-size"),
-                            flags.options.threads, flags.options.memory_bytes};
+    const ExportOptions how{.source = flags.options.source,
+                            .target = flags.options.target,
+                            .checkpoint = flags.checkpoint.options(),
+                            .types = flags.types(),
+                            .max_shard_bytes = flags.max_shard_bytes,
+                            .original_files = !line.given("--max-shard-size"),
+                            .threads = flags.options.threads,
+                            .memory_bytes = flags.options.memory_bytes};
     return scheme ? plan_quantized_export(how, *scheme) : plan_export(how);
   };
   return run_conversion(plan, command, flags.options, line.flags());

@@ -44,7 +44,7 @@ Exit plot_command(CommandLine& line) {
   bool stats = false;
   int threads = default_threads();
   chosen.declare(line, "one checkpoint, a file or folder");
-  line.option("-o,--output FILE", file, "the picture: FILE.html, a page for any browser, or FILE.svg, a drawing of the shard map")
+  line.option("-o,--output FILE", file, "the file to write: a page for any browser if its name ends in .html, a drawing of the shard map if in .svg")
       .required()
       .common();
   line.flag("--stats", stats, "also read all values, for their statistics and histograms by layer (HTML)").common();

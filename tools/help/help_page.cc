@@ -59,6 +59,9 @@ std::string HelpPage::usage() const {
   std::string out = cat("mckpt ", command, " [OPTIONS]");
   for (const Row* argument : arguments())
     out += argument->required ? cat(" ", argument->left()) : cat(" [", argument->left(), "]");
+  for (const Row& row : rows)
+    if (row.required && !row.is_argument())
+      out += cat(" ", row.names[0], row.value.empty() ? "" : cat(" ", row.value));
   return out;
 }
 

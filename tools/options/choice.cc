@@ -1,4 +1,4 @@
-// Declares PATH... [GLOB] and --regex. The choice itself, with its error for a name that matches nothing, is
+// Declares PATH... [GLOB], or [GLOB] alone, and --regex. The choice itself, with its error for a name that matches nothing, is
 // io/choice/tensor_choice.h.
 #include "tools/options/choice.h"
 
@@ -34,15 +34,19 @@ bool is_like_a_path(std::string_view word) {
       .help("--regex 'A|B' chooses what A or B matches");
 }
 
+void declare_regex(CommandLine& line, TensorChoice& choice) {
+  line.flag("--regex", choice.regex,
+            "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b")
+      .common();
+}
+
 }  // namespace
 
 void ChosenPaths::declare(CommandLine& line, const std::string& what) {
   constexpr std::string_view kGlob =
       "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in 'model.layers.0.*'";
   line.positional("PATH", paths, cat(what, kGlob)).required();
-  line.flag("--regex", choice.regex,
-            "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b")
-      .common();
+  declare_regex(line, choice);
 }
 
 void ChosenPaths::settle() {
@@ -76,6 +80,23 @@ std::vector<i64> ChosenPaths::choose(const Store& store) const {
                  "' is taken for the GLOB, because no file or folder has that name"));
     throw;
   }
+}
+
+void ChosenOfTwo::declare(CommandLine& line) {
+  line.positional("GLOB", glob_, "only tensors whose whole name (in A) matches, and no objects and files");
+  declare_regex(line, choice);
+}
+
+void ChosenOfTwo::settle() {
+  if (!glob_) {
+    if (choice.regex) throw Error(Code::kUsage, "--regex says how the GLOB is read, and there is no GLOB");
+    return;
+  }
+  if (is_there(*glob_) || (!choice.regex && is_like_a_path(*glob_)))
+    throw Error(Code::kUsage, "two checkpoints are compared, and this is a third one")
+        .found(cat("'", escaped(*glob_, 4096), "'"))
+        .expected("A B [GLOB], where GLOB chooses tensors by name");
+  choice.pattern = std::move(*glob_);
 }
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// The arguments PATH... [GLOB] and --regex: several checkpoints, and which of their tensors a command is about.
+// The arguments PATH... [GLOB] and --regex: several checkpoints, and which of their tensors a command is about. A B [GLOB]
+// of a command about two.
 //
 //   mckpt ls a b                      all tensors of two checkpoints
 //   mckpt ls a b '*.layers.0.*'       of both, the tensors that match
@@ -7,6 +8,7 @@
 // are chosen.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,19 @@ class ChosenPaths {
 
   std::vector<std::string> paths;
   TensorChoice choice;
+};
+
+// [GLOB] and --regex behind the two checkpoints of a command.
+class ChosenOfTwo {
+ public:
+  void declare(CommandLine& line);
+  // Throws kUsage for a third checkpoint in the place of the GLOB.
+  void settle();
+
+  TensorChoice choice;
+
+ private:
+  std::optional<std::string> glob_;
 };
 
 }  // namespace mckpt::impl

@@ -41,7 +41,7 @@ struct DiffRow {
 };
 
 struct Diff {
-  bool equal = false;           // everything was compared, and there is no row
+  bool equal = false;           // everything that is asked for was compared, and there is no row
   bool alike = false;           // everything was compared, and no row has an item beyond its tolerance
   std::string compared{};       // what was compared with what, in a line
   std::int64_t tensors = 0;     // how many were compared
@@ -58,6 +58,10 @@ struct DiffOptions {
   // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first
   // glob decides.
   std::vector<std::string> within{};
+  // Only tensors of these names, as `a` has them, are compared, and neither objects nor files: a glob, or with `regex` a
+  // regular expression; "": everything.
+  std::string names{};
+  bool regex = false;
   int threads = 1;
 };
 

@@ -186,7 +186,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   bool to_ranks = tested->format() == Format::kMegatronRanks;
   bool to_core = dcp_dialect(*tested) == DcpDialect::kTorchDist;
   CheckpointOptions how = c.options.opening;
-  how.parts = NamesOf::kAll, how.renamed = how.records_apart = how.usual_names = true;
+  how.parts = CheckedPart::kAll, how.renamed = how.records_apart = how.usual_names = true;
   how.leave_states = c.options.weights_only || to_ranks;
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
@@ -219,7 +219,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);
   else
-    same = compare_objects(to.store(), from.store(), changes, c.options.threads, c.report);
+    same = compare_objects(to.store(), from.store(), changes, c);
   same &= check_types(to, from, state_dict, c);
   return against_names(to.store(), compared, &fused, c, changes) && same;
 }
@@ -235,7 +235,7 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
     return by_keys(std::move(tested), std::move(source), assets, c);
   report_states(*tested, c);
   Intended changes = intended_under_own_names(c.options);
-  bool same = compare_objects(*tested, *source, changes, c.options.threads, c.report);
+  bool same = compare_objects(*tested, *source, changes, c);
   same &= check_types_by_name(*tested, *source, c);
   return against_names(*tested, *source, nullptr, c, changes) && same;
 }

@@ -115,7 +115,7 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   std::vector<ComparedTypes> casts;
   TypeCheck asked(c.options.types);
   for (auto [t, key] : compared) {
-    if (!types[t]) continue;
+    if (!types[t] || !c.comparison.chooses(tested.name(t))) continue;
     casts.push_back({std::string(tested.name(t)), *types[t], tested.dtype(t)});
     asked.add(tested.name(t), asked.claim().of(tested.name(t), *types[t]), tested.dtype(t));
   }

@@ -1,5 +1,9 @@
 // Compares a checkpoint with what an import of the model would write into it. Values are cast as the import
 // casts them, so a checkpoint in bf16 can be equal to a model in fp32; a warning names such tensors.
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include "convert/compare/against.h"
 #include "convert/compare/checks/casts.h"
 #include "convert/compare/checks/types.h"
@@ -55,12 +59,13 @@ CheckpointOptions opening_of(const CompareOptions& options) {
   return how;
 }
 
-std::vector<ComparedTypes> types_of(const CheckpointModel& checkpoint) {
+// Types of the source's tensors that are in `chosen`, and those that they are stored in.
+std::vector<ComparedTypes> types_of(const CheckpointModel& checkpoint, const std::set<i64>& chosen) {
   const SourceTable& tensors = checkpoint.map().sources();
   std::vector<std::optional<DType>> stored = checkpoint.stored_types();
   std::vector<ComparedTypes> types;
   for (i32 t = 0; t < tensors.size(); t++)
-    if (stored[t] && tensors[t].header_known)
+    if (stored[t] && tensors[t].header_known && chosen.contains(t))
       types.push_back({std::string(tensors[t].name), tensors[t].dtype, *stored[t]});
   return types;
 }
@@ -97,7 +102,6 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
   c.note_oddities(checkpoint);
   bool types = check_types(checkpoint, c);
-  warn_of_casts(types_of(checkpoint), c.report);
   c.report.compared_as = "each tensor of the checkpoint with what an import of the model writes";
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some, {c.options.threads}); };
@@ -108,6 +112,10 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
     return tensors;
   };
   auto name = [&](i32 key) { return cat(kModelFront, keys[key].name); };
+  std::set<i64> chosen;  // tensors of the source
+  for (i32 k = 0; k < keys.size(); k++)
+    if (c.comparison.chooses(name(k))) std::ranges::copy(made_of(k), std::inserter(chosen, chosen.end()));
+  warn_of_casts(types_of(checkpoint, chosen), c.report);
   return c.comparison.run({checkpoint.store(), checkpoint.chunks(), source, keys.size(), name, job, made_of},
                           c.report) &&
          types;

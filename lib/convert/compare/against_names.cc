@@ -54,7 +54,7 @@ class Headers {
   std::set<i64> report_unlike(Comparison& comparison) {
     std::set<i64> tensors;
     for (const TensorDifference& d : tensor_differences(tested_, source_)) {
-      if (cast_alone(d)) continue;
+      if (cast_alone(d, comparison)) continue;
       std::string name(d.one < 0 ? source_.name(d.other) : std::string_view());
       std::string reason = d.one < 0 && intended_.left_out ? intended_.left_out(name) : "";
       if (!reason.empty()) {
@@ -67,13 +67,13 @@ class Headers {
     return tensors;
   }
 
-  // The tensors whose types differ as the conversion intends.
+  // The chosen tensors whose types differ as the conversion intends.
   const std::vector<ComparedTypes>& casts() const { return casts_; }
 
  private:
   // Whether the two differ in nothing but what is compared all the same: the rows of the vocabulary, and a
   // type that the conversion intends. A tensor of such a type is listed in casts_.
-  bool cast_alone(const TensorDifference& d) {
+  bool cast_alone(const TensorDifference& d, Comparison& comparison) {
     if (d.one < 0 || d.other < 0) return false;
     bool resized = fused_ && !fused_->resized.empty() && fused_->resized[d.other];
     if (!resized && !std::ranges::equal(tested_.dims(d.one), source_.dims(d.other))) return false;
@@ -81,7 +81,8 @@ class Headers {
     if (from == to) return resized;
     bool wanted = intended_.type && intended_.type(d.other) == to;
     if (!wanted && !(any_type_ && is_castable(from) && is_castable(to))) return false;
-    casts_.push_back({std::string(tested_.name(d.one)), from, to});
+    if (comparison.chooses(tested_.name(d.one)))
+      casts_.push_back({std::string(tested_.name(d.one)), from, to});
     return true;
   }
 

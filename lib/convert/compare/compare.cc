@@ -71,7 +71,7 @@ TensorNames dropped_tensors(const std::string& path, HfModelOptions options, con
 bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
   if (tested.objects().empty() && source.objects().empty()) return true;
   if (tested.format() == source.format())
-    return compare_objects(tested, source, {}, c.options.threads, c.report);
+    return compare_objects(tested, source, {}, c);
   objects_not_compared(cat(format_text(tested.format()), " and ", format_text(source.format()),
                            " do not store objects in the same way"),
                        c.report);
@@ -133,10 +133,13 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
-  Comparison comparison(*tested, *source, options.threads, options.counting, observer);
-  bool listed = check_manifests(*tested, *source, options.threads, out.report);
-  bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
-  name_beside(model_path(path, tested->opening()), *tested, out.report);
+  Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
+  bool listed = true, same_assets = true;
+  if (options.choice.all()) {
+    listed = check_manifests(*tested, *source, options.threads, out.report);
+    same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
+    name_beside(model_path(path, tested->opening()), *tested, out.report);
+  }
   CompareOptions every_byte = options;
   every_byte.opening.read_copies = true;
   Comparing c{every_byte, comparison, observer, out.report, out.oddities};

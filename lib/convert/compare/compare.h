@@ -23,6 +23,7 @@
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/int.h"
+#include "io/choice/tensor_choice.h"
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"
 
@@ -40,6 +41,7 @@ struct CompareOptions {
   bool weights_only = false;                 // the conversion left the states of the optimizer out
   bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
   Counting counting{};
+  TensorChoice choice{};  // by the names of the tested side: nothing else is compared, and no objects and files
   int threads = 1;
 };
 
@@ -56,7 +58,8 @@ struct Compared {
 // The report has the checks "manifest", "assets", "objects" and those of Comparison, "types" if the caller
 // claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`:
 // the result of open_store(path). Throws what opening the source throws, damage of either side that is not
-// about single records, and kUnaccounted if a checkpoint lacks parameters of the model.
+// about single records, and kUnaccounted if a checkpoint lacks parameters of the
+// model, kNoSuchTensor if `choice` chooses nothing.
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
                  const CompareOptions& options, Observer& observer);
 

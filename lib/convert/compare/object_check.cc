@@ -3,6 +3,7 @@
 #include "convert/compare/object_check.h"
 
 #include "convert/compare/against.h"
+#include "convert/compare/compare.h"
 #include "convert/compare/differences/objects.h"
 #include "convert/views/piece_store.h"
 #include "core/base/text.h"
@@ -18,9 +19,13 @@ bool leaves_objects(const Store& store) {
 
 }  // namespace
 
-bool compare_objects(const Store& tested, const Store& source, const Intended& intended, int threads,
-                     VerifyReport& report) {
-  ObjectDifferences result = object_differences(tested, source, intended.left_out, threads);
+bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c) {
+  VerifyReport& report = c.report;
+  if (!c.options.choice.all()) {
+    objects_not_compared("tensors are chosen by name", report);
+    return true;
+  }
+  ObjectDifferences result = object_differences(tested, source, intended.left_out, c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));
@@ -30,7 +35,7 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
   for (const auto& [reason, names] : result.left_out)
     reasons.push_back(cat(listed(names, 3), " (", reason, ")"));
   if (leaves_objects(tested) || leaves_objects(source))
-    reasons.push_back("objects that fsdp_dtensor has no place for");
+    reasons.push_back("objects that have no place under the names by which the two are compared");
   std::string note;
   for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);
   for (Difference& d : result.differences) report.differences.push_back(std::move(d));

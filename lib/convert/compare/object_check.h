@@ -7,14 +7,14 @@
 namespace mckpt::impl {
 
 class Store;
+struct Comparing;
 struct Intended;
 struct VerifyReport;
 
 // Adds the check. Returns whether all objects were compared and are equal, except those that the conversion
-// leaves out. pre: the objects of both sides have the same names, as a conversion of `source` would copy
+// leaves out. Where tensors were chosen by name, objects are not compared. pre: the objects of both sides have the same names, as a conversion of `source` would copy
 // them.
-bool compare_objects(const Store& tested, const Store& source, const Intended& intended, int threads,
-                     VerifyReport& report);
+bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c);
 
 // Adds the check for two sides whose objects cannot be compared, with the reason.
 void objects_not_compared(std::string reason, VerifyReport& report);

@@ -5,12 +5,14 @@
 //   ListedChunks     all chunks of some tensors of a store
 //   NamedChunks      those of the tensors that another store has under the same names
 //   StoredChunks     those of the model section of a checkpoint, under the keys of a KeyTable
+//   ChosenChunks     those of such a list whose keys are chosen
 //   SomeChunks       a selection of another list
 //
 // Lists are columns of numbers: 12 bytes for each chunk of a store. Boxes, names and places are looked up in
 // the store or the layout when they are asked for.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -122,6 +124,16 @@ class ListedChunks final : public StoreChunks {
  public:
   ListedChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors) : StoreChunks(store) {
     for (auto [tensor, key] : tensors) add(tensor, key);
+  }
+};
+
+// The chunks of another list of the store whose keys are chosen.
+class ChosenChunks final : public StoreChunks {
+ public:
+  ChosenChunks(const Store& store, const StoreChunks& all, const std::function<bool(i32 key)>& chosen)
+      : StoreChunks(store) {
+    for (i64 c = 0; c < all.size(); c++)
+      if (chosen(all.key(c))) add(all.entry(c));
   }
 };
 

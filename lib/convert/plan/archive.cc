@@ -63,7 +63,7 @@ std::string last_part(const std::string& path) { return path.substr(path.rfind('
 Conversion plan_to_hdf5(const ToHdf5Options& options) {
   Conversion c;
   const Store& store = *(c.store = &c.parts.keep(open_source(options)));
-  c.oddities.push_back({store.root(), refuse_damage(store, NamesOf::kAll, options.accept)});
+  c.oddities.push_back({store.root(), refuse_damage(store, CheckedPart::kAll, options.accept)});
   note_choice(options.source, store, c.notes);
   const auto& files = c.parts.make<ArchivedFiles>(archived_files(store, options.source, options.assets));
   std::vector<std::pair<i32, i32>> tensors;

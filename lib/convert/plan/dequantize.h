@@ -14,6 +14,7 @@
 #include "core/base/int.h"
 #include "core/items/dtype.h"
 #include "io/file/open_options.h"
+#include "io/safetensors/layout.h"
 
 namespace mckpt::impl {
 
@@ -23,7 +24,7 @@ struct Conversion;
 struct DequantizeOptions {
   std::string source, target;
   DType dtype = DType::kBF16;  // of the weights that were quantised
-  i64 max_shard_bytes = 5'000'000'000;
+  i64 max_shard_bytes = kUsualShardBytes;
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
   int threads = 1;

@@ -15,6 +15,7 @@
 #include "convert/source/options.h"
 #include "core/base/int.h"
 #include "core/items/dtype.h"
+#include "io/safetensors/layout.h"
 
 namespace mckpt::impl {
 
@@ -37,7 +38,7 @@ struct ExportOptions {
   std::string source, target;
   CheckpointOptions checkpoint{};
   ExportTypes types{};
-  i64 max_shard_bytes = 5'000'000'000;  // of the tensors in one file
+  i64 max_shard_bytes = kUsualShardBytes;  // of the tensors in one file
   // The files are those of the model's own folder, if that is known and has the same tensors: names, order
   // and headers byte for byte, whatever `max_shard_bytes` says.
   bool original_files = true;

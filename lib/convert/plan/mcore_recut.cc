@@ -42,7 +42,7 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
 // memory. The names of another torch_dist stay.
 CheckpointOptions Recut::opening(const Store& source, const ToMcoreOptions& options) {
   CheckpointOptions out = options.checkpoint;
-  out.parts = options.weights_only ? NamesOf::kModel : NamesOf::kAll;
+  out.parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
   out.renamed = out.keep_layers = true;
   out.usual_names = dcp_dialect(source) != DcpDialect::kTorchDist;
   return out;

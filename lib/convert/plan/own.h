@@ -17,6 +17,7 @@
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "io/file/open_options.h"
+#include "io/safetensors/layout.h"
 
 namespace mckpt::impl {
 
@@ -43,7 +44,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
 // A folder of all tensors of a model that the caller has opened, with these files beside them.
 struct FolderOptions {
   std::string target;
-  i64 max_shard_bytes = 5'000'000'000;  // unless the model's `original` has the same tensors
+  i64 max_shard_bytes = kUsualShardBytes;  // unless the model's `original` has the same tensors
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;
 };

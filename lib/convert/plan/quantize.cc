@@ -40,16 +40,16 @@ std::unique_ptr<Store> open_sound(const std::string& path, const OpenOptions& op
   return store;
 }
 
-std::unique_ptr<Store> open_pattern(const QuantizeOptions& options) {
-  if (options.pattern.empty())
+std::unique_ptr<Store> open_like(const QuantizeOptions& options) {
+  if (options.like.empty())
     throw Error(Code::kUsage, "the quantised model that the result is to be like is not given")
         .expected("a folder with its codes and scales")
         .found("no `like`")
         .help("`like` HF_DIR   the folder of the quantised model");
-  std::unique_ptr<Store> store = open_sound(options.pattern, options.files);
+  std::unique_ptr<Store> store = open_sound(options.like, options.files);
   if (dequantized_view(*store)) return store;
   throw Error(Code::kUsage, "the model that the result is to be like is not quantised")
-      .file(options.pattern)
+      .file(options.like)
       .expected("codes with scales, such as w.weight of FP8 and w.weight_scale_inv")
       .found("plain numbers alone")
       .help("name the published folder; mckpt inspect HF_DIR says what is quantised");
@@ -78,10 +78,10 @@ SideFiles assets_of(const QuantizeOptions& options, const std::string& assets, c
                 [](const SideFile& f) { return f.name == kConfig || f.name == kModelOptConfig; });
   Folder from(assets, options.files);
   std::string config = text_in(from, kConfig), made = config;
-  if (options.pattern.empty()) {
+  if (options.like.empty()) {
     made = with_quantization(config, entry);
   } else {
-    Folder pattern(options.pattern, options.files);
+    Folder pattern(options.like, options.files);
     std::string theirs = text_in(pattern, kConfig), declared = quantization_text(theirs);
     if (without_quantization(config) == without_quantization(theirs))
       made = theirs;
@@ -97,7 +97,7 @@ SideFiles assets_of(const QuantizeOptions& options, const std::string& assets, c
 std::unique_ptr<QuantizedStore> view_of(const QuantizeOptions& options, std::unique_ptr<Store> source) {
   switch (options.to) {
     case QuantizeTo::kLikeSource:
-      return QuantizedStore::like(std::move(source), open_pattern(options));
+      return QuantizedStore::like(std::move(source), open_like(options));
     case QuantizeTo::kFp8Block:
       return QuantizedStore::fp8_blocks(std::move(source));
     case QuantizeTo::kMxfp4:
@@ -123,7 +123,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   const QuantizedStore& quantised = *view;
   model.store = std::move(view);
   std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
-  if (like) mode += source_identity(*open_store(options.pattern, options.files));
+  if (like) mode += source_identity(*open_store(options.like, options.files));
   Conversion c = plan_folder(std::move(model), mode, assets_of(options, assets, entry),
                              {.target = options.target,
                               .max_shard_bytes = options.max_shard_bytes,
@@ -133,7 +133,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   c.proof.source.name = [&quantised](i64 t) { return std::string(quantised.made_of(t)); };
   c.behind = BehindView{values};
   c.sources = {options.source, assets};
-  if (like) c.sources.push_back(options.pattern);
+  if (like) c.sources.push_back(options.like);
   c.details.note(cat(
       "coded   ", counted(quantized, "tensor"),
       like ? "; blocks with the values of the quantised model keep its scale, others get a new one" : ""));
@@ -179,7 +179,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
   QuantizeOptions how{.source = options.source,
                       .target = options.target,
                       .to = to,
-                      .pattern = to == QuantizeTo::kLikeSource ? *given : "",
+                      .like = to == QuantizeTo::kLikeSource ? *given : "",
                       .max_shard_bytes = options.max_shard_bytes,
                       .files = options.checkpoint.model.files,
                       .threads = options.threads,

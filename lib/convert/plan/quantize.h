@@ -11,6 +11,7 @@
 
 #include "core/base/int.h"
 #include "io/file/open_options.h"
+#include "io/safetensors/layout.h"
 
 namespace mckpt::impl {
 
@@ -23,8 +24,8 @@ enum class QuantizeTo : u8 { kLikeSource, kFp8Block, kMxfp4 };
 struct QuantizeOptions {
   std::string source, target;
   QuantizeTo to = QuantizeTo::kFp8Block;
-  std::string pattern{};  // of kLikeSource: the folder of the quantised model
-  i64 max_shard_bytes = 5'000'000'000;
+  std::string like{};  // of kLikeSource: the folder of the quantised model
+  i64 max_shard_bytes = kUsualShardBytes;
   OpenOptions files{};
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;
@@ -35,7 +36,7 @@ struct QuantizeOptions {
 // and plan_quantize() throw; kUsage for types that are given.
 Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to);
 
-// Throws kUsage for a pattern without quantised tensors, kUnaccounted for tensors that only one side has or if nothing
+// Throws kUsage for a folder in `like` without quantised tensors, kUnaccounted for tensors that only one side has or if nothing
 // is quantised this way, and what opening throws.
 Conversion plan_quantize(const QuantizeOptions& options);
 

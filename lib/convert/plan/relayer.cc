@@ -103,7 +103,7 @@ void Relayering::open() {
         .found(format_text(store_->format()));
   dialect_ = *dialect;
   oddities =
-      refuse_damage(*store_, options_.how.weights_only ? NamesOf::kModel : NamesOf::kAll, options_.accept);
+      refuse_damage(*store_, options_.how.weights_only ? CheckedPart::kModel : CheckedPart::kAll, options_.accept);
   for (const std::string& folder : folders_left_behind(*store_))
     notes.warn(cat("the folder ", escaped(folder), " of the source is not copied"));
   args_.emplace(*store_);

@@ -30,7 +30,7 @@ void refuse_lone_shards(const Store& store, std::string_view doing) {
       .help("name the folder with the files of all ranks");
 }
 
-std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
+std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::span<const Code> accepted,
                                    bool (*except)(const Finding&)) {
   std::vector<Finding> findings = store.findings();
   if (except) std::erase_if(findings, except);

@@ -16,7 +16,7 @@
 
 namespace mckpt::impl {
 
-enum class NamesOf : u8;
+enum class CheckedPart : u8;
 class Store;
 struct Finding;
 
@@ -32,7 +32,7 @@ void refuse_lone_shards(const Store& store, std::string_view doing);
 // do not fit together in the parts that are read. Problems of the accepted codes become oddities. Returns the
 // oddities; throws DamagedCheckpoint for the first problem. `except`: findings that are left out, because
 // they are reported elsewhere. pre: the accepted codes are acceptable.
-std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
+std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::span<const Code> accepted,
                                    bool (*except)(const Finding&) = nullptr);
 
 }  // namespace mckpt::impl

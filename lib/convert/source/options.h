@@ -39,10 +39,10 @@ struct CheckpointOptions {
   const char *tp_setting = "source_tp", *etp_setting = "source_etp";  // the caller's names of these two
   std::vector<Code> accept{};                                         // codes of damage that is accepted
   bool records_apart = false;       // problems of single records are not damage: the caller reports them
-  NamesOf parts = NamesOf::kModel;  // the parts of the checkpoint that have to be sound
+  CheckedPart parts = CheckedPart::kModel;  // the parts of the checkpoint that have to be sound
   HfModelOptions model{};
 
-  bool weights_only() const { return parts == NamesOf::kModel; }
+  bool weights_only() const { return parts == CheckedPart::kModel; }
 };
 
 // What is read to reshard a checkpoint.

@@ -240,7 +240,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .help("mckpt export makes a Hugging Face folder of it");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
-  model.oddities = refuse_damage(*source, NamesOf::kModel, options.accept);
+  model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept);
   model.objects = std::ssize(source->objects());
   if (!options.keep_names || options.assets)
     model.folder = find_model_folder(*source, options.source, options.assets);

@@ -39,8 +39,8 @@ bool may_be_by_rank(std::string_view name) {
   return false;
 }
 
-NamesOf parts_of(const ReshardSourceOptions& options) {
-  return options.weights_only || options.rank_states ? NamesOf::kModel : NamesOf::kAll;
+CheckedPart parts_of(const ReshardSourceOptions& options) {
+  return options.weights_only || options.rank_states ? CheckedPart::kModel : CheckedPart::kAll;
 }
 
 CheckpointOptions checkpoint_options(const ReshardSourceOptions& options) {

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
@@ -24,16 +25,8 @@ namespace {
 constexpr std::string_view kSections[] = {"app.model.",      "state.model.",    "policy.model.",
                                           "policy.weights.", "policy/weights/", "model_state_dict.",
                                           "state_dict."};
-// The first part of names that are of no model. A number may follow: "optimizer_0".
-constexpr std::string_view kBeside[] = {"optimizer",
-                                        "optimizers",
-                                        "optimizer_state",
-                                        "optimizer_states",
-                                        "optimizer_state_dict",
-                                        "optim",
-                                        "optim_state",
-                                        "optim_state_dict",
-                                        "param_groups",
+// The first part of names that are of no model, beside those of optimizers (is_of_optimizer). A number may follow.
+constexpr std::string_view kBeside[] = {"param_groups",
                                         "lr_scheduler",
                                         "lr_schedulers",
                                         "scheduler",
@@ -101,17 +94,9 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 std::string_view first_part(std::string_view name) { return name.substr(0, name.find_first_of(".:/")); }
 
-// "optimizer_0" -> "optimizer".
-std::string_view without_number(std::string_view part) {
-  std::size_t digits = part.find_last_not_of("0123456789");
-  bool numbered = digits != part.npos && digits + 1 < part.size() && part[digits] == '_';
-  return numbered ? part.substr(0, digits) : part;
-}
-
 bool is_beside(std::string_view name) {
-  std::string_view first = first_part(name);
-  if (has(kBeside, without_number(first)) || has(kCounters, name)) return true;
-  return first == "state" && has(kMoments, last_part(name));
+  if (is_of_optimizer(name) || has(kBeside, section_word(name)) || has(kCounters, name)) return true;
+  return first_part(name) == "state" && has(kMoments, last_part(name));
 }
 
 // One pass over the names of a store.

@@ -53,19 +53,24 @@ enum class Kind { kGlob, kRegex, kName };
 
 std::vector<i64> chosen_of(const TensorChoice& choice, std::span<const std::string_view> names,
                            const std::string& root) {
-  const std::string& pattern = choice.pattern;
-  std::unique_ptr<NameRegex> expression;
-  if (choice.regex && !pattern.empty()) expression = std::make_unique<NameRegex>(pattern);
+  const std::function<bool(std::string_view)> chooses = choice.test();
   std::vector<i64> chosen;
   for (std::size_t i = 0; i < names.size(); i++)
-    if (pattern.empty() || (expression ? expression->matches(names[i]) : glob_match(pattern, names[i])))
-      chosen.push_back(static_cast<i64>(i));
-  if (chosen.empty() && !pattern.empty())
-    throw_none(names, pattern, root, choice.regex ? Kind::kRegex : Kind::kGlob);
+    if (chooses(names[i])) chosen.push_back(static_cast<i64>(i));
+  if (chosen.empty() && !choice.all())
+    throw_none(names, choice.pattern, root, choice.regex ? Kind::kRegex : Kind::kGlob);
   return chosen;
 }
 
 }  // namespace
+
+std::function<bool(std::string_view)> TensorChoice::test() const {
+  if (all()) return [](std::string_view) { return true; };
+  if (!regex) return [glob = pattern](std::string_view name) { return glob_match(glob, name); };
+  return [expression = std::make_shared<NameRegex>(pattern)](std::string_view name) {
+    return expression->matches(name);
+  };
+}
 
 std::vector<i64> TensorChoice::choose(std::span<const std::string_view> names) const {
   return chosen_of(*this, names, "");
@@ -73,7 +78,7 @@ std::vector<i64> TensorChoice::choose(std::span<const std::string_view> names) c
 
 std::vector<i64> TensorChoice::choose(const Store& store) const {
   std::vector<i64> tensors = natural_order(store);
-  if (pattern.empty()) return tensors;
+  if (all()) return tensors;
   std::vector<std::string_view> names;
   for (i64 t : tensors) names.push_back(store.name(t));
   std::vector<i64> chosen = chosen_of(*this, names, store.root());

@@ -7,6 +7,7 @@
 // A pattern that chooses nothing is an error, with the nearest name, because it is nearly always a mistake.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ class Store;
 struct TensorChoice {
   std::string pattern;  // "" chooses all
   bool regex = false;   // the pattern is a regular expression and not a glob
+
+  bool all() const { return pattern.empty(); }
+  // Whether a name is chosen. Throws kUsage for an invalid expression; the test itself throws nothing.
+  std::function<bool(std::string_view name)> test() const;
 
   // The chosen tensors in natural order. Throws kUsage for an invalid expression, and kNoSuchTensor with the
   // nearest name when a pattern chooses nothing.

@@ -240,9 +240,9 @@ RunFacts dcp_run_facts(const Store& store) {
   return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
 }
 
-std::vector<Finding> dcp_damage(const Store& store, NamesOf names) {
+std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);
-  return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(names);
+  return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(part);
 }
 
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {

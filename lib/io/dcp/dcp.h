@@ -18,7 +18,7 @@
 namespace mckpt::impl {
 
 enum class DcpDialect : u8;
-enum class NamesOf : u8;
+enum class CheckedPart : u8;
 class Store;
 struct Finding;
 struct RunFacts;
@@ -33,6 +33,6 @@ RunFacts dcp_run_facts(const Store& store);
 // Losses that leave every box and byte in order: names that do not fit together, files of two saves in one
 // folder, copies of one tensor that differ. Reads names, a few small objects, and what several ranks saved
 // under one name. Returns nothing for a store that is not a DCP folder.
-std::vector<Finding> dcp_damage(const Store& store, NamesOf names);
+std::vector<Finding> dcp_damage(const Store& store, CheckedPart part);
 
 }  // namespace mckpt::impl

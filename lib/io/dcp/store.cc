@@ -148,7 +148,7 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
 std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
-  for (Finding& f : damage(NamesOf::kAll)) findings.add(std::move(f));
+  for (Finding& f : damage(CheckedPart::kAll)) findings.add(std::move(f));
   for (Finding& f : check_loading(Folder(root_, opening_))) findings.add(std::move(f));
   for (Finding& f : check_integrity(Folder(root_, opening_))) findings.add(std::move(f));
   for (Finding f : findings_)
@@ -157,8 +157,8 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
 }
 
 // Names, files of two saves, copies that differ.
-std::vector<Finding> DcpStore::damage(NamesOf names) const {
-  std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), names);
+std::vector<Finding> DcpStore::damage(CheckedPart part) const {
+  std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), part);
   for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
   check_copies(found);
   return found;

@@ -39,7 +39,7 @@ class DcpStore final : public Store {
   std::optional<std::vector<Finding>> check(int threads) const override;
   RunFacts run_facts_found() const;
   // See dcp_damage() in dcp.h.
-  std::vector<Finding> damage(NamesOf names) const;
+  std::vector<Finding> damage(CheckedPart part) const;
 
  private:
   // Steps of opening, in this order (dcp.cc).

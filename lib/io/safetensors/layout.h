@@ -28,6 +28,9 @@ struct TensorSpec;
 // Keys and values of __metadata__, in the order in which they are written.
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
+// The bytes of tensors in one file of a model where nobody says another number, as save_pretrained has it.
+inline constexpr i64 kUsualShardBytes = 5'000'000'000;
+
 // How to split and align the files.
 struct SafetensorsOptions {
   SafetensorsMetadata metadata = {

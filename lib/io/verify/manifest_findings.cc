@@ -37,6 +37,7 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
 
 // What was found by the manifest of one folder.
 struct Looked {
+  bool both = false;  // sides of a comparison have one
   i64 files = 0;  // that are listed; 1 if the manifest cannot be read; 0: there is no manifest
   std::vector<Finding> found;
 };
@@ -66,7 +67,7 @@ Looked look_by_manifest(const Store& store, Look&& look) {
 bool add_check(Looked looked, VerifyReport& report) {
   if (looked.files == 0) return true;
   Check::Status status = status_of(looked.found);
-  report.add({"manifest", status, looked.files, "files"}, std::move(looked.found));
+  report.add({"manifest", status, looked.files, looked.both ? "files, both" : "files"}, std::move(looked.found));
   return status != Check::Status::kFail;
 }
 
@@ -99,6 +100,7 @@ bool check_manifests(const Store& there, const Store& source, int threads, Verif
     f.file = cat(source.root(), "/", f.file);
     mine.found.push_back(std::move(f));
   }
+  mine.both = mine.files > 0 && other.files > 0;
   mine.files += other.files;
   return add_check(std::move(mine), report);
 }

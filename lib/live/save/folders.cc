@@ -56,8 +56,6 @@ RunOptions run_options(const LiveFolderOptions& options) {
           .can_overwrite = false};
 }
 
-constexpr i64 kMostShardBytes = 5'000'000'000;  // of the tensors in one file of an export
-
 // The type of every tensor in the source, by its number in the source table.
 std::vector<DType> source_types(const SourceTable& sources) {
   std::vector<DType> types;
@@ -83,7 +81,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
                      const std::string& path, const LiveFolderOptions& options, Observer& observer) {
   Conversion c;
   c.opening = source.opening;
-  auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kMostShardBytes);
+  auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kUsualShardBytes);
   auto& chunks = c.parts.make<AllChunks>(model, keys);
   auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
   auto job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
@@ -129,7 +127,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, chunks.plan.table_key));
   c.job_of_rank = true;
   if (model.world().rank() == 0) {
-    auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kMostShardBytes);
+    auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kUsualShardBytes);
     auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
     c.proved_job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
     c.proof = export_proof(keys, hf);

@@ -36,7 +36,7 @@ std::string file_name(std::string_view name) { return cat("libmckpt_", name, ".s
 // kModuleMissing with its help.
 Error missing(std::string_view name, std::string message) {
   Error e(Code::kModuleMissing, std::move(message));
-  e.help(how_to_get(name));
+  e.help(cat(how_to_get(name), "; `mckpt env` shows which modules are here"));
   return e;
 }
 

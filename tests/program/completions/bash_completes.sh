@@ -31,7 +31,7 @@ touch model.safetensors
 
 completes "verify" ver
 completes "convert" conv
-completes "env explain export" e
+completes "env example explain export" e
 for command in $(commands); do offers "$command" ""; done
 completes "hf-to-fsdp hybrid-to-gpt" convert h
 completes "reshard" --json convert res

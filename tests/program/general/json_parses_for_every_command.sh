@@ -46,7 +46,7 @@ PYTHON
 
 # Everything that an example reads, and nothing that it makes.
 prepare() {
-  rm -rf ckpt adapter checkpoint-500 model.safetensors model.pt out_hf phi3.json
+  rm -rf ckpt adapter checkpoint-500 model.safetensors model.pt out_hf phi3.json tiny_qwen3_moe
   cp -r kept/* .
   case $1 in
     "convert hf-to-fsdp "*) rm -r ckpt ;;

@@ -149,9 +149,11 @@ expect("--map-file has a meaning only for" in mckpt(2, "mappings", "draft", plai
 # A base that is none, and a map without a base for an unknown type.
 for text, word in (('{"base": "lama"}', "MC2009"), ('{"rows": []}', "MC2002"), ('{"base": "none", "rows": []}', "no rows of layers"),
                    ('{"base": "llama", "remove": ["decoder.nothing"]}', "no row to remove"),
-                   ('{"base": "llama", "config": {"hidden_size": {"key": "width"}}}', "which config.json does not have")):
+                   ('{"base": "llama", "config": {"hidden_size": {"key": "width"}}}', "which config.json does not have"),
+                   ('{"base": "llama", "config": {"hiden_size": 8}}', "did you mean 'hidden_size'?"),
+                   ('{"base": "none", "config": {"sliding_windows": 8}}', "a map without a base reads no such entry")):
     with open(place("bad.json"), "w") as f:
         f.write(text)
     done = mckpt(3, "mappings", "check", plain, place("bad.json"))
     expect(word in done.stderr, f"{text}: no '{word}': {done.stderr[-400:]}")
-finish(110)
+finish(112)

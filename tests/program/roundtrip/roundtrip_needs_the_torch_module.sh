@@ -8,6 +8,7 @@ expect 3 ./alone roundtrip "$model"
 empty out
 has err 'error[MC0004]: the torch module was not found'
 has err 'scripts/bootstrap --torch'
+has err '`mckpt env` shows which modules are here'
 # With CUDA and a GPU it is done there.
 if ! "$mckpt" env | grep -q '^cuda .*' || ! ls /dev/nvidia0 >"$t/out" 2>&1; then
   expect 3 "$mckpt" roundtrip "$model" --device cuda

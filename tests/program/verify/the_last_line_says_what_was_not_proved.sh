@@ -6,11 +6,19 @@ last() { [ "$(tail -n 1 out)" = "$1" ] || fail "the last line is not: $1"; }
 
 expect 0 "$mckpt" verify model
 has out "-     crc32    no checksums are stored"
-last "model: sound"
+last "model: sound; no checksums to compare"
 expect 0 "$mckpt" verify model -q
 [ "$(wc -l <out)" = 1 ] || fail "-q lists checks that pass"
 expect 0 "$mckpt" verify model --json
 has out '{"name": "crc32", "status": "none", "count": 0, "unseen": 0, "note": "no checksums are stored"}'
+
+# A format with sums, and a folder whose manifest has them.
+expect 0 "$mckpt" verify "$MCKPT_SOURCE"/test_data/pt/views.pt
+last "$MCKPT_SOURCE/test_data/pt/views.pt: sound"
+expect 0 "$mckpt" convert hf-to-fsdp model sharded --no-sync -q
+expect 0 "$mckpt" export sharded exported --no-sync -q
+expect 0 "$mckpt" verify exported
+last "exported: sound"
 
 cp -r model nulls
 python -c '
@@ -19,7 +27,7 @@ config = json.load(open("nulls/config.json"))
 config["hidden_size"] = None
 json.dump(config, open("nulls/config.json", "w"))'
 expect 0 "$mckpt" verify nulls
-last "nulls: sound, but config.json was not compared"
+last "nulls: sound, but config.json was not compared; no checksums to compare"
 
 # Below a folder a path is named once.
 mkdir -p parent

@@ -148,7 +148,8 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
   if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
   const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
   out.line(diff_verdict(diff));
-  out.line(cat("compared: ", diff.report.compared_as == kComparedByName ? "by name" : diff.report.compared_as));
+  out.line(cat("compared: ", diff.report.compared_as == kComparedByName ? "by name" : diff.report.compared_as,
+               diff.choice.empty() ? "" : "; other tensors, objects and files are not"));
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;
   std::size_t hidden = write_others(out, diff, flags.verbose > 0 ? most : std::min(most, kMostOthers));
@@ -160,6 +161,7 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
 void write_diff_json(JsonWriter& json, const Diff& diff) {
   const DiffCounts c = diff_counts(diff);
   json.field("equal", diff.equal).field("alike", diff.alike).field("compared", diff.report.compared_as);
+  diff.choice.empty() ? json.null_field("choice") : json.field("choice", diff.choice);
   json.field("tensors", c.equal + c.alike + c.tensors_differ());
   json.field("bit_equal", c.equal).field("within", c.alike).field("differ", c.tensors_differ()).field("casts", c.casts);
   json.key("groups").begin_array();

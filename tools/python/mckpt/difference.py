@@ -146,14 +146,22 @@ def _row(fields: dict[str, Any]) -> DiffRow:
 
 @lists(DIFF)
 def diff(
-    a: Path, b: Path, *, threads: int | None = None, progress: Show = None, **how: Unpack[DiffSettings]
+    a: Path,
+    b: Path,
+    *,
+    names: str | None = None,
+    regex: bool = False,
+    threads: int | None = None,
+    progress: Show = None,
+    **how: Unpack[DiffSettings],
 ) -> Diff:
     """Compares two checkpoints bit by bit: tensors, objects and the files beside them. Where names differ, because the
     formats do, one side is compared with what converting the other one would write.
 
-    threads: as many as there are processors, unless it is set. progress: see Conversion.run().
+    names: a glob of names, as `a` has them, or with `regex` a regular expression: only these tensors are compared, and neither
+    objects nor files. threads: as many as there are processors, unless it is set. progress: see Conversion.run().
     """
-    values = settings({"threads": thread_count(threads), **how})
+    values = settings({"names": names, "regex": regex or None, "threads": thread_count(threads), **how})
 
     def work(observer: Any) -> dict[str, Any]:
         made = call("mckpt_diff", name_bytes(a), name_bytes(b), values, observer)

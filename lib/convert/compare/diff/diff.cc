@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "hf/adapter/adapted_store.h"
+#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -81,6 +82,7 @@ class Rows {
     }
     std::ranges::stable_sort(rows, [](const DiffRow& x, const DiffRow& y) {
       if (x.kind != y.kind) return x.kind < y.kind;
+      if (bool state = is_of_optimizer(x.name); state != is_of_optimizer(y.name)) return !state;
       return far_apart(x) > far_apart(y);
     });
   }
@@ -168,7 +170,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   how.any_type = true;
   how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
   Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);
-  Diff out{.report = std::move(compared.report), .oddities = std::move(compared.oddities)};
+  Diff out{.report = std::move(compared.report), .oddities = std::move(compared.oddities), .choice = how.choice.pattern};
   refuse_unmatched(options.within, out.report.compared);
   Rows(out.report).make(out);
   out.equal = compared.equal && out.rows.empty();

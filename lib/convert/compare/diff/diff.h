@@ -5,7 +5,7 @@
 //   values   model.layers.3.mlp.down_proj.weight   [0, 17]   0.5 | 0.25   17 items   relative L2 2.1e-3
 //   only_b   lm_head.weight                        bfloat16 [32, 16]
 //
-// Rows of values come in order of how far apart the tensors are; tensors in another order that are the same,
+// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer; tensors in another order that are the same,
 // such as swapped experts, are found among those that have nothing in common (order.h).
 #pragma once
 
@@ -49,12 +49,13 @@ struct DiffRow {
 std::string_view kind_name(DiffRow::Kind kind);
 
 struct Diff {
-  bool equal = false;  // everything was compared, and there is no row
-  bool alike = false;  // everything was compared, and every row is within its tolerance
+  bool equal = false;  // everything that was chosen was compared, and there is no row
+  bool alike = false;  // everything that was chosen was compared, and every row is within its tolerance
   std::vector<DiffRow> rows{};
   std::vector<Finding> findings{};  // of the report, those that no row says
   VerifyReport report{};
   std::vector<Oddities> oddities{};
+  std::string choice{};  // the pattern by which tensors were chosen; "": everything was compared
 
   i64 tensors() const;  // how many were compared
 };

@@ -9,6 +9,7 @@
 #include "convert/compare/diff/diff.h"
 #include "core/base/names.h"
 #include "core/base/text.h"
+#include "io/dcp/keys/key.h"
 
 namespace mckpt::impl {
 namespace {
@@ -60,6 +61,7 @@ class Groups {
       for (const std::set<i64>& n : m.numbers) out.back().numbers.emplace_back(n.begin(), n.end());
     }
     std::ranges::stable_sort(out, [](const DiffGroup& a, const DiffGroup& b) { return natural_less(a.pattern, b.pattern); });
+    std::ranges::stable_partition(out, [](const DiffGroup& g) { return !is_of_optimizer(g.pattern); });
     std::ranges::stable_partition(out, [](const DiffGroup& g) { return g.differ > 0; });
     return out;
   }

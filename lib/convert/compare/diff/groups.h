@@ -23,8 +23,8 @@ struct DiffGroup {
   std::vector<std::vector<i64>> numbers{};
 };
 
-// The groups of all compared tensors and of those that only one side has; those that differ first, in the
-// natural order of their patterns.
+// The groups of all compared tensors and of those that only one side has; those that differ first, weights
+// before states of an optimizer, in the natural order of their patterns.
 std::vector<DiffGroup> diff_groups(const Diff& diff);
 
 // "1, 2, 7..9"

@@ -48,15 +48,17 @@ DiffCounts diff_counts(const Diff& diff) {
 std::string diff_verdict(const Diff& diff) {
   const DiffCounts c = diff_counts(diff);
   i64 all = c.equal + c.alike + c.tensors_differ();
+  // " of the choice", where not all tensors are
+  const std::string of = diff.choice.empty() ? "" : cat(all == 1 ? " that matches '" : " that match '", escaped(diff.choice), "'");
   std::string same = cat(with_commas(c.equal), c.equal == 1 ? " is bit-equal" : " are bit-equal",
                          c.equal_casts > 0 ? cat(" (", with_commas(c.equal_casts), " after a cast)") : "");
   std::string out;
-  if (diff.equal) return cat("equal: all ", counted(all, "tensor"), " and everything else that was compared");
+  if (diff.equal) return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"), of.empty() ? " and everything else that was compared" : of);
   if (all == 0) out = "no tensor could be compared";
   else if (c.tensors_differ() == 0 && c.equal_casts > 0)
     out = cat("no value differs, but ", counted(c.equal_casts, "tensor"), c.equal_casts == 1 ? " has" : " have", " another type: ", same);
-  else if (c.tensors_differ() == 0) out = cat("no tensor differs: ", same);
-  else out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), c.tensors_differ() == 1 ? " differs, " : " differ, ", same);
+  else if (c.tensors_differ() == 0) out = cat("no tensor", of.empty() ? "" : cat(" that matches '", escaped(diff.choice), "'"), " differs: ", same);
+  else out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), of, c.tensors_differ() == 1 ? " differs, " : " differ, ", same);
   if (c.alike > 0) out += cat(", ", with_commas(c.alike), " within the tolerance");
   i64 not_finite = 0;
   for (const DiffRow& r : diff.rows) not_finite += r.kind == Kind::kValues && r.distance && r.distance->not_finite > 0;

@@ -40,14 +40,33 @@ Finding difference_finding(const Store& tested, const CompareSink::Difference& d
 }  // namespace
 
 Comparison::Comparison(const Store& tested, const Store& source, int threads, Counting counting,
-                       Observer& observer)
+                       TensorChoice choice, Observer& observer)
     : tested_(tested),
       sides_(tested, source),
       threads_(threads),
       counting_(std::move(counting)),
+      choice_(std::move(choice)),
+      is_chosen_(choice_.test()),
       observer_(observer) {}
 
+bool Comparison::chooses(std::string_view tensor) {
+  if (choice_.all() || is_chosen_(tensor)) return true;
+  refused_.emplace(tensor);
+  return false;
+}
+
+void Comparison::set_aside(std::string reason, UnlikeTensor tensor) {
+  if (!chooses(tensor.tensor)) return;
+  left_out_[std::move(reason)].push_back(tensor.tensor);
+  unlike_.push_back(std::move(tensor));
+}
+
+void Comparison::leave_beside(const std::string& reason, std::string tensor) {
+  if (chooses(tensor)) left_out_[reason].push_back(std::move(tensor));
+}
+
 void Comparison::leave_out(Finding finding, UnlikeTensor unlike) {
+  if (!chooses(finding.tensor)) return;
   if (unlike.kind != UnlikeTensor::Kind::kOnlySource) unseen_.insert(finding.tensor);
   others_.push_back(std::move(finding));
   unlike_.push_back(std::move(unlike));
@@ -59,7 +78,20 @@ void Comparison::differs(Finding finding, std::optional<Difference> counted) {
   others_.push_back(std::move(finding));
 }
 
-bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
+bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
+  if (choice_.all()) return run_chosen(all, report);
+  const ChosenChunks chunks(all.tested, all.chunks, [&](i32 key) { return chooses(all.name(key)); });
+  std::set<std::string> chosen(compared_.begin(), compared_.end());
+  for (i64 c = 0; c < chunks.size(); c++) chosen.insert(all.name(chunks.key(c)));
+  chosen.insert(unseen_.begin(), unseen_.end());
+  if (chosen.empty() && unlike_.empty() && left_out_.empty()) {
+    const std::vector<std::string_view> names(refused_.begin(), refused_.end());
+    choice_.choose(names);  // throws, with the nearest name
+  }
+  return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of}, report);
+}
+
+bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report) {
   CompareSink sink(compared.tested, compared.chunks,
                    counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst);
   ChunkJob all = compared.job(compared.chunks);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/compare/differences/compared_sides.h"
@@ -23,6 +24,7 @@
 #include "convert/compare/differences/item_tally.h"
 #include "core/base/error.h"
 #include "core/base/int.h"
+#include "io/choice/tensor_choice.h"
 #include "io/copy/lost_values.h"
 #include "io/verify/verify.h"
 
@@ -55,8 +57,10 @@ struct ComparedChunks {
 class Comparison {
  public:
   // The stores as they were opened, without a view over them, because the openers' findings about single
-  // records are reported. All arguments outlive this object.
-  Comparison(const Store& tested, const Store& source, int threads, Counting counting, Observer& observer);
+  // records are reported, and outlive this object. Throws kUsage for an invalid expression in `choice`, whose tensors
+  // alone are compared and named.
+  Comparison(const Store& tested, const Store& source, int threads, Counting counting, TensorChoice choice,
+             Observer& observer);
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
@@ -64,19 +68,17 @@ class Comparison {
   // much, if differences are counted.
   void differs(Finding finding, std::optional<Difference> counted = std::nullopt);
   const Counting& counting() const { return counting_; }
+  // Whether the choice has a tensor of that name, as findings give it.
+  bool chooses(std::string_view tensor);
   // Notes a tensor that a caller compares by itself.
   void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }
-  // Notes a tensor of the source that the conversion leaves out. It is named, with the reason, but does not make
-  // the sides unequal.
-  void set_aside(std::string reason, UnlikeTensor tensor) {
-    left_out_[std::move(reason)].push_back(tensor.tensor);
-    unlike_.push_back(std::move(tensor));
-  }
+  // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides unequal.
+  void set_aside(std::string reason, UnlikeTensor tensor);
   // Names a tensor that is no part of what is compared: it is not missing on the other side.
-  void leave_beside(const std::string& reason, std::string tensor) { left_out_[reason].push_back(std::move(tensor)); }
+  void leave_beside(const std::string& reason, std::string tensor);
   // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
-  // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
-  // kInterrupted.
+  // "overflow" if casts lost values. Returns whether everything that is chosen was compared and is equal. Throws
+  // kInterrupted, and kNoSuchTensor if nothing is chosen.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:
@@ -86,6 +88,7 @@ class Comparison {
   };
   using Counts = std::map<i32, ItemTally::Count>;
 
+  bool run_chosen(const ComparedChunks& compared, VerifyReport& report);
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
   std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
@@ -101,6 +104,9 @@ class Comparison {
   ComparedSides sides_;
   int threads_;
   Counting counting_;
+  TensorChoice choice_;
+  std::function<bool(std::string_view)> is_chosen_;
+  std::set<std::string, std::less<>> refused_;  // names that are not of the choice
   Observer& observer_;
   std::set<std::string> unseen_;                              // tensors of which something was not compared
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason

@@ -111,7 +111,7 @@ class ReadSides {
 
 // The tensors to compare: numbers in the tested store and in the source.
 std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& source,
-                                           const std::set<i64>& except) {
+                                           const std::set<i64>& except, Comparison& comparison) {
   std::vector<std::pair<i64, i64>> out;
   if (!may_reorder(tested) && !may_reorder(source)) return out;
   NameMap<std::string_view, i64> by_name;
@@ -121,7 +121,7 @@ std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& sou
     if (at == by_name.end() || except.contains(t) || dtype_info(tested.dtype(t)).bits < 8) continue;
     i64 s = at->second;
     bool alike = tested.dtype(t) == source.dtype(s) && std::ranges::equal(tested.dims(t), source.dims(s));
-    if (alike && (!is_plain(tested, t) || !is_plain(source, s))) out.emplace_back(t, s);
+    if (alike && (!is_plain(tested, t) || !is_plain(source, s)) && comparison.chooses(tested.name(t))) out.emplace_back(t, s);
   }
   return out;
 }
@@ -130,7 +130,7 @@ std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& sou
 
 std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
                                   Comparison& comparison, Observer& observer) {
-  const std::vector<std::pair<i64, i64>> pairs = reordered(tested, source, except);
+  const std::vector<std::pair<i64, i64>> pairs = reordered(tested, source, except, comparison);
   std::set<i64> out;
   if (pairs.empty()) return out;
   i64 bytes = 0;

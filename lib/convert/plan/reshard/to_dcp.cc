@@ -89,7 +89,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
         .found(escaped(*options.section));
   Conversion c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source)));
-  NamesOf parts = options.weights_only ? NamesOf::kModel : NamesOf::kAll;
+  CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
   c.oddities.push_back({store.root(), refuse_damage(store, parts, options.accept)});
   auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only);
   std::vector<CarriedRecord> records = plan.add_objects(options.weights_only);

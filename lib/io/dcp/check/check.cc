@@ -41,14 +41,14 @@ class NameChecks {
   NameChecks(const Store& store, DcpDialect dialect, const RunFacts& facts)
       : store_(store), dialect_(dialect), facts_(facts) {}
 
-  std::vector<Finding> run(NamesOf names) {
+  std::vector<Finding> run(CheckedPart part) {
     gather();
     for (const Entry& e : entries_) {
-      if (names == NamesOf::kModel && e.key.section != Section::kModel) continue;
+      if (part == CheckedPart::kModel && e.key.section != Section::kModel) continue;
       check_half(e);
       check_moment(e);
     }
-    if (names == NamesOf::kAll) {
+    if (part == CheckedPart::kAll) {
       check_group_meta();
       check_trained();
     }
@@ -218,8 +218,8 @@ void NameChecks::check_trained() {
 }  // namespace
 
 std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunFacts& facts,
-                                 NamesOf names) {
-  return NameChecks(store, dialect, facts).run(names);
+                                 CheckedPart part) {
+  return NameChecks(store, dialect, facts).run(part);
 }
 
 }  // namespace mckpt::impl

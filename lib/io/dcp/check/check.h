@@ -18,12 +18,12 @@ class Store;
 struct Finding;
 struct RunFacts;
 
-// Which tensors are asked for. An optimizer that lost its states does no harm to a conversion of the
+// The part of a checkpoint that is checked. An optimizer that lost its states does no harm to a conversion of the
 // weights.
-enum class NamesOf : u8 { kAll, kModel };
+enum class CheckedPart : u8 { kAll, kModel };
 
 // Looks at names and shapes, and at the small objects that list the trained parameters. Reads no tensor.
 std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunFacts& facts,
-                                 NamesOf names = NamesOf::kAll);
+                                 CheckedPart part = CheckedPart::kAll);
 
 }  // namespace mckpt::impl

@@ -80,12 +80,24 @@ bool take_numbers(std::string_view& text, std::vector<i64>& out) {
   }
 }
 
+// The first parts of names of optimizers, as training programs write them.
+constexpr std::string_view kOptimizers[] = {"optimizer", "optimizers", "optimizer_state", "optimizer_states",
+                                            "optimizer_state_dict", "optim", "optim_state", "optim_state_dict"};
+
 }  // namespace
 
 bool is_optimizer_key(std::string_view key) { return key.starts_with("optimizer."); }
 
+std::string_view section_word(std::string_view name) {
+  std::string_view part = name.substr(0, name.find_first_of(".:/"));
+  std::size_t digits = part.find_last_not_of("0123456789");
+  bool numbered = digits != part.npos && digits + 1 < part.size() && part[digits] == '_';
+  return numbered ? part.substr(0, digits) : part;
+}
+
 bool is_of_optimizer(std::string_view name) {
-  return is_optimizer_key(name) || name.starts_with("optim.") || name.starts_with("app.optim.");
+  take_prefix(name, "app.");
+  return std::ranges::find(kOptimizers, section_word(name)) != std::end(kOptimizers);
 }
 
 bool take_model(std::string_view& text) {

@@ -32,6 +32,8 @@ inline constexpr std::string_view kModelFront = "model.module.",
 
 // Whether the key belongs to an optimizer, in any section.
 bool is_optimizer_key(std::string_view key);
+// The first part of a name, without a number behind it: "optimizer" of "optimizer_0.state.0.exp_avg".
+std::string_view section_word(std::string_view name);
 // Whether a name belongs to an optimizer, also one that is no key of Megatron: "optim.state.0.exp_avg", and that below "app.".
 bool is_of_optimizer(std::string_view name);
 // Removes "model." or, of a run with virtual pipeline stages, "model2."; false if the key begins otherwise.

@@ -10,7 +10,7 @@ only
 
 expect 3 "${convert[@]}" no-such-file x.pt
 expect 2 "$mckpt" convert
-has err "a mode is missing"
+has err "MODE is missing"
 expect 2 "$mckpt" convert safetensor-to-pt model.safetensors x.pt
 has err 'did you mean `mckpt convert safetensors-to-pt`?'
 expect 1 "${convert[@]}" model.safetensors x.pt --include 'no.*'

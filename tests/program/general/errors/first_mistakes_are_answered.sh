@@ -11,7 +11,7 @@ has err "--map='*norm*'"
 expect 3 "$mckpt" inspect model/config.json
 has err "name the folder: model"
 expect 2 "$mckpt" convert model new
-has err "a mode is missing"
+has err "MODE is missing in front of 'model'"
 has err "mckpt convert hf-to-fsdp model DST"
 
 # Suggestions that would mislead are not made.

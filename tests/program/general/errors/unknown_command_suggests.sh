@@ -23,15 +23,15 @@ for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:to-dcp 
   has err "did you mean \`mckpt convert $mode\`?"
 done
 # So are names of other tools, and one end alone.
-for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC HF_DIR" "merge-weights:export SRC HF_DIR" \
-  "merge_weights:export SRC HF_DIR" "merge_fsdp_weights:export SRC HF_DIR" "model_merger:export SRC HF_DIR" "consolidate:export SRC HF_DIR" "zero_to_fp32:export SRC HF_DIR --dtype fp32" \
-  "zero_to_fp32.py:export SRC HF_DIR --dtype fp32" "convert_hf_to_fsdp:convert hf-to-fsdp" "convert_to_hf:convert fsdp-to-hf" \
+for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC DST" "merge-weights:export SRC DST" \
+  "merge_weights:export SRC DST" "merge_fsdp_weights:export SRC DST" "model_merger:export SRC DST" "consolidate:export SRC DST" "zero_to_fp32:export SRC DST --dtype fp32" \
+  "zero_to_fp32.py:export SRC DST --dtype fp32" "convert_hf_to_fsdp:convert hf-to-fsdp" "convert_to_hf:convert fsdp-to-hf" \
   "to-hf:convert fsdp-to-hf" "from_hf:convert hf-to-fsdp" "validate:verify PATH" "completion:completions SHELL"; do
   expect 2 "$mckpt" "${word%%:*}" a b
   has err "did you mean \`mckpt ${word#*:}\`?"
 done
 expect 2 "$mckpt" convert to-megatron a b
-has err 'did you mean `mckpt convert to-fsdp`?'
+has err 'did you mean `mckpt convert to-fsdp`? It makes what Megatron-FSDP loads; `mckpt convert to-mcore` makes torch_dist.'
 expect 2 "$mckpt" convert resard a b
 has err 'did you mean `mckpt convert reshard`?'
 expect 2 "$mckpt" convert '2' a b

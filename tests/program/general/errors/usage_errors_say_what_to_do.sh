@@ -38,6 +38,6 @@ said "--report needs the name of a file" export "$model" hf --report -
 said "no file or folder has that name, so it is read as a shape" layout no-such-model
 said "a model is the first argument" layout 10x4 "$model"
 expect 2 "$mckpt" convert merge a b
-has err "did you mean \`mckpt export SRC HF_DIR\`?"
+has err "did you mean \`mckpt export SRC DST\`?"
 expect 2 "$mckpt" convert verify a
 has err "did you mean \`mckpt verify\`?"

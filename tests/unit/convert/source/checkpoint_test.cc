@@ -98,7 +98,7 @@ TEST(OpenCheckpoint, RefusesAHuggingFaceModel) {
 TEST(Damage, IsRefusedWithItsOtherFindingsUnlessItIsAccepted) {
   std::unique_ptr<Store> store = open_store(kDamaged);
   try {
-    refuse_damage(*store, NamesOf::kModel, {});
+    refuse_damage(*store, CheckedPart::kModel, {});
     FAIL() << "nothing is refused";
   } catch (const DamagedCheckpoint& e) {
     EXPECT_EQ(e.code(), Code::kPipelineLoss);
@@ -106,7 +106,7 @@ TEST(Damage, IsRefusedWithItsOtherFindingsUnlessItIsAccepted) {
     EXPECT_EQ(e.root(), store->root());
   }
   const std::vector<Code> accepted = {Code::kPipelineLoss};
-  std::vector<Finding> oddities = refuse_damage(*store, NamesOf::kModel, accepted);
+  std::vector<Finding> oddities = refuse_damage(*store, CheckedPart::kModel, accepted);
   ASSERT_FALSE(oddities.empty());
   for (const Finding& f : oddities) EXPECT_TRUE(f.warning) << f.message;
 }

@@ -244,9 +244,9 @@ TEST(DcpNames, OfLostStatesDoNotHarmTheModel) {
   store.remove(cat(kOptimizer, "decoder.layers.1.self_attention.linear_qkv.weight.exp_avg_sq"));
   store.remove(cat(kOptimizer, "decoder.layers.0.mlp.linear_fc1.weight_v.exp_avg"));
   EXPECT_EQ(check_names(store, DcpDialect::kFsdpDtensor, {}).size(), 3u);
-  EXPECT_TRUE(check_names(store, DcpDialect::kFsdpDtensor, {}, NamesOf::kModel).empty());
+  EXPECT_TRUE(check_names(store, DcpDialect::kFsdpDtensor, {}, CheckedPart::kModel).empty());
   store.remove("model.module.decoder.layers.0.mlp.linear_fc1.weight_v");
-  EXPECT_EQ(check_names(store, DcpDialect::kFsdpDtensor, {}, NamesOf::kModel).size(), 1u);
+  EXPECT_EQ(check_names(store, DcpDialect::kFsdpDtensor, {}, CheckedPart::kModel).size(), 1u);
 }
 
 TEST(DcpNames, OfStackedLayersAreLeftAlone) {
