@@ -25,6 +25,7 @@
 #include "runtime/comm/comm.h"
 
 namespace mckpt {
+static_assert(kUsualShardSize == impl::kUsualShardBytes);
 
 struct Conversion::State {
   impl::Conversion conversion;
@@ -89,7 +90,7 @@ impl::FileOptions file_options(const What& what, int threads) {
           .target = what.target,
           .include = what.include,
           .exclude = what.exclude,
-          .files = impl::opening_of(what.files),
+          .files = impl::opening_of(what.files, {what.source}),
           .threads = threads};
 }
 
@@ -192,7 +193,7 @@ Conversion plan(const ToFsdp& what, int threads) {
                                                          .target = what.target,
                                                          .assets = what.assets,
                                                          .accept = impl::accepted_codes(what.accept),
-                                                         .model = impl::model_options(what.model),
+                                                         .model = impl::model_options(what.model, {what.source}),
                                                          .grid = grid,
                                                          .fsdp = impl::setup_of(what.fsdp, grid),
                                                          .frozen = impl::FrozenNames(what.fsdp.freeze),
@@ -210,7 +211,7 @@ Conversion plan(const ToMcore& what, int threads) {
     impl::check_iteration(what.iteration);
     return ConversionAccess::make(impl::plan_to_mcore({.source = what.source,
                                                        .target = what.target,
-                                                       .checkpoint = impl::checkpoint_options(what.opening),
+                                                       .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
                                                        .weights_only = what.weights_only,
                                                        .grid = impl::grid_of(what.grid),
                                                        .pipeline = {what.vpp, what.first_stage_layers,
@@ -232,7 +233,7 @@ Conversion plan(const ToHf& what) {
       types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
     bool original = what.max_shard_size == ToHf{}.max_shard_size;
     return ConversionAccess::make(
-        impl::plan_export({what.source, what.target, impl::checkpoint_options(what.opening), types,
+        impl::plan_export({what.source, what.target, impl::checkpoint_options(what.opening, {what.source}), types,
                            what.max_shard_size, original}));
   });
 }
@@ -242,7 +243,7 @@ Conversion plan(const Reshard& what, int threads) {
     impl::check_threads(threads);
     impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
-    impl::ReshardSourceOptions from{impl::checkpoint_options(what.opening),
+    impl::ReshardSourceOptions from{impl::checkpoint_options(what.opening, {what.source}),
                                     what.weights_only,
                                     what.keep_names,
                                     what.rank_states,
@@ -269,7 +270,7 @@ Conversion plan(const ToRanks& what, int threads) {
     return ConversionAccess::make(
         impl::plan_to_ranks({.source = what.source,
                              .target = what.target,
-                             .checkpoint = impl::checkpoint_options(what.opening),
+                             .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
                              .grid = impl::grid_of(what.grid),
                              .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
                              .spelling = impl::spelling_of(what.spelling),
@@ -294,7 +295,7 @@ Conversion plan(const ToSafetensors& what, int threads) {
                                                              .target = what.target,
                                                              .assets = what.assets,
                                                              .accept = impl::accepted_codes(what.accept),
-                                                             .files = impl::opening_of(what.files),
+                                                             .files = impl::opening_of(what.files, {what.source}),
                                                              .types = types,
                                                              .threads = threads}));
   });
@@ -310,7 +311,7 @@ Conversion plan(const ToDcp& what, int threads) {
                                                      .assets = what.assets,
                                                      .weights_only = what.weights_only,
                                                      .accept = impl::accepted_codes(what.accept),
-                                                     .files = impl::opening_of(what.files),
+                                                     .files = impl::opening_of(what.files, {what.source}),
                                                      .threads = threads}));
   });
 }
@@ -323,7 +324,7 @@ Conversion plan(const ToHdf5& what, int threads) {
                                                       .single_file = what.single_file,
                                                       .assets = what.assets,
                                                       .accept = impl::accepted_codes(what.accept),
-                                                      .files = impl::opening_of(what.files),
+                                                      .files = impl::opening_of(what.files, {what.source}),
                                                       .threads = threads}));
   });
 }
@@ -331,7 +332,7 @@ Conversion plan(const ToHdf5& what, int threads) {
 Conversion plan(const FromHdf5& what) {
   return impl::guarded([&] {
     return ConversionAccess::make(impl::plan_from_hdf5(
-        {.source = what.source, .target = what.target, .files = impl::opening_of(what.files)}));
+        {.source = what.source, .target = what.target, .files = impl::opening_of(what.files, {what.source})}));
   });
 }
 

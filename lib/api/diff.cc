@@ -42,7 +42,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::DiffOptions how{.comparing = {.opening = impl::checkpoint_options(options.opening),
+    impl::DiffOptions how{.comparing = {.opening = impl::checkpoint_options(options.opening, {a, b}),
                                         .path_tp = options.path_tp,
                                         .path_etp = options.path_etp,
                                         .threads = options.threads}};

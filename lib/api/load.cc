@@ -129,7 +129,7 @@ Loaded load(const std::string& path, const TensorsToLoad& what, Observer* observ
     std::optional<impl::DType> dtype;
     if (what.dtype != "keep") dtype = impl::value_type(what.dtype, "dtype", "keep, ");
     OpeningDevice device(what.how, dtype.has_value());
-    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(what.files));
+    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(what.files, {path}));
     // A type is one of values; as they are stored, quantised weights are codes and scales.
     if (dtype) store = impl::dequantized(std::move(store), *dtype, impl::BadNumbers::kRefuse);
     impl::require_sound(store->findings(), store->root());
@@ -151,7 +151,7 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     std::optional<impl::LayerPattern> groups;
     if (!what.hybrid_pattern.empty())
       groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
-    impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model));
+    impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model, {path}));
     impl::refuse_unlike_copies(model, device.threads().threads);
     impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,
                                                     .rank = what.rank,

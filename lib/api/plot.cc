@@ -25,7 +25,7 @@ Plotted plot(const std::string& path, const std::string& output, const PlotOptio
     if (options.stats && !page)
       throw impl::Error(impl::Code::kUsage, "a drawing has no statistics of values").expected("an output that ends in .html").found(output);
     impl::check_picture_path(output);
-    const impl::OpenOptions files = impl::opening_of(options.files);
+    const impl::OpenOptions files = impl::opening_of(options.files, {path});
     const impl::TensorChoice choice{options.names, options.regex};
     const auto store = impl::open_store(path, files);
     impl::CheckpointPicture picture = impl::checkpoint_picture(*store, choice.choose(*store), path);

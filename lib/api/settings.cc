@@ -277,7 +277,7 @@ void Settings::refuse_rest() const {
   }
 }
 
-void read(Settings& s, mckpt::OpenOptions& to) { s.take("follow_links", to.follow_links); }
+void read(Settings& s, mckpt::OpenOptions& to) { s.take("follow_links", to.follow_links), s.take("base", to.base); }
 
 void read(Settings& s, SourceOptions& to) {
   s.take("assets", to.assets);

@@ -31,7 +31,7 @@ Report verify(const std::string& path, const VerifyOptions& options, Observer* o
                             .reports = options.cards.report,
                             .card = options.card,
                             .command = options.cards.command};
-    how.compare.opening.model.files = impl::opening_of(options.files);
+    how.compare.opening.model.files = impl::opening_of(options.files, {path});
     return to_public(impl::verify(path, how, bridge));
   });
 }
@@ -41,7 +41,7 @@ Report compare(const std::string& tested, const std::string& source, const Compa
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::CompareOptions how{.opening = impl::checkpoint_options(options.opening),
+    impl::CompareOptions how{.opening = impl::checkpoint_options(options.opening, {tested, source}),
                              .path_tp = options.path_tp,
                              .path_etp = options.path_etp,
                              .params_dtype = impl::params_dtype_of(options.params_dtype),

@@ -11,6 +11,7 @@
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/expert_layout.h"
 #include "io/file/source_stamps.h"
 
@@ -128,17 +129,19 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
   return s;
 }
 
-OpenOptions opening_of(const mckpt::OpenOptions& options) {
-  return {.follow_links = options.follow_links, .stamps = std::make_shared<SourceStamps>()};
+OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& paths) {
+  OpenOptions out{.follow_links = options.follow_links, .stamps = std::make_shared<SourceStamps>()};
+  if (options.base) out.base = adapter_base_for(*options.base, paths, out);
+  return out;
 }
 
-HfModelOptions model_options(const ModelOptions& options) {
+HfModelOptions model_options(const ModelOptions& options, const NamedPaths& paths) {
   ExpertLayout layout = word_in<ExpertLayout>({{"auto", ExpertLayout::kAuto},
                                                {"apart", ExpertLayout::kApart},
                                                {"fused", ExpertLayout::kFused},
                                                {"hub", ExpertLayout::kHub}},
                                               options.expert_layout, "expert_layout");
-  return {.expert_layout = layout, .map_file = options.map_file, .files = opening_of(options.files)};
+  return {.expert_layout = layout, .map_file = options.map_file, .files = opening_of(options.files, paths)};
 }
 
 std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
@@ -158,12 +161,12 @@ std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
   return codes;
 }
 
-CheckpointOptions checkpoint_options(const SourceOptions& from) {
+CheckpointOptions checkpoint_options(const SourceOptions& from, const NamedPaths& paths) {
   CheckpointOptions options;
   options.assets = from.assets;
   options.source_tp = from.source_tp, options.source_etp = from.source_etp;
   options.accept = accepted_codes(from.accept);
-  options.model = model_options(from.model);
+  options.model = model_options(from.model, paths);
   return options;
 }
 
@@ -189,7 +192,7 @@ RelayerOptions relayer_options(const Relayer& what) {
   options.how.without_mixers = what.without_mixers;
   options.how.weights_only = what.weights_only;
   options.accept = accepted_codes(what.accept);
-  options.files = opening_of(what.files);
+  options.files = opening_of(what.files, {what.source});
   return options;
 }
 

@@ -47,11 +47,12 @@ Grid grid_of(const mckpt::Grid& grid);
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
 
 // The engine's options for files that are opened now, with stamps of their own: what changes while it is read is
-// an error.
-OpenOptions opening_of(const mckpt::OpenOptions& options);
-HfModelOptions model_options(const ModelOptions& options);
+// an error. `paths`: what will be opened, as the user named it. Throws kUsage for the base of an adapter if none is one.
+using NamedPaths = std::vector<std::string>;
+OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& paths);
+HfModelOptions model_options(const ModelOptions& options, const NamedPaths& paths);
 std::vector<Code> accepted_codes(const std::vector<std::string>& names);
-CheckpointOptions checkpoint_options(const SourceOptions& options);
+CheckpointOptions checkpoint_options(const SourceOptions& options, const NamedPaths& paths);
 
 // Everything of a Relayer but the rank.
 RelayerOptions relayer_options(const Relayer& what);

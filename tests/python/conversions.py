@@ -1,6 +1,8 @@
 """Planning, proving, running and verifying from Python; progress and the exceptions of callbacks; with the standard library
 alone. usage: conversions.py, with any Python from 3.10 on"""
+import hashlib
 import io
+import json
 import os
 import tempfile
 import unittest
@@ -54,6 +56,28 @@ class Conversions(unittest.TestCase):
         back = mckpt.export(self.folder / "other", self.folder / "hf", progress=False)
         self.assertTrue(mckpt.verify(back.output, TINY_MODEL, progress=False).equal)
         self.assertRaisesRegex(mckpt.Error, "one stage alone", lambda: mckpt.plan(TINY_MODEL, "b", to="ranks", vpp=2))
+
+    def test_an_adapter_is_its_base_merged(self):
+        data = Path(DATA, "adapters", "target_parameters")
+        adapter, base = data / "adapter", data / "base"
+        with open(str(data) + ".expected.json", encoding="utf-8") as f:
+            expected = {name: tensor["sha256"] for name, tensor in json.load(f)["bf16"].items()}
+        with mckpt.open(adapter, base=base) as ckpt:
+            self.assertEqual({name: tensor.digest() for name, tensor in ckpt.items()}, expected)
+        merged = mckpt.export(adapter, self.folder / "merged", base=base, progress=False).output
+        with mckpt.open(merged) as ckpt:
+            self.assertEqual({name: tensor.digest() for name, tensor in ckpt.items()}, expected)
+        self.assertTrue(mckpt.verify(adapter, base=base, progress=False).sound)
+        self.assertTrue(mckpt.diff(adapter, merged, base=base, progress=False).equal)
+        for to in ("fsdp", "dcp"):
+            made = mckpt.convert(adapter, self.folder / to, to=to, base=base, progress=False).output
+            self.assertTrue(mckpt.verify(made, merged, progress=False).equal, to)
+            self.assertFalse(mckpt.verify(made, base, progress=False).equal, to)
+        loaded = mckpt.load(adapter, "cpu", base=base, progress=False)
+        self.assertEqual({name: hashlib.sha256(bytes(loaded[name].tobytes())).hexdigest() for name in loaded}, expected)
+        for call in (mckpt.open, lambda path, base: mckpt.plan(path, "b", to="fsdp", base=base)):
+            with self.assertRaisesRegex(mckpt.Error, "no path is one"):
+                call(merged, base=base)
 
     def test_wrong_settings_are_refused(self):
         for settings, text in (({"strategi": "optim"}, "did you mean"), ({"tp": "two"}, "whole number")):

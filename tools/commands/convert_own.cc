@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
@@ -38,6 +39,7 @@ struct ToSafetensorsFlags {
   std::string dtype = "keep";
   ValueFlags rules{"none"};
   AcceptFlag accept;
+  BaseFlag base;
 
   void parse(CommandLine& line);
   OneFileOptions planning(const CommandLine& line) const;
@@ -60,6 +62,7 @@ void ToSafetensorsFlags::parse(CommandLine& line) {
   rules.declare_rules(line);
   options.declare_casts(line);
   accept.declare(line);
+  base.declare(line);
   line.description(
       "Writes the model's tensors into one safetensors file, under the names that they have in a Hugging "
       "Face "
@@ -72,6 +75,7 @@ void ToSafetensorsFlags::parse(CommandLine& line) {
   line.example("mckpt convert to-safetensors hf_folder one_file.safetensors --dry-run");
   line.parse();
   options.check();
+  base.settle(line, {&options.source, 1});
   refuse_folder(options.target);
 }
 
@@ -96,6 +100,7 @@ struct ToDcpFlags {
   std::optional<std::string> section, assets;
   bool weights_only = false;
   AcceptFlag accept;
+  BaseFlag base;
 
   void parse(CommandLine& line);
   ToDcpOptions planning(const CommandLine& line) const;
@@ -117,6 +122,7 @@ void ToDcpFlags::parse(CommandLine& line) {
   line.flag("--weights-only", weights_only, "of a DCP folder: do not copy the states of the optimizer")
       .common();
   accept.declare(line);
+  base.declare(line);
   line.description(
       "Writes a folder that torch.distributed.checkpoint loads into any number of ranks, bit for bit and "
       "with "
@@ -128,6 +134,7 @@ void ToDcpFlags::parse(CommandLine& line) {
   line.example("mckpt convert to-dcp torchtitan/step-1000 weights --weights-only");
   line.parse();
   options.check();
+  base.settle(line, {&options.source, 1});
 }
 
 ToDcpOptions ToDcpFlags::planning(const CommandLine& line) const {

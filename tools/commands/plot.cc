@@ -18,6 +18,7 @@
 #include "page/svg/shard_map_svg.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/plot_as.h"
+#include "tools/options/base_flag.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -49,6 +50,8 @@ Exit plot_command(CommandLine& line) {
       .common();
   line.flag("--stats", stats, "also read all values, for their statistics and histograms by layer (HTML)").common();
   line.threads(threads, "threads that read; by default one for each processor");
+  BaseFlag base;
+  base.declare(line);
   PlotAs as;
   as.declare(line);
   line.description(
@@ -61,6 +64,7 @@ Exit plot_command(CommandLine& line) {
   line.parse();
   chosen.settle();
   const std::string& path = chosen.only("plot");
+  base.settle(line, {&path, 1});
   const PictureForm form = picture_form(file);
   if (stats && form == PictureForm::kSvg) throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
   if (stats && as.chosen()) throw Error(Code::kUsage, "--stats reads values, and a plan has none");

@@ -12,6 +12,9 @@ namespace mckpt {
 // How the files of a checkpoint are opened.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of the checkpoint's folder
+  // The Hugging Face model that an adapter of PEFT (LoRA) changes: the folder of an adapter is then read as that model
+  // with the adapter merged. Where nothing that is opened is an adapter, a base is refused.
+  std::optional<std::string> base{};
 };
 
 // How the folder of a Hugging Face model is read if its files leave something open.

@@ -121,6 +121,19 @@ std::shared_ptr<const AdapterBase> adapter_base(std::string path) {
   return std::make_shared<NamedBase>(std::move(path));
 }
 
+std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
+                                                    const OpenOptions& opening) {
+  // What is at a path that does not exist is said when it is opened.
+  const bool all_there = std::ranges::all_of(
+      paths, [&](const std::string& p) { return is_folder(p, opening) || is_file(p, opening); });
+  if (all_there &&
+      std::ranges::none_of(paths, [&](const std::string& p) { return is_adapter_folder(p, opening); }))
+    throw Error(Code::kUsage, "`base` is for the folder of an adapter, and no path is one")
+        .expected("a folder with adapter_config.json and without config.json")
+        .found(listed(std::vector<std::string>(paths.begin(), paths.end())));
+  return adapter_base(std::move(base));
+}
+
 Error adapter_alone(const Folder& folder) {
   Error e(Code::kNotFound, "the folder has an adapter, which is no model without the model that it changes");
   e.file(folder.path())

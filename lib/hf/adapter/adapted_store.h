@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,10 @@ const AdaptedStore* adapted_view(const Store& store);
 // if the base is none of safetensors, kQuantized if it is quantised, kUsage if it is an adapter itself; kNotFound for an
 // adapter without weights; what read_lora_config() throws, and what AdaptedStore throws.
 std::shared_ptr<const AdapterBase> adapter_base(std::string path);
+// The same for these paths, as a user names both. Throws kUsage if all paths are there and none is an adapter: the
+// answer would be about something else than was meant.
+std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
+                                                    const OpenOptions& opening);
 
 // The error for an adapter where a model is needed and no base is named.
 Error adapter_alone(const Folder& folder);

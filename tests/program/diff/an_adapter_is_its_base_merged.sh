@@ -55,6 +55,14 @@ for mode in hf-to-fsdp to-mcore to-pt; do
   expect 0 "$mckpt" verify $mode --against "$adapter" --base "$base"
 done
 
+expect 0 "$mckpt" convert to-dcp "$adapter" dcp --base "$base" --dp 2 -q
+expect 0 "$mckpt" verify dcp --against merged
+expect 0 "$mckpt" convert to-safetensors "$adapter" one.safetensors --base "$base" -q
+expect 0 "$mckpt" diff one.safetensors dcp -q
+expect 1 "$mckpt" diff one.safetensors "$base" -q
+expect 0 "$mckpt" plot "$adapter" --base "$base" -o page.html --json
+has out '"tensors": 45'
+
 # A merge that was interrupted is continued with the same adapter and no other.
 cp -r "$adapter" own
 (ulimit -f 10 && ! "$mckpt" export own resumed --base "$base" -q) >out 2>err || fail "the limit on files had no effect"

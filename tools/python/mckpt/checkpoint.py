@@ -17,16 +17,17 @@ from .tensor import Tensor
 from .values import Finding, Object
 
 
-def open(path: Path, *, follow_links: bool = False) -> Checkpoint:
+def open(path: Path, *, follow_links: bool = False, base: Path | None = None) -> Checkpoint:
     """Opens a file or a folder of any format. No tensor is read.
 
     Values of its tensors may be memory that is mapped from the files: a program that touches it after such a file was
     cut off, or after a network file system has lost it, ends with the signal SIGBUS, as with every mapping. Where files
     may change, numpy(copy=True), torch(copy=True) and tobytes() read the bytes instead, and raise an Error.
 
-    follow_links: follow links that lead out of the checkpoint's folder.
+    follow_links: follow links that lead out of the checkpoint's folder. base: the Hugging Face model that an adapter of PEFT
+    (LoRA) changes: the adapter's folder is read as that model with it merged.
     """
-    return Checkpoint("mckpt_open", path, {"follow_links": follow_links})
+    return Checkpoint("mckpt_open", path, {"follow_links": follow_links, "base": base})
 
 
 @lists(SOURCE)

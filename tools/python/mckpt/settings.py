@@ -66,9 +66,11 @@ Kind = Literal[
 class Files(TypedDict, total=False):
     """
     follow_links: follow links that lead out of the checkpoint's folder
+    base: the Hugging Face model that an adapter of PEFT (LoRA) changes: the adapter's folder is read as that model with it merged
     """
 
     follow_links: Flag
+    base: Place
 
 
 class Model(TypedDict, total=False):
