@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/notes.h"
+#include "core/fsdp/rank_folders.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/draft_of_model.h"
@@ -35,17 +36,24 @@ namespace {
 
 constexpr i64 kMaxConfigBytes = 16 << 20;
 
+bool is_of_a_run(const Folder& folder) {
+  if (folder.has_file(".metadata") || folder.has_file(kTrackerName)) return true;
+  auto of_a_rank = [](const FolderEntry& e) { return e.folder && !rank_folder_numbers(e.name).empty(); };
+  return std::ranges::any_of(folder.entries(), of_a_rank);
+}
+
 // Throws kNotFound for a folder without config.json, with a hint if the folder is the checkpoint of a
 // training run.
 HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shapes_only, const MapFile* map) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
     if (is_adapter_folder(folder)) throw adapter_alone(folder);
-    bool of_a_run = folder.has_file(".metadata") || folder.has_file(kTrackerName);
-    if (of_a_run)
-      e.found(
-          "the checkpoint of a training run; mckpt export makes a Hugging Face model of such a checkpoint");
-    throw e.file(folder.path()).help("name the folder of a Hugging Face model");
+    e.file(folder.path()).help("name the folder of a Hugging Face model");
+    if (is_of_a_run(folder))
+      e.found("the checkpoint of a training run")
+          .help("`mckpt convert reshard` writes such a checkpoint for another grid, `mckpt export` makes a Hugging Face "
+                "folder of it");
+    throw e;
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
     try {

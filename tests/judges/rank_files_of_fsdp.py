@@ -41,7 +41,7 @@ KINDS = {
     1: ["mesh", "shards", "dcp"],
     2: ["mesh", "shards", "fsdp1", "accelerate", "fsdp1_optimizer", "fsdp1_local"],
     3: ["mesh", "shards", "fsdp1", "accelerate", "dcp", "fsdp1_local"],
-    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid", "hybrid_fsdp1_local"],
+    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid"],
     5: ["mesh", "shards", "two_shards", "fsdp1", "dcp", "fsdp1_local"],
 }
 
@@ -109,7 +109,7 @@ def fsdp1_state(kind, dice, seed):
     inputs = model.up.in_features
     whole = {k: v.clone() for k, v in model.state_dict().items()}
     strategy = {}
-    if kind.startswith("hybrid"):
+    if kind == "hybrid_fsdp1":
         pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]
         rows = [dist.new_group([0, 2]), dist.new_group([1, 3])]
         rank = dist.get_rank()

@@ -32,6 +32,7 @@ class TableStore : public Store {
     files_.push_back({std::move(path), bytes});
     return static_cast<i32>(files_.size() - 1);
   }
+  void set_format(Format format) { format_ = format; }
   void add_finding(Finding f) { findings_.push_back(std::move(f)); }
   std::vector<Tensor> tensors;
 

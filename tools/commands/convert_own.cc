@@ -48,7 +48,7 @@ struct ToSafetensorsFlags {
 void ToSafetensorsFlags::parse(CommandLine& line) {
   options.declare(
       line,
-      "a checkpoint with the model's own names: torch DCP, files of ranks, .pt, or a Hugging Face "
+      "a checkpoint with the model's own names: torch DCP, rank files of FSDP, verl or DeepSpeed, .pt, or a Hugging Face "
       "folder",
       "the safetensors file to make");
   options.ranks.declare(line);

@@ -11,6 +11,7 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
+#include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/hybrid/pattern.h"
@@ -108,7 +109,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   HfModelOptions reading = run_.model.options();
   reading.shapes_only = !digest;
   reading.bad_numbers = BadNumbers::kShow;
-  HfModel model = open_hf_model(path, reading);
+  HfModel model = open_hf_model(digest ? path : folder_with_config(path, reading.files), reading);
   const ModelMap& map = *model.map;
 
   const ValueOptions values = run_.values.options();

@@ -4,6 +4,7 @@
 #include "convert/plan/hf_to_fsdp.h"
 #include "convert/plan/planned_store.h"
 #include "convert/plan/to_mcore.h"
+#include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "core/hybrid/spellings.h"
 #include "io/store/store.h"
@@ -33,11 +34,12 @@ void PlotAs::declare(CommandLine& line) {
 
 std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& path, int threads) const {
   const Grid grid = run_.grid.grid();
+  const std::string folder = folder_with_config(path, run_.model.options().files);
   PlannedCheckpoint planned;
   // g++ 13 destroys members of a braced list twice if a later one throws.
   if (as_ == "fsdp") {
     HfToFsdpOptions options;
-    options.source = path, options.model = run_.model.options();
+    options.source = folder, options.model = run_.model.options();
     options.grid = grid, options.fsdp = run_.fsdp.setup(grid);
     options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling();
     options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(), options.threads = threads;
@@ -46,7 +48,7 @@ std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& 
     for (const char* name : kOfFsdp)
       if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as fsdp"));
     ToMcoreOptions options;
-    options.source = path, options.grid = grid, options.values = run_.values.options(), options.threads = threads;
+    options.source = folder, options.grid = grid, options.values = run_.values.options(), options.threads = threads;
     options.checkpoint.model = run_.model.options();
     planned = planned_torch_dist(options);
   }

@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
+#include "core/quantized/dequantize.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/model.h"
@@ -95,6 +96,22 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
   return against_names(tested, source, nullptr, c, intended) && same;
 }
 
+// A quantised side is compared by its values, in the type that the other side has them in. Where the other side is a
+// copy of the files (torch DCP, .pt), which is not read as values, both are compared as they are stored.
+std::unique_ptr<Store> as_the_other(std::unique_ptr<Store> side, const std::string& path, const Store& other,
+                                    const OpenOptions& files) {
+  const DequantizedStore* view = dequantized_view(*side);
+  if (!view || dequantized_view(other)) return side;
+  const QuantizedTensor& q = view->model().tensors[0];
+  const std::string scales(view->source().name(q.scales)), values = q.name;
+  for (i64 t = 0; t < other.tensor_count(); t++) {
+    if (other.name(t).ends_with(scales)) return open_store(path, files);
+    bool other_type = other.name(t).ends_with(values) && other.dtype(t) != view->values();
+    if (other_type && is_dequantized_type(other.dtype(t))) return dequantized(open_store(path, files), other.dtype(t));
+  }
+  return side;
+}
+
 // Compares everything except the assets.
 bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                     const std::string& source_path, const Comparing& c) {
@@ -130,6 +147,8 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   refuse_lone_shards(*tested, "compared");
   refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
+  source = as_the_other(std::move(source), source_path, *tested, options.opening.model.files);
+  tested = as_the_other(std::move(tested), path, *source, options.opening.model.files);
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());

@@ -221,7 +221,7 @@ void refuse_copied_towers(const ModelMap& map) {
                   copied->tower == Tower::kAudio ? "audio" : "vision", " tower is a module of Hugging Face"))
       .expected("a model whose layers are all modules of Megatron")
       .found(cat(copied->megatron, "*"))
-      .help("mckpt convert hf-to-fsdp   writes fsdp_dtensor, mckpt convert to-pt the files of ranks");
+      .help("mckpt convert hf-to-fsdp   writes fsdp_dtensor, mckpt convert to-pt Megatron's rank files");
 }
 
 TorchDistPlan::TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states)

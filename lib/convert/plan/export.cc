@@ -107,7 +107,7 @@ void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& 
   if (!promised || items.empty()) return;
   DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
   if (most != *promised)
-    notes.warn(cat("config.json says ", dtype_name(*promised), ", but the tensors are ", dtype_name(most),
+    notes.warn(cat("config.json says ", dtype_name(*promised), ", but most values are ", dtype_name(most),
                    ": transformers loads the tensors as config.json says unless it is given a dtype"));
 }
 

@@ -109,6 +109,8 @@ std::unique_ptr<QuantizedStore> view_of(const QuantizeOptions& options, std::uni
 // `assets`: the folder of config and tokenizer. `identity`: of the source, beyond its files.
 Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source, const std::string& assets,
                    std::string_view identity) {
+  const DequantizedStore* decoded = dequantized_view(*source);
+  const std::string decoded_text = decoded ? quantized_text(*decoded) : "";
   std::unique_ptr<QuantizedStore> view = view_of(options, std::move(source));
   OwnModel model;
   const i64 quantized = view->quantized(), values = view->values().tensor_count();
@@ -134,6 +136,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   c.behind = BehindView{values};
   c.sources = {options.source, assets};
   if (like) c.sources.push_back(options.like);
+  if (decoded) c.details.note(cat("decoded ", decoded_text, ", before it is quantised"));
   c.details.note(cat(
       "coded   ", counted(quantized, "tensor"),
       like ? "; blocks with the values of the quantised model keep its scale, others get a new one" : ""));

@@ -169,7 +169,7 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
   if (is_of_ranks(*store_)) {
     RankPieces joined = rank_pieces(std::move(store_), map(), setup_, run_,
-                                    {options.read_copies, !options.weights_only() && !options.leave_states});
+                                    {options.read_copies, !options.weights_only() && !options.leave_states, options.compare_copies});
     pieces = std::move(joined.store);
     left_states_ = std::move(joined.states);
     cells = {joined.grid.tp, joined.grid.etp};

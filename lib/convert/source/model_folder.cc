@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
@@ -170,16 +171,16 @@ TensorShapes promised_shapes(const HfConfig& config) {
 class Promises {
  public:
   Promises(const HfConfig& config, const Store& store) : config_(config) {
-    for (i64 t = 0; t < store.tensor_count(); t++) stored_.insert(store.name(t));
+    for (i64 t = 0; t < store.tensor_count(); t++) stored_.emplace(store.name(t), store.dims(t));
   }
 
-  // With the experts in the form in which the store lacks fewest tensors.
+  // With the experts in the form in which the store lacks fewest tensors, and has fewest of another shape.
   Tensors names(const ModelConfig& model) const {
     const Family& family = *config_.family;
     Tensors best;
     for (const MapOptions& form : forms_of(family)) {
       Tensors names = promised_tensors(model, family, form);
-      if (best.empty() || (!names.empty() && lacking(names) < lacking(best))) best = std::move(names);
+      if (best.empty() || (!names.empty() && misfit(names) < misfit(best))) best = std::move(names);
     }
     return best;
   }
@@ -208,8 +209,16 @@ class Promises {
     return std::ranges::count_if(names, [&](const auto& n) { return !stored_.contains(n.name); });
   }
 
+  std::pair<i64, i64> misfit(const Tensors& names) const {
+    const i64 unlike = std::ranges::count_if(names, [&](const auto& n) {
+      auto at = stored_.find(n.name);
+      return n.dims && at != stored_.end() && !std::ranges::equal(*n.dims, at->second);
+    });
+    return {lacking(names), unlike};
+  }
+
   const HfConfig& config_;
-  NameSet<std::string_view> stored_;
+  NameMap<std::string_view, std::span<const i64>> stored_;
 };
 
 // To the tensors of a folder that has no more than an index of them.

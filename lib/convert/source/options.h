@@ -31,6 +31,7 @@ struct CheckpointOptions {
   bool usual_names = false;  // parameters with other names get their usual ones
   // Of files of ranks: what several ranks have alike is compared byte by byte, also where checksums are equal.
   bool read_copies = false;
+  bool compare_copies = true;  // of files of ranks: what several ranks have alike is compared
   bool leave_states = false;  // of files of ranks: states of the optimizer are not read
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
   // say it.

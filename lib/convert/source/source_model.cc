@@ -86,6 +86,16 @@ std::string own_assets(const Store& store) {
   return is_folder(path, store.opening()) ? path : "";
 }
 
+std::string folder_with_config(const std::string& path, const OpenOptions& opening) {
+  if (!is_folder(path, opening) || Folder(path, opening).has_file("config.json")) return path;
+  try {
+    const std::string own = own_assets(*open_store(path, opening));
+    return own.empty() ? path : own;
+  } catch (const Error&) {
+    return path;  // opening it as a model says what is wrong
+  }
+}
+
 std::string keys_of_no_format(const Store& store) {
   std::string first;
   i64 more = -1;

@@ -59,7 +59,7 @@ std::vector<RankFile> sorted_names(const Store& store) {
   }
   std::erase_if(files, [](const RankFile& f) { return f.chunks.empty(); });
   if (files.empty())
-    throw Error(Code::kUnaccounted, "the files of the ranks have no tensor of a model").file(store.root());
+    throw Error(Code::kUnaccounted, "Megatron's rank files have no tensor of a model").file(store.root());
   return files;
 }
 
@@ -110,7 +110,7 @@ void find_cells(const Store& store, RankFiles& ranks) {
     there.erase(at);
   }
   if (!missing.empty())
-    throw Error(Code::kShardMissing, "files of ranks are missing")
+    throw Error(Code::kShardMissing, "some of Megatron's rank files are missing")
         .file(cat(store.root(), "/", missing[0]))
         .expected(cat(counted(std::ssize(cells), "folder"), ", for ", to_string(ranks.grid)))
         .found(cat(std::ssize(cells) - std::ssize(missing)))

@@ -110,8 +110,7 @@ class Joining {
       Joined& joined = joined_.at(key);
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
     }
-    refuse_unlike_copies(source_, copies_, reading_.copies);
-    refuse_equal_ranks(source_);
+    if (reading_.compare) refuse_unlike_copies(source_, copies_, reading_.copies), refuse_equal_ranks(source_);
     make_objects();
     return std::move(out_);
   }
@@ -303,10 +302,10 @@ void Joining::refuse_missing() const {
   if (missing_.empty()) return;
   const std::vector<std::string> instead = unused_names();
   Error e(Code::kUnaccounted,
-          cat("the files of the ranks lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
+          cat("Megatron's rank files lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
   e.file(source_.root()).each_note(missing_).note(cat("the grid is ", to_string(out_.grid)));
   if (!instead.empty()) e.note(cat("the files have instead: ", listed(instead)));
-  throw std::move(e.help(help_for(instead)));
+  throw e.help(help_for(instead));
 }
 
 // Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any other format.
@@ -327,7 +326,7 @@ void Joining::refuse_rest() const {
   const i64 count = std::ssize(rest);
   rest.resize(std::min(rest.size(), kMostNamed));
   throw Error(Code::kUnaccounted,
-              cat("the files of the ranks have ", counted(count, "tensor"), " that the model does not have"))
+              cat("Megatron's rank files have ", counted(count, "tensor"), " that the model does not have"))
       .file(source_.root())
       .each_note(rest)
       .help(help);

@@ -28,6 +28,7 @@ struct RunSetup;
 struct RankReading {
   bool copies = false;  // also copies with equal checksums are read and compared
   bool states = false;  // the states of an optimizer that is not distributed (convert/views/classic_states.h)
+  bool compare = true;  // false: headers alone are read, and what ranks have alike is not compared
 };
 
 struct RankPieces {

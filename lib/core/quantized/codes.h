@@ -28,6 +28,14 @@ inline float e4m3_value(u8 code) {
   return from_f16(static_cast<u16>((code & 0x80) << 8 | (code & 0x7f) << 7)) * 0x1p8f;
 }
 
+// The nearest code, ties to even; what is beyond the largest finite code is infinity, a NaN is 0x7e. Rounded to fp16
+// first: a value that lies between two codes may get the farther one.
+inline u8 e5m2_code(float value) {
+  if (value != value) return 0x7e;
+  u32 half = to_f16(value), magnitude = half & 0x7fff;
+  return static_cast<u8>((half >> 8 & 0x80) | ((magnitude + 0x7f + (magnitude >> 8 & 1)) >> 8));
+}
+
 inline float e5m2_value(u8 code) { return from_f16(static_cast<u16>(code << 8)); }
 
 inline float e2m1_value(u8 nibble) { return std::copysign(kE2M1Values[nibble & 7], nibble & 8 ? -1.f : 1.f); }

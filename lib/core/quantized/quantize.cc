@@ -25,6 +25,23 @@ struct Piece {
   int zero_point;
 };
 
+bool is_byte(CodeFormat codes) { return codes == CodeFormat::kE4M3 || codes == CodeFormat::kE5M2; }
+
+QuantLosses e5m2_codes(const float* values, i64 items, float scale, u8* codes) {
+  QuantLosses losses;
+  for (i64 i = 0; i < items; i++) {
+    codes[i] = e5m2_code(values[i] / scale);
+    losses.nan += is_e5m2_nan(codes[i]);
+    losses.clamped += (codes[i] & 0x7f) == 0x7c;
+  }
+  return losses;
+}
+
+QuantLosses codes_of(CodeFormat format, Processor processor, const float* values, i64 items, float scale, u8* codes) {
+  if (format == CodeFormat::kE5M2) return e5m2_codes(values, items, scale, codes);
+  return (format == CodeFormat::kE4M3 ? e4m3_codes : e2m1_codes)(processor, values, items, scale, codes);
+}
+
 // Codes where the scale is zero, or the 2^128 of MXFP4, which is no fp32. A value of zero is a code of zero.
 QuantLosses unusual_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
   QuantLosses losses;
@@ -32,8 +49,7 @@ QuantLosses unusual_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
     float scaled = piece.values[i];
     if (scaled != 0 || piece.scale != 0)
       scaled = static_cast<float>(static_cast<double>(scaled) / piece.scale);
-    QuantLosses one = s.codes == CodeFormat::kE4M3 ? e4m3_codes(Processor::kAny, &scaled, 1, 1, codes + i)
-                                                   : e2m1_codes(Processor::kAny, &scaled, 1, 1, codes + i);
+    QuantLosses one = codes_of(s.codes, Processor::kAny, &scaled, 1, 1, codes + i);
     losses.nan += one.nan, losses.clamped += one.clamped;
   }
   return losses;
@@ -59,8 +75,7 @@ QuantLosses piece_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
   if (s.codes == CodeFormat::kPackedInt) return int_codes(s, piece, codes);
   float scale = static_cast<float>(piece.scale);
   if (scale == 0 || (std::isinf(scale) && !std::isinf(piece.scale))) return unusual_codes(s, piece, codes);
-  return s.codes == CodeFormat::kE4M3 ? e4m3_codes(best_processor(), piece.values, piece.items, scale, codes)
-                                      : e2m1_codes(best_processor(), piece.values, piece.items, scale, codes);
+  return codes_of(s.codes, best_processor(), piece.values, piece.items, scale, codes);
 }
 
 // Codes of less than a byte, one after the other from a column on. pre: the row was zero.
@@ -81,7 +96,7 @@ void pack_pairs(i64 items, const u8* codes, u8* to) {
 }
 
 void put_codes(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8* row) {
-  if (s.codes == CodeFormat::kE4M3)
+  if (is_byte(s.codes))
     std::memcpy(row + column, codes, static_cast<std::size_t>(items));
   else if (has_nibbles(s) && column % 2 == 0 && items % 2 == 0)
     pack_pairs(items, codes, row + column / 2);

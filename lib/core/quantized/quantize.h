@@ -39,7 +39,7 @@ void make_scales(const QuantLayout& layout, ScaleRule rule, i64 first_row, i64 r
                  const RowsOfValues& values, u8* scales);
 
 // The codes of rows [first_row, first_row + rows), all columns, with given scales; `scales` begins with the scales of
-// the first row's block. Writes code_row_bytes() a row. Codes: E4M3, E2M1, kPackedInt (symmetric or with the given
+// the first row's block. Writes code_row_bytes() a row. Codes: E4M3, E5M2, E2M1, kPackedInt (symmetric or with the given
 // zero points, in the place that StoredBytes says).
 QuantLosses quantize(const QuantLayout& layout, i64 first_row, i64 rows, const RowsOfValues& values,
                      const u8* scales, const u8* zero_points, u8* codes);

@@ -44,10 +44,12 @@ void read_block(const JsonValue& object, std::string_view key, i64& rows, i64& c
   bool sound = sizes.size() == 2 && std::ranges::all_of(sizes, [&](const JsonValue& s) {
                  return s.is_integer() && s.integer(key) > 0 && s.integer(key) <= kLargestBlock;
                });
+  std::string found = "[";
+  for (const JsonValue& s : sizes) found += cat(found.size() > 1 ? ", " : "", s.summary());
   if (!sound)
     throw Error(Code::kBadConfig, cat("'", key, "' is not the size of a block"))
         .expected("two positive numbers, rows and columns")
-        .found(v->summary());
+        .found(escaped(found + "]"));
   rows = sizes[0].integer(key), columns = sizes[1].integer(key);
 }
 

@@ -34,12 +34,7 @@ std::pair<i64, i64> shape_of(const PartFinder& parts, i64 tensor) {
   TensorReader(parts.store(), files).read(tensor, [&](std::span<const u8> b, i64) {
     bytes.insert(bytes.end(), b.begin(), b.end());
   });
-  bool wide = parts.store().dtype(tensor) == DType::kI64;
-  auto number = [&](std::size_t i) {
-    return wide ? static_cast<i64>(load_le<u64>(bytes.data() + 8 * i))
-                : static_cast<i64>(static_cast<i32>(load_le<u32>(bytes.data() + 4 * i)));
-  };
-  std::pair<i64, i64> shape(number(0), number(1));
+  std::pair<i64, i64> shape = packed_shape(parts.store().dtype(tensor), bytes);
   if (shape.first < 0 || shape.second < 0 || shape.second > (i64{1} << 40))
     parts.misfit(tensor, "the shape of packed codes has an impossible number", "rows and columns",
                  cat("[", shape.first, ", ", shape.second, "]"));

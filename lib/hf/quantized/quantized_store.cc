@@ -37,13 +37,14 @@ bool is_linear(std::string_view name) {
 
 std::vector<i64> dims_of(const Store& store, i64 t) { return {store.dims(t).begin(), store.dims(t).end()}; }
 
-// The rule by which scales of a layout are made anew; none: mckpt knows none.
-std::optional<ScaleRule> rule_of(const QuantLayout& l, bool powers_of_two) {
+// The rule by which scales of a layout are made anew; none: mckpt knows none. `scale_dims`: of the tensor of scales.
+std::optional<ScaleRule> rule_of(const QuantLayout& l, std::span<const i64> scale_dims, bool powers_of_two) {
   bool exponents = l.scales == DType::kU8 || l.scales == DType::kF8E8M0;
   if (l.codes == CodeFormat::kE2M1) return exponents ? std::optional(ScaleRule::kMxFloor) : std::nullopt;
   if (l.codes != CodeFormat::kE4M3) return std::nullopt;
   if (exponents || powers_of_two) return ScaleRule::kPowerOfTwo;
-  // A scale for a whole tensor would need all of it at once.
+  // A scale for a whole tensor would need all of it at once. One in a matrix may be that of a small block.
+  if (scale_dims.size() < 2 && l.scale_rows() * l.scale_columns() == 1) return std::nullopt;
   return l.block_rows < l.rows || l.rows <= kBlock ? std::optional(ScaleRule::kAmax) : std::nullopt;
 }
 
@@ -159,7 +160,7 @@ const Requantized* QuantizedStore::add_like(const DequantizedStore& pattern, i64
   return &how_.emplace_back(Requantized{.layout = stored_layout(pattern.source(), q),
                                         .values = values,
                                         .turned = q.turned,
-                                        .rule = rule_of(q.layout, powers),
+                                        .rule = rule_of(q.layout, pattern.source().dims(q.scales), powers),
                                         .pattern_scales = q.scales,
                                         .pattern_zero_points = q.zero_points});
 }
@@ -202,8 +203,10 @@ std::unique_ptr<QuantizedStore> QuantizedStore::like(std::unique_ptr<Store> valu
   for (i64 t = 0; t < view.tensor_count(); t++) by_name.erase(view.name(t));
   if (!missing.empty() || !by_name.empty()) {
     std::vector<std::string> extra;
+    std::ranges::sort(missing);
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());  // codes and scales miss one tensor
     for (const auto& [name, t] : by_name) extra.push_back(escaped(name));
-    std::ranges::sort(extra), std::ranges::sort(missing);
+    std::ranges::sort(extra);
     throw Error(Code::kUnaccounted, "the model and the quantised one do not have the same tensors")
         .file(source.root())
         .expected(

@@ -108,7 +108,7 @@ bool RowCoder::keep_scales(const Requantized& how, i64 first, i64 rows, std::spa
     }
   if (!how.rule)
     throw Error(Code::kBadScale,
-                "values are not those of the pattern, and only its own scales are known for this scheme")
+                "values are not those of the quantised model, and mckpt makes no new scales for its scheme")
         .tensor(values_.name(how.values))
         .expected("the values of the quantised source")
         .found(cat("other values in rows from ", first))

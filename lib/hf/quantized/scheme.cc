@@ -1,7 +1,11 @@
-// Names of schemes, as reports show them.
+// Names of schemes, as reports show them, and the shape that packed integers have in a tensor of their own.
 #include "hf/quantized/scheme.h"
 
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/file/bytes.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -25,6 +29,24 @@ std::string kind_of(const QuantLayout& s, bool groups) {
 }
 
 }  // namespace
+
+std::pair<i64, i64> packed_shape(DType type, std::span<const u8> bytes) {
+  auto number = [&](int i) {
+    return type == DType::kI64 ? static_cast<i64>(load_le<u64>(bytes.data() + 8 * i))
+                               : static_cast<i64>(static_cast<i32>(load_le<u32>(bytes.data() + 4 * i)));
+  };
+  return {number(0), number(1)};
+}
+
+void refuse_other_shape(const Store& store, const QuantizedTensor& q, std::span<const u8> bytes) {
+  auto [rows, columns] = packed_shape(store.dtype(q.shape), bytes);
+  if (rows == q.dims[0] && columns == q.dims[1]) return;
+  throw Error(Code::kQuantMisfit, "packed codes have another shape than they say")
+      .tensor(store.name(q.shape))
+      .file(file_path(store, store.chunk(q.shape, 0).file))
+      .expected(dims_to_string(q.dims))
+      .found(cat("[", rows, ", ", columns, "]"));
+}
 
 std::string scheme_text(const QuantLayout& s) {
   bool groups = s.block_rows == 1 && s.block_columns < s.columns;

@@ -6,13 +6,17 @@
 // How codes become values is a QuantLayout (core/quantized/layout.h).
 #pragma once
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/int.h"
 #include "core/quantized/layout.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // Numbers of tensors in the store; -1: the scheme has no such tensor. layout.tensor_scale is not read yet: it is the
 // number in `tensor_scale`.
@@ -26,6 +30,11 @@ struct QuantizedTensor {
   QuantLayout layout{};   // of the matrices of codes, as they are stored
   bool turned = false;    // the values have the last two dimensions in the other order than the codes
 };
+
+// Rows and columns that a tensor NAME_shape of packed integers has, of type I64 or I32.
+std::pair<i64, i64> packed_shape(DType type, std::span<const u8> bytes);
+// Throws kQuantMisfit unless these bytes of its `shape` are the tensor's rows and columns.
+void refuse_other_shape(const Store& store, const QuantizedTensor& tensor, std::span<const u8> bytes);
 
 // "fp8 blocks 128x128", "fp8 one scale a row", "mxfp4 groups of 32", "int4 groups of 32".
 std::string scheme_text(const QuantLayout& layout);

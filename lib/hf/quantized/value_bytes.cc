@@ -42,19 +42,10 @@ struct Parts {
 };
 
 void check_shape(const Store& store, const QuantizedTensor& q, const StoreBytes& files) {
-  bool wide = store.dtype(q.shape) == DType::kI64;
   u8 bytes[16] = {};
-  stored(store, q.shape, files).read(0, std::span(bytes, wide ? 16 : 8));
-  auto number = [&](int i) {
-    return wide ? static_cast<i64>(load_le<u64>(bytes + 8 * i))
-                : static_cast<i64>(static_cast<i32>(load_le<u32>(bytes + 4 * i)));
-  };
-  if (number(0) == q.dims[0] && number(1) == q.dims[1]) return;
-  throw Error(Code::kQuantMisfit, "packed codes have another shape than they say")
-      .tensor(store.name(q.shape))
-      .file(file_path(store, store.chunk(q.shape, 0).file))
-      .expected(dims_to_string(q.dims))
-      .found(cat("[", number(0), ", ", number(1), "]"));
+  std::span<u8> stored_bytes(bytes, store.dtype(q.shape) == DType::kI64 ? 16 : 8);
+  stored(store, q.shape, files).read(0, stored_bytes);
+  refuse_other_shape(store, q, stored_bytes);
 }
 
 Parts parts_of(const Store& store, const QuantizedTensor& q, const StoreBytes& files) {

@@ -90,12 +90,17 @@ bool RankGroup::same_boxes(const TorchBoxes& a, const TorchBoxes& b) {
   return it->second;
 }
 
+bool RankGroup::same_mesh(const TorchMesh& a, const TorchMesh& b) {
+  auto [it, is_new] = same_mesh_.try_emplace({&a, &b}, false);
+  if (is_new) it->second = a.sizes == b.sizes && a.ranks == b.ranks;
+  return it->second;
+}
+
 // Whether both describe the same layout; the rank that wrote it does not matter.
 bool RankGroup::alike(const TorchSharding& a, const TorchSharding& b) {
   if (a.global != b.global || !a.boxes != !b.boxes) return false;
   if (a.boxes) return a.ranks == b.ranks && a.group_ranks == b.group_ranks && same_boxes(*a.boxes, *b.boxes);
-  return a.placements == b.placements && a.shard_order == b.shard_order && a.mesh->sizes == b.mesh->sizes &&
-         a.mesh->ranks == b.mesh->ranks;
+  return a.placements == b.placements && a.shard_order == b.shard_order && same_mesh(*a.mesh, *b.mesh);
 }
 
 // Whether two ranks describe the same tensor.
@@ -105,7 +110,8 @@ bool RankGroup::is_described_alike(const Holder& a, const Holder& b) {
   return alike(*other, *one) && table(a).dtype(a.row) == table(b).dtype(b.row);
 }
 
-// The ranks that describe more than half of that rank's tensors in another way, or do not have them.
+// The ranks that describe more than half of that rank's tensors in another way, or do not have them. Of one or two
+// tensors each says for itself what is wrong.
 std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
   std::map<i64, i64> fitting;
   i64 tensors = 0;
@@ -118,6 +124,7 @@ std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
       if (h.rank != reference && h.rank != std::exchange(last, h.rank)) fitting[h.rank] += is_described_alike(*own, h);
   }
   std::vector<i64> out;
+  if (tensors < 3) return out;
   for (const Part& p : files_)
     if (p.rank != reference && 2 * fitting[p.rank] < tensors) out.push_back(p.rank);
   return out;

@@ -63,6 +63,7 @@ class RankGroup {
   i64 check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& table);
   bool alike(const TorchSharding& a, const TorchSharding& b);
   bool same_boxes(const TorchBoxes& a, const TorchBoxes& b);
+  bool same_mesh(const TorchMesh& a, const TorchMesh& b);
   std::string unlike_rank(const Name& n);
   void join_distributed(const Name& n);
   std::string place_shards(const Name& n, std::span<TorchPiece> pieces) const;
@@ -97,6 +98,7 @@ class RankGroup {
   std::vector<Name> names_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::map<std::pair<const TorchBoxes*, const TorchBoxes*>, bool> same_boxes_;
+  std::map<std::pair<const TorchMesh*, const TorchMesh*>, bool> same_mesh_;  // a file's tensors share one
   std::vector<std::string> uncompared_;  // tensors with copies of which nothing is known
 };
 

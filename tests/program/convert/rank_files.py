@@ -267,7 +267,7 @@ expect(run.returncode == 0 and "not compared with each other or with config.json
 done("export", bare, at("bare_hf"), "--assets", model)
 expect(filecmp.cmp(weights(at("bare_hf")), weights(model), shallow=False), "with the assets of the model")
 refused(3, "export", bare, at("no"), "--assets", models.path("qwen3_dense"),
-        says=["MC2005", "the files of the ranks lack 12 parameters", "mp_rank_00_000: decoder.layers.0.mlp.linear_fc1.weight"])
+        says=["MC2005", "Megatron's rank files lack 12 parameters", "mp_rank_00_000: decoder.layers.0.mlp.linear_fc1.weight"])
 
 # A result replaces an earlier one, and --resume finds nothing to do.
 refused(4, "convert", "to-pt", model, good, "--tp", "2", "--ep", "2", "--iteration", "10", says=["--overwrite"])

@@ -112,3 +112,15 @@ rm saved/pytorch_model_fsdp_rank0.bin
 broken "the first that is missing is pytorch_model_fsdp_rank0.bin"
 expect 0 "$mckpt" ls "$data/flat/pytorch_model_fsdp_rank1.bin"
 has err "flat pieces of rank 1 of 2"
+
+# The file of one rank by itself, and commands and types that are for others.
+for how in export "convert to-dcp" "convert to-safetensors" "convert pt-to-safetensors"; do
+  expect 3 "$mckpt" $how "$data/pieces/model_world_size_3_rank_1.pt" out.safetensors
+  has err "MC1225"
+  has err "name the folder with the files of all ranks"
+  [ ! -e out.safetensors ] || fail "$how of one rank's file made something"
+done
+expect 3 "$mckpt" convert reshard "$data/pieces" resharded
+has err "mckpt convert to-fsdp makes one of a checkpoint with the model's own names"
+expect 2 "$mckpt" export "$data/pieces" exported --dtype fp8
+has err "expected auto, keep, bf16, fp16 or fp32"

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <map>
 
+#include "convert/source/rank_parameters.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
@@ -61,12 +62,20 @@ std::string format_line(const Store& store) {
   return out;
 }
 
+// "7,408 params, 10,720 with copies": in files of ranks, several have the same parameters.
+std::string params_text(const Store& store, const Amount& model) {
+  const std::string all = human_count(model.items);
+  if (store.format() != Format::kMegatronRanks || store.ranks() < 2) return cat(all, " params");
+  const std::optional<i64> once = parameters_of_ranks(store);
+  return once ? cat(human_count(*once), " params, ", all, " with copies") : cat(all, " params, with the ranks' copies");
+}
+
 // A line for each part of the state (model, optimizer, other) that has tensors, and their sum.
-void write_parts(Output& out, const StoreSummary& s) {
+void write_parts(Output& out, const Store& store, const StoreSummary& s) {
   TextTable table({{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kRight}, {"", Align::kRight}});
   auto row = [&](std::string_view name, const Amount& a) {
     table.row({std::string(name), counted(a.tensors, "tensor"),
-               cat(human_count(a.items), name == part_name(StatePart::kModel) ? " params" : " items"),
+               name == part_name(StatePart::kModel) ? params_text(store, a) : cat(human_count(a.items), " items"),
                human_bytes(a.bytes)});
   };
   int parts = 0;
@@ -173,7 +182,7 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   std::vector<std::string> beside;
   for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store)) beside.push_back(escaped(name));
   if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
-  write_parts(out, summary);
+  write_parts(out, store, summary);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
 }
 

@@ -8,6 +8,7 @@
 #include "core/items/shape.h"
 #include "core/quantized/checks.h"
 #include "hf/quantized/dequantized_store.h"
+#include "hf/quantized/scheme.h"
 #include "hf/quantized/value_faults.h"
 #include "io/file/parallel.h"
 #include "io/store/finding.h"
@@ -32,6 +33,7 @@ class ScaleCheck {
       try {
         // NaN and infinities among codes are found by the check of values.
         for (Finding& f : number_findings(store_, q, *readers[worker], false)) found_.add(i, std::move(f));
+        if (q.shape >= 0) refuse_other_shape(store_, q, read(*readers[worker], q.shape));
         if (q.layout.codes == CodeFormat::kPackedInt) check_padding(*readers[worker], q, i);
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
@@ -78,11 +80,14 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   try {
     model = recognise(store, quant_declaration_of(store));
   } catch (const Error& e) {
-    // A config that cannot be read is a finding of another check.
-    if (e.code() != Code::kQuantized) return;
-    check.status = Check::Status::kNone;
+    const bool unread = e.code() == Code::kBadConfig;
+    // What else makes a config unreadable is a finding of another check.
+    if (!unread && e.code() != Code::kQuantized) return;
+    check.status = unread ? Check::Status::kFail : Check::Status::kNone;
     check.note = cat("not checked: ", e.message());
-    return report.add(std::move(check), {});
+    std::vector<Finding> found;
+    if (unread) found.push_back(to_finding(e));
+    return report.add(std::move(check), std::move(found));
   }
   if (model.empty()) return;
   std::vector<Finding> found = std::move(model.findings);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "tests/support/made_store.h"
 #include "tests/support/throws.h"
@@ -30,7 +32,7 @@ std::string boxes_of(const Store& store, i64 t) {
 
 TEST(FlatShapes, KeepTheOrderOfItemsAtEveryCut) {
   for (i64 first = 0; first <= 24; first++)
-    for (i64 second = first; second <= 24; second++) {
+    for (i64 second : {first, std::min<i64>(24, first + 5), i64{24}}) {
       TempFolder folder;
       auto store = shaped(folder, {{"norm", {5}}, {"w", {24}, -1, {first, second}}}, {{"norm", {5}}, {"w", {3, 2, 4}}});
       EXPECT_EQ(dims_to_string(store->dims(1)), "[3, 2, 4]");

@@ -141,6 +141,27 @@ TEST(OwnNames, SplitTheStacksThatTransformersSplits) {
   }
 }
 
+// A stack that was saved flat, by two ranks: first its shape, then its experts.
+TEST(OwnNames, OfFlatStacksAreThoseOfTheirExperts) {
+  TempFolder folder;
+  const std::string experts = "model.layers.0.mlp.experts.";
+  std::unique_ptr<Store> made = made_store(folder, {{experts + "gate_up_proj", {36}, -1, {17}}});
+  static_cast<TableStore&>(*made).set_format(Format::kTorchFlat);
+  OwnNamesOptions how{.model_type = "qwen3_moe", .flat = {{}, "qwen3_moe"}};
+  for (int e = 0; e < 3; e++)
+    for (const char* half : {".gate_proj.weight", ".up_proj.weight"}) how.flat.shapes[cat(experts, e, half)] = {2, 3};
+  OwnNames own = own_names(std::move(made), how);
+  ASSERT_EQ(own.store->tensor_count(), 6);
+  for (i64 e = 0; e < 3; e++)
+    for (i64 half : {0, 1}) {
+      i64 t = find_tensor(*own.store, cat(experts, e, half == 0 ? ".gate_proj.weight" : ".up_proj.weight"));
+      ASSERT_GE(t, 0);
+      std::vector<i64> want(6);
+      std::iota(want.begin(), want.end(), 12 * e + 6 * half);
+      EXPECT_EQ(values_of(*own.store, t), want) << e << " " << half;
+    }
+}
+
 class OwnNamesOf : public testing::Test {
  protected:
   // The names of the view, or what is thrown.

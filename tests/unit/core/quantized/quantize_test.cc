@@ -153,8 +153,8 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
   auto below = [&](i64 n) { return static_cast<i64>(random() % static_cast<u32>(n)); };
   for (int round = 0; round < 1000; round++) {
     QuantLayout s;
-    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE2M1, CodeFormat::kPackedInt};
-    s.codes = kFormats[below(3)], s.int_bits = static_cast<int>(2 + below(7));
+    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kE2M1, CodeFormat::kPackedInt};
+    s.codes = kFormats[below(4)], s.int_bits = static_cast<int>(2 + below(7));
     s.matrices = 1 + below(2), s.rows = 1 + below(6), s.columns = 2 * (1 + below(300));
     s.block_rows = 1 + below(3), s.block_columns = 2 * (1 + below(100));
     s.zero_points = s.codes == CodeFormat::kPackedInt && s.matrices == 1 && below(2) == 0;
@@ -166,6 +166,8 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
       for (i64 i = 0; i < s.columns * bits; i++) row[i / 8] = static_cast<u8>(row[i / 8] | below(2) << i % 8);
       if (s.codes == CodeFormat::kE4M3)
         for (i64 c = 0; c < s.columns; c++) row[c] = is_e4m3_nan(row[c]) ? 0x7e : row[c];
+      if (s.codes == CodeFormat::kE5M2)
+        for (i64 c = 0; c < s.columns; c++) row[c] = (row[c] & 0x7f) >= 0x7c ? 0x7b : row[c];
     }
     ASSERT_FALSE(count_code_faults(s, 0, s.all_rows(), codes).any());
     std::vector<float> scales(static_cast<std::size_t>(s.matrices * s.scale_rows() * s.scale_columns()));

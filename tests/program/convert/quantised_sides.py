@@ -1,0 +1,119 @@
+"""What is made of a quantised model is compared with it in any order: copies of the files by codes and scales, values in the type that they
+have. Scales of a whole tensor are not made anew, E5M2 comes back, and a shape or block size that cannot be is a problem.
+"""
+
+import json
+import os
+import shutil
+import struct
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import scratch
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+temporary = scratch()
+QUANTISED = os.path.join(DATA, "quantized")
+
+
+def at(*names):
+    return os.path.join(temporary.name, *names)
+
+
+def says(status, text, *command):
+    run = run_mckpt(*command)
+    out = run.stdout + run.stderr
+    expect(run.returncode == status and text in out, f"{command}: exit status {run.returncode}, expected {status} and {text}: {out}")
+
+
+def read(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:end]), data[end:]
+
+
+def write(folder, tensors, quantization):
+    """A folder of one file: name -> (type, shape, bytes)."""
+    os.makedirs(folder)
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+    config = {"model_type": "mystery", **({"quantization_config": quantization} if quantization else {})}
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    return folder
+
+
+# A copy in torch DCP has codes and scales; values may be of another type than bf16.
+for name in ("gpt_oss", "qwen3_64_skiplist"):
+    source = os.path.join(QUANTISED, name)
+    says(0, "", "convert", "to-dcp", source, at(name + "_dcp"), "--no-sync")
+    says(0, "", "convert", "dequantize", source, at(name + "_fp32"), "--dtype", "fp32", "--no-sync")
+    for made in (at(name + "_dcp"), at(name + "_fp32")):
+        for order in ((made, source), (source, made)):
+            says(0, "equal", "verify", order[0], "--against", order[1])
+            says(0, "equal", "diff", *order)
+header, data = read(at("gpt_oss_fp32", "model.safetensors"))
+name = next(n for n in header if n.endswith("experts.down_proj"))
+first = header[name]["data_offsets"][0]
+with open(at("gpt_oss_fp32", "model.safetensors"), "r+b") as f:
+    f.seek(os.path.getsize(f.name) - len(data) + first + 8)
+    f.write(struct.pack("<f", 1 + struct.unpack("<f", data[first + 8:first + 12])[0]))
+says(1, name, "verify", at("gpt_oss_fp32"), "--against", os.path.join(QUANTISED, "gpt_oss"))
+
+# Every finite code of E5M2, with scales that are no powers of two.
+codes = bytes(c for c in range(256) if c & 0x7F < 0x7C)
+rows, columns = len(codes) // 8, 8
+weights = {"a.weight": ("F8_E5M2", [rows, columns], codes), "a.weight_scale_inv": ("F32", [1, 1], struct.pack("<f", 0.37))}
+e5m2 = write(at("e5m2"), weights, {"quant_method": "fp8", "weight_block_size": [128, 128]})
+says(0, "", "convert", "dequantize", e5m2, at("e5m2_values"), "--no-sync")
+says(0, "", "convert", "quantize", at("e5m2_values"), at("e5m2_again"), "--like", e5m2, "--no-sync")
+expect(read(at("e5m2_again", "model.safetensors")) == read(os.path.join(e5m2, "model.safetensors")), "E5M2 does not come back")
+
+# One scale for a tensor of few rows: a value that changed ends the conversion, as in a tensor of many.
+for rows in (100, 200):
+    codes = bytes(1 + (r * 7 + c) % 0x70 for r in range(rows) for c in range(64))
+    weights = {"a.weight": ("F8_E4M3", [rows, 64], codes), "a.weight_scale": ("F32", [], struct.pack("<f", 0.02))}
+    like = write(at(f"tensor{rows}"), weights, {"quant_method": "modelopt", "quant_algo": "FP8"})
+    values = at(f"values{rows}")
+    says(0, "", "convert", "dequantize", like, values, "--no-sync")
+    says(0, "", "convert", "quantize", values, at(f"again{rows}"), "--like", like, "--no-sync")
+    header, data = read(os.path.join(values, "model.safetensors"))
+    with open(os.path.join(values, "model.safetensors"), "r+b") as f:
+        f.seek(os.path.getsize(f.name) - len(data) + 10)
+        f.write(b"\x11\x3f")
+    says(3, "MC2017", "convert", "quantize", values, at(f"changed{rows}"), "--like", like, "--no-sync")
+    expect(not os.path.exists(at(f"changed{rows}")), "a result was published")
+
+# A stored shape that is not that of the codes.
+shutil.copytree(os.path.join(QUANTISED, "kimi_k2_int4"), at("kimi"))
+for file in sorted(os.listdir(at("kimi"))):
+    if not file.endswith(".safetensors"):
+        continue
+    header, data = read(at("kimi", file))
+    name = next((n for n in header if n.endswith("weight_shape")), None)
+    if name:
+        number = 8 if header[name]["dtype"] == "I64" else 4
+        with open(at("kimi", file), "r+b") as f:
+            f.seek(os.path.getsize(f.name) - len(data) + header[name]["data_offsets"][0] + number)
+            f.write(b"\x3f")
+        break
+says(1, "packed codes have another shape than they say", "verify", at("kimi"))
+
+# A block size that cannot be is no model without a quantisation.
+shutil.copytree(os.path.join(QUANTISED, "qwen3_64_skiplist"), at("size"))
+config = json.load(open(at("size", "config.json")))
+config["quantization_config"]["weight_block_size"] = [0, 64]
+with open(at("size", "config.json"), "w") as f:
+    json.dump(config, f)
+says(1, "[0, 64]", "verify", at("size"))
+says(3, "[0, 64]", "convert", "dequantize", at("size"), at("nothing"), "--no-sync")
+
+# Codes that were decoded on the way are named.
+says(0, "decoded mxfp4", "convert", "quantize", os.path.join(QUANTISED, "gpt_oss"), at("fp8"), "--to", "fp8-block", "--no-sync")
+finish(30)
