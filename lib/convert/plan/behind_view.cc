@@ -2,9 +2,12 @@
 #include "convert/plan/behind_view.h"
 
 #include "convert/plan/conversion.h"
+#include "convert/source/identity.h"
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
+#include "io/output/plan_identity.h"
 
 namespace mckpt::impl {
 namespace {
@@ -36,6 +39,15 @@ void note_view(Conversion& conversion, const Store& store) {
   ProofInput& proof = conversion.proof;
   for (i64 t = 0; t < proof.source.count; t++)
     if (names.contains(proof.source.name(t))) proof.dequantized.push_back(t);
+}
+
+// The identity of an export is that of the files that its store lists, which are those of the base.
+void add_adapter(Conversion& conversion, const AdaptedStore& view) {
+  conversion.sources.push_back(view.folder());
+  std::string own = PlanIdentity("adapter", MCKPT_VERSION).add("the files of the adapter", source_identity(view)).text();
+  conversion.identity += own.substr(own.find('\n') + 1);
+  note_view(conversion, view);
+  conversion.details.note(cat("adapter ", view.text()));
 }
 
 }  // namespace mckpt::impl

@@ -8,6 +8,7 @@
 
 namespace mckpt::impl {
 
+class AdaptedStore;
 class Store;
 class ValueFaults;
 struct Conversion;
@@ -23,5 +24,8 @@ struct BehindView {
 // what is computed. pre: the proof's source is set, which has the view's tensors under their names, maybe in another
 // order.
 void note_view(Conversion& conversion, const Store& store);
+// note_view() of a base with an adapter in it, and what else a conversion says of the adapter: its folder is a source, and
+// its files belong to the identity, which is set.
+void add_adapter(Conversion& conversion, const AdaptedStore& view);
 
 }  // namespace mckpt::impl

@@ -92,12 +92,7 @@ Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view, 
   ExportOptions how = options;
   how.source = view.root();
   Conversion c = plan_export_own(std::move(source), how);
-  c.sources.push_back(view.folder());
-  // The identity of an export is that of the files that its store lists, which are those of the base.
-  std::string own = PlanIdentity("adapter", MCKPT_VERSION).add("the files of the adapter", source_identity(view)).text();
-  c.identity += own.substr(own.find('\n') + 1);
-  note_view(c, view);
-  c.details.note(cat("adapter ", view.text()));
+  add_adapter(c, view);
   return c;
 }
 

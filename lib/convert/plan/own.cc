@@ -9,6 +9,7 @@
 #include "convert/jobs/proof.h"
 #include "convert/jobs/readable_chunks.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/plan/behind_view.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/choice.h"
@@ -17,6 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/items/item_cast.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/quantized/assets.h"
 #include "io/copy/read_sums.h"
 #include "io/output/plan_identity.h"
@@ -208,6 +210,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
                       .accept = options.accept,
                       .complete = false,
                       .threads = options.threads};
+  const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
   Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types, 0, false,
                           options.memory_bytes);
   c.sources = {options.source};
@@ -217,6 +220,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
   c.bytes = w.tensors.layout.files()[0].bytes;
   c.files = {{options.target, c.bytes}};
   c.identity = identity_of("to-safetensors", w, options.types).text();
+  if (adapted) add_adapter(c, *adapted);
   return c;
 }
 

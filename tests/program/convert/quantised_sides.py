@@ -66,6 +66,14 @@ with open(at("gpt_oss_fp32", "model.safetensors"), "r+b") as f:
     f.write(struct.pack("<f", 1 + struct.unpack("<f", data[first + 8:first + 12])[0]))
 says(1, name, "verify", at("gpt_oss_fp32"), "--against", os.path.join(QUANTISED, "gpt_oss"))
 
+# What was made of a checkpoint, too.
+source = os.path.join(QUANTISED, "gpt_oss")
+says(0, "", "convert", "hf-to-fsdp", source, at("fsdp"), "--tp", "2", "--no-sync")
+says(0, "", "export", at("fsdp"), at("exported"), "--quantize", "like-source", "--assets", source, "--no-sync")
+says(0, at("exported") + ": equal", "verify", at("exported"), "--against", at("fsdp"))
+says(0, at("fsdp") + ": equal", "verify", at("fsdp"), "--against", at("exported"))
+says(2, "MC0001", "diff", at("exported"), at("fsdp"))
+
 # Every finite code of E5M2, with scales that are no powers of two.
 codes = bytes(c for c in range(256) if c & 0x7F < 0x7C)
 rows, columns = len(codes) // 8, 8

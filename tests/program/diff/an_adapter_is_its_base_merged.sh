@@ -55,9 +55,13 @@ for mode in hf-to-fsdp to-mcore to-pt; do
   expect 0 "$mckpt" verify $mode --against "$adapter" --base "$base"
 done
 
-expect 0 "$mckpt" convert to-dcp "$adapter" dcp --base "$base" --dp 2 -q
+expect 0 "$mckpt" convert to-dcp "$adapter" dcp --base "$base" --dp 2
+has err "45 copied, 26 changed"
+has err "adapter LoRA of rank 2"
 expect 0 "$mckpt" verify dcp --against merged
-expect 0 "$mckpt" convert to-safetensors "$adapter" one.safetensors --base "$base" -q
+expect 0 "$mckpt" convert to-safetensors "$adapter" one.safetensors --base "$base"
+has err "45 copied, 26 changed"
+has err "adapter LoRA of rank 2"
 expect 0 "$mckpt" diff one.safetensors dcp -q
 expect 1 "$mckpt" diff one.safetensors "$base" -q
 expect 0 "$mckpt" plot "$adapter" --base "$base" -o page.html --json

@@ -37,3 +37,16 @@ expect 0 "$mckpt" export wide narrow --dtype fp16 --no-sync -q
 expect 0 "$mckpt" verify narrow --against wide --assets "$model"
 has out "are compared after a cast from float32 to float16"
 has out "narrow: equal after a cast that rounds; 45 tensors"
+
+# Two folders of models, and one that lost its config.
+expect 0 "$mckpt" export wide wide_hf --dtype fp32 --no-sync -q
+expect 0 "$mckpt" verify wide_hf --against "$model"
+has out "wide_hf: equal in value; 45 tensors have another type"
+expect 0 "$mckpt" verify wide_hf --against "$model" --dtype fp32
+[ "$(tail -n 1 out)" = "wide_hf: equal" ] || fail "types that were asked for are no news"
+expect 1 "$mckpt" verify wide_hf --against "$model" --dtype bf16
+expect 0 "$mckpt" verify narrow --against "$model"
+has out "narrow: equal after a cast that rounds; 45 tensors"
+rm wide_hf/config.json wide_hf/mckpt_manifest.json
+expect 0 "$mckpt" verify wide_hf --against "$model"
+has out "warning[MC1010]: config.json: only the other side has this file"

@@ -7,6 +7,7 @@
 #include "convert/jobs/proof.h"
 #include "convert/jobs/readable_chunks.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/plan/behind_view.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/plain_layout.h"
@@ -16,6 +17,7 @@
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/adapter/adapted_store.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
 #include "io/output/plan_identity.h"
@@ -110,6 +112,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
                       .complete = false,
                       .keep_names = true,
                       .threads = options.threads};
+  const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
   auto& model = c.parts.make<OwnModel>(open_own_model(std::move(source), how));
   c.notes.append(std::move(model.notes));
   const Store& store = *(c.store = model.store.get());
@@ -120,6 +123,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
   c.proof = {side_of(store), side_of(plan.layout)};
   c.dropped_objects = model.objects;
   finish(c, options, plan, section, {});
+  if (adapted) add_adapter(c, *adapted);
   note_left_out(c.details, model);
   return c;
 }
