@@ -11,6 +11,7 @@
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/store/store.h"
+#include "tests/support/chunk_text.h"
 #include "tests/support/made_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
@@ -48,16 +49,6 @@ std::string changed(std::string file, std::string_view from, std::string_view to
   file.replace(begin, after.size(), after);
   EXPECT_EQ(replace(file, bytes_of(sum_of(before)), bytes_of(sum_of(after))), 2);  // behind the pickle, and in the directory
   return file;
-}
-
-std::string chunks_of(const Store& store, std::string_view name) {
-  std::string out;
-  i64 t = find_tensor(store, name);
-  for (i64 i = 0; t >= 0 && i < store.chunk_count(t); i++) {
-    Chunk c = store.chunk(t, i);
-    out += cat(c.rank, c.replica ? "=" : " ", dims_to_string(c.offsets), "+", dims_to_string(c.sizes), " ");
-  }
-  return out;
 }
 
 std::string findings_of(const Store& store) {

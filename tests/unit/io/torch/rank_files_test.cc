@@ -9,6 +9,7 @@
 #include "io/store/open/checkpoints_below.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/store.h"
+#include "tests/support/chunk_text.h"
 #include "tests/support/temp_folder.h"
 
 namespace mckpt::impl {
@@ -34,17 +35,6 @@ TEST(RankName, HasGroupWorldAndRank) {
   for (const char* file : {"model.pt", "lora_rank.pt", "rank_0.pt.bak", "_rank0.bin", "model_rank_x.pt",
                            "model_rank__0.pt", "model_rank_12345678901.pt", "rng_state_0.pth"})
     EXPECT_FALSE(rank_name(file)) << file;
-}
-
-// "rank offsets+sizes" of each chunk of a tensor, "=" for a replica.
-std::string chunks_of(const Store& store, std::string_view name) {
-  std::string out;
-  i64 t = find_tensor(store, name);
-  for (i64 i = 0; t >= 0 && i < store.chunk_count(t); i++) {
-    Chunk c = store.chunk(t, i);
-    out += cat(c.rank, c.replica ? "=" : " ", dims_to_string(c.offsets), "+", dims_to_string(c.sizes), " ");
-  }
-  return out;
 }
 
 TEST(RankFiles, PlaceShardsByTheirOffsets) {
