@@ -361,33 +361,8 @@ void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
 
 }  // namespace
 
-std::string_view status_name(Check::Status status) {
-  static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
-  return kNames[static_cast<std::size_t>(status)];
-}
-
-void VerifyReport::add(Check check, std::vector<Finding> of_check) {
-  checks.push_back(std::move(check));
-  for (Finding& f : of_check) {
-    findings.push_back(std::move(f));
-    check_of.push_back(checks.size() - 1);
-  }
-}
-
-bool VerifyReport::sound() const {
-  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
-}
-
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
   return Verifier(store, threads, progress).run();
-}
-
-VerifyReport unreadable_report(const Error& error) {
-  VerifyReport report;
-  report.checks = {{"format", Check::Status::kFail, 1, "files"}};
-  report.findings = {to_finding(error)};
-  report.check_of = {0};
-  return report;
 }
 
 i64 verify_bytes(const Store& store) {

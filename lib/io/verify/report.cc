@@ -1,0 +1,36 @@
+// What a report of verify answers by itself, whoever made the checks.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "io/verify/verify.h"
+
+namespace mckpt::impl {
+
+std::string_view status_name(Check::Status status) {
+  static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+void VerifyReport::add(Check check, std::vector<Finding> of_check) {
+  checks.push_back(std::move(check));
+  for (Finding& f : of_check) {
+    findings.push_back(std::move(f));
+    check_of.push_back(checks.size() - 1);
+  }
+}
+
+i64 VerifyReport::rounded() const { return std::ranges::count(unlike, true, &UnlikeTensor::rounds); }
+
+bool VerifyReport::sound() const {
+  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
+}
+
+VerifyReport unreadable_report(const Error& error) {
+  VerifyReport report;
+  report.checks = {{"format", Check::Status::kFail, 1, "files"}};
+  report.findings = {to_finding(error)};
+  report.check_of = {0};
+  return report;
+}
+
+}  // namespace mckpt::impl
