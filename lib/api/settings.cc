@@ -336,7 +336,7 @@ void read(Settings& s, mckpt::DiffOptions& to) {
   read(s, to.opening);
   s.take("within", to.within);
   s.take("names", to.names);
-  s.take("regex", to.regex);
+  s.take("regex", to.regex), s.take("html", to.html);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
   s.take("threads", to.threads);
 }
