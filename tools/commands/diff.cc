@@ -119,7 +119,7 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff Qwen3-30B-A3B adapter");
   line.example("mckpt diff ckpt Qwen3-30B-A3B '*layers.0.*'");
   line.parse();
-  chosen.settle();
+  chosen.settle(a, b);
   base.settle(line, std::vector{a, b});
   if (html) check_page_path(*html);
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
