@@ -319,6 +319,25 @@ def check_load_marks(folder):
         mckpt("export", out, out + "_hf", "--assets", os.path.join(folder, "hf"))
 
 
+def check_kept_names(folder):
+    """A torch_dist folder whose rows are divided anew under its own names is one that Megatron loads: it keeps the common state
+    and the mark."""
+    source = os.path.join(folder, "torch_dist", ITERATION)
+    for name, args in [("to_dcp", ["to-dcp"]), ("to_dcp_weights", ["to-dcp", "--weights-only"]), ("by_key", ["reshard", "--any-model", "--keep-names"])]:
+        out = os.path.join(work.name, name)
+        mckpt("convert", *args, source, out, "--dp", 3)
+        mckpt("verify", out)
+        mckpt("verify", out, "--against", source, *["--weights-only"] * (name == "to_dcp_weights"))
+        out = os.path.join(out, ITERATION if name == "by_key" else "")
+        for file in ("common.pt", "metadata.json"):
+            with open(os.path.join(source, file), "rb") as one, open(os.path.join(out, file), "rb") as other:
+                expect(one.read() == other.read(), f"{name}: {file}")
+        os.unlink(os.path.join(out, "mckpt_manifest.json"))
+        os.unlink(os.path.join(out, "common.pt"))
+        text = mckpt("verify", out, status=1)
+        expect("problem[MC1302]: common.pt" in text, f"{name} without common.pt: {text}")
+
+
 def edited(folder, name, edit):
     """The real torch_dist with another .metadata."""
     out = os.path.join(work.name, name)
@@ -368,6 +387,7 @@ def main():
     check_newer_keys(os.path.join(work.name, "dense"))
     check_order(os.path.join(work.name, "dense"))
     check_modules(os.path.join(work.name, "dense"))
+    check_kept_names(os.path.join(work.name, "dense"))
     check_load_marks(os.path.join(work.name, "experts"))
     finish(2360)
 
