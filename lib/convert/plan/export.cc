@@ -20,6 +20,7 @@
 #include "convert/source/identity.h"
 #include "convert/source/left_states.h"
 #include "convert/source/own_model.h"
+#include "convert/source/unsaid_order.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -119,6 +120,7 @@ Conversion plan_export(const ExportOptions& options) {
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
   note_choice(options.source, model.store(), c.notes);
+  warn_of_unsaid_order(model.on_disk(), c.notes);
   std::optional<SafetensorsOriginal> original;
   if (options.original_files) original = original_files(model.model());
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes,
@@ -144,7 +146,7 @@ Conversion plan_export(const ExportOptions& options) {
   c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
   note_left_states(std::ssize(model.left_states()), c.details);
-  if (hf.layout.is_original()) note_original(c.details);
+  note_files(hf.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }

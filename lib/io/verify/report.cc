@@ -1,7 +1,12 @@
-// What a report of verify answers by itself, whoever made the checks.
+// A report's own functions: its lines, what it answers, and the report of a checkpoint that could not be opened.
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
@@ -23,6 +28,16 @@ i64 VerifyReport::rounded() const { return std::ranges::count(unlike, true, &Unl
 
 bool VerifyReport::sound() const {
   return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
+}
+
+std::string looked_at(const Check& check) {
+  std::string_view unit = check.unit;
+  if (check.unseen > 0 && check.unseen_is == "missing")
+    return cat(with_commas(check.count), " of ", with_commas(check.count + check.unseen), " ", unit);
+  if (check.count == 1) unit.remove_suffix(1);
+  std::string out = cat(with_commas(check.count), " ", unit);
+  if (check.unseen > 0) out += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+  return out;
 }
 
 VerifyReport unreadable_report(const Error& error) {

@@ -43,6 +43,8 @@ struct Check {
 };
 // "none", "pass", "warn" or "fail".
 std::string_view status_name(Check::Status status);
+// "23 tensors", "7,000 values, 408 could not be read"; of things that are missing, "1 of 2 files".
+std::string looked_at(const Check& check);
 
 // Where and how two sides of a comparison differ, for each tensor or object that a finding names.
 struct Difference {
@@ -94,8 +96,7 @@ struct VerifyReport {
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;  // no finding is a problem
-  // Of a comparison: tensors whose values were compared after a cast to a type that does not hold all values of the source's.
-  i64 rounded() const;
+  i64 rounded() const;  // how many in `unlike` are of a type that does not hold all values of the source's
 };
 
 // One of several checkpoints in a folder. What its report found and did not read is in the folder's report too, with
