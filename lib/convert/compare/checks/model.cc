@@ -2,6 +2,8 @@
 // and the conversions accept the same models.
 #include "convert/compare/checks/model.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "hf/model.h"
 #include "io/file/folder.h"
@@ -40,7 +42,11 @@ void check_model(const Store& store, VerifyReport& report) {
       return;
     }
     Finding finding = to_finding(e);
-    finding.message = cat(e.message(), ": ", listed(e.notes()));
+    constexpr std::size_t kMostNotes = 5;
+    finding.message = e.message();
+    for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
+      finding.message += cat("; ", e.notes()[i]);
+    if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
     check.status = Check::Status::kFail;
     report.add(std::move(check), {std::move(finding)});
   }
