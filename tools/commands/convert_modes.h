@@ -30,10 +30,6 @@ std::string convert_mode_meant(std::string_view word);
 // "convert to-mcore"; "export SRC DST", the command of which fsdp-to-hf is another name.
 std::string command_of_mode(std::string_view mode);
 
-// The scheme that a value of --to or --quantize names. pre: it is one of the words of the option.
-// Throws kUsage, with the option, for a word that is not a scheme.
-QuantizeTo quantize_scheme(std::string_view word, std::string_view option);
-
 Exit convert_dequantize(CommandLine& line);
 Exit convert_from_hdf5(CommandLine& line);
 Exit convert_fsdp_to_hf(CommandLine& line);

@@ -16,6 +16,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/write/paths.h"
 #include "io/store/store.h"
+#include "io/torch/zero/store.h"
 #include "io/values/same_bytes.h"
 
 namespace mckpt::impl {
@@ -215,6 +216,14 @@ FlatModel flat_model(const Store& source, const OwnModelOptions& options) {
   return {known_shapes(folder, listed_tensors(folder, source.opening())), folder.model_type};
 }
 
+// Files of ranks that changed places have weights at wrong places, and nothing else is odd about them.
+void warn_of_unsaid_order(const Store& source, Notes& notes) {
+  if (!says_rank_order(source))
+    notes.warn(
+        "no file of a rank says which rank it is of, so their order was not checked: if two of them changed "
+        "places, the weights are wrong");
+}
+
 }  // namespace
 
 bool has_own_names(const Store& store) {
@@ -240,6 +249,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .help("mckpt export makes a Hugging Face folder of it");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
+  warn_of_unsaid_order(*source, model.notes);
   model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept);
   model.objects = std::ssize(source->objects());
   if (!options.keep_names || options.assets)

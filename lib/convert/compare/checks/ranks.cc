@@ -13,6 +13,7 @@
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/torch/rank_order.h"
+#include "io/torch/zero/store.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
@@ -33,13 +34,26 @@ bool is_unknown(Code code) {
 bool order_is_unsaid(const Store& store, const VerifyReport& report) {
   auto manifest = std::ranges::find(report.checks, "manifest", &Check::name);
   if (manifest != report.checks.end() && manifest->status == Check::Status::kPass) return false;
+  if (store.format() == Format::kDeepSpeed) return !says_rank_order(store);
   return !rank_order(store).said && has_ranks_alike(store);
+}
+
+void check_zero_ranks(const Store& store, VerifyReport& report) {
+  if (store.ranks() > 1)
+    report.add({.name = "ranks",
+                .status = Check::Status::kPass,
+                .count = std::ssize(store.files()),
+                .unit = "files",
+                .note = order_is_unsaid(store, report) ? kOrderUnsaid : ""},
+               {});
 }
 
 }  // namespace
 
 void check_ranks(const Store& store, VerifyReport& report) {
-  if (store.format() != Format::kMegatronRanks || !is_sound(store)) return;
+  if (!is_sound(store)) return;
+  if (store.format() == Format::kDeepSpeed) return check_zero_ranks(store, report);
+  if (store.format() != Format::kMegatronRanks) return;
   Check check{.name = "ranks", .unit = "tensors", .note = kNotCompared};
   auto fail = [&](const Error& e) {
     check.status = Check::Status::kFail;
