@@ -250,7 +250,7 @@ void write_check(Output& out, const Check& check, bool compared) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string line = pad(check.name, 9);
   if (check.count == 0 && check.unseen == 0) {
-    std::string_view none = check.status == Check::Status::kFail ? subject_of(check, compared) : "";
+    std::string_view none = check.status >= Check::Status::kWarn ? subject_of(check, compared) : "";
     line += !check.note.empty() ? check.note : std::string(none.empty() ? "nothing to check" : none);
   } else {
     std::string looked = looked_at(check);

@@ -26,6 +26,12 @@ for lost in 1 2; do
   expect 1 "$mckpt" inspect "without_$lost"
   has out "safetensors folder | 1 of 2 files |"
 done
+mkdir index_alone
+cp "$model"/*.json index_alone
+expect 1 "$mckpt" verify index_alone
+has out "FAIL  files    0 of 2 files "
+has out "warn  index    index against files"
+lacks out "nothing to check"
 # One of them alone is whole by itself, and says that it is one of several.
 expect 0 "$mckpt" verify "$model/model-00002-of-00002.safetensors"
 has out "shards   one of 2 files of a model by its name; the others were not read"
