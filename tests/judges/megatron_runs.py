@@ -153,6 +153,23 @@ def check_torch_dist(name, folder, real):
     check_common(name, mine, theirs)
 
 
+def check_rank_files(name, folder):
+    """The same grid as files of ranks again: every weight of every rank, under the names of Transformer Engine's modules."""
+    out, runs = os.path.join(work.name, name + "_ranks"), os.path.join(folder, ITERATION)
+    mckpt("convert", "to-pt", runs, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name])
+    out = os.path.join(out, ITERATION)
+    ranks = [rank for rank in sorted(os.listdir(runs)) if rank.startswith("mp_rank_")]
+    expect_equal(f"{name}: files of ranks", [rank for rank in sorted(os.listdir(out)) if rank.startswith("mp_rank_")], ranks)
+    for rank in ranks:
+        got, want = (torch.load(os.path.join(of, rank, "model_optim_rng.pt"), weights_only=False) for of in (out, runs))
+        for section in (key for key in want if re.fullmatch(r"model\d*", key)):
+            mine = {at_run_time(key): tensor for key, tensor in got[section].items() if isinstance(tensor, torch.Tensor)}
+            theirs = {key: tensor for key, tensor in want[section].items() if isinstance(tensor, torch.Tensor) and not key.endswith("_extra_state")}
+            expect_equal(f"{name} {rank} {section}: names", sorted(mine), sorted(theirs))
+            for key, tensor in theirs.items():
+                same(f"{name} {rank} {section}: {key}", mine.get(key), tensor)
+
+
 def check_common(name, mine, theirs):
     one, other = (torch.load(os.path.join(folder, "common.pt"), weights_only=False) for folder in (mine, theirs))
     expect_equal(f"{name}: entries of common.pt", sorted(one), sorted(other))
@@ -274,6 +291,13 @@ def check_order(folder):
     verdict = lambda path: mckpt("verify", path).splitlines()[-1].split(": ", 1)[1]  # noqa: E731
     unsaid = "sound, but the order of the ranks was not checked"
     expect_equal("without a rank", verdict(of_run(folder, "unsaid")), unsaid)
+    warning = "warning: the order of the ranks was not checked (nothing in the files says it): if files of two ranks changed places"
+    swapped = moved(of_run(folder, "swapped"), "mp_rank_00_001", "mp_rank_01_001")
+    for mode in (["export"], ["convert", "reshard"], ["convert", "to-mcore"], ["convert", "to-pt"]):
+        text = mckpt(*mode, swapped, os.path.join(work.name, "swapped_" + mode[-1]), *["--weights-only"] * (mode[-1] == "reshard"))
+        expect(text.count(warning) == 1, f"{mode} of swapped files: {text}")
+    said = of_run(folder, "said_of_export", by_rank)
+    expect("order of the ranks" not in mckpt("export", said, said + "_hf"), "the ranks are said")
     expect_equal("one process wrote all", verdict(of_run(folder, "converted", lambda _: 0)), unsaid)
     expect_equal("with ranks", verdict(of_run(folder, "said", by_rank)), "sound")
     expect_equal("constants on all ranks", verdict(of_run(folder, "zeros", change=zeros)), unsaid)
@@ -317,6 +341,25 @@ def check_load_marks(folder):
         text = mckpt("verify", out, status=1)
         expect("problem[MC1302]: " + name in text and "does not" in text and text.count("MC1302") == 1, f"without {name}: {text}")
         mckpt("export", out, out + "_hf", "--assets", os.path.join(folder, "hf"))
+
+
+def check_kept_names(folder):
+    """A torch_dist folder whose rows are divided anew under its own names is one that Megatron loads: it keeps the common state
+    and the mark."""
+    source = os.path.join(folder, "torch_dist", ITERATION)
+    for name, args in [("to_dcp", ["to-dcp"]), ("to_dcp_weights", ["to-dcp", "--weights-only"]), ("by_key", ["reshard", "--any-model", "--keep-names"])]:
+        out = os.path.join(work.name, name)
+        mckpt("convert", *args, source, out, "--dp", 3)
+        mckpt("verify", out)
+        mckpt("verify", out, "--against", source, *["--weights-only"] * (name == "to_dcp_weights"))
+        out = os.path.join(out, ITERATION if name == "by_key" else "")
+        for file in ("common.pt", "metadata.json"):
+            with open(os.path.join(source, file), "rb") as one, open(os.path.join(out, file), "rb") as other:
+                expect(one.read() == other.read(), f"{name}: {file}")
+        os.unlink(os.path.join(out, "mckpt_manifest.json"))
+        os.unlink(os.path.join(out, "common.pt"))
+        text = mckpt("verify", out, status=1)
+        expect("problem[MC1302]: common.pt" in text, f"{name} without common.pt: {text}")
 
 
 def edited(folder, name, edit):
@@ -364,10 +407,12 @@ def main():
         real = load_whole(os.path.join(folder, "torch_dist", ITERATION))
         check_fsdp(name, folder, real)
         check_torch_dist(name, folder, real)
+        check_rank_files(name, folder)
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))
     check_order(os.path.join(work.name, "dense"))
     check_modules(os.path.join(work.name, "dense"))
+    check_kept_names(os.path.join(work.name, "dense"))
     check_load_marks(os.path.join(work.name, "experts"))
     finish(2360)
 

@@ -126,8 +126,8 @@ void ToDcpFlags::parse(CommandLine& line) {
   line.description(
       "Writes a folder that torch.distributed.checkpoint loads into any number of ranks, bit for bit and "
       "with "
-      "names kept. A DCP folder keeps its nested dicts, its optimizer states and its objects. Of any other "
-      "checkpoint the tensors of the model are written.");
+      "names kept. A DCP folder keeps its nested dicts, its optimizer states and its objects, and one of torch_dist its "
+      "common.pt and metadata.json. Of another checkpoint with the model's own names the tensors of the model are written.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --dp 8");
   line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --section app.model.");

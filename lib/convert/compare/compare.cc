@@ -9,6 +9,7 @@
 #include "convert/compare/against.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/beside.h"
+#include "convert/compare/checks/load_files.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
@@ -160,17 +161,18 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
-  bool listed = true, same_assets = true;
+  bool listed = true, same_files = true;
   if (options.choice.all()) {
     listed = check_manifests(*tested, *source, options.threads, out.report);
-    same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
+    same_files = compare_load_files(*tested, *source, out.report);
+    same_files &= compare_assets(*tested, *source, options.opening.assets, out.report);
     name_beside(model_path(path, tested->opening()), *tested, out.report);
   }
   CompareOptions every_byte = options;
   every_byte.opening.read_copies = true;
   Comparing c{every_byte, comparison, observer, out.report, out.oddities};
   bool same = compare_stores(std::move(tested), path, std::move(source), source_path, c);
-  out.equal = same && same_assets && listed;
+  out.equal = same && same_files && listed;
   return out;
 }
 

@@ -60,6 +60,15 @@ SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
   return out;
 }
 
+SideFiles object_files(const Store& source) {
+  SideFiles out{.from = source.root(), .opening = source.opening()};
+  Folder from(source.root(), source.opening());
+  for (const Object& o : source.objects())
+    if (is_file(source, o)) out.add_copy(from, o.name);
+  if (source.format() == Format::kDcpTorchDist && from.has_file(kMarker)) out.add_copy(from, std::string(kMarker));
+  return out;
+}
+
 FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) {
   FsdpFolder::Beside out{files_beside(source, changed),
                          {.from = cat(source.root(), "/", kAssetsFolder), .opening = source.opening()}};

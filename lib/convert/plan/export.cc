@@ -20,6 +20,7 @@
 #include "convert/source/identity.h"
 #include "convert/source/left_states.h"
 #include "convert/source/own_model.h"
+#include "convert/source/unsaid_order.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -119,6 +120,7 @@ Conversion plan_export(const ExportOptions& options) {
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
   note_choice(options.source, model.store(), c.notes);
+  warn_of_unsaid_order(model.on_disk(), c.notes);
   std::optional<SafetensorsOriginal> original;
   if (options.original_files) original = original_files(model.model());
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes,

@@ -20,6 +20,7 @@
 #include "convert/source/identity.h"
 #include "convert/source/import_source.h"
 #include "convert/source/own_model.h"
+#include "convert/source/unsaid_order.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
@@ -132,6 +133,7 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
   auto& r = c.parts.make<Recut>(std::move(source), options);
   c.oddities.push_back({r.model().store().root(), r.model().oddities()});
   note_choice(options.source, r.model().store(), c.notes);
+  warn_of_unsaid_order(r.model().on_disk(), c.notes);
   r.plan();
   refuse_unmatched(options, r.layout().layout);
   c.sums = std::make_unique<ReadSums>();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "convert/source/damage.h"
+#include "convert/source/unsaid_order.h"
 #include "convert/views/own_names.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -16,7 +17,6 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/write/paths.h"
 #include "io/store/store.h"
-#include "io/torch/zero/store.h"
 #include "io/values/same_bytes.h"
 
 namespace mckpt::impl {
@@ -214,14 +214,6 @@ void refuse_unknown(const Store& store, const ModelFolder& folder) {
 FlatModel flat_model(const Store& source, const OwnModelOptions& options) {
   const ModelFolder folder = find_model_folder(source, options.source, options.shapes ? options.shapes : options.assets);
   return {known_shapes(folder, listed_tensors(folder, source.opening())), folder.model_type};
-}
-
-// Files of ranks that changed places have weights at wrong places, and nothing else is odd about them.
-void warn_of_unsaid_order(const Store& source, Notes& notes) {
-  if (!says_rank_order(source))
-    notes.warn(
-        "no file of a rank says which rank it is of, so their order was not checked: if two of them changed "
-        "places, the weights are wrong");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"
@@ -29,6 +30,10 @@ std::optional<DcpDialect> dcp_dialect(const Store& store);
 // What the folder says of the run that wrote it (sizes of the grid, layers, experts). All fields are empty
 // if it says nothing, or if the store is not a DCP folder.
 RunFacts dcp_run_facts(const Store& store);
+
+// Names of the files that a torch_dist folder lacks and without which Megatron does not load it: metadata.json, common.pt.
+// Opening warns of them. Empty for any other store.
+std::vector<std::string> lost_load_files(const Store& store);
 
 // Losses that leave every box and byte in order: names that do not fit together, files of two saves in one
 // folder, copies of one tensor that differ. Reads names, a few small objects, and what several ranks saved

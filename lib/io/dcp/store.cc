@@ -15,6 +15,7 @@
 #include "io/dcp/check/integrity.h"
 #include "io/dcp/check/loading.h"
 #include "io/dcp/check/mixed.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/item.h"
 #include "io/dcp/run/args.h"
 #include "io/file/folder.h"
@@ -35,6 +36,14 @@ bool is_needed_to_load(const Finding& f) {
 }
 
 }  // namespace
+
+std::vector<std::string> lost_load_files(const Store& store) {
+  std::vector<std::string> out;
+  if (dcp_dialect(store) != DcpDialect::kTorchDist) return out;
+  for (const Finding& f : store.findings())
+    if (is_needed_to_load(f)) out.push_back(f.file);
+  return out;
+}
 
 // From memory alone. The rank is that of the file's name.
 Chunk DcpStore::chunk(i64 tensor, i64 index) const {

@@ -155,7 +155,7 @@ def swapped_files():
     swap(folder / "global_step2" / expert(1), folder / "global_step2" / expert(3))
     told(folder, 1, f"{expert(1)}: this is another file of the save: it was saved as {expert(3)}")
     # Files that were saved without their names, as to an open stream, say nothing in ZeRO 3. In ZeRO 1 and 2 the addresses do.
-    unsaid, warning = ": sound, but the order of the ranks was not checked", "no file of a rank says which rank it is of"
+    unsaid, warning = ": sound, but the order of the ranks was not checked", "the order of the ranks was not checked (nothing in the files says it)"
     for stage in (2, 3):
         folder, at, _ = saved(stage)
         for path in at.iterdir():

@@ -116,11 +116,12 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
         line = cat("type     ", escaped(r.name), "  ", r.a, " | ", r.b, "  (values not compared)");
         break;
       case Kind::kObject:
-        line = cat("object   ", escaped(r.name), escaped(r.at),
+        line = cat("object   ", escaped(r.name), r.a.empty() && r.b.empty() ? "  " : "", escaped(r.at),
                    r.a.empty() && r.b.empty() ? "" : cat("  ", side(r.a), " | ", side(r.b)));
         break;
       case Kind::kFile:
-        line = cat("file     ", escaped(r.name), "  differs from ", r.at, " on");
+        line = cat("file     ", escaped(r.name), "  ",
+                   r.at.starts_with("byte ") ? cat("differs from ", r.at, " on") : escaped(r.at));
         break;
       case Kind::kValues:
       case Kind::kCast:

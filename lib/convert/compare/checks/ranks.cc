@@ -7,20 +7,18 @@
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
 #include "convert/source/source_model.h"
+#include "convert/source/unsaid_order.h"
 #include "convert/views/rank_copies.h"
 #include "core/base/error.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/torch/rank_order.h"
-#include "io/torch/zero/store.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr const char* kNotCompared = "not compared with each other or with config.json";
-constexpr const char* kOrderUnsaid = "order of the ranks: not checked (nothing in the files says it)";
 
 // Errors because of which the files cannot be compared, though nothing is wrong with them: mckpt does not
 // know the model, or the folder does not say on which grid it was written.
@@ -29,13 +27,11 @@ bool is_unknown(Code code) {
          code == Code::kUnknownPartition || code == Code::kModuleMissing;
 }
 
-// Files could have changed places if ranks have tensors of the same names and shapes, no file says its rank, and no
-// manifest says which file is whose.
-bool order_is_unsaid(const Store& store, const VerifyReport& report) {
+// What is said where files could have changed places: a manifest that fits says which file is whose.
+std::string order_note(const Store& store, const VerifyReport& report) {
   auto manifest = std::ranges::find(report.checks, "manifest", &Check::name);
-  if (manifest != report.checks.end() && manifest->status == Check::Status::kPass) return false;
-  if (store.format() == Format::kDeepSpeed) return !says_rank_order(store);
-  return !rank_order(store).said && has_ranks_alike(store);
+  if (manifest != report.checks.end() && manifest->status == Check::Status::kPass) return "";
+  return order_is_unsaid(store) ? cat("order of the ranks: not checked (", kOrderUnsaid, ")") : "";
 }
 
 void check_zero_ranks(const Store& store, VerifyReport& report) {
@@ -44,7 +40,7 @@ void check_zero_ranks(const Store& store, VerifyReport& report) {
                 .status = Check::Status::kPass,
                 .count = std::ssize(store.files()),
                 .unit = "files",
-                .note = order_is_unsaid(store, report) ? kOrderUnsaid : ""},
+                .note = order_note(store, report)},
                {});
 }
 
@@ -76,7 +72,7 @@ void check_ranks(const Store& store, VerifyReport& report) {
     return report.add(std::move(check), {});
   }
   check.status = Check::Status::kPass;
-  check.count = store.tensor_count(), check.note = order_is_unsaid(store, report) ? kOrderUnsaid : "";
+  check.count = store.tensor_count(), check.note = order_note(store, report);
   report.add(std::move(check), {});
 }
 

@@ -98,8 +98,8 @@ class Rows {
     if (check == "casts") return true;
     // "and 10 more of this kind": every tensor has a row.
     if (check == "against") return f.tensor.empty() || named_.contains(f.tensor);
-    if (check == "assets" && !f.file.empty()) {
-      rows.push_back({.kind = Kind::kFile, .name = f.file, .at = cat("byte ", f.offset)});
+    if ((check == "assets" || check == "files") && !f.file.empty()) {
+      rows.push_back({.kind = Kind::kFile, .name = f.file, .at = f.offset < 0 ? f.message : cat("byte ", f.offset)});
       return true;
     }
     if (check != "objects" || f.tensor.empty()) return false;

@@ -63,7 +63,7 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   c.notes.note(
       cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(store.root());
-  FsdpFolder::Beside beside{files_beside(store, {}), {}};
+  FsdpFolder::Beside beside = all_beside(store, {});
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   PlanIdentity text("reshard by key", MCKPT_VERSION);
   set_run(text, options.grid, options.fsdp, options.frozen);

@@ -31,18 +31,17 @@
 #include "convert/source/listed_parameters.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
+#include "convert/source/unsaid_order.h"
 #include "convert/source/vocab_change.h"
 #include "convert/views/numbered_states.h"
 #include "convert/views/rank_states.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
-#include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
 #include "io/dcp/write/paths.h"
-#include "io/file/folder.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
@@ -324,6 +323,7 @@ void add_oddities(Conversion& c, const Resharding& r) {
 }
 
 void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
+  warn_of_unsaid_order(r.model().on_disk(), c.notes);
   c.notes.append(r.notes);
   if (r.model().on_disk().format() == Format::kDcpTorchDist)
     c.notes.note("format  torch_dist becomes that of Megatron-FSDP; mckpt convert to-mcore writes torch_dist for another grid");

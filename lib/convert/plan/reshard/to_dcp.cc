@@ -79,7 +79,7 @@ void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan,
   c.format = "torch DCP";
   std::string metadata = plan_dcp_folder(c, plan.layout, options.target);
   PlanIdentity text("to-dcp", MCKPT_VERSION);
-  text.set("section", section).set("weights_only", options.weights_only);
+  text.set("section", section).set("weights_only", options.weights_only).add(kBesideFiles, c.beside.identity());
   c.identity = text.add(kSourceFiles, source_identity(*c.store)).add(kResult, metadata).text();
 }
 
@@ -99,6 +99,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
   c.proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
   c.dropped_objects = plan.left_behind_objects;
+  add_beside(c, {object_files(store), {}});
   finish(c, options, plan, "", std::move(records));
   return c;
 }

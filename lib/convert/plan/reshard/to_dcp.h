@@ -1,6 +1,7 @@
 // A checkpoint as a folder that torch.distributed.checkpoint loads, with the names that it has:
 //
-//   DCP folder           names, nested dicts, optimizer states and objects stay; only the ranks may be others
+//   DCP folder           names, nested dicts, optimizer states and objects stay, also objects that are files of their own
+//                        (common.pt, and metadata.json with it: torch_dist stays torch_dist); only the ranks may be others
 //   any other checkpoint the tensors of the model, in the dict in which they were, or in `section`:
 //                        model.safetensors, "app.model."   -->   {"app": {"model": {"lm_head.weight": ...}}}
 //

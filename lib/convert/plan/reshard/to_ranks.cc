@@ -27,6 +27,7 @@
 #include "convert/source/import_source.h"
 #include "convert/source/left_states.h"
 #include "convert/source/own_model.h"
+#include "convert/source/unsaid_order.h"
 #include "convert/source/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -74,9 +75,12 @@ OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
     if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
     return {source.model, &source, nullptr};
   }
-  auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), options.checkpoint));
+  CheckpointOptions how = options.checkpoint;
+  how.usual_names = true;
+  auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), how));
   c.oddities.push_back({checkpoint.store().root(), checkpoint.oddities()});
   note_choice(options.source, checkpoint.on_disk(), c.notes);
+  warn_of_unsaid_order(checkpoint.on_disk(), c.notes);
   c.sums = std::make_unique<ReadSums>();
   return {checkpoint.model(), nullptr, &checkpoint};
 }
