@@ -151,7 +151,9 @@ void write_json(std::string& to, const mckpt::Conversion& c, const std::optional
 
 void write_json(std::string& to, const mckpt::Report& r) {
   JsonWriter json(to);
-  json.begin_object().field("sound", r.sound).field("equal", r.equal).field("as_card", r.as_card);
+  json.begin_object().field("sound", r.sound).field("equal", r.equal);
+  r.rounded ? json.field("rounded", *r.rounded) : json.null_field("rounded");
+  json.field("as_card", r.as_card);
   put_list(json, "checks", r.checks);
   put_list(json, "findings", r.findings);
   put_list(json, "differences", r.differences);

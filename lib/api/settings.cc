@@ -318,6 +318,7 @@ void read(Settings& s, mckpt::CardFiles& to) { s.take("report", to.report), s.ta
 void read(Settings& s, mckpt::VerifyOptions& to) {
   read(s, to.files);
   read(s, to.cards);
+  s.take("assets", to.assets);
   s.take("card", to.card);
   s.take("threads", to.threads);
 }

@@ -14,6 +14,7 @@ Report to_public(const impl::Verified& verified) {
   const impl::VerifyReport& from = verified.report;
   // Who compared digests alone knows nothing about soundness.
   Report report{.sound = from.sound() && !verified.as_card, .equal = verified.equal, .as_card = verified.as_card};
+  if (verified.equal) report.rounded = from.rounded();
   for (const impl::Finding& f : from.findings) report.findings.push_back(impl::to_public(f));
   for (const impl::Difference& d : from.differences)
     report.differences.push_back({d.tensor, d.file, d.at, d.expected, d.found, d.items, d.largest()});
@@ -31,6 +32,7 @@ Report verify(const std::string& path, const VerifyOptions& options, Observer* o
                             .reports = options.cards.report,
                             .card = options.card,
                             .command = options.cards.command};
+    how.compare.opening.assets = options.assets;
     how.compare.opening.model.files = impl::opening_of(options.files, {path});
     return to_public(impl::verify(path, how, bridge));
   });

@@ -143,6 +143,25 @@ class Conversions(unittest.TestCase):
         self.assertIs(report.ok, False)
         self.assertRaisesRegex(TypeError, r"report\.ok.*\.equal.*\.sound", lambda: bool(report))
 
+    def test_verify_counts_what_a_cast_rounds(self):
+        half = self.folder / "half"
+        mckpt.convert(TINY_MODEL, half, to="fsdp", dtype="fp16", progress=False)
+        report = mckpt.verify(half, TINY_MODEL, report=self.folder / "half.json", progress=False)
+        self.assertEqual((report.equal, report.rounded), (True, 45))
+        self.assertIn("after a cast that rounds 45 tensors", repr(report))
+        self.assertEqual(json.loads((self.folder / "half.json").read_text())["against"]["rounded"], 45)
+        self.assertEqual(mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False).rounded, 0)
+        self.assertIsNone(mckpt.verify(TINY_MODEL, progress=False).rounded)
+
+    def test_verify_by_the_model(self):
+        model = self.folder / "model"
+        model.mkdir()
+        config = json.loads(Path(TINY_MODEL, "config.json").read_text())
+        (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
+        report = mckpt.verify(TINY_MODEL, assets=model, progress=False)
+        self.assertEqual([f.code for f in report.findings], ["MC2005"])
+        self.assertEqual([c.status for c in report.checks if c.name == "model"], ["fail"])
+
     def test_progress_comes_in_the_thread_of_the_caller(self):
         import threading
 

@@ -117,16 +117,11 @@ std::string not_compared(const VerifyReport& report) {
   return cat(failed.size() == 1 ? "check " : "checks ", listed(failed), " failed");
 }
 
-// Tensors whose values were compared after a cast to a type that does not hold all of them.
-i64 of_rounding_type(const VerifyReport& report) {
-  return std::ranges::count(report.unlike, true, &UnlikeTensor::rounds);
-}
-
 // Equal, and how: tensors of other types were compared after a cast. A type that was asked for is no news.
 std::string verdict_of_equal(const VerifyReport& report) {
   if (std::ranges::find(report.checks, "types", &Check::name) != report.checks.end()) return "equal";
   auto have = [](i64 n) { return cat(counted(n, "tensor"), n == 1 ? " has" : " have"); };
-  if (i64 n = of_rounding_type(report); n > 0)
+  if (i64 n = report.rounded(); n > 0)
     return cat("equal after a cast that rounds; ", have(n), " a type that does not hold all values of the source's");
   if (i64 n = std::ranges::count(report.unlike, UnlikeTensor::Kind::kCast, &UnlikeTensor::kind); n > 0)
     return cat("equal in value; ", have(n), " another type");
@@ -357,7 +352,7 @@ void write_parts_json(JsonWriter& json, const std::vector<VerifiedPart>& parts) 
 }  // namespace
 
 void write_verified_json(JsonWriter& json, const Verified& verified) {
-  if (verified.equal) json.field("equal", *verified.equal).field("rounded", of_rounding_type(verified.report));
+  if (verified.equal) json.field("equal", *verified.equal).field("rounded", verified.report.rounded());
   if (verified.as_card) json.field("as_card", *verified.as_card);
   write_report_json(json, verified.report);
   if (verified.equal) write_differences(json, verified.report.differences);

@@ -55,7 +55,7 @@ constexpr Mode kModes[] = {
     {"to-pt", "write files of Megatron's ranks (mp_rank_*), weights only", convert_to_pt, true},
     {"dequantize", "write the values of a model in FP8, MXFP4, NVFP4 or INT4", convert_dequantize, true},
     {"quantize", "write a model in blocks of FP8, in MXFP4, or as another one", convert_quantize, true},
-    {"to-dcp", "make a torch DCP folder, with names kept", convert_to_dcp, true},
+    {"to-dcp", "make a torch DCP folder of a model or another DCP folder", convert_to_dcp, true},
     {"to-hdf5", "archive any checkpoint in HDF5; h5py sees whole tensors", convert_to_hdf5, true},
     {"from-hdf5", "write the files that an archive was made of", convert_from_hdf5, true},
 };

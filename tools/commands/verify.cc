@@ -40,10 +40,18 @@ struct AgainstFlags {
   std::string dtype = "any";
   bool weights_only = false;
 
+  void declare_assets(CommandLine& line);
   void declare(CommandLine& line);
   CompareOptions options() const;
   TypeClaim claim() const;
 };
+
+void AgainstFlags::declare_assets(CommandLine& line) {
+  checkpoint.declare_assets(
+      line,
+      "folder of the original model, or of its config.json: the tensors must have the names and "
+      "shapes of the model; with --against gives names, packing and data types");
+}
 
 void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
@@ -52,7 +60,7 @@ void AgainstFlags::declare(CommandLine& line) {
               "are compared by value, and objects that are not compared are named")
       .common();
   line.only_with("--against");
-  checkpoint.declare(line);
+  checkpoint.declare_rest(line);
   line.option(
       "--path-tp N", path_tp,
       "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (--source-tp describes SRC)");
@@ -174,12 +182,14 @@ Exit verify_command(CommandLine& line) {
   line.description("With -q, checks that pass are not listed; the last line is the verdict.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify ckpt model.safetensors --json");
+  line.example("mckpt verify global_step500 --assets Qwen3-30B-A3B");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
   line.example("mckpt verify ckpt --report ckpt.json --report ckpt.md");
   line.example("mckpt verify ckpt --card ckpt.json");
+  AgainstFlags against;
+  against.declare_assets(line);
   BaseFlag base;
   base.declare(line);
-  AgainstFlags against;
   against.declare(line);
   line.parse();
   std::vector<std::string> all = paths;
@@ -195,6 +205,7 @@ Exit verify_command(CommandLine& line) {
                         .reports = reports,
                         .card = card,
                         .command = as_given(line)};
+  options.compare.opening.assets = against.checkpoint.assets();
   if (against.source) options.compare = against.options();
   options.compare.opening.model.files = line.opening();
   return verify_all(line, paths, options);

@@ -44,10 +44,17 @@ std::vector<Code> AcceptFlag::codes() const {
 }
 
 void CheckpointFlags::declare(CommandLine& line) {
-  line.option("--assets HF_DIR", assets_,
-              "folder of the original model, or of its config.json: gives names, packing, data types and "
-              "tokenizer")
-      .common();
+  declare_assets(
+      line,
+      "folder of the original model, or of its config.json: gives names, packing, data types and tokenizer");
+  declare_rest(line);
+}
+
+void CheckpointFlags::declare_assets(CommandLine& line, const std::string& what) {
+  line.option("--assets HF_DIR", assets_, what).common();
+}
+
+void CheckpointFlags::declare_rest(CommandLine& line) {
   line.option("--source-tp N", source_tp_,
               "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself");
   line.option(

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/error_code.h"
@@ -35,6 +36,10 @@ class AcceptFlag {
 class CheckpointFlags {
  public:
   void declare(CommandLine& line);
+  // The same in two parts: --assets, and the rest. `what`: the help of --assets.
+  void declare_assets(CommandLine& line, const std::string& what);
+  void declare_rest(CommandLine& line);
+  const std::optional<std::string>& assets() const { return assets_; }
   // Throws what AcceptFlag::codes() throws.
   CheckpointOptions options() const;
 

@@ -41,6 +41,9 @@ struct Difference {
 struct Report {
   bool sound = false;  // no finding is a problem. Only what was read counts: see `unread`. With a card it is false
   std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
+  // Of a comparison: tensors that were compared after a cast to a type that does not hold all values of the source's. Where
+  // there are any, `equal` is about the rounded values.
+  std::optional<std::int64_t> rounded{};
   std::optional<bool> as_card{};  // with VerifyOptions::card: all files are those of the card. Nothing else was checked
   std::vector<Check> checks{};
   std::vector<Finding> findings{};
@@ -58,6 +61,9 @@ struct CardFiles {
 
 struct VerifyOptions {
   OpenOptions files{};
+  // The folder of the original model, or of its config.json: names and shapes of the tensors are compared with those that
+  // the model has. None: with a config.json that the checkpoint itself has, if any.
+  std::optional<std::string> assets{};
   CardFiles cards{};
   // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing else is
   // checked. Not together with `cards`.

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "convert/compare/checks/beside.h"
+#include "convert/source/model_folder.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "hf/adapter/adapted_store.h"
@@ -104,7 +105,7 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
     if (e.code() == Code::kUnknownFormat && !options.against && is_folder(path, files_of(options)) &&
         !is_checkpoint_folder(Folder(path, files_of(options)), "")) {
       FolderParts parts = parts_of(path, nullptr, files_of(options));
-      if (!parts.checkpoints.empty()) {
+      if (!parts.checkpoints.empty() && !options.compare.opening.assets) {
         verify_parts(path, std::move(parts), options, observer, report);
         return nullptr;
       }
@@ -166,10 +167,11 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
   const OpenOptions& opening = files_of(options);
   if (store.root() != path && is_folder(path, opening)) {
     FolderParts parts = parts_of(path, &store, opening);
-    if (parts.checkpoints.size() > 1)
+    if (parts.checkpoints.size() > 1 && !options.compare.opening.assets)
       return verify_parts(path, std::move(parts), options, observer, report);
   }
-  NameSet<std::string> judged = check_checkpoint(store, "verify", options.threads, observer, report);
+  NameSet<std::string> judged =
+      check_checkpoint(store, "verify", options.threads, observer, report, options.compare.opening.assets);
   note_shards(store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
@@ -200,7 +202,9 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
   card.findings = verified.report.findings;
   card.unread = verified.report.unread;
   if (!options.against) return card;
-  card.comparison = CardComparison{*options.against, verified.equal.value_or(false)};
+  card.comparison = CardComparison{.source = *options.against,
+                                   .equal = verified.equal.value_or(false),
+                                   .rounded = verified.report.rounded()};
   auto values = std::ranges::find(card.checks, "against", &Check::name);
   if (values != card.checks.end()) card.comparison->tensors = values->count;
   return card;
@@ -246,8 +250,9 @@ void refuse_adapter_alone(const std::string& a, const std::string& b, const Veri
 }
 
 Verified verify_by_card(const std::string& path, const VerifyOptions& options, Observer& observer) {
-  if (options.against || !options.reports.empty())
-    throw Error(Code::kUsage, "`card` checks a checkpoint by itself, and writes no other card");
+  if (options.against || !options.reports.empty() || options.compare.opening.assets)
+    throw Error(Code::kUsage,
+                "`card` checks a checkpoint by itself and without `assets`, and writes no other card");
   Card card = read_card(InputFile(*options.card));
   Verified out;
   CardCheck how{.opening = files_of(options), .threads = options.threads, .card_path = *options.card};
@@ -264,6 +269,8 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
   if (options.card || !options.reports.empty()) refuse_card_of_view(path, files_of(options));
   if (options.card) return verify_by_card(path, options, observer);
   for (const std::string& report : options.reports) check_card_place(report);
+  if (const auto& assets = options.compare.opening.assets; assets && !options.against)
+    require_config(*assets, files_of(options));
   Verified out;
   std::string root = path;
   if (options.against) {

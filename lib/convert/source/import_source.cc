@@ -28,19 +28,37 @@ bool is_hf_folder(const std::string& path, const OpenOptions& opening) {
          });
 }
 
+// pre: the tensors have not the names of a model. A folder with config.json is asked as one all the same.
+void refuse_megatron(const Store& store, const std::string& path, const OpenOptions& opening) {
+  if (is_folder(path, opening) && Folder(path, opening).has_file("config.json")) return;
+  throw Error(Code::kUnknownFormat, "this is a checkpoint of Megatron, and not a model with names of its own")
+      .file(store.root())
+      .expected("a Hugging Face model, or a checkpoint with its names")
+      .found(format_text(store.format()))
+      .help(
+          "`mckpt convert reshard` writes such a checkpoint for another grid and as that of Megatron-FSDP, "
+          "`mckpt "
+          "export` makes a Hugging Face folder of it");
+}
+
 // Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless the folder
 // has several checkpoints.
 std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options) {
+  std::unique_ptr<Store> store;
   try {
-    std::unique_ptr<Store> store = open_store(options.source, options.model.files);
-    if (!has_own_names(*store)) return nullptr;
-    bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
-    return of_files && !options.assets ? nullptr : std::move(store);
+    store = open_store(options.source, options.model.files);
   } catch (const Error& e) {
-    bool unknown = e.code() == Code::kUnknownFormat && !options.assets && is_folder(options.source, options.model.files);
+    bool unknown =
+        e.code() == Code::kUnknownFormat && !options.assets && is_folder(options.source, options.model.files);
     if (unknown && checkpoints_below(Folder(options.source, options.model.files)).empty()) return nullptr;
     throw;
   }
+  if (!has_own_names(*store)) {
+    refuse_megatron(*store, options.source, options.model.files);
+    return nullptr;
+  }
+  bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
+  return of_files && !options.assets ? nullptr : std::move(store);
 }
 
 ImportSource open_folder(const ImportSourceOptions& options) {

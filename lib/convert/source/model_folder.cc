@@ -236,20 +236,22 @@ SideFiles ModelFolder::files(const OpenOptions& opening) const {
   return of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
 }
 
+void require_config(const std::string& assets, const OpenOptions& opening) {
+  if (!Folder(assets, opening).has_file(kConfig))
+    throw Error(Code::kNotFound,
+                "config.json was not found, and without it the folder is no Hugging Face model")
+        .file(assets)
+        .help(
+            "`assets` names a folder with config.json, and with the tokenizer if the result is to have one");
+}
+
 ModelFolder find_model_folder(const Store& store, const std::string& source,
                               const std::optional<std::string>& assets) {
   ModelFolder out;
   if (!assets) {
     look_around(store, source, out);
   } else {
-    Folder folder(*assets, store.opening());
-    if (!folder.has_file(kConfig))
-      throw Error(Code::kNotFound,
-                  "config.json was not found, and without it the folder is no Hugging Face model")
-          .file(*assets)
-          .help(
-              "`assets` names a folder with config.json, and with the tokenizer if the result is to have "
-              "one");
+    require_config(*assets, store.opening());
     out.path = *assets;
   }
   if (!out.path.empty()) read_config(out, store.opening());

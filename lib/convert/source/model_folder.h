@@ -41,6 +41,9 @@ struct ModelFolder {
 ModelFolder find_model_folder(const Store& store, const std::string& source,
                               const std::optional<std::string>& assets);
 
+// Throws kNotFound if the folder of the model has no config.json.
+void require_config(const std::string& assets, const OpenOptions& opening);
+
 // The tensors that the model's Hugging Face folder has.
 struct KnownTensors {
   struct Tensor {

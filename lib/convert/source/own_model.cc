@@ -87,6 +87,7 @@ class Chooser {
   void choose() {
     leave_copies_out();
     if (known_.tensors.empty()) return;
+    model_.judged_by = known_.origin;
     model_.original = std::move(known_.original);
     add_tied();
     refuse_missing();
@@ -191,7 +192,7 @@ class Chooser {
   void name_extra() {
     if (std::string extra = extra_names(); !extra.empty())
       model_.notes.warn(
-          cat("these tensors are in the result, but not in ", escaped(known_.origin, 4096), ": ", extra));
+          cat("the checkpoint has tensors that ", escaped(known_.origin, 4096), " does not have: ", extra));
   }
 
   OwnModel& model_;
@@ -238,7 +239,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .file(source->root())
         .expected("the model's own names, as in model.layers.0.mlp.down_proj.weight")
         .found(format_text(source->format()))
-        .help("mckpt export makes a Hugging Face folder of it");
+        .help("mckpt export makes a Hugging Face folder of it, and mckpt convert reshard a DCP folder");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);

@@ -57,6 +57,8 @@ struct OwnModel {
   std::vector<std::pair<i32, i32>>
       copies{};  // tensors of the store that are left out, and those that they repeat
   std::string section, convention;
+  std::string
+      judged_by{};  // what says which tensors the model has, "DIR/model.safetensors.index.json"; empty: nothing
   std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
   std::vector<std::string> beside;                // names of tensors that are not the model's
   i64 objects = 0;  // of the checkpoint: no Hugging Face folder has a place for them

@@ -54,6 +54,7 @@ struct CardComparison {
   std::string source;
   bool equal = false;
   i64 tensors = 0;  // whose values were compared
+  i64 rounded = 0;  // of them, after a cast to a type that does not hold all values of the source's
 };
 
 struct Card {

@@ -99,7 +99,7 @@ class CardWriter {
     } else {
       const CardComparison& c = *card_.comparison;
       json_.key("against").begin_object().field("source", c.source).field("equal", c.equal);
-      json_.field("tensors", c.tensors).end_object();
+      json_.field("tensors", c.tensors).field("rounded", c.rounded).end_object();
     }
     line();
   }

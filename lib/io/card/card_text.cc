@@ -39,8 +39,12 @@ std::string verdict(const Card& card) {
   if (card.comparison) {
     auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
     bool unequal = std::ranges::any_of(card.findings, differs);
-    return cat(card.comparison->equal ? "equal to " : unequal ? "not equal to " : "not proven equal to ",
-               card.comparison->source, ", ", counted(card.comparison->tensors, "tensor"), " compared");
+    return cat(
+        card.comparison->equal ? "equal to "
+        : unequal              ? "not equal to "
+                               : "not proven equal to ",
+        card.comparison->source, ", ", counted(card.comparison->tensors, "tensor"), " compared",
+        card.comparison->rounded > 0 ? cat(", ", card.comparison->rounded, " after a cast that rounds") : "");
   }
   if (card.checks.empty()) return "not checked: the digests alone were taken";
   i64 failed = std::ranges::count(card.checks, Check::Status::kFail, &Check::status);

@@ -9,6 +9,7 @@
 #include "core/fsdp/grid.h"
 #include "core/fsdp/rank_folders.h"
 #include "io/dcp/run/args.h"
+#include "io/dcp/run/facts.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
 
@@ -31,10 +32,9 @@ SaidRank said_by(std::string_view folder, const PickleValue& args) {
   SaidRank out{.folder = std::string(folder)};
   out.rank = number(args, "rank");
   out.world = number(args, "world_size");
-  out.tp = number(args, "tensor_model_parallel_size");
-  out.pp = number(args, "pipeline_model_parallel_size");
-  out.ep = number(args, "expert_model_parallel_size");
-  out.etp = number(args, "expert_tensor_parallel_size");
+  const RunFacts facts = run_facts(args);
+  out.tp = facts.tensor_ranks.value_or(-1), out.pp = facts.pipeline_stages.value_or(-1);
+  out.ep = facts.expert_ranks.value_or(-1), out.etp = facts.expert_tensor_ranks.value_or(-1);
   const PickleValue* order = arg_of(args, "use_tp_pp_dp_mapping");
   out.other_order = order != nullptr && order->is(PickleValue::Kind::kBool) && order->as_bool();
   return out;

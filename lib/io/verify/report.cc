@@ -24,6 +24,8 @@ void VerifyReport::add(Check check, std::vector<Finding> of_check) {
   }
 }
 
+i64 VerifyReport::rounded() const { return std::ranges::count(unlike, true, &UnlikeTensor::rounds); }
+
 bool VerifyReport::sound() const {
   return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
 }

@@ -96,6 +96,8 @@ struct VerifyReport {
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;  // no finding is a problem
+  // Of a comparison: tensors whose values were compared after a cast to a type that does not hold all values of the source's.
+  i64 rounded() const;
 };
 
 // One of several checkpoints in a folder. What its report found and did not read is in the folder's report too, with

@@ -186,6 +186,20 @@ def unknown_writers():
     expect(difference(path("mamba_told"), path("mamba_wrong")) != "", "--source-tp changes nothing")
 
 
+def of_megatron(model):
+    """Checkpoints of Megatron as the source of what makes one of a model: the commands that take them are named."""
+    run, ranks = path("of_mcore"), path("of_ranks")
+    done("convert", "to-mcore", model, run)
+    done("convert", "to-pt", model, ranks)
+    above = copy_of(run, "above")
+    os.remove(os.path.join(above, "latest_checkpointed_iteration.txt"))
+    os.rename(os.path.join(above, "release"), os.path.join(above, "iter_0000003"))
+    for source in (run, os.path.join(run, "release"), above, ranks, path("checkpoint")):
+        for assets in ([], ["--assets", model]):
+            refused(3, "MC1112", ["of Megatron", "convert reshard", "mckpt export"], "convert", "to-fsdp", source, path("out"), *assets)
+    refused(3, "MC1112", ["convert reshard", "mckpt export"], "convert", "to-dcp", ranks, path("out"))
+
+
 def places(model):
     """Where results go, and what is there already."""
     runs, checkpoint = path("runs"), path("checkpoint")
@@ -256,6 +270,7 @@ model = make_model(path("model"), **SIZES)
 wrong_models(model)
 wrong_checkpoints(model)
 unknown_writers()
+of_megatron(model)
 places(model)
 no_room()
 finish(150)

@@ -334,6 +334,14 @@ def beside():
     run = run_mckpt("verify", folder)
     for text in ("global_step1: sound", "global_step2: sound", f"{folder}: 2 checkpoints, each sound"):
         expect(run.returncode == 0 and text in run.stdout, run.stdout)
+    # DeepSpeed's own scripts are not called files that were not read; another one is.
+    shutil.rmtree(folder / "global_step1")
+    for script in ("zero_to_fp32.py", "global_step2/zero_to_torch.py"):
+        (folder / script).write_text("pass")
+    told(folder, 0, f"{folder}: sound\n")
+    (folder / "train.py").write_text("pass")
+    told(folder, 0, "not read: train.py", "sound, but 1 file was not read")
+    shutil.copytree(at, folder / "global_step1")
     (folder / "latest").unlink()
     run = run_mckpt("inspect", folder)
     expect(run.returncode == 3 and "global_step1" in run.stderr, run.stderr)

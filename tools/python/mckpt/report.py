@@ -31,8 +31,8 @@ def verify(
     checkpoint's files are compared with it, and nothing else is checked.
 
     The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many
-    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there is one other
-    setting, follow_links.
+    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are two other
+    settings: follow_links, and assets, a folder with config.json whose names and shapes the tensors must have.
     """
     command = None if report is None else call_text("verify", path, against, report=report, **how)
     given = {"against": against, "report": report, "card": card, "command": command, "threads": thread_count(threads)}
@@ -53,6 +53,7 @@ class Report:
         self.against = against
         self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`. False with `card`
         self.equal: bool | None = fields["equal"]  #: everything was compared and is equal; None: nothing was compared
+        self.rounded: int | None = fields["rounded"]  #: tensors of which `equal` is about values that a cast rounded
         self.as_card: bool | None = fields["as_card"]  #: all files are those of the card, and nothing else was checked
         self.checks = [Check(**c) for c in fields["checks"]]
         self.findings = [Finding(**f) for f in fields["findings"]]
@@ -74,7 +75,8 @@ class Report:
             return f"{self.path}: {'as' if self.as_card else 'not as'} on the card"
         if self.against is None:
             return f"{self.path}: {'sound' if self.sound else 'not sound'}"
-        return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}"
+        cast = f" after a cast that rounds {self.rounded} tensors" if self.equal and self.rounded else ""
+        return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
         """Kind, name and text of everything in the report."""

@@ -126,7 +126,8 @@ class BesideCheck {
 }  // namespace
 
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
-                                      Observer& observer, VerifyReport& report) {
+                                      Observer& observer, VerifyReport& report,
+                                      const std::optional<std::string>& assets) {
   observer.begin(phase, verify_bytes(store));
   report = verify_store(store, threads, [&](i64 bytes) {
     check_stop(observer);
@@ -139,9 +140,12 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   // The digests of the manifest are sums of all bytes.
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
-  check_model(store, report);
+  if (assets)
+    check_by_assets(store, *assets, threads, report);
+  else
+    check_model(store, report);
   check_quantized(store, threads, report);
-  check_ranks(store, report);
+  check_ranks(store, assets, report);
   return judged;
 }
 

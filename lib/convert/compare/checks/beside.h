@@ -8,6 +8,7 @@
 //   ckpt/run.log                     beside: listed as not read
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,11 @@ struct OpenOptions;
 struct VerifyReport;
 
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
-// checked, relative to the store's root. `phase`: the name of the work for the observer. Throws kInterrupted.
+// checked, relative to the store's root. `phase`: the name of the work for the observer. `assets`: the folder of the
+// model whose tensors the checkpoint must have; it has a config.json. Throws kInterrupted.
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
-                                      Observer& observer, VerifyReport& report);
+                                      Observer& observer, VerifyReport& report,
+                                      const std::optional<std::string>& assets = {});
 
 // Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the
 // checkpoint at `path`. `seen`: files, relative to the root of the store, that other checks have read.

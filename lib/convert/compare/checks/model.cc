@@ -1,13 +1,18 @@
 // The pairing of tensors and parameters is that of every conversion (mappings/model/accounting.h), so verify
-// and the conversions accept the same models.
+// and the conversions accept the same models. With assets, the checkpoint is opened as an export opens it.
 #include "convert/compare/checks/model.h"
 
 #include <algorithm>
 
+#include "convert/source/checkpoint.h"
+#include "convert/source/options.h"
+#include "convert/source/own_model.h"
+#include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "hf/model.h"
 #include "io/file/folder.h"
 #include "io/store/finding.h"
+#include "io/store/open/beside.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -21,7 +26,72 @@ bool is_model_folder(const Store& store) {
   return safetensors && Folder(store.root(), store.opening()).has_file("config.json") && is_sound(store);
 }
 
+// With what the error lists: the tensors that are missing.
+Finding finding_of(const Error& e) {
+  constexpr std::size_t kMostNotes = 5;
+  Finding finding = to_finding(e);
+  finding.message = e.message();
+  for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
+    finding.message += cat("; ", e.notes()[i]);
+  if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
+  return finding;
+}
+
+// Errors that say nothing about the checkpoint: mckpt does not know the model.
+bool is_unknown(Code code) {
+  return code == Code::kUnknownModel || code == Code::kUnsupportedModel || code == Code::kUnknownPartition ||
+         code == Code::kModuleMissing;
+}
+
+// Compares as an export does. What the names were compared with; empty: nothing says which tensors the model has.
+std::string compare_with_assets(const Store& store, const std::string& assets, int threads,
+                                std::vector<Finding>& odd) {
+  std::unique_ptr<Store> again = open_store(store.root(), store.opening());
+  if (!has_own_names(*again)) {
+    CheckpointOptions options;
+    options.assets = assets;
+    options.model.files = store.opening();
+    open_checkpoint(std::move(again), options);
+    return assets;
+  }
+  const OwnModel model =
+      open_own_model(std::move(again), {.source = store.root(), .assets = assets, .threads = threads});
+  for (const Note& n : model.notes)
+    if (n.kind == Note::Kind::kWarning)
+      odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
+  return model.judged_by;
+}
+
 }  // namespace
+
+void check_by_assets(const Store& store, const std::string& assets, int threads, VerifyReport& report) {
+  if (store.format() == Format::kMegatronRanks || !is_sound(store)) return;
+  if (is_model_folder(store) && real_path_of(assets) == real_path_of(store.root()))
+    return check_model(store, report);
+  Check check{
+      .name = "model", .status = Check::Status::kPass, .count = store.tensor_count(), .unit = "tensors"};
+  std::vector<Finding> odd;
+  try {
+    if (compare_with_assets(store, assets, threads, odd).empty())
+      check = {.name = "model",
+               .unit = "tensors",
+               .note =
+                   "not compared with config.json: neither it nor the files beside it say which tensors "
+                   "there are"};
+    else if (!odd.empty())
+      check.status = Check::Status::kWarn;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    if (is_unknown(e.code())) {
+      check = {
+          .name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", e.message())};
+    } else {
+      check.status = Check::Status::kFail;
+      odd = {finding_of(e)};
+    }
+  }
+  report.add(std::move(check), std::move(odd));
+}
 
 void check_model(const Store& store, VerifyReport& report) {
   if (!is_model_folder(store)) return;
@@ -41,14 +111,8 @@ void check_model(const Store& store, VerifyReport& report) {
                  {});
       return;
     }
-    Finding finding = to_finding(e);
-    constexpr std::size_t kMostNotes = 5;
-    finding.message = e.message();
-    for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
-      finding.message += cat("; ", e.notes()[i]);
-    if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
     check.status = Check::Status::kFail;
-    report.add(std::move(check), {std::move(finding)});
+    report.add(std::move(check), {finding_of(e)});
   }
 }
 

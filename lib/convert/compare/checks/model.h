@@ -7,6 +7,8 @@
 //   -     model    not compared with config.json: the model type is unknown
 #pragma once
 
+#include <string>
+
 namespace mckpt::impl {
 
 class Store;
@@ -15,5 +17,14 @@ struct VerifyReport;
 // Adds the check if the store is a folder of safetensors files with a config.json and nothing is wrong with
 // the files themselves.
 void check_model(const Store& store, VerifyReport& report);
+
+// The same check of a checkpoint of any kind, with the model of a folder `assets`: the names and shapes that an export
+// asks for. Files of Megatron's ranks have the check "ranks" instead.
+// pre: the folder has a config.json.
+//
+//   pass  model    24 tensors      config.json has them all
+//   FAIL  model    23 tensors      tensors against config.json
+//         problem[MC2005]: the checkpoint lacks 1 tensor of the model: model.norm.weight
+void check_by_assets(const Store& store, const std::string& assets, int threads, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -46,7 +46,7 @@ void check_zero_ranks(const Store& store, VerifyReport& report) {
 
 }  // namespace
 
-void check_ranks(const Store& store, VerifyReport& report) {
+void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report) {
   if (!is_sound(store)) return;
   if (store.format() == Format::kDeepSpeed) return check_zero_ranks(store, report);
   if (store.format() != Format::kMegatronRanks) return;
@@ -58,9 +58,10 @@ void check_ranks(const Store& store, VerifyReport& report) {
   };
   CheckpointOptions options;
   options.read_copies = true;
+  options.assets = assets;
   options.model.files = store.opening();
   try {
-    if (own_assets(store).empty()) {
+    if (!assets && own_assets(store).empty()) {
       refuse_equal_ranks(store);
       return report.add(std::move(check), {});
     }

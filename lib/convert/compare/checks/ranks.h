@@ -9,12 +9,16 @@
 //   -     ranks    not compared with each other or with config.json
 #pragma once
 
+#include <optional>
+#include <string>
+
 namespace mckpt::impl {
 
 class Store;
 struct VerifyReport;
 
-// Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves.
-void check_ranks(const Store& store, VerifyReport& report);
+// Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves. `assets`: the
+// folder of the model's config.json; none: the one that mckpt put beside the checkpoint.
+void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -56,6 +56,7 @@ class BesideList {
       : folder_(path, opening) {
     visited_.insert(real_path_of(folder_.path()));
     if (store == nullptr) return;
+    is_zero_ = store->format() == Format::kDeepSpeed;
     chosen_ = relative(store->root(), folder_.path());
     bool one_file = !is_folder(store->root(), opening);
     if (one_file) own_.insert(chosen_);
@@ -134,6 +135,7 @@ class BesideList {
 
   void file(const std::string& path, const std::string& name) {
     if (own_.contains(path) || name == kTrackerName || (path == kZeroLatestName && !chosen_.empty())) return;
+    if (is_zero_ && is_zero_script(name)) return;
     if (has_rank_tables_ && path == joined(chosen_, name) && is_rank_table(name)) return;
     try {
       if (!folder_.file_bytes(path)) return add(path, Beside::Kind::kOther, "a broken link");
@@ -151,6 +153,7 @@ class BesideList {
   std::set<std::string> visited_;           // real paths of folders
   std::vector<Beside> list_;
   bool has_rank_tables_ = false;  // the store read "__0.metadata", "__1.metadata" ... in place of .metadata
+  bool is_zero_ = false;          // the store is of DeepSpeed
   bool full_ = false;
 };
 

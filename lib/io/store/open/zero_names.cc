@@ -30,6 +30,8 @@ std::optional<std::vector<i64>> numbers_in(std::string_view name, std::string_vi
 
 }  // namespace
 
+bool is_zero_script(std::string_view file) { return file == "zero_to_fp32.py" || file == "zero_to_torch.py"; }
+
 std::optional<ZeroName> zero_name(std::string_view file) {
   using Kind = ZeroName::Kind;
   if (auto n = numbers_in(file, "mp_rank_#_model_states.pt")) return ZeroName{Kind::kModel, -1, (*n)[0]};

@@ -7,6 +7,7 @@
 //                layer_3_expert_0_mp_rank_00_model_states.pt      expert 0 of the fourth layer of DeepSpeed-MoE
 //                expp_rank_1_mp_rank_00_optim_states.pt           the optimizer of experts, without ZeRO
 //                layer_03-model_00-model_states.pt                a layer of a pipeline
+//   zero_to_fp32.py                                         DeepSpeed's script that joins the parts
 #pragma once
 
 #include <optional>
@@ -25,6 +26,9 @@ struct ZeroName {
   i64 model_rank = 0;  // tensor-parallel and pipeline rank, as one number
   i64 layer = -1, expert = -1;  // of a file of an expert; no layer: all layers of an older version
 };
+
+// Whether it is a script that DeepSpeed puts beside every save. Nothing of the checkpoint is in it.
+bool is_zero_script(std::string_view file);
 
 // Nothing for a file of another name.
 std::optional<ZeroName> zero_name(std::string_view file);
