@@ -85,6 +85,13 @@ def check_fsdp(name, folder, real):
     expect_equal(f"{name}: tensors of fsdp_dtensor", sorted(got), sorted(want))
     for key, tensor in want.items():
         same(f"{name}: {key} of fsdp_dtensor", got.get(key), tensor)
+    check_options(name, folder, loaded)
+    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
+    mckpt("verify", os.path.join(folder, ITERATION), "--against", out, "--assets", os.path.join(folder, "hf"), "--weights-only")
+
+
+def check_options(name, folder, loaded):
+    """The options that the real optimizer has of each parameter, in a loaded fsdp_dtensor."""
     with open(os.path.join(folder, "options.json")) as f:
         options = json.load(f)
     fields = {}
@@ -92,14 +99,41 @@ def check_fsdp(name, folder, real):
         if key.startswith(META):
             parameter, field = key[len(META):].rsplit(".", 1)
             fields.setdefault(at_run_time(parameter), {})[field] = value
+    if name == "experts":  # torch_dist has the norm before experts under the name of a fused one
+        fields = {key.replace("mlp.linear_fc1.layer_norm_", "pre_mlp_layernorm."): of for key, of in fields.items()}
     expect_equal(f"{name}: parameters with options", sorted(fields), sorted(options))
     for parameter, of in options.items():
         mine = fields[parameter]
         expect(mine["step"] == 3 and isinstance(mine["step"], int), f"{name}: {parameter}: step {mine['step']}")
         # Megatron-FSDP marks no experts.
         expect_equal(f"{name}: options of {parameter}", [mine[key] for key in sorted(of)], [False if key == "is_expert_parallel" else value for key, value in sorted(of.items())])
-    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
-    mckpt("verify", os.path.join(folder, ITERATION), "--against", out, "--assets", os.path.join(folder, "hf"), "--weights-only")
+
+
+def with_common(source, name, change):
+    """A torch_dist folder with another common.pt, and no manifest."""
+    out = os.path.join(work.name, name)
+    shutil.copytree(source, out, ignore=shutil.ignore_patterns("mckpt_manifest.json"))
+    path = os.path.join(out, "common.pt")
+    common = torch.load(path, weights_only=False)
+    change(common)
+    torch.save(common, path)
+    return out
+
+
+def check_groups(name, folder):
+    """Groups of torch_dist, whose parameters it does not list: each parameter gets the options that it had, and one other rate is found."""
+    assets, source, ranks = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION), os.path.join(folder, ITERATION)
+    out = os.path.join(work.name, name + "_groups")
+    mckpt("convert", "reshard", source, out, "--assets", assets, "--dp", 2)
+    check_options(name, folder, load_whole(os.path.join(out, ITERATION)))
+    for group in range(len(flat(torch.load(os.path.join(source, "common.pt"), weights_only=False)["optimizer"]))):
+        def other_rate(common, group=group):
+            flat(common["optimizer"])[group]["lr"] += 1.0
+
+        other = with_common(source, f"{name}_rate_{group}", other_rate)
+        for one, against in ((other, ranks), (other, source), (other, out)):
+            text = mckpt("verify", one, "--against", against, "--assets", assets, status=1)
+            expect(".lr" in text and "MC1010" in text, f"{name}: another rate of group {group} is found: {text}")
 
 
 def boxes(folder):
@@ -123,8 +157,7 @@ def check_torch_dist(name, folder, real):
     out = os.path.join(work.name, name + "_core")
     mckpt("convert", "to-mcore", os.path.join(folder, ITERATION), out, "--assets", os.path.join(folder, "hf"), *GRIDS[name])
     mine, theirs = os.path.join(out, ITERATION), os.path.join(folder, "torch_dist", ITERATION)
-    if name != "dense":  # whose groups cannot be told apart by what torch_dist has of them
-        mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
+    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
     (got, got_objects, got_metadata), (want, want_objects, want_metadata) = boxes(mine), boxes(theirs)
     # 1. A run in fp32 has no main weights. mckpt writes those that a distributed optimizer asks for: the weights.
     made = {key for key in got if key.startswith("optimizer.state.fp32_param.")} if name == "chunks" else set()
@@ -408,6 +441,7 @@ def main():
         check_fsdp(name, folder, real)
         check_torch_dist(name, folder, real)
         check_rank_files(name, folder)
+        check_groups(name, folder)
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))
     check_order(os.path.join(work.name, "dense"))
