@@ -136,6 +136,51 @@ def check_groups(name, folder):
             expect(".lr" in text and "MC1010" in text, f"{name}: another rate of group {group} is found: {text}")
 
 
+def check_unsure_groups(folder):
+    """The same run without the rate in its args, as if overrides of its own had made the groups: which parameter is in which is
+    not known. What the groups say is compared all the same, in any order, and a conversion warns that it loses them."""
+    assets, source, ranks = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION), os.path.join(work.name, "unsure_ranks", ITERATION)
+    shutil.copytree(os.path.join(folder, ITERATION), ranks)
+    for rank in os.listdir(ranks):
+        path = os.path.join(ranks, rank, "model_optim_rng.pt")
+        saved = torch.load(path, weights_only=False)
+        saved["args"].decoupled_lr = None
+        torch.save(saved, path)
+
+    def unsure(change=lambda groups: None):
+        def edit(common):
+            common["args"].decoupled_lr = None
+            change(common["optimizer"]["optimizer"]["param_groups"])
+        return edit
+
+    def rate(group):
+        def edit(groups):
+            groups[group]["lr"] += 1.0
+        return edit
+
+    own, made = with_common(source, "unsure", unsure()), os.path.join(work.name, "unsure_made")
+    mckpt("convert", "to-mcore", ranks, made, "--assets", assets)
+    not_said = "which parameter is in which group of the optimizer"
+    for one, other in ((own, ranks), (made, ranks), (made, own), (with_common(source, "reversed", unsure(lambda g: g.reverse())), made)):
+        text = run_mckpt("verify", one, "--against", other, "--assets", assets).stdout
+        expect(text.endswith(": equal\n") and not_said in text, f"{one} and {other}: {text}")
+    changes = {f"rate_of_{g}": rate(g) for g in range(3)} | {"a_group_less": lambda g: g.pop(1), "a_group_more": lambda g: g.append({**g[0], "lr": 9.0})}
+    for name, change in changes.items():
+        other = with_common(source, name, unsure(change))
+        for one, against in ((other, ranks), (other, own), (own, other)):
+            text = mckpt("verify", one, "--against", against, "--assets", assets, status=1)
+            says = [": not equal", "MC1010"] + [".lr: expected "] * name.startswith("rate")
+            expect(all(part in text for part in says), f"{name}: {text}")
+    out = os.path.join(work.name, "unsure_fsdp")
+    text = mckpt("convert", "reshard", own, out, "--assets", assets)
+    expect("warning: the options of the optimizer are lost, such as lr and weight_decay of its 3 groups" in text, f"a loss is a warning: {text}")
+    expect(not any(key.startswith(META) for key in load_whole(os.path.join(out, "release"))), "no options")
+    text = run_mckpt("verify", out, "--against", own, "--assets", assets).stdout
+    expect(": equal" in text and "options of the optimizer, which only one side has" in text, f"without options: {text}")
+    text = mckpt("convert", "reshard", own, out + "_weights", "--assets", assets, "--weights-only")
+    expect("warning" not in text and "common_state.optimizer" not in text, f"weights alone lose no options: {text}")
+
+
 def boxes(folder):
     """key -> type, shape, and its boxes, each with the rank that wrote it; and the keys of objects."""
     metadata = dcp.FileSystemReader(folder).read_metadata()
@@ -442,6 +487,7 @@ def main():
         check_torch_dist(name, folder, real)
         check_rank_files(name, folder)
         check_groups(name, folder)
+    check_unsure_groups(os.path.join(work.name, "dense"))
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))
     check_order(os.path.join(work.name, "dense"))
