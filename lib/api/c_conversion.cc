@@ -38,7 +38,8 @@ void prove(mckpt_conversion& c, int threads, mckpt::Observer& observer) {
                {"dropped_objects", a.dropped_objects},
                {"invented", a.invented},
                {"unpadded", a.unpadded},
-               {"dequantized", a.dequantized}};
+               {"dequantized", a.dequantized},
+               {"quantized", a.quantized}};
 }
 
 }  // namespace

@@ -8,10 +8,12 @@
 #include "convert/plan/account_text.h"
 #include "convert/plan/archive.h"
 #include "convert/plan/conversion.h"
+#include "convert/plan/dequantize.h"
 #include "convert/plan/export.h"
 #include "convert/plan/file.h"
 #include "convert/plan/hf_to_fsdp.h"
 #include "convert/plan/own.h"
+#include "convert/plan/quantize.h"
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard/reshard.h"
 #include "convert/plan/reshard/to_dcp.h"
@@ -57,7 +59,8 @@ Account to_public(const impl::Conversion& c) {
           .dropped = a.dropped,
           .dropped_objects = c.dropped_objects,
           .invented = a.invented,
-          .dequantized = a.dequantized};
+          .dequantized = a.dequantized,
+          .quantized = a.quantized};
 }
 
 impl::RunOptions to_engine(const RunOptions& options) {
@@ -127,7 +130,8 @@ std::optional<ChosenGrid> Conversion::grid() const {
 
 std::vector<Note> Conversion::notes() const {
   impl::Notes all = state_->conversion.notes;
-  if (!state_->conversion.format.empty()) all.note(impl::cat("writes  ", impl::result_text(state_->conversion)));
+  if (!state_->conversion.format.empty())
+    all.note(impl::cat("writes  ", impl::result_text(state_->conversion)));
   all.append(state_->conversion.details);
   all.append(state_->conversion.outcome);
   return impl::to_public(all);
@@ -189,19 +193,20 @@ Conversion plan(const ToFsdp& what, int threads) {
     impl::check_threads(threads);
     impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
-    return ConversionAccess::make(impl::plan_hf_to_fsdp({.source = what.source,
-                                                         .target = what.target,
-                                                         .assets = what.assets,
-                                                         .accept = impl::accepted_codes(what.accept),
-                                                         .model = impl::model_options(what.model, {what.source}),
-                                                         .grid = grid,
-                                                         .fsdp = impl::setup_of(what.fsdp, grid),
-                                                         .frozen = impl::FrozenNames(what.fsdp.freeze),
-                                                         .spelling = impl::spelling_of(what.spelling),
-                                                         .values = impl::value_options(what.values),
-                                                         .hybrid_pattern = what.hybrid_pattern,
-                                                         .iteration = what.iteration,
-                                                         .threads = threads}));
+    return ConversionAccess::make(
+        impl::plan_hf_to_fsdp({.source = what.source,
+                               .target = what.target,
+                               .assets = what.assets,
+                               .accept = impl::accepted_codes(what.accept),
+                               .model = impl::model_options(what.model, {what.source}),
+                               .grid = grid,
+                               .fsdp = impl::setup_of(what.fsdp, grid),
+                               .frozen = impl::FrozenNames(what.fsdp.freeze),
+                               .spelling = impl::spelling_of(what.spelling),
+                               .values = impl::value_options(what.values),
+                               .hybrid_pattern = what.hybrid_pattern,
+                               .iteration = what.iteration,
+                               .threads = threads}));
   });
 }
 
@@ -209,17 +214,17 @@ Conversion plan(const ToMcore& what, int threads) {
   return impl::guarded([&] {
     impl::check_threads(threads);
     impl::check_iteration(what.iteration);
-    return ConversionAccess::make(impl::plan_to_mcore({.source = what.source,
-                                                       .target = what.target,
-                                                       .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
-                                                       .weights_only = what.weights_only,
-                                                       .grid = impl::grid_of(what.grid),
-                                                       .pipeline = {what.vpp, what.first_stage_layers,
-                                                                    what.last_stage_layers},
-                                                       .layers = impl::layer_stacks(what.layers),
-                                                       .values = impl::value_options(what.values),
-                                                       .iteration = what.iteration,
-                                                       .threads = threads}));
+    return ConversionAccess::make(
+        impl::plan_to_mcore({.source = what.source,
+                             .target = what.target,
+                             .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
+                             .weights_only = what.weights_only,
+                             .grid = impl::grid_of(what.grid),
+                             .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
+                             .layers = impl::layer_stacks(what.layers),
+                             .values = impl::value_options(what.values),
+                             .iteration = what.iteration,
+                             .threads = threads}));
   });
 }
 
@@ -232,9 +237,13 @@ Conversion plan(const ToHf& what) {
       types.kind = impl::ExportTypes::kGiven,
       types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
     bool original = what.max_shard_size == ToHf{}.max_shard_size;
+    const impl::ExportOptions how{
+        what.source, what.target,         impl::checkpoint_options(what.opening, {what.source}),
+        types,       what.max_shard_size, original};
     return ConversionAccess::make(
-        impl::plan_export({what.source, what.target, impl::checkpoint_options(what.opening, {what.source}), types,
-                           what.max_shard_size, original}));
+        what.quantize.empty() ? impl::plan_export(how)
+                              : impl::plan_quantized_export(
+                                    how, impl::quantize_scheme(what.quantize, "the value of quantize")));
   });
 }
 
@@ -291,13 +300,14 @@ Conversion plan(const ToSafetensors& what, int threads) {
     impl::ExportTypes types{.kind = impl::ExportTypes::kStored, .rules = impl::dtype_rules(what.dtype_rule)};
     if (what.dtype != "keep")
       types.kind = impl::ExportTypes::kGiven, types.given = impl::value_type(what.dtype, "dtype", "keep, ");
-    return ConversionAccess::make(impl::plan_to_safetensors({.source = what.source,
-                                                             .target = what.target,
-                                                             .assets = what.assets,
-                                                             .accept = impl::accepted_codes(what.accept),
-                                                             .files = impl::opening_of(what.files, {what.source}),
-                                                             .types = types,
-                                                             .threads = threads}));
+    return ConversionAccess::make(
+        impl::plan_to_safetensors({.source = what.source,
+                                   .target = what.target,
+                                   .assets = what.assets,
+                                   .accept = impl::accepted_codes(what.accept),
+                                   .files = impl::opening_of(what.files, {what.source}),
+                                   .types = types,
+                                   .threads = threads}));
   });
 }
 
@@ -316,6 +326,33 @@ Conversion plan(const ToDcp& what, int threads) {
   });
 }
 
+Conversion plan(const Dequantize& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    return ConversionAccess::make(impl::plan_dequantize({.source = what.source,
+                                                         .target = what.target,
+                                                         .dtype = impl::value_type(what.dtype, "dtype"),
+                                                         .max_shard_bytes = what.max_shard_size,
+                                                         .accept = impl::accepted_codes(what.accept),
+                                                         .files = impl::opening_of(what.files, {what.source}),
+                                                         .threads = threads}));
+  });
+}
+
+Conversion plan(const Quantize& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_threads(threads);
+    return ConversionAccess::make(impl::plan_quantize(
+        {.source = what.source,
+         .target = what.target,
+         .to = impl::quantize_scheme(what.scheme, "the value of scheme", what.like.has_value()),
+         .like = what.like.value_or(""),
+         .max_shard_bytes = what.max_shard_size,
+         .files = impl::opening_of(what.files, {what.source}),
+         .threads = threads}));
+  });
+}
+
 Conversion plan(const ToHdf5& what, int threads) {
   return impl::guarded([&] {
     impl::check_threads(threads);
@@ -331,8 +368,10 @@ Conversion plan(const ToHdf5& what, int threads) {
 
 Conversion plan(const FromHdf5& what) {
   return impl::guarded([&] {
-    return ConversionAccess::make(impl::plan_from_hdf5(
-        {.source = what.source, .target = what.target, .files = impl::opening_of(what.files, {what.source})}));
+    return ConversionAccess::make(
+        impl::plan_from_hdf5({.source = what.source,
+                              .target = what.target,
+                              .files = impl::opening_of(what.files, {what.source})}));
   });
 }
 

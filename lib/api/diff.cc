@@ -8,6 +8,8 @@
 #include "convert/compare/diff/tolerance_text.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "page/html/pages.h"
+#include "page/picture_file.h"
 
 namespace mckpt {
 namespace {
@@ -41,6 +43,7 @@ Diff to_public(const impl::Diff& d) {
 Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer* observer) {
   return impl::guarded([&] {
     impl::check_threads(options.threads);
+    if (!options.html.empty()) impl::check_page_path(options.html);
     impl::ObserverBridge bridge(observer);
     impl::DiffOptions how{.comparing = {.opening = impl::checkpoint_options(options.opening, {a, b}),
                                         .path_tp = options.path_tp,
@@ -50,6 +53,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
     for (const std::string& rule : options.within) impl::add_tolerance(how.within, rule);
     impl::Diff found = impl::diff(a, b, how, bridge);
     impl::check_unchanged(how.comparing.opening.model.files);
+    if (!options.html.empty()) impl::write_picture(options.html, impl::diff_page(found, a, b));
     return to_public(found);
   });
 }

@@ -69,7 +69,7 @@ void put(JsonWriter& json, const mckpt::Account& a) {
   json.field("copied", a.copied).field("fused", a.fused).field("split", a.split).field("tied", a.tied);
   json.field("padded", a.padded).field("unpadded", a.unpadded).field("changed", a.changed);
   json.field("dropped", a.dropped).field("dropped_objects", a.dropped_objects);
-  json.field("invented", a.invented).field("dequantized", a.dequantized).end_object();
+  json.field("invented", a.invented).field("dequantized", a.dequantized).field("quantized", a.quantized).end_object();
 }
 
 void put(JsonWriter& json, const mckpt::RunReport& r) {

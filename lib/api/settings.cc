@@ -84,6 +84,7 @@ void read(Settings& s, ToHf& to) {
   s.take("dtype", to.dtype);
   s.take("dtype_rule", to.dtype_rule);
   s.take("max_shard_size", to.max_shard_size);
+  s.take("quantize", to.quantize);
 }
 
 void read(Settings& s, Reshard& to) {
@@ -131,6 +132,18 @@ void read(Settings& s, ToDcp& to) {
   s.take("weights_only", to.weights_only), s.take("accept", to.accept);
 }
 
+void read(Settings& s, Dequantize& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.files);
+  s.take("dtype", to.dtype), s.take("max_shard_size", to.max_shard_size), s.take("accept", to.accept);
+}
+
+void read(Settings& s, Quantize& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.files);
+  s.take("scheme", to.scheme), s.take("like", to.like), s.take("max_shard_size", to.max_shard_size);
+}
+
 void read(Settings& s, ToHdf5& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.files);
@@ -171,6 +184,8 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"reshard", "reshard"},
     {"safetensors", "to-safetensors"},
     {"dcp", "to-dcp"},
+    {"dequantize", "dequantize"},
+    {"quantize", "quantize"},
     {"hdf5", "to-hdf5"},
     {"from-hdf5", "from-hdf5"},
     {"pt-to-safetensors", "pt-to-safetensors"},
@@ -192,7 +207,7 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"fsdp-to-hf", "to-hf"},
     {"safetensors-to-pt", "safetensors-to-pt"},
 };
-constexpr std::size_t kShortKinds = 15;  // the first ones, of which there is one for each kind
+constexpr std::size_t kShortKinds = 17;  // the first ones, of which there is one for each kind
 
 std::string_view kind_of(std::string_view word) {
   std::vector<std::string_view> words;
@@ -277,7 +292,9 @@ void Settings::refuse_rest() const {
   }
 }
 
-void read(Settings& s, mckpt::OpenOptions& to) { s.take("follow_links", to.follow_links), s.take("base", to.base); }
+void read(Settings& s, mckpt::OpenOptions& to) {
+  s.take("follow_links", to.follow_links), s.take("base", to.base);
+}
 
 void read(Settings& s, SourceOptions& to) {
   s.take("assets", to.assets);
@@ -319,7 +336,7 @@ void read(Settings& s, mckpt::DiffOptions& to) {
   read(s, to.opening);
   s.take("within", to.within);
   s.take("names", to.names);
-  s.take("regex", to.regex);
+  s.take("regex", to.regex), s.take("html", to.html);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
   s.take("threads", to.threads);
 }
@@ -354,6 +371,8 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
   if (kind == "to-dcp") return plan(complete(s, ToDcp{}), threads);
+  if (kind == "dequantize") return plan(complete(s, Dequantize{}), threads);
+  if (kind == "quantize") return plan(complete(s, Quantize{}), threads);
   if (kind == "to-hdf5") return plan(complete(s, ToHdf5{}), threads);
   if (kind == "from-hdf5") return plan(complete(s, FromHdf5{}));
   if (kind == "pt-to-safetensors") return plan(complete(s, PtToSafetensors{}), threads);

@@ -57,6 +57,14 @@ void check_picture_path(const std::string& path) {
   StagedFile::check(path, kStaging, 0);
 }
 
+void check_page_path(const std::string& path) {
+  if (picture_form(path) != PictureForm::kHtml)
+    throw Error(Code::kUsage, "`html` makes a page")
+        .expected("a name that ends in .html")
+        .found(escaped(path, 4096));
+  check_picture_path(path);
+}
+
 void write_picture(const std::string& path, std::string_view text) {
   refuse_other_than_picture(path);  // another program may have made the file meanwhile
   StagedFile file(path, kStaging);

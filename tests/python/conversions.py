@@ -57,6 +57,27 @@ class Conversions(unittest.TestCase):
         self.assertTrue(mckpt.verify(back.output, TINY_MODEL, progress=False).equal)
         self.assertRaisesRegex(mckpt.Error, "one stage alone", lambda: mckpt.plan(TINY_MODEL, "b", to="ranks", vpp=2))
 
+    def test_quantised_models(self):
+        source = os.path.join(DATA, "quantized/gpt_oss")
+        quiet = {"progress": False}
+        c = mckpt.plan(source, self.folder / "values", to="dequantize", dtype="bf16")
+        account = c.prove(progress=False)
+        self.assertEqual((account.dequantized, account.quantized), (4, 0))
+        values = c.run(progress=False).output
+        self.assertTrue(mckpt.verify(values, source, **quiet).equal)
+        # The files of the published model, of plain numbers and of a checkpoint.
+        c = mckpt.plan(values, self.folder / "again", to="quantize", like=source)
+        self.assertEqual(c.prove(progress=False).quantized, 8)
+        mckpt.convert(source, self.folder / "ckpt", to="fsdp", tp=2, **quiet)
+        exported = mckpt.export(self.folder / "ckpt", self.folder / "hf", assets=source, quantize="like-source", **quiet)
+        for folder in (c.run(progress=False).output, exported.output):
+            for name in os.listdir(source):
+                self.assertEqual((Path(folder) / name).read_bytes(), (Path(source) / name).read_bytes(), name)
+        mckpt.convert(values, self.folder / "mxfp4", to="quantize", scheme="mxfp4", **quiet)
+        self.assertTrue(mckpt.verify(self.folder / "mxfp4", values, **quiet).equal)
+        for what, error in (({}, "is missing"), ({"scheme": "int4"}, "does not name a scheme"), ({"scheme": "mxfp4", "like": source}, "belongs to")):
+            self.assertRaisesRegex(mckpt.Error, error, lambda what=what: mckpt.plan(values, "b", to="quantize", **what))
+
     def test_an_adapter_is_its_base_merged(self):
         data = Path(DATA, "adapters", "target_parameters")
         adapter, base = data / "adapter", data / "base"

@@ -1,4 +1,4 @@
-"""mckpt.plot(): the picture is that of the program, whole and damaged checkpoints are told apart, and what cannot be drawn is an
+"""mckpt.plot() and the page of mckpt.diff(): the picture is that of the program, whole and damaged checkpoints are told apart, and what cannot be drawn is an
 error. usage: pictures.py, with any Python from 3.10 on"""
 import os
 import tempfile
@@ -30,6 +30,14 @@ class Pictures(unittest.TestCase):
                 self.assertTrue(self.plot(TINY_MODEL, name, **how))
                 run_mckpt("plot", TINY_MODEL, *words, "-o", self.folder / ("of_the_program_" + name), "-q")
                 self.assertEqual((self.folder / name).read_text(), (self.folder / ("of_the_program_" + name)).read_text())
+
+    def test_the_page_of_a_difference_is_that_of_the_program(self):
+        other = os.path.join(DATA, "quantized/gpt_oss")
+        found = mckpt.diff(TINY_MODEL, other, html=self.folder / "d.html", progress=False)
+        self.assertFalse(found.equal)
+        run_mckpt("diff", TINY_MODEL, other, "--html", self.folder / "of_the_program.html", "-q")
+        self.assertEqual((self.folder / "d.html").read_text(), (self.folder / "of_the_program.html").read_text())
+        self.assertRaisesRegex(mckpt.Error, "`html` makes a page", lambda: mckpt.diff(TINY_MODEL, TINY_MODEL, html="d.svg", progress=False))
 
     def test_damage_is_drawn_and_told(self):
         self.assertFalse(self.plot(HOLE, "hole.html"))

@@ -58,7 +58,7 @@ class Settings(unittest.TestCase):
 
     def test_comparing(self):
         self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.COMPARE[""], ["against", "command", "report"])
-        self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.DIFF[""], ["regex"])
+        self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.DIFF[""], ["html", "regex"])
         self.check(mckpt.open_as_fsdp, lambda **how: mckpt.open_as_fsdp(TINY_MODEL, **how), settings.SOURCE[""])
         with tempfile.TemporaryDirectory() as folder:
             self.check(mckpt.plot, lambda **how: mckpt.plot(TINY_MODEL, folder + "/p.html", progress=False, **how), settings.PLOT[""], ["regex", "stats"])

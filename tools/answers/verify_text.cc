@@ -243,18 +243,15 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
 // seen. A check that cannot apply to this format has no line.
 void write_check(Output& out, const Check& check, bool compared) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
-  std::string_view unit = check.unit;
-  if (check.count == 1) unit.remove_suffix(1);
   std::string line = pad(check.name, 9);
   if (check.count == 0 && check.unseen == 0) {
     line += check.note.empty() ? "nothing to check" : check.note;
   } else {
-    std::string looked = cat(with_commas(check.count), " ", unit);
-    if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+    std::string looked = looked_at(check);
     std::string_view subject = subject_of(check, compared);
     if (!subject.empty())
       looked =
-          cat(pad(looked, kAmountWidth), check.unseen > 0 ? "; " : " ", out.styled(Style::kDim, subject));
+          cat(pad(looked, kAmountWidth), looked.size() > kAmountWidth ? "; " : " ", out.styled(Style::kDim, subject));
     line += check.note.empty() ? looked : cat(looked, "; ", check.note);
   }
   out.line(cat(sign(out, check.status), "  ", line));

@@ -80,7 +80,7 @@ constexpr Instead kInstead[] = {
 }  // namespace
 
 std::string command_for(std::string_view word) {
-  if (std::string mode = convert_mode_meant(word); !mode.empty()) return cat("convert ", mode);
+  if (std::string mode = convert_mode_meant(word); !mode.empty()) return command_of_mode(mode);
   std::string spelt(word);
   std::ranges::replace(spelt, '_', '-');
   // Names of scripts: convert.py, zero_to_fp32.py.

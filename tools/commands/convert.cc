@@ -122,7 +122,7 @@ std::string_view or_other_format(std::string_view word, std::string_view meant) 
     throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
   std::string meant = convert_mode_meant(name);
   if (meant.empty()) meant = nearest(name, names);
-  if (!meant.empty()) throw e.help(cat("did you mean `mckpt convert ", meant, "`?", or_other_format(name, meant)));
+  if (!meant.empty()) throw e.help(cat("did you mean `mckpt ", command_of_mode(meant), "`?", or_other_format(name, meant)));
   if (is_command(name)) throw e.help(cat("did you mean `mckpt ", name, "`?"));
   if (std::string command = command_for(name); !command.empty())
     throw e.help(cat("did you mean `mckpt ", command, "`?"));
@@ -135,6 +135,10 @@ std::vector<std::string> convert_modes() {
   std::vector<std::string> names;
   for (const Mode& m : kModes) names.emplace_back(m.name);
   return names;
+}
+
+std::string command_of_mode(std::string_view mode) {
+  return mode == "fsdp-to-hf" ? "export SRC DST" : cat("convert ", mode);
 }
 
 std::string convert_mode_meant(std::string_view word) {

@@ -27,10 +27,8 @@ std::vector<std::string> convert_modes();
 // The mode that a word names, in its own spelling or in that of another program: "hf2fsdp" and "hf_to_fsdp" are
 // hf-to-fsdp. "" if it names none.
 std::string convert_mode_meant(std::string_view word);
-
-// The scheme that a value of --to or --quantize names. pre: it is one of the words of the option.
-// Throws kUsage, with the option, for a word that is not a scheme.
-QuantizeTo quantize_scheme(std::string_view word, std::string_view option);
+// "convert to-mcore"; "export SRC DST", the command of which fsdp-to-hf is another name.
+std::string command_of_mode(std::string_view mode);
 
 Exit convert_dequantize(CommandLine& line);
 Exit convert_from_hdf5(CommandLine& line);

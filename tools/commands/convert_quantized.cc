@@ -16,19 +16,6 @@
 
 namespace mckpt::impl {
 
-QuantizeTo quantize_scheme(std::string_view word, std::string_view option) {
-  if (word == "mxfp4") return QuantizeTo::kMxfp4;
-  if (word == "fp8-block") return QuantizeTo::kFp8Block;
-  if (word == "like-source") return QuantizeTo::kLikeSource;
-  throw Error(Code::kUsage, cat(option, " does not name a scheme that mckpt writes"))
-      .expected("fp8-block, mxfp4 or like-source")
-      .found(escaped(word))
-      .help(
-          "INT4, NVFP4, MXFP8 and FP8 with a scale for a row or a tensor are written by like-source only, "
-          "with the "
-          "values that a model of that kind has; llm-compressor and ModelOpt choose new scales for them");
-}
-
 Exit convert_dequantize(CommandLine& line) {
   ConvertOptions options;
   std::string dtype = "bf16";
@@ -100,10 +87,7 @@ Exit convert_quantize(CommandLine& line) {
   line.example("mckpt convert quantize trained_hf out_hf --like DeepSeek-V3");
   line.parse();
   options.check();
-  if (to.empty() && like) to = "like-source";
-  if (to.empty()) throw Error(Code::kUsage, "--to is missing").expected("like-source, fp8-block or mxfp4");
-  how.to = quantize_scheme(to, "--to");
-  if (like && to != "like-source") throw Error(Code::kUsage, "--like belongs to --to like-source").found(to);
+  how.to = quantize_scheme(to, "--to", like.has_value());
   how.source = options.source, how.target = options.target;
   how.like = like.value_or("");
   how.files = line.opening(), how.threads = options.threads, how.memory_bytes = options.memory_bytes;

@@ -64,15 +64,6 @@ struct ToleranceFlags {
   }
 };
 
-// Before the comparison, which may take long.
-void check_page(const std::string& path) {
-  if (picture_form(path) != PictureForm::kHtml)
-    throw Error(Code::kUsage, "--html makes a page")
-        .expected("a name that ends in .html")
-        .found(escaped(path, 4096));
-  check_picture_path(path);
-}
-
 DiffShown::Only only_of(const std::string& word) {
   if (word == "changed") return DiffShown::Only::kChanged;
   return word == "equal" ? DiffShown::Only::kEqual : DiffShown::Only::kAll;
@@ -128,9 +119,9 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff Qwen3-30B-A3B adapter");
   line.example("mckpt diff ckpt Qwen3-30B-A3B '*layers.0.*'");
   line.parse();
-  chosen.settle();
+  chosen.settle(a, b);
   base.settle(line, std::vector{a, b});
-  if (html) check_page(*html);
+  if (html) check_page_path(*html);
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
 
   // g++ 13 destroys members of a braced list twice if a later one throws.

@@ -61,6 +61,25 @@ void write_text(Output& out, const std::vector<Measured>& all) {
   }
 }
 
+// The tensors that are chosen. The names of codes and scales, which are not among the values of a quantised model, are
+// answered with the flag that shows them.
+std::vector<i64> choose(const ChosenPaths& chosen, const Store& store, const std::string& path,
+                        const OpenOptions& opening) {
+  try {
+    return chosen.choose(store);
+  } catch (Error& e) {
+    if (e.code() != Code::kNoSuchTensor || !dequantized_view(store)) throw;
+    try {
+      const std::unique_ptr<Store> stored = open_store(path, opening);
+      e.help(cat("--raw   shows what is stored, with ", counted(std::ssize(chosen.choice.choose(*stored)), "tensor"),
+                 " of such names"));
+    } catch (const Error&) {
+      // Nor are they the names of what is stored.
+    }
+    throw;
+  }
+}
+
 // Opens all checkpoints before the first is read, so that a mistake in a name costs no time.
 std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen, int bins, int threads,
                               bool raw, EachPath& each) {
@@ -70,7 +89,7 @@ std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen
     Measured& m = all.emplace_back(Measured{path, nullptr, {}});
     m.error = each.attempt(path, [&] {
       m.store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
-      m.tensors = chosen.choose(*m.store);
+      m.tensors = choose(chosen, *m.store, path, line.opening());
       for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
     });
   }

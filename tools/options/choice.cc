@@ -34,6 +34,18 @@ bool is_like_a_path(std::string_view word) {
       .help("--regex 'A|B' chooses what A or B matches");
 }
 
+// A glob where a path is expected; with a slash it may be a pattern of the shell's that found no file.
+bool is_glob(const std::string& word) {
+  return word.find_first_of("*?[") != word.npos && word.find('/') == word.npos && !is_there(word);
+}
+
+void refuse_early_glob(const std::string& word, std::string_view arguments) {
+  if (is_glob(word))
+    throw Error(Code::kUsage, "a GLOB comes behind the checkpoints")
+        .expected(arguments)
+        .found(cat("'", escaped(word, 4096), "' where a path is expected"));
+}
+
 void declare_regex(CommandLine& line, TensorChoice& choice) {
   line.flag("--regex", choice.regex,
             "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b")
@@ -54,6 +66,7 @@ void ChosenPaths::settle() {
     choice.pattern = std::move(paths.back());
     paths.pop_back();
   }
+  if (several() || !choice.pattern.empty()) refuse_early_glob(paths[0], "PATH... [GLOB]");
   for (const std::string& path : paths)
     if (!choice.pattern.empty() && &path != &paths[0] && !is_there(path) && !is_like_a_path(path))
       refuse_second_glob(path);
@@ -87,7 +100,8 @@ void ChosenOfTwo::declare(CommandLine& line) {
   declare_regex(line, choice);
 }
 
-void ChosenOfTwo::settle() {
+void ChosenOfTwo::settle(const std::string& a, const std::string& b) {
+  for (const std::string& path : {a, b}) refuse_early_glob(path, "A B [GLOB]");
   if (!glob_) {
     if (choice.regex) throw Error(Code::kUsage, "--regex says how the GLOB is read, and there is no GLOB");
     return;

@@ -40,8 +40,8 @@ class ChosenPaths {
 class ChosenOfTwo {
  public:
   void declare(CommandLine& line);
-  // Throws kUsage for a third checkpoint in the place of the GLOB.
-  void settle();
+  // Throws kUsage for a third checkpoint in the place of the GLOB, and for a GLOB in the place of `a` or `b`.
+  void settle(const std::string& a, const std::string& b);
 
   TensorChoice choice;
 

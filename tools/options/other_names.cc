@@ -10,21 +10,23 @@ struct OtherName {
   std::string_view name, option, help;
 };
 constexpr OtherName kOtherNames[] = {
-    {"--target-tensor-parallel-size", "--tp", "did you mean --tp?"},
-    {"--target-tensor-model-parallel-size", "--tp", "did you mean --tp?"},
-    {"--tensor-parallel-size", "--tp", "did you mean --tp?"},
-    {"--target-expert-parallel-size", "--ep", "did you mean --ep?"},
-    {"--target-expert-model-parallel-size", "--ep", "did you mean --ep?"},
-    {"--expert-parallel-size", "--ep", "did you mean --ep?"},
-    {"--target-expert-tensor-parallel-size", "--etp", "did you mean --etp?"},
-    {"--target-pipeline-parallel-size", "--pp", "did you mean --pp?"},
-    {"--target-pipeline-model-parallel-size", "--pp", "did you mean --pp?"},
-    {"--pipeline-parallel-size", "--pp", "did you mean --pp?"},
+    {"--tensor-parallel", "--tp", "did you mean --tp?"},
+    {"--expert-parallel", "--ep", "did you mean --ep?"},
+    {"--expert-tensor-parallel", "--etp", "did you mean --etp?"},
+    {"--pipeline-parallel", "--pp", "did you mean --pp?"},
+    {"--context-parallel", "--cp", "did you mean --cp?"},
+    {"--data-parallel", "--dp", "did you mean --dp?"},
     {"--world-size", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--num-gpus", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--nproc-per-node", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--make-vocab-size-divisible-by", "--vocab-size",
      "--vocab-size ROWS sets the padded number of rows itself"},
+    {"--torch-dtype", "--dtype", "did you mean --dtype?"},
+    {"--force", "--overwrite", "did you mean --overwrite?"},
+    {"--hf-model", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
+    {"--hf-model-path", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
+    {"--hf-path", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
+    {"--origin-hf-dir", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
     {"--resume", "--overwrite",
      "the result is one file, which has its name only when it is complete: repeat the command without the option; it "
      "starts from the beginning and removes what an interrupted run left"},
@@ -36,10 +38,23 @@ constexpr OtherName kOtherNames[] = {
     {"--save-dir", "--overwrite", "the source and the result have no option: SRC DST"},
 };
 
+// The spelling of the table: "--target_tensor_model_parallel_size" is "--tensor-parallel".
+std::string plain(std::string_view name) {
+  std::string out(name);
+  std::ranges::replace(out, '_', '-');
+  std::size_t parallel = out.find("-parallel");
+  if (parallel == out.npos) return out;
+  if (out.ends_with("-size")) out.resize(out.size() - 5);
+  for (std::string_view part : {"target-", "-model"})
+    if (std::size_t at = out.find(part); at < parallel) out.erase(at, part.size());
+  return out;
+}
+
 }  // namespace
 
 std::string help_for_other_name(std::string_view name, std::span<const std::string> options) {
-  auto row = std::ranges::find(kOtherNames, name, &OtherName::name);
+  const std::string spelt = plain(name);
+  auto row = std::ranges::find(kOtherNames, std::string_view(spelt), &OtherName::name);
   if (row == std::end(kOtherNames) || std::ranges::find(options, row->option) == options.end()) return "";
   return std::string(row->help);
 }

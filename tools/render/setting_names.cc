@@ -36,6 +36,7 @@ constexpr std::string_view kSettings[] = {
     "fsdp_units_for",
     "hsdp",
     "hsdp_outer",
+    "html",
     "include",
     "iteration",
     "keep_names",

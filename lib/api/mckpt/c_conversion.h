@@ -11,7 +11,7 @@ typedef struct mckpt_conversion mckpt_conversion;
 
 /* `kind` and its settings: to-fsdp (ToFsdp), to-mcore (ToMcore), to-hf (ToHf), reshard (Reshard),
  * to-ranks (ToRanks), ungroup, group, hybrid-to-gpt, gpt-to-hybrid (Relayer), to-safetensors (ToSafetensors),
- * to-dcp (ToDcp), to-hdf5 (ToHdf5), from-hdf5 (FromHdf5), pt-to-safetensors (PtToSafetensors), safetensors-to-pt
+ * to-dcp (ToDcp), dequantize (Dequantize), quantize (Quantize), to-hdf5 (ToHdf5), from-hdf5 (FromHdf5), pt-to-safetensors (PtToSafetensors), safetensors-to-pt
  * (ToPt); and `threads`. */
 MCKPT_API mckpt_conversion* mckpt_plan(const char* kind, const char* const* settings, mckpt_error** error);
 MCKPT_API int mckpt_prove(mckpt_conversion* conversion, int threads, const mckpt_observer* observer,

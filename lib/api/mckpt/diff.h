@@ -62,6 +62,7 @@ struct DiffOptions {
   // regular expression; "": everything.
   std::string names{};
   bool regex = false;
+  std::string html{};  // a file that ends in .html, which gets a page of the change by layer and module; "": none
   int threads = 1;
 };
 

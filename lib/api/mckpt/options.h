@@ -9,6 +9,9 @@
 
 namespace mckpt {
 
+// The bytes of tensors in one file of a model, as save_pretrained has it.
+inline constexpr std::int64_t kUsualShardSize = 5'000'000'000;
+
 // How the files of a checkpoint are opened.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of the checkpoint's folder

@@ -36,6 +36,24 @@ struct ToDcp {
   OpenOptions files{};
 };
 
+// A Hugging Face folder of quantised weights, or one safetensors file of them -> a folder, or a file, of their values.
+struct Dequantize {
+  std::string source{}, target{};
+  std::string dtype = "bf16";  // of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
+  std::int64_t max_shard_size = kUsualShardSize;
+  std::vector<std::string> accept{};  // damage that is accepted: "MC2017"
+  OpenOptions files{};
+};
+
+// A Hugging Face folder of plain numbers -> one of codes and scales.
+struct Quantize {
+  std::string source{}, target{};
+  std::string scheme{};  // fp8-block, mxfp4, or like-source: what the model in `like` has, with its scales where values are equal
+  std::optional<std::string> like{};
+  std::int64_t max_shard_size = kUsualShardSize;  // not of like-source, which has the files of `like`
+  OpenOptions files{};
+};
+
 // A checkpoint of any format, with all its files -> an HDF5 archive (docs/formats/archive.md).
 struct ToHdf5 {
   std::string source{}, target{};

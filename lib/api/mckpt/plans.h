@@ -45,9 +45,6 @@ struct ToMcore {
   std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
 };
 
-// The bytes of tensors in one file of a model, as save_pretrained has it.
-inline constexpr std::int64_t kUsualShardSize = 5'000'000'000;
-
 // A sharded checkpoint -> a Hugging Face folder.
 struct ToHf {
   std::string source{}, target{};
@@ -57,6 +54,7 @@ struct ToHf {
   // Bytes of tensors in one file; with this default the files are those of the model's own folder, if that is
   // known and has the same tensors.
   std::int64_t max_shard_size = kUsualShardSize;
+  std::string quantize{};  // fp8-block, mxfp4, like-source (that of opening.assets); "": plain numbers
 };
 
 // A sharded checkpoint, with its optimizer states -> another grid or strategy.

@@ -222,6 +222,15 @@ void refuse_card_of_view(const std::string& path, const OpenOptions& opening) {
       .help("`mckpt export` makes a folder of it, which can have a card");
 }
 
+// An adapter and a model that share no tensor: the base is missing, with which the adapter is a model.
+void refuse_adapter_alone(const std::string& a, const std::string& b, const VerifyReport& report,
+                          const OpenOptions& opening) {
+  auto against = std::ranges::find(report.checks, "against", &Check::name);
+  if (opening.base || against == report.checks.end() || against->count > 0) return;
+  const bool of_a = is_adapter_folder(a, opening), of_b = is_adapter_folder(b, opening);
+  if (of_a != of_b) throw adapter_alone(Folder(of_a ? a : b, opening));
+}
+
 Verified verify_by_card(const std::string& path, const VerifyOptions& options, Observer& observer) {
   if (options.against || !options.reports.empty())
     throw Error(Code::kUsage, "`card` checks a checkpoint by itself, and writes no other card");
@@ -249,6 +258,7 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
       CompareOptions how = options.compare;
       how.threads = options.threads;
       Compared compared = compare(std::move(store), path, *options.against, how, observer);
+      refuse_adapter_alone(path, *options.against, compared.report, files_of(options));
       out = {.report = std::move(compared.report),
              .equal = compared.equal,
              .oddities = std::move(compared.oddities)};

@@ -146,7 +146,7 @@ Conversion plan_export(const ExportOptions& options) {
   c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
   note_left_states(std::ssize(model.left_states()), c.details);
-  if (hf.layout.is_original()) note_original(c.details);
+  note_files(hf.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }

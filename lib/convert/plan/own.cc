@@ -151,8 +151,15 @@ PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTy
 
 }  // namespace
 
-void note_original(Notes& notes) {
-  notes.note("files   with the names, the order and the headers of the model's own folder");
+void note_files(const SafetensorsLayout& layout, i64 max_shard_bytes, Notes& notes) {
+  if (layout.is_original())
+    return notes.note("files   with the names, the order and the headers of the model's own folder");
+  const i64 larger = max_shard_bytes < 1 ? 0 : std::ranges::count_if(layout.order(), [&](i64 t) {
+    return layout.bytes(t) > max_shard_bytes;
+  });
+  if (larger == 0) return;
+  notes.note(cat("files   ", counted(larger, "tensor"), larger == 1 ? " is larger" : " are larger",
+                 " than `max_shard_size`, and ", larger == 1 ? "has" : "each has", " a file of its own"));
 }
 
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options) {
@@ -177,7 +184,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
   c.identity = text.text();
   note_config(c, w.model, w.tensors);
-  if (w.tensors.layout.is_original()) note_original(c.details);
+  note_files(w.tensors.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }
@@ -194,7 +201,7 @@ Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, 
   PlanIdentity text = identity_of(mode, w, types);
   text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
   c.identity = text.text();
-  if (w.tensors.layout.is_original()) note_original(c.details);
+  note_files(w.tensors.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }

@@ -49,8 +49,9 @@ struct FolderOptions {
   i64 memory_bytes = i64{256} << 20;
 };
 Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options);
-// Says that the files of a result are laid out as those of the model's own folder.
-void note_original(Notes& notes);
+// Says that the files of a result are laid out as those of the model's own folder, or that tensors are larger than a
+// file should be.
+void note_files(const SafetensorsLayout& layout, i64 max_shard_bytes, Notes& notes);
 
 // Throws what the former and open_store() throw.
 Conversion plan_to_safetensors(const OneFileOptions& options);

@@ -145,7 +145,25 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
 
 }  // namespace
 
+QuantizeTo quantize_scheme(std::string_view word, std::string_view option, bool has_like) {
+  constexpr const char* kWords = "fp8-block, mxfp4 or like-source";
+  if (word == "mxfp4") return QuantizeTo::kMxfp4;
+  if (word == "fp8-block") return QuantizeTo::kFp8Block;
+  if (word == "like-source" || (word.empty() && has_like)) return QuantizeTo::kLikeSource;
+  if (word.empty()) throw Error(Code::kUsage, cat(option, " is missing")).expected(kWords);
+  throw Error(Code::kUsage, cat(option, " does not name a scheme that mckpt writes"))
+      .expected(kWords)
+      .found(escaped(word))
+      .help(
+          "INT4, NVFP4, MXFP8 and FP8 with a scale for a row or a tensor are written by like-source only, "
+          "with the "
+          "values that a model of that kind has; llm-compressor and ModelOpt choose new scales for them");
+}
+
 Conversion plan_quantize(const QuantizeOptions& options) {
+  if (!options.like.empty() && options.to != QuantizeTo::kLikeSource)
+    throw Error(Code::kUsage, "a model that the result is to be like belongs to the scheme like-source")
+        .found(cat(escaped(options.like, 4096), " with another scheme"));
   return plan_of(options, open_sound(options.source, options.files), options.source, "");
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/base/int.h"
 #include "io/file/open_options.h"
@@ -19,6 +20,10 @@ struct Conversion;
 struct ExportOptions;
 
 enum class QuantizeTo : u8 { kLikeSource, kFp8Block, kMxfp4 };
+
+// like-source, fp8-block or mxfp4; no word is like-source if there is a model to be like. Throws kUsage with the option,
+// as the user knows it.
+QuantizeTo quantize_scheme(std::string_view word, std::string_view option, bool has_like = false);
 
 // Plain values.
 struct QuantizeOptions {
@@ -36,7 +41,7 @@ struct QuantizeOptions {
 // and plan_quantize() throw; kUsage for types that are given.
 Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to);
 
-// Throws kUsage for a folder in `like` without quantised tensors, kUnaccounted for tensors that only one side has or if nothing
+// Throws kUsage for `like` with another scheme, for a folder in `like` without quantised tensors, kUnaccounted for tensors that only one side has or if nothing
 // is quantised this way, and what opening throws.
 Conversion plan_quantize(const QuantizeOptions& options);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "convert/source/damage.h"
+#include "convert/source/unsaid_order.h"
 #include "convert/views/own_names.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -240,6 +241,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .help("mckpt export makes a Hugging Face folder of it");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
+  warn_of_unsaid_order(*source, model.notes);
   model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept);
   model.objects = std::ssize(source->objects());
   if (!options.keep_names || options.assets)

@@ -34,7 +34,7 @@ enum class TensorScale : u8 {
   kNone,
   kTimes,         // ModelOpt: weight_scale_2
   kDivide,        // compressed-tensors: weight_global_scale of shape [1]
-  kDivideToBf16,  // the same of shape []: compressed-tensors rounds the quotient to bf16
+  kDivideToBf16,  // weight_global_scale of shape []: compressed-tensors rounds the quotient to bf16
 };
 
 struct QuantLayout {

@@ -62,6 +62,9 @@ void read_groups(const JsonValue& entry, QuantConfig& config) {
     QuantConfig::Weights w{size_of(*weights, "num_bits"), size_of(*weights, "group_size"),
                            text_of(*weights, "strategy")};
     read_block(*weights, "block_structure", w.block_rows, w.block_columns);
+    w.type = text_of(*weights, "type");
+    if (const JsonValue* symmetric = member(*weights, "symmetric", JsonType::kBool))
+      w.symmetric = symmetric->boolean("symmetric");
     config.weights.push_back(std::move(w));
   }
 }
@@ -176,6 +179,7 @@ QuantConfig quant_config_of(const JsonValue& entry) {
   if (name.empty() && member(how, "config_groups", JsonType::kObject)) name = "compressed-tensors";
   if (name.empty() && !algorithm.empty()) name = "modelopt";
   config.method = method_of(name);
+  config.fmt = text_of(how, "fmt"), config.algorithm = algorithm;
   config.text =
       cat(name, algorithm.empty() ? "" : " ", escaped(algorithm), format.empty() ? "" : " ", escaped(format));
   read_block(how, "weight_block_size", config.block_rows, config.block_columns);

@@ -7,6 +7,7 @@
 //   {"quantization": {"quant_algo": "NVFP4", "group_size": 16}}                     kModelOpt
 //
 // The lists of modules that are not quantised are not read: what is quantised is decided by the presence of scales.
+// Whether the tensors are as the config says is judged in claims.h.
 #pragma once
 
 #include <optional>
@@ -25,14 +26,18 @@ enum class QuantMethod : u8 { kFp8, kMxfp4, kCompressedTensors, kModelOpt };
 // Plain values; 0: the config does not say it.
 struct QuantConfig {
   QuantMethod method = QuantMethod::kFp8;
-  std::string text;  // of the method, for messages: "fp8", "compressed-tensors pack-quantized"
-  std::string file;  // that says so: "config.json"
+  std::string text;       // of the method, for messages: "fp8", "compressed-tensors pack-quantized"
+  std::string file;       // that says so: "config.json"
+  std::string fmt;        // of the FP8 codes: "e4m3"
+  std::string algorithm;  // of ModelOpt: "NVFP4"
   i64 block_rows = 0, block_columns = 0;
   // The weights of the groups of compressed-tensors, which may differ between modules.
   struct Weights {
     i64 bits = 0, group_size = 0;
     std::string strategy;  // "group", "channel", "tensor", "block", "tensor_group"
     i64 block_rows = 0, block_columns = 0;
+    std::string type{};  // "int", "float"
+    std::optional<bool> symmetric{};
   };
   std::vector<Weights> weights{};
 };

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
+#include "hf/quantized/claims.h"
 #include "hf/quantized/parts.h"
 #include "io/store/scale_names.h"
 #include "io/store/store.h"
@@ -92,10 +93,7 @@ class Recogniser {
       bool activation = is_activation_scale(name);
       if (activation && quantised) used_[t] = kBeside;
       if (activation || !quantised || !is_lonely_scale(name)) continue;
-      add(Error(Code::kQuantMisfit, "a scale has no codes")
-              .expected("the codes that it multiplies")
-              .found("none"),
-          t);
+      add(lonely_scale(t), t);
       used_[t] = kBeside;
     }
     if (quantised)
@@ -107,28 +105,23 @@ class Recogniser {
               t);
   }
 
+  Error lonely_scale(i64 t) const {
+    i64 scaled = parts_.find(scaled_name(store_.name(t)));
+    if (scaled < 0)
+      return Error(Code::kQuantMisfit, "a scale has no codes")
+          .expected("the codes that it multiplies")
+          .found("none");
+    return Error(Code::kQuantMisfit,
+                 cat("a scale belongs to a tensor that has no codes: ", escaped(store_.name(scaled))))
+        .expected("codes of a type that has scales, as F8_E4M3")
+        .found(dtype_name(store_.dtype(scaled)));
+  }
+
   // Whether the name is that of a scale whose codes are not there. Codes that have a finding of their own are.
   bool is_lonely_scale(std::string_view name) const {
     return !scaled_name(name).empty() && !is_scale_of_faulty(name);
   }
   bool is_scale_of_faulty(std::string_view name) const { return faulty_.contains(scaled_name(name)); }
-
-  // Whether the method that the config declares has such codes.
-  bool fits_method(const QuantLayout& layout) const {
-    bool fp8 = layout.codes == CodeFormat::kE4M3 || layout.codes == CodeFormat::kE5M2;
-    bool fp4 = layout.codes == CodeFormat::kE2M1;
-    switch (config_->method) {
-      case QuantMethod::kFp8:
-        return fp8;
-      case QuantMethod::kMxfp4:
-        return fp4 && is_exponent(layout.scales);
-      case QuantMethod::kModelOpt:
-        return fp8 || fp4;
-      case QuantMethod::kCompressedTensors:
-        return true;
-    }
-    return false;
-  }
 
   // Blocks of other sizes than 128 x 128 have grids of scales that may fit all the same, so nothing is guessed.
   void judge_silence() {
@@ -158,10 +151,12 @@ class Recogniser {
       out_.findings.push_back(std::move(f));
     }
     for (const QuantizedTensor& q : out_.tensors) {
-      if (fits_method(q.layout)) continue;
-      add(Error(Code::kQuantMisfit, "the config declares another method than the tensors have")
-              .expected(cat(config_->text, " by ", config_->file))
-              .found(scheme_text(q.layout)),
+      std::string claim = contradicted_claim(*config_, q.layout);
+      if (claim.empty()) continue;
+      add(Error(Code::kQuantMisfit, "the config declares another quantisation than the tensors have")
+              .expected(cat(claim, " by ", config_->file))
+              .found(cat(scheme_text(q.layout), ", codes ", dtype_name(store_.dtype(q.codes)),
+                         q.layout.zero_points ? ", with zero points" : "")),
           q.codes);
       return;
     }

@@ -165,8 +165,8 @@ std::vector<Finding> ValueFaults::findings(std::span<const i64> marks) const {
   }
   if (tensors > kMostReported)
     out.push_back({.code = Code::kBadScale,
-                   .message = cat("the same of ",
-                                  counted(static_cast<i64>(tensors - kMostReported), "tensor"), " more"),
+                   .message = cat(counted(static_cast<i64>(tensors - kMostReported), "more tensor"),
+                                  " with such numbers"),
                    .help = "mckpt verify lists all of them",
                    .warning = true});
   return out;

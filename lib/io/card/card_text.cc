@@ -65,9 +65,7 @@ std::string checks(const Card& card) {
   std::string out;
   for (const Check& c : card.checks) {
     if (c.status == Check::Status::kNone && c.note.empty()) continue;
-    std::string looked = cat(with_commas(c.count), " ", c.unit);
-    if (c.unseen > 0) looked += cat(", ", with_commas(c.unseen), " ", c.unseen_is);
-    out += row({c.name, std::string(status_name(c.status)), looked, c.note});
+    out += row({c.name, std::string(status_name(c.status)), looked_at(c), c.note});
   }
   if (!out.empty()) out = "\n## Checks\n\n| check | result | looked at | note |\n|---|---|---|---|\n" + out;
   if (!card.findings.empty()) out += "\n";

@@ -111,6 +111,7 @@ class FolderOpener {
   void open_indexed(const std::string& index_name);
   void add_listed(const SafetensorsIndex& index);
   void add_strays(const SafetensorsIndex& index);
+  void note_lost(const SafetensorsIndex& index, const std::string& index_name);
   void check_total_size(const SafetensorsIndex& index, const std::string& index_name);
   void open_single(const std::string& name);
   void open_set();
@@ -145,6 +146,7 @@ void FolderOpener::open_indexed(const std::string& index_name) {
   for (const std::string& name : index.files) lost_.push_back(!load(name));
   add_listed(index);
   add_strays(index);
+  note_lost(index, index_name);
   for (Finding& f : index.findings) {
     f.file = index_name;
     store_->add_finding(std::move(f));
@@ -203,6 +205,16 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
       mismatch(name, s.file, "the index does not name this file for the tensor (not listed)", true);
     store_->add_tensor(s.file, s.row);
   }
+}
+
+// Tensors of the index that went with their files.
+void FolderOpener::note_lost(const SafetensorsIndex& index, const std::string& index_name) {
+  i64 count = std::ranges::count_if(index.weight_map, [&](const auto& e) { return lost_[e.file]; });
+  if (count == 0) return;
+  store_->add_finding({.code = Code::kIndexMismatch,
+                       .file = index_name,
+                       .message = cat(count, " of ", counted(std::ssize(index.weight_map), "tensor"),
+                                      " are in files that are missing or cannot be read")});
 }
 
 void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
@@ -317,6 +329,8 @@ void FolderOpener::add_absent(std::string_view before, std::string_view after, c
                                         " are missing than are listed"),
                          .warning = std::ranges::all_of(rest, &Finding::warning)});
   }
+  for (const Finding& f : absent_ones)
+    if (!f.warning) store_->add_lost_file(f.file, -1);
   for (std::size_t i = 0; i < listed; i++) store_->add_finding(std::move(absent_ones[i]));
 }
 

@@ -18,6 +18,9 @@
 namespace mckpt::impl {
 namespace {
 
+// The folder in an archive that torch.save wrote to an open file, whose name it does not know.
+constexpr std::string_view kUnnamedTop = "archive/";
+
 // The folder that everything is in: torch takes that of the first record.
 std::string_view top_folder(const ZipArchive& zip) {
   if (zip.entries().empty())
@@ -187,6 +190,7 @@ TorchFile read_torch_zip(const ByteSource& file) {
   out.pickle_offset = data.data_offset;
   out.pickle_bytes = data.stored_bytes;
   out.big_endian = zip.big_endian();
+  if (zip.top() != kUnnamedTop) out.saved_name = zip.top().substr(0, zip.top().find('/'));
   if (pickle->bytes() != data.bytes)
     out.findings.push_back(
         {.code = Code::kUnusedRecord,

@@ -109,6 +109,7 @@ class Verifier {
                               {"experts", "tensors"},
                               {"parts", "tensors"}})
       report_.checks.push_back({name, Check::Status::kNone, 0, unit});
+    at(kFiles).unseen_is = "missing";
   }
 
   VerifyReport run() {
@@ -170,16 +171,20 @@ class Verifier {
 };
 
 // Opens every file, which compares its size. A missing file that the opener has a finding about is not
-// reported again.
+// reported again; one without a file counts those that are not listed.
 void Verifier::check_files() {
   NameSet<std::string_view> told;
-  for (const Finding& f : store_.findings()) told.insert(f.file);
+  bool counted = false;
+  for (const Finding& f : store_.findings()) {
+    told.insert(f.file);
+    counted |= f.code == Code::kShardMissing && f.file.empty();
+  }
   for (std::size_t i = 0; i < store_.files().size(); i++) {
     const StoreFile& file = store_.files()[i];
-    at(kFiles).count++;
+    (file.bytes < 0 ? at(kFiles).unseen : at(kFiles).count)++;
     try {
       if (file.bytes >= 0) files_.open(static_cast<i32>(i));
-      if (file.bytes < 0 && !told.contains(file.path)) throw Error(Code::kNotFound, "the file is missing");
+      if (file.bytes < 0 && !counted && !told.contains(file.path)) throw Error(Code::kNotFound, "the file is missing");
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = file_label(store_, static_cast<i32>(i));
@@ -191,7 +196,7 @@ void Verifier::check_files() {
 // Openers check the headers of all files; here files are only counted. Codes of no other check belong to
 // "format".
 void Verifier::check_format() {
-  at(kFormat).count = static_cast<i64>(store_.files().size());
+  at(kFormat).count = at(kFiles).count;
   bool indexed = std::any_of(store_.facts().begin(), store_.facts().end(),
                              [](const auto& f) { return f.first == "index"; });
   if (indexed) at(kIndex).count = store_.tensor_count();
@@ -361,33 +366,8 @@ void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
 
 }  // namespace
 
-std::string_view status_name(Check::Status status) {
-  static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
-  return kNames[static_cast<std::size_t>(status)];
-}
-
-void VerifyReport::add(Check check, std::vector<Finding> of_check) {
-  checks.push_back(std::move(check));
-  for (Finding& f : of_check) {
-    findings.push_back(std::move(f));
-    check_of.push_back(checks.size() - 1);
-  }
-}
-
-bool VerifyReport::sound() const {
-  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
-}
-
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
   return Verifier(store, threads, progress).run();
-}
-
-VerifyReport unreadable_report(const Error& error) {
-  VerifyReport report;
-  report.checks = {{"format", Check::Status::kFail, 1, "files"}};
-  report.findings = {to_finding(error)};
-  report.check_of = {0};
-  return report;
 }
 
 i64 verify_bytes(const Store& store) {

@@ -43,6 +43,8 @@ struct Check {
 };
 // "none", "pass", "warn" or "fail".
 std::string_view status_name(Check::Status status);
+// "23 tensors", "7,000 values, 408 could not be read"; of things that are missing, "1 of 2 files".
+std::string looked_at(const Check& check);
 
 // Where and how two sides of a comparison differ, for each tensor or object that a finding names.
 struct Difference {

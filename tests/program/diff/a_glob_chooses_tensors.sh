@@ -46,3 +46,14 @@ has err "a third one"
 expect 2 "$mckpt" diff a b --regex
 expect 1 "$mckpt" diff a b layers.0
 has err "a glob has to match the whole name: '*layers.0*' matches 21 tensors"
+expect 1 "$mckpt" diff a b '*.{q,k}_proj.*'
+has err "braces are plain characters in a glob"
+has err "by their names in the first of the two"
+expect 2 "$mckpt" diff '*q_proj*' a b
+has err "a GLOB comes behind the checkpoints"
+for command in ls stats; do
+  expect 2 "$mckpt" $command '*q_proj*' a
+  has err "PATH... [GLOB]"
+done
+expect 1 "$mckpt" stats "$MCKPT_SOURCE"/test_data/quantized/gpt_oss '*_scales'
+has err "--raw   shows what is stored, with 4 tensors"

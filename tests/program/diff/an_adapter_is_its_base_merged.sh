@@ -49,6 +49,13 @@ expect 0 "$mckpt" verify merged --against "$adapter" --base "$base"
 has out "merged: equal"
 expect 0 "$mckpt" diff merged "$adapter" --base "$base" -q
 expect 1 "$mckpt" verify merged --against "$base"
+# Without its base it is no model; its own tensors can be compared.
+for pair in "merged --against $adapter" "$adapter --against merged"; do
+  expect 3 "$mckpt" verify $pair
+  has err "the folder has an adapter, which is no model"
+  has err "--base"
+done
+expect 0 "$mckpt" verify "$adapter/adapter_model.safetensors" --against "$adapter"
 for mode in hf-to-fsdp to-mcore to-pt; do
   expect 0 "$mckpt" convert $mode "$adapter" $mode --base "$base" --tp 2 -q
   expect 0 "$mckpt" verify $mode --against merged

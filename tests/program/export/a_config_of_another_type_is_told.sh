@@ -14,3 +14,6 @@ expect 0 "$mckpt" export wide same --dtype bf16 --no-sync -q
 empty err
 expect 2 "$mckpt" export wide none --max-shard-size 0
 has err "at least one byte"
+# A tensor that is larger than a file should be: here embedding, head, and two projections of each layer, of 1,024 bytes.
+expect 0 "$mckpt" export wide small --max-shard-size 1000 --no-sync
+has err "files   6 tensors are larger than --max-shard-size, and each has a file of its own"

@@ -7,15 +7,20 @@ answered() { # TEXT OPTION...
   has err "$1"
 }
 answered "did you mean --tp?" --target-tensor-parallel-size 2
+answered "did you mean --tp?" --tensor-parallel 2
+answered "did you mean --etp?" --target_expert_tensor_parallel_size 2
+answered "did you mean --overwrite?" --force
 answered "did you mean --ep?" --target-expert-parallel-size 2
 answered "--dp D sets the number of ranks" --world-size 8
 answered "SRC DST" --input x
 answered "SRC DST" --output x
 answered "--vocab-size ROWS" --make-vocab-size-divisible-by 128
+expect 2 "$mckpt" export "$model" dst --torch-dtype fp16
+has err "did you mean --dtype?"
 
 expect 0 "$mckpt" convert --tp 2 hf-to-fsdp "$model" dst --dry-run
 expect 2 "$mckpt" convert torch-dist-to-hf a b
-has err "mckpt convert fsdp-to-hf"
+has err "did you mean \`mckpt export SRC DST\`?"
 expect 2 "$mckpt" convert-torch-dist-to-fsdp-dtensor a b
 has err "mckpt convert reshard"
 

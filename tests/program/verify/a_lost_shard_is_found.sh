@@ -15,6 +15,16 @@ for lost in 1 2; do
   cp "$model/model-0000$((3 - lost))-of-00002.safetensors" "without_$lost"
   expect 1 "$mckpt" verify "without_$lost"
   has out "problem[MC1106]: model-0000$lost-of-00002.safetensors"
+  has out "FAIL  files    1 of 2 files "
+  lacks out "  index "
+  cp "$model"/*.json "without_$lost"
+  expect 1 "$mckpt" verify "without_$lost"
+  has out "FAIL  files    1 of 2 files "
+  has out "pass  format   1 file "
+  has out "FAIL  index    $([ $lost = 1 ] && echo 23 || echo 22) tensors"
+  has out "$([ $lost = 1 ] && echo 22 || echo 23) of 45 tensors are in files that are missing"
+  expect 1 "$mckpt" inspect "without_$lost"
+  has out "safetensors folder | 1 of 2 files |"
 done
 mkdir first
 cp "$model/model-00002-of-00002.safetensors" first/m-00002-of-00003.safetensors
@@ -32,4 +42,5 @@ cp "$model/model-00002-of-00002.safetensors" some/m-00003-of-00200.safetensors
 expect 1 "$mckpt" verify some -v
 has out "m-00051-of-00200.safetensors"
 lacks out "m-00052-of-00200.safetensors"
+has out "FAIL  files    1 of 200 files"
 has out "149 more shards of m- are missing"

@@ -33,6 +33,22 @@ def optimizer_file(rank):
     return f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt"
 
 
+def model_file(rank):
+    return f"zero_pp_rank_{rank}_mp_rank_00_model_states.pt"
+
+
+def swap(a, b):
+    held = a.with_name("held")
+    a.rename(held), b.rename(a), held.rename(b)
+
+
+def without_name(path):
+    """Saves the file again to a stream, which leaves out its name."""
+    state = torch.load(path, weights_only=False)
+    with open(path, "wb") as stream:
+        torch.save(state, stream)
+
+
 def told(folder, status, *texts, absent=()):
     """verify ends with this status and prints the texts."""
     run = run_mckpt("verify", folder)
@@ -116,6 +132,58 @@ def copied_files():
         told(folder, 1, "problem[MC1113]", f"{optimizer_file(1)}: rank 1: the file has the same weights as {optimizer_file(0)}")
     # Ranks that have zeros alone, as where parameters are smaller than the number of ranks, are no copies.
     told(saved(3, groups=[{"a": (1,), "b": (1,)}], frozen={})[0], 0, ": sound")
+    folder, at, _ = saved(3)
+    shutil.copy(at / model_file(2), at / model_file(1))
+    told(folder, 1, "problem[MC1113]", f"{model_file(2)}: rank 2: the file has the same weights as {model_file(1)}")
+    # Nor are ranks that have the same constant alone: norms that were not trained.
+    folder, at, _ = saved(3)
+    for r in range(3):
+        changed(at / model_file(r), lambda s: s["frozen_param_fragments"].update(f=torch.ones(3).bfloat16()))
+    told(folder, 0, ": sound")
+
+
+def swapped_files():
+    """The files of two ranks under each other's names: told by the names under which torch saved them."""
+    for stage, name_of in ((1, optimizer_file), (3, optimizer_file), (3, model_file)):
+        folder, at, _ = saved(stage)
+        swap(at / name_of(0), at / name_of(2))
+        told(folder, 1, f"{name_of(0)}: rank 0: this is another file of the save: it was saved as {name_of(2)}",
+             f"{name_of(2)}: rank 2: this is another file of the save: it was saved as {name_of(0)}")
+    folder = pathlib.Path(temp.name, "experts")
+    shutil.copytree(pathlib.Path(DATA, "zero", "zero0_moe_w2"), folder)
+    expert = "layer_0_expert_{}_mp_rank_00_model_states.pt".format
+    swap(folder / "global_step2" / expert(1), folder / "global_step2" / expert(3))
+    told(folder, 1, f"{expert(1)}: this is another file of the save: it was saved as {expert(3)}")
+    # Files that were saved without their names, as to an open stream, say nothing in ZeRO 3. In ZeRO 1 and 2 the addresses do.
+    unsaid, warning = ": sound, but the order of the ranks was not checked", "the order of the ranks was not checked (nothing in the files says it)"
+    for stage in (2, 3):
+        folder, at, _ = saved(stage)
+        for path in at.iterdir():
+            without_name(path)
+        told(folder, 0, unsaid if stage == 3 else ": sound", absent=[] if stage == 3 else [unsaid])
+        swap(at / optimizer_file(0), at / optimizer_file(1))
+        told(folder, *((0, unsaid) if stage == 3 else (1, "param_slice_mappings of group 0 does not fit")))
+        run = run_mckpt("convert", "to-safetensors", folder, pathlib.Path(temp.name, f"swapped{stage}.safetensors"), "--no-sync")
+        expect((run.returncode, warning in run.stderr) == ((0, True) if stage == 3 else (3, False)), run.stderr)
+    # ... unless every rank has as many items of one tensor.
+    folder, at, _ = saved(1, ranks=2, groups=[{"a": (4, 6)}], frozen={})
+    for path in at.iterdir():
+        without_name(path)
+    told(folder, 0, unsaid)
+
+
+def tied():
+    """Second names are in the file of rank 0 alone: where another file has its name, they are lost."""
+    lost = "no file has shared_params, so if they are shared with others, as a tied output layer is, this is the file of another rank"
+    folder, at, _ = saved(3, shared={"g": "a"})
+    told(folder, 0, ": sound")
+    swap(at / model_file(0), at / model_file(1))
+    told(folder, 1, f"{model_file(1)}: rank 1: the file has shared_params, which DeepSpeed writes in the file of rank 0",
+         f"it was saved as {model_file(1)}", absent=["MC1317"])
+    folder, at, _ = saved(3, shared={"g": "a"})
+    for path in (at / model_file(0), at / model_file(1)):
+        shutil.copy(at / model_file(2), path)
+    told(folder, 1, "problem[MC1317]", "the values of 1 parameter are in no file: g; " + lost, f"it was saved as {model_file(2)}")
 
 
 def numbers():
@@ -282,9 +350,11 @@ def beside():
 missing_files()
 mixed_saves()
 copied_files()
+swapped_files()
+tied()
 numbers()
 frozen()
 experts()
 refused()
 beside()
-finish(130)
+finish(340)

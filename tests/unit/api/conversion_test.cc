@@ -174,6 +174,19 @@ TEST(ApiConversion, RefusesWhatNobodyCanMean) {
   EXPECT_FALSE(is_there(what.target));
 }
 
+TEST(ApiConversion, WritesValuesOfQuantisedModelsAndCodesOfThem) {
+  impl::TempFolder t;
+  const std::string source = std::string(MCKPT_TEST_DATA) + "/quantized/deepseek_v3_128";
+  Conversion values = plan(Dequantize{.source = source, .target = t.path() + "/values", .dtype = "fp32"});
+  EXPECT_EQ(values.prove().dequantized, 36);
+  values.run({.sync = false});
+  EXPECT_TRUE(compare(values.path(), source, {.dtype = "fp32"}).equal);
+  Conversion codes =
+      plan(Quantize{.source = values.path(), .target = t.path() + "/codes", .scheme = "fp8-block"});
+  EXPECT_EQ(codes.prove().quantized, 72);
+  EXPECT_EQ(error_of([&] { plan(Quantize{.source = source, .target = "b", .scheme = "fp8"}); }).found, "fp8");
+}
+
 TEST(ApiConversion, NamesTheSettingThatIsWrong) {
   impl::TempFolder t;
   ToFsdp what{.source = kModel, .target = t.path() + "/ckpt"};

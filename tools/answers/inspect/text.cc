@@ -55,8 +55,12 @@ std::string first_line(const Store& store, const std::string& path) {
 // Format, number of files and ranks, and the facts that the format knows, separated by bars.
 std::string format_line(const Store& store) {
   std::string out(format_text(store.format()));
-  i64 files = static_cast<i64>(store.files().size());
-  if (files != 1 || !store.files()[0].path.empty()) out += cat(" | ", counted(files, "file"));
+  const i64 files = std::ssize(store.files());
+  const i64 lost = std::ranges::count_if(store.files(), [](const StoreFile& f) { return f.bytes < 0; });
+  if (lost > 0)
+    out += cat(" | ", files - lost, " of ", files, " files");
+  else if (files != 1 || !store.files()[0].path.empty())
+    out += cat(" | ", counted(files, "file"));
   if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
   for (const auto& [name, value] : store.facts()) out += cat(" | ", escaped(name), " ", escaped(value));
   return out;

@@ -28,7 +28,7 @@ def plan(
     """Plans a conversion: headers are read, nothing is written.
 
     to: "fsdp" and "safetensors" (of a Hugging Face model, or of a checkpoint with its names, such as FSDP2's, verl's
-    or DeepSpeed's), "mcore", "dcp" and "hdf5" (of any checkpoint), "from-hdf5", "hf" (of a sharded one), "reshard", "pt-to-safetensors", "pt" (of
+    or DeepSpeed's), "mcore", "dcp" and "hdf5" (of any checkpoint), "from-hdf5", "dequantize" and "quantize" (of a Hugging Face folder), "hf" (of a sharded one), "reshard", "pt-to-safetensors", "pt" (of
     safetensors files), "ranks" (files of a Megatron run's ranks, mp_rank_*), "ungroup", "group", "hybrid-to-gpt",
     "gpt-to-hybrid"; or the program's word for it, such as "hf-to-fsdp". threads: as many as there are processors, unless it is set.
     """

@@ -151,6 +151,7 @@ def diff(
     *,
     names: str | None = None,
     regex: bool = False,
+    html: Path | None = None,
     threads: int | None = None,
     progress: Show = None,
     **how: Unpack[DiffSettings],
@@ -159,9 +160,9 @@ def diff(
     formats do, one side is compared with what converting the other one would write.
 
     names: a glob of names, as `a` has them, or with `regex` a regular expression: only these tensors are compared, and neither
-    objects nor files. threads: as many as there are processors, unless it is set. progress: see Conversion.run().
+    objects nor files. html: a file that gets a page of the change by layer and module. threads: as many as there are processors, unless it is set. progress: see Conversion.run().
     """
-    values = settings({"names": names, "regex": regex or None, "threads": thread_count(threads), **how})
+    values = settings({"names": names, "regex": regex or None, "html": html, "threads": thread_count(threads), **how})
 
     def work(observer: Any) -> dict[str, Any]:
         made = call("mckpt_diff", name_bytes(a), name_bytes(b), values, observer)

@@ -40,6 +40,8 @@ Kind = Literal[
     "reshard",
     "safetensors",
     "dcp",
+    "dequantize",
+    "quantize",
     "hdf5",
     "from-hdf5",
     "pt-to-safetensors",
@@ -255,6 +257,24 @@ class Export(TypedDict, total=False):
     max_shard_size: Int
 
 
+class Quantizing(TypedDict, total=False):
+    """
+    quantize: codes and scales instead of plain numbers: fp8-block, mxfp4, or like-source, as `assets` has them
+    """
+
+    quantize: Optional[Literal["fp8-block", "mxfp4", "like-source"]]
+
+
+class Scheme(TypedDict, total=False):
+    """
+    scheme: how weights are quantised: fp8-block, mxfp4, or like-source, as the model in `like` has them
+    like: the quantised model that the source was made of
+    """
+
+    scheme: Optional[Literal["fp8-block", "mxfp4", "like-source"]]
+    like: Place
+
+
 class Dict(TypedDict, total=False):
     """
     section: the nested dict in which the tensors are, "app.model."; not of a DCP folder
@@ -361,7 +381,7 @@ class CompareSettings(SourceSettings, Tested, ParamsDtype, Dtype, DtypeRule, Wei
     """Of verify(), with `against`."""
 
 
-class ExportSettings(SourceSettings, Dtype, DtypeRule, Export, total=False):
+class ExportSettings(SourceSettings, Dtype, DtypeRule, Export, Quantizing, total=False):
     """Of export()."""
 
 
@@ -379,6 +399,7 @@ class ConversionSettings(
     Pipeline,
     Naming,
     Iteration,
+    Scheme,
     Dict,
     SingleFile,
     WeightsOnly,
@@ -400,7 +421,7 @@ DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
 PLOT: dict[str, tuple[type, ...]] = {"": (Files,)}
 COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly)}
 LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
-EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export)}
+EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export, Quantizing)}
 CONVERSION: dict[str, tuple[type, ...]] = {
     "fsdp": (Files, Model, Assets, Accept, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
     "mcore": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Stacks, WeightsOnly, Iteration),
@@ -408,6 +429,8 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
     "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly),
+    "dequantize": (Files, Accept, Dtype, Export),
+    "quantize": (Files, Scheme, Export),
     "hdf5": (Files, Accept, Assets, SingleFile),
     "from-hdf5": (Files,),
     "pt-to-safetensors": (Files, Choice, TensorsOnly),

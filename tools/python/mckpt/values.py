@@ -106,6 +106,7 @@ class Account(_Shown):
     dropped_objects: int
     invented: int  #: made of nothing: always 0 once a conversion is proved
     dequantized: int  #: values of one tensor, which the source has as codes and scales
+    quantized: int  #: codes or scales of one tensor
 
 
 @dataclass(frozen=True)

@@ -55,18 +55,19 @@ std::string diff_verdict(const Diff& diff) {
                              : cat(all == 1 ? " that matches '" : " that match '", escaped(diff.choice), "'");
   std::string same = cat(with_commas(c.equal), c.equal == 1 ? " is bit-equal" : " are bit-equal",
                          c.equal_casts > 0 ? cat(" (", with_commas(c.equal_casts), " after a cast)") : "");
+  const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
   if (diff.equal)
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
                of.empty() ? " and everything else that was compared" : of);
   if (all == 0)
     out = "no tensor could be compared";
-  else if (c.tensors_differ() == 0 && c.equal_casts > 0)
-    out = cat("no value differs, but ", counted(c.equal_casts, "tensor"),
-              c.equal_casts == 1 ? " has" : " have", " another type: ", same);
+  else if (c.tensors_differ() == 0 && c.casts > 0)  // which makes them unequal, within any tolerance
+    out = cat("no value differs", beyond, ", but ", counted(c.casts, "tensor"), c.casts == 1 ? " has" : " have",
+              " another type: ", same);
   else if (c.tensors_differ() == 0)
-    out = cat("no tensor", of.empty() ? "" : cat(" that matches '", escaped(diff.choice), "'"),
-              " differs: ", same);
+    out = cat("no tensor", of.empty() ? "" : cat(" that matches '", escaped(diff.choice), "'"), " differs",
+              beyond, ": ", same);
   else
     out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), of,
               c.tensors_differ() == 1 ? " differs, " : " differ, ", same);

@@ -86,7 +86,12 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
   chosen.insert(unseen_.begin(), unseen_.end());
   if (chosen.empty() && unlike_.empty() && left_out_.empty()) {
     const std::vector<std::string_view> names(refused_.begin(), refused_.end());
-    choice_.choose(names);  // throws, with the nearest name
+    try {
+      choice_.choose(names);  // throws, with the nearest name
+    } catch (Error& e) {
+      e.note("tensors are chosen by their names in the first of the two checkpoints");
+      throw;
+    }
   }
   return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of}, report);
 }

@@ -13,7 +13,9 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kModule = "module.";
-constexpr const char* kFragments = "frozen_param_fragments.";
+constexpr std::string_view kNoSecondNames =
+    "; no file has shared_params, so if they are shared with others, as a tied output layer is, this is the "
+    "file of another rank under the name of rank 0's";
 
 class Assembly {
  public:
@@ -116,7 +118,7 @@ class Assembly {
       std::vector<ZeroPlace> places;
       std::vector<ZeroStretch> stretches;
       for (std::size_t m = 0; m < save_.models.size(); m++) {
-        places.push_back(in_model(m, kFragments, p.name));
+        places.push_back(in_model(m, kZeroFragments, p.name));
         if (!places.back().is_there()) continue;
         const ItemRange items = save_.stage == 3
                                     ? chunk_part(p.shape.items(), save_.ranks, save_.models[m].rank)
@@ -179,11 +181,21 @@ class Assembly {
                  dtype_name(store_.dtype(find_tensor(store_, frozen[0]))), ": ", listed(frozen, 3),
                  "; DeepSpeed's zero_to_fp32 leaves them out"),
              "", save_.models[0].path, true);
-    if (!lost.empty())
-      report(Code::kFrozenParameters,
-             cat("the values of ", counted(std::ssize(lost), "parameter"),
-                 " are in no file: ", listed(lost, 20)),
-             "", save_.models[0].path);
+    report_lost(std::move(lost));
+  }
+
+  // Second names are in the file of rank 0 alone, so they are lost where another file has its name. If a file of another rank
+  // has them, that is reported already (saves.cc).
+  void report_lost(std::vector<std::string_view> lost) {
+    const bool several = save_.stage == 3 && save_.models.size() > 1 && model_.shared.empty();
+    for (const auto& m : save_.models)
+      if (model_.shared.empty())
+        for (const auto& [second, first] : m.states.shared) std::erase(lost, second);
+    if (lost.empty()) return;
+    report(Code::kFrozenParameters,
+           cat("the values of ", counted(std::ssize(lost), "parameter"),
+               " are in no file: ", listed(lost, 20), several ? kNoSecondNames : ""),
+           "", save_.models[0].path);
   }
 
   // Experts that were not trained, and all of them without ZeRO. Copies of trained ones have the same shapes.

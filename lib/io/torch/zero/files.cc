@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "io/file/file.h"
@@ -114,6 +114,23 @@ class SaveReader {
  private:
   using Group = ZeroOptimizerStates::Group;
 
+  // Whether the file says by the name under which it was saved which one of the save it is. Adds a finding if it is
+  // another one than its name says now.
+  bool check_name(const OpenedTorchFile& file) {
+    const std::string saved_as = cat(file.file->saved_name, ".pt");
+    const std::optional<ZeroName> saved = zero_name(saved_as), now = zero_name(file.path);
+    if (!saved || !now || saved->kind != now->kind) return false;
+    auto which = [](const ZeroName& n) { return std::tuple(n.rank, n.model_rank, n.layer, n.expert); };
+    if (which(*saved) != which(*now))
+      store_.add_finding(
+          {.code = Code::kBadShards,
+           .file = file.path,
+           .message = cat("this is another file of the save: it was saved as ", escaped(saved_as)),
+           .help = "copy the folder again, each file under its own name",
+           .rank = static_cast<i32>(now->rank)});
+    return true;
+  }
+
   // Files that cannot be read become findings.
   template <typename States, typename Read>
   void read_all(const std::map<i64, std::string>& names, std::vector<ZeroFile<States>>& out, Read&& read) {
@@ -126,7 +143,7 @@ class SaveReader {
           store_.add_finding(*opened[i].problem);
           continue;
         }
-        out.push_back({ranks[i], -1, paths[i], read(opened[i].file->table)});
+        out.push_back({ranks[i], -1, paths[i], read(opened[i].file->table), check_name(opened[i])});
         files_.emplace(paths[i], std::move(opened[i]));
       } catch (Error& e) {
         e.default_file(paths[i]);
@@ -145,6 +162,7 @@ class SaveReader {
         store_.add_finding(*opened[i].problem);
         continue;
       }
+      check_name(opened[i]);
       out.push_back({.path = paths[i]});
       files_.emplace(paths[i], std::move(opened[i]));
     }

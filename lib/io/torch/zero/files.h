@@ -25,6 +25,7 @@ struct ZeroFile {
   i32 file = -1;
   std::string path{};
   States states{};
+  bool says_rank = false;  // the file has the name under which it was saved
 };
 
 // A file of which nothing is known but its tensors.
@@ -47,7 +48,12 @@ struct ZeroSave {
 // universal checkpoints), kShardMissing if no file of the model is there.
 ZeroSave read_zero_save(const Folder& folder, ZeroStore& store);
 
-// Adds findings for files that are not of one save: other parameters, steps or versions.
-void check_one_save(const ZeroSave& save, ZeroStore& store);
+// Adds findings for files that are not of one save (other parameters, steps or versions), and for copies of the file of
+// another rank.
+void check_one_save(const ZeroSave& save, const Folder& folder, ZeroStore& store);
+
+// Whether the files say which rank each is of: by the names under which they were saved, or by where parameters are in
+// the parts of ZeRO 1 and 2, if that differs from rank to rank.
+bool says_order(const ZeroSave& save);
 
 }  // namespace mckpt::impl

@@ -15,7 +15,8 @@ std::unique_ptr<Store> open_zero(const std::string& path, const OpenOptions& ope
   store->add_fact("zero stage", save.stage == 0 ? "none" : cat(save.stage));
   if (save.model().steps >= 0) store->add_fact("iteration", cat(save.model().steps));
   if (!save.model().version.empty()) store->add_fact("deepspeed", escaped(save.model().version));
-  check_one_save(save, *store);
+  check_one_save(save, folder, *store);
+  store->set_says_order(says_order(save));
   assemble_zero(save, *store);
   return store;
 }

@@ -1,13 +1,16 @@
 // Compares what the files of a folder say of the save that they are of. A folder into which a second save was
-// written in part has files that fit together by their names and sizes.
+// written in part has files that fit together by their names and sizes, and so have copies of the file of another rank.
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/base/text.h"
-#include "io/file/crc32.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
 #include "io/torch/zero/files.h"
 #include "io/torch/zero/store.h"
 
@@ -63,7 +66,8 @@ class SaveCheck {
   i64 rank_ = -1;
 };
 
-void compare_models(const ZeroModelStates& a, const ZeroModelStates& b, SaveCheck& check) {
+void compare_models(const ZeroModelStates& a, const std::string& first, const ZeroModelStates& b,
+                    SaveCheck& check) {
   check.compare("dp_world_size", a.ranks, b.ranks);
   check.compare("global_steps", a.steps, b.steps);
   check.compare("ds_version", a.version, b.version);
@@ -73,61 +77,132 @@ void compare_models(const ZeroModelStates& a, const ZeroModelStates& b, SaveChec
                      cat("the file has ", b.groups->size(), " groups of parameters, not ", a.groups->size()));
   for (std::size_t g = 0; g < a.groups->size(); g++) check.compare((*a.groups)[g], (*b.groups)[g]);
   check.compare(a.frozen, b.frozen);
+  if (a.shared.empty() && !b.shared.empty())
+    check.add(Code::kBadShards,
+              cat("the file has shared_params, which DeepSpeed writes in the file of rank 0: the two "
+                  "changed places, or ",
+                  first, " is a copy of another rank's"));
 }
 
-u32 crc32_of_zeros(i64 bytes) {
-  constexpr u8 kZero[1] = {};
-  u32 sum = 0, step = crc32(0, kZero);
-  for (i64 length = 1; bytes > 0; bytes >>= 1, step = crc32_join(step, step, length), length *= 2)
-    if (bytes & 1) sum = crc32_join(sum, step, length);
-  return sum;
-}
+// The tensors with the weights of one file, in an order that is the same for all ranks.
+struct Weights {
+  std::vector<ZeroPlace> all{};
+  // Those in which each rank has other items than all others. Experts are no such ones: they may begin as copies.
+  std::vector<ZeroPlace> own{};
+};
 
-// The sums of a rank's parts, group by group: those of two ranks differ. Nothing if there are no sums, if each rank has
-// zeros alone, as padding, or if not all ranks share a vector of weights.
-std::vector<std::pair<i64, u32>> sums_of_parts(const ZeroStore& store, const ZeroFile<ZeroOptimizerStates>& of,
-                                               i64 ranks) {
-  std::vector<std::pair<i64, u32>> out;
-  bool own = false;
+Weights weights_of(const ZeroFile<ZeroOptimizerStates>& of, i64 ranks) {
+  Weights out;
   for (const ZeroOptimizerStates::Group& g : of.states.groups) {
-    if (g.part < 0) return {};
-    const i64 bytes = store.table(of.file).extent_bytes(g.part);
-    std::optional<u32> sum;
-    if (bytes > 0) sum = store.checksum({of.file, g.part});
-    if (bytes > 0 && !sum) return {};
-    out.emplace_back(bytes, sum.value_or(0));
-    own |= sum && g.ranks >= ranks && *sum != crc32_of_zeros(bytes);
+    out.all.push_back({of.file, g.part});
+    if (g.ranks >= ranks) out.own.push_back(out.all.back());
   }
-  return own ? out : std::vector<std::pair<i64, u32>>{};
+  return out;
 }
 
-// A file that was copied to the name of another rank fits by its sizes.
-void find_copies(const ZeroSave& save, const ZeroStore& store, SaveCheck& check) {
-  std::map<std::vector<std::pair<i64, u32>>, std::string> paths;
-  for (const auto& o : save.optimizers) {
-    const std::vector<std::pair<i64, u32>> sums = sums_of_parts(store, o, save.ranks);
-    if (sums.empty()) continue;
-    auto [first, is_new] = paths.emplace(sums, o.path);
-    if (is_new) continue;
-    check.of(o.path, o.rank);
-    check.add(Code::kBadShards, cat("the file has the same weights as ", first->second,
-                                    ", and each rank has others: one of the two is a copy under another rank's name"));
+// Of ZeRO 3, the rank's fragments of parameters that were not trained.
+Weights weights_of(const ZeroFile<ZeroModelStates>& of, const ZeroStore& store) {
+  const ZeroRows rows(store.table(of.file));
+  Weights out;
+  for (const ZeroParameter& p : of.states.frozen)
+    out.all.push_back({of.file, rows.row(cat(kZeroFragments, p.name))});
+  out.own = out.all;
+  return out;
+}
+
+// Whether the items of the tensor differ. Constants, such as the ones of a norm, or padding, are alike on all ranks.
+bool varies(const ZeroStore& store, const InputFile& file, const ZeroPlace& place) {
+  constexpr i64 kBlockItems = 1 << 14;
+  const TorchTable& table = store.table(place.file);
+  const i64 item = std::max<i64>(dtype_bytes(table.dtype(place.row), 1), 1),
+            bytes = table.extent_bytes(place.row);
+  std::vector<u8> block(static_cast<std::size_t>(std::min(bytes, kBlockItems * item)));
+  std::vector<u8> first;
+  for (i64 begin = 0; begin < bytes; begin += std::ssize(block)) {
+    const std::span<u8> part(block.data(),
+                             static_cast<std::size_t>(std::min<i64>(std::ssize(block), bytes - begin)));
+    file.read(table.offset(place.row) + begin, part);
+    if (first.empty()) first.assign(part.begin(), part.begin() + item);
+    for (std::size_t i = 0; i < part.size(); i += static_cast<std::size_t>(item))
+      if (!std::ranges::equal(part.subspan(i, first.size()), first)) return true;
   }
+  return false;
+}
+
+// Finds files that were copied to the name of another rank, by the stored sums of their weights: their sizes fit.
+class Copies {
+ public:
+  Copies(const Folder& folder, const ZeroStore& store, SaveCheck& check)
+      : folder_(folder), store_(store), check_(check) {}
+
+  void add(const std::string& path, i64 rank, const Weights& weights) {
+    std::vector<std::pair<i64, u32>> sums;
+    for (const ZeroPlace& place : weights.all) {
+      if (!place.is_there()) return;
+      const i64 bytes = store_.table(place.file).extent_bytes(place.row);
+      const std::optional<u32> sum = bytes > 0 ? store_.checksum(place) : 0;
+      if (!sum) return;
+      sums.emplace_back(bytes, *sum);
+    }
+    auto [first, is_new] = paths_.emplace(std::move(sums), path);
+    if (is_new) return;
+    const InputFile file = folder_.open_file(path);
+    if (std::ranges::none_of(weights.own, [&](const ZeroPlace& p) { return varies(store_, file, p); }))
+      return;
+    check_.of(path, rank);
+    check_.add(Code::kBadShards,
+               cat("the file has the same weights as ", first->second,
+                   ", and each rank has others: one of the two is a copy under another rank's name"));
+  }
+
+ private:
+  const Folder& folder_;
+  const ZeroStore& store_;
+  SaveCheck& check_;
+  std::map<std::vector<std::pair<i64, u32>>, std::string> paths_;
+};
+
+void find_copies(const ZeroSave& save, const Folder& folder, const ZeroStore& store, SaveCheck& check) {
+  Copies optimizers(folder, store, check), models(folder, store, check);
+  for (const auto& o : save.optimizers) optimizers.add(o.path, o.rank, weights_of(o, save.ranks));
+  if (save.stage == 3)
+    for (const auto& m : save.models) models.add(m.path, m.rank, weights_of(m, store));
+}
+
+// In ZeRO 1 and 2, where the parameters of each group are in the rank's part.
+std::vector<std::tuple<std::size_t, std::string_view, i64, i64>> addresses_of(
+    const ZeroOptimizerStates& states) {
+  std::vector<std::tuple<std::size_t, std::string_view, i64, i64>> out;
+  for (std::size_t g = 0; g < states.groups.size(); g++)
+    if (states.groups[g].addresses)
+      for (const auto& [name, a] : *states.groups[g].addresses) out.emplace_back(g, name, a.begin, a.items);
+  std::ranges::sort(out);
+  return out;
 }
 
 }  // namespace
 
-void check_one_save(const ZeroSave& save, ZeroStore& store) {
+bool says_order(const ZeroSave& save) {
+  if (save.stage == 0 || save.ranks < 2) return true;
+  const bool models =
+      save.stage < 3 || std::ranges::all_of(save.models, [](const auto& m) { return m.says_rank; });
+  if (models && std::ranges::all_of(save.optimizers, [](const auto& o) { return o.says_rank; })) return true;
+  std::set<std::vector<std::tuple<std::size_t, std::string_view, i64, i64>>> addresses;
+  for (const auto& o : save.optimizers) addresses.insert(addresses_of(o.states));
+  return save.stage < 3 && addresses.size() == save.optimizers.size();
+}
+
+void check_one_save(const ZeroSave& save, const Folder& folder, ZeroStore& store) {
   const ZeroModelStates& model = save.model();
   SaveCheck models(store, save.models[0].path);
   for (const auto& m : save.models) {
     models.of(m.path, m.rank);
-    if (&m != &save.models[0]) compare_models(model, m.states, models);
+    if (&m != &save.models[0]) compare_models(model, save.models[0].path, m.states, models);
   }
   if (save.optimizers.empty()) return;
   const ZeroOptimizerStates& first = save.optimizers[0].states;
   SaveCheck check(store, save.optimizers[0].path);
-  if (save.stage > 0) find_copies(save, store, check);
+  if (save.stage > 0) find_copies(save, folder, store, check);
   check.of(save.models[0].path, save.models[0].rank);
   check.compare("a number of ranks of", save.ranks, model.ranks);
   check.compare("ds_version", first.version, model.version);

@@ -23,6 +23,9 @@ namespace mckpt::impl {
 class PickleValue;
 class TorchTable;
 
+// Before the name of a parameter that was not trained: its row in the model's file.
+inline constexpr std::string_view kZeroFragments = "frozen_param_fragments.";
+
 struct ZeroParameter {
   std::string_view name;
   Shape shape;

@@ -45,6 +45,8 @@ class ZeroStore final : public Store {
   void add_row(std::string_view name, ZeroPlace place);
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
+  bool says_order() const { return says_order_; }
+  void set_says_order(bool says) { says_order_ = says; }
   void add_finding(Finding f) { findings_.push_back(std::move(f)); }
 
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
@@ -90,6 +92,10 @@ class ZeroStore final : public Store {
   std::deque<Column> columns_;
   std::vector<Tensor> tensors_;
   std::string names_;
+  bool says_order_ = true;
 };
+
+// Whether the files of the ranks say which rank each is of, if it is what open_zero() returned; true for other stores.
+bool says_rank_order(const Store& store);
 
 }  // namespace mckpt::impl

@@ -17,16 +17,18 @@ for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:to-dcp 
   verl-to-hf:fsdp-to-hf verl2megatron:to-fsdp dcp2safetensors:to-safetensors zero_to_safetensors:to-safetensors torch_save_to_dcp:to-dcp; do
   mode=${spelt#*:}
   [ "$mode" != "$spelt" ] || mode=hf-to-fsdp
+  command="convert $mode"
+  [ "$mode" != fsdp-to-hf ] || command="export SRC DST"
   expect 2 "$mckpt" convert "${spelt%:*}" a b
-  has err "did you mean \`mckpt convert $mode\`?"
+  has err "did you mean \`mckpt $command\`?"
   expect 2 "$mckpt" "${spelt%:*}" a b
-  has err "did you mean \`mckpt convert $mode\`?"
+  has err "did you mean \`mckpt $command\`?"
 done
 # So are names of other tools, and one end alone.
 for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC DST" "merge-weights:export SRC DST" \
   "merge_weights:export SRC DST" "merge_fsdp_weights:export SRC DST" "model_merger:export SRC DST" "consolidate:export SRC DST" "zero_to_fp32:export SRC DST --dtype fp32" \
-  "zero_to_fp32.py:export SRC DST --dtype fp32" "convert_hf_to_fsdp:convert hf-to-fsdp" "convert_to_hf:convert fsdp-to-hf" \
-  "to-hf:convert fsdp-to-hf" "from_hf:convert hf-to-fsdp" "validate:verify PATH" "completion:completions SHELL"; do
+  "zero_to_fp32.py:export SRC DST --dtype fp32" "convert_hf_to_fsdp:convert hf-to-fsdp" "convert_to_hf:export SRC DST" \
+  "to-hf:export SRC DST" "mcore-to-hf:export SRC DST" "from_hf:convert hf-to-fsdp" "validate:verify PATH" "completion:completions SHELL"; do
   expect 2 "$mckpt" "${word%%:*}" a b
   has err "did you mean \`mckpt ${word#*:}\`?"
 done

@@ -264,6 +264,15 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
        "w.weight_scale",
        "[6, groups]",
        "[5, 2]"},
+      {"a scale of a tensor that has no codes",
+       kFp8,
+       {codes,
+        {"w.weight_scale_inv", D::kF32, {3, 3}},
+        {"v.weight", D::kBF16, {4, 4}},
+        {"v.weight_scale", D::kF32, {4, 1}}},
+       "v.weight_scale",
+       "codes of a type that has scales",
+       "bfloat16"},
       {"another method",
        kMx,
        {codes, {"w.weight_scale_inv", D::kF32, {3, 2}}},
@@ -286,6 +295,60 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
     EXPECT_FALSE(f.file.empty()) << c.what;
     EXPECT_NE(f.message.find(cat("expected ", c.expected)), std::string::npos) << c.what << ": " << f.message;
     EXPECT_NE(f.message.find(cat("found ", c.found)), std::string::npos) << c.what << ": " << f.message;
+  }
+}
+
+// A config of compressed-tensors with one group.
+std::string group_config(std::string_view weights) {
+  return cat(R"({"quantization_config": {"quant_method": "compressed-tensors", "config_groups":
+    {"group_0": {"weights": {)",
+             weights, "}}}}}");
+}
+
+TEST(Recognise, RefusesWhatContradictsASettingOfTheConfig) {
+  using D = DType;
+  const std::vector<MadePart> rows = {{"w.weight", D::kF8E4M3, {30, 14}},
+                                      {"w.weight_scale", D::kF32, {30, 1}}},
+                              whole = {{"w.weight", D::kF8E4M3, {30, 14}}, {"w.weight_scale", D::kF32, {}}},
+                              ints = {{"w.weight_packed", D::kI32, {6, 8}},
+                                      {"w.weight_scale", D::kBF16, {6, 2}},
+                                      {"w.weight_shape", D::kI64, {2}, words(6, 64)}};
+  std::vector<MadePart> points = ints;
+  points.push_back({"w.weight_zero_point", D::kI32, {1, 2}});
+  struct Case {
+    std::string config;
+    std::vector<MadePart> tensors;
+    std::string expected;  // "": no finding
+  };
+  const std::string group32 = R"("num_bits": 4, "strategy": "group", "group_size": 32)";
+  const Case cases[] = {
+      {R"({"quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}})", whole, ""},
+      {R"({"quantization_config": {"quant_method": "fp8", "fmt": "e5m2"}})", whole,
+       "fmt e5m2 by config.json"},
+      {group_config(R"("strategy": "channel", "type": "float", "num_bits": 8)"), rows, ""},
+      {group_config(R"("strategy": "tensor")"), rows, "strategy tensor by config.json"},
+      {group_config(R"("strategy": "tensor")"), whole, ""},
+      {group_config(R"("strategy": "channel")"), whole, "strategy channel by config.json"},
+      {group_config(R"("strategy": "channel", "type": "int")"), rows, "type int by config.json"},
+      {group_config(R"("strategy": "channel", "num_bits": 4)"), rows, "num_bits 4 by config.json"},
+      {group_config(group32), ints, ""},
+      {group_config(group32), points, ""},
+      {group_config(group32 + R"(, "symmetric": true)"), ints, ""},
+      {group_config(group32 + R"(, "symmetric": true)"), points, "symmetric, so without zero points by"},
+      {group_config(group32 + R"(, "symmetric": false)"), points, ""},
+      {group_config(group32 + R"(, "symmetric": false)"), ints, "not symmetric, so with zero points by"},
+      {R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}})", whole,
+       "quant_algo NVFP4 by config.json"},
+      {R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}})", whole, ""},
+      {R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}})", whole,
+       ""},
+  };
+  for (const Case& c : cases) {
+    QuantizedModel model = recognised(c.tensors, c.config);
+    ASSERT_EQ(model.findings.size(), c.expected.empty() ? 0u : 1u) << c.config;
+    if (c.expected.empty()) continue;
+    EXPECT_NE(model.findings[0].message.find(cat("expected ", c.expected)), std::string::npos)
+        << model.findings[0].message;
   }
 }
 

@@ -74,6 +74,16 @@ TEST_F(DiffOfFiles, SpeaksOfChosenTensorsAlone) {
   EXPECT_EQ(names(compared(kA, kB, {"*only"})), (Names{"a.only", "b.only"}));
 }
 
+TEST(DiffVerdict, SaysThatOtherTypesAreNotWithinATolerance) {
+  Diff d{.rows = {{.kind = DiffRow::Kind::kCast, .name = "x"},
+                  {.kind = DiffRow::Kind::kCast, .name = "y"},
+                  {.kind = DiffRow::Kind::kValues, .name = "y", .items = 1, .beyond = 0}}};
+  d.report.compared = {"x", "y"};
+  EXPECT_EQ(diff_verdict(d),
+            "no value differs beyond the tolerance, but 2 tensors have another type: 1 is bit-equal (1 after a cast), 1 "
+            "within the tolerance");
+}
+
 TEST_F(DiffOfFiles, RefusesAChoiceOfNothing) {
   try {
     compared(kA, kB, {"a"});

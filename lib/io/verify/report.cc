@@ -1,0 +1,49 @@
+// A report's own functions: its lines, what it answers, and the report of a checkpoint that could not be opened.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "io/verify/verify.h"
+
+namespace mckpt::impl {
+
+std::string_view status_name(Check::Status status) {
+  static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+void VerifyReport::add(Check check, std::vector<Finding> of_check) {
+  checks.push_back(std::move(check));
+  for (Finding& f : of_check) {
+    findings.push_back(std::move(f));
+    check_of.push_back(checks.size() - 1);
+  }
+}
+
+bool VerifyReport::sound() const {
+  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
+}
+
+std::string looked_at(const Check& check) {
+  std::string_view unit = check.unit;
+  if (check.unseen > 0 && check.unseen_is == "missing")
+    return cat(with_commas(check.count), " of ", with_commas(check.count + check.unseen), " ", unit);
+  if (check.count == 1) unit.remove_suffix(1);
+  std::string out = cat(with_commas(check.count), " ", unit);
+  if (check.unseen > 0) out += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+  return out;
+}
+
+VerifyReport unreadable_report(const Error& error) {
+  VerifyReport report;
+  report.checks = {{"format", Check::Status::kFail, 1, "files"}};
+  report.findings = {to_finding(error)};
+  report.check_of = {0};
+  return report;
+}
+
+}  // namespace mckpt::impl
