@@ -232,16 +232,24 @@ def check_torch_dist(name, folder, real):
 
 
 def check_rank_files(name, folder):
-    """The same grid as files of ranks again: every weight of every rank, under the names of Transformer Engine's modules."""
-    out, runs = os.path.join(work.name, name + "_ranks"), os.path.join(folder, ITERATION)
-    mckpt("convert", "to-pt", runs, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name])
+    """The same grid as files of ranks again: every weight of every rank, under the names of Transformer Engine's modules, and of
+    Megatron's own, as the run had them."""
+    ranks_again(name, folder, os.path.join(folder, ITERATION), "ranks", at_run_time, [])
+    if name != "experts":  # whose names as Megatron's own modules have them are not written
+        for source in (ITERATION, os.path.join("torch_dist", ITERATION)):
+            ranks_again(name, folder, os.path.join(folder, source), "own_" + source.split("/")[0], lambda key: key, ["--spelling", "unfused-norms"])
+
+
+def ranks_again(name, folder, source, form, renamed, words):
+    out, runs = os.path.join(work.name, f"{name}_{form}"), os.path.join(folder, ITERATION)
+    mckpt("convert", "to-pt", source, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name], *words)
     out = os.path.join(out, ITERATION)
     ranks = [rank for rank in sorted(os.listdir(runs)) if rank.startswith("mp_rank_")]
     expect_equal(f"{name}: files of ranks", [rank for rank in sorted(os.listdir(out)) if rank.startswith("mp_rank_")], ranks)
     for rank in ranks:
         got, want = (torch.load(os.path.join(of, rank, "model_optim_rng.pt"), weights_only=False) for of in (out, runs))
         for section in (key for key in want if re.fullmatch(r"model\d*", key)):
-            mine = {at_run_time(key): tensor for key, tensor in got[section].items() if isinstance(tensor, torch.Tensor)}
+            mine = {renamed(key): tensor for key, tensor in got[section].items() if isinstance(tensor, torch.Tensor)}
             theirs = {key: tensor for key, tensor in want[section].items() if isinstance(tensor, torch.Tensor) and not key.endswith("_extra_state")}
             expect_equal(f"{name} {rank} {section}: names", sorted(mine), sorted(theirs))
             for key, tensor in theirs.items():
