@@ -190,7 +190,13 @@ const Family& family_named(std::string_view name) {
   for (const Family* family : all_families())
     if (std::ranges::find(family->model_types, name) != family->model_types.end()) return *family;
   Error e(Code::kUsage, cat("there is no family '", escaped(name), "'"));
-  if (std::string_view near = nearest(name, names); !near.empty()) e.note(cat("the nearest one is ", near));
+  std::vector<std::string> begun;
+  for (std::string_view family : names)
+    if (!name.empty() && family.starts_with(name)) begun.emplace_back(family);
+  if (!begun.empty())
+    e.note(cat("these begin so: ", listed(begun, 12)));
+  else if (std::string_view near = nearest(name, names); !near.empty())
+    e.note(cat("the nearest one is ", near));
   throw e.help("mckpt mappings list");
 }
 

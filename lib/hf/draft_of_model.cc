@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "hf/assets.h"
 #include "hf/config_fields.h"
 #include "hf/config_json.h"
@@ -157,14 +158,42 @@ bool has_gate(const SourceTable& tensors, const ModelConfig& numbers) {
       kinds, [&](const NameKind& kind) { return recognise(kind, names, numbers).rule.starts_with("gated"); });
 }
 
-// The family of the model's own type comes first, if no other explains more tensors.
-void put_own_first(const JsonValue& config, std::vector<Explained>& families) {
-  const JsonValue* type = config.find("model_type");
-  if (!type || !type->is(JsonType::kString)) return;
-  auto own = std::ranges::find_if(families, [&](const Explained& e) {
-    return std::ranges::find(e.family->model_types, type->string("model_type")) != e.family->model_types.end();
-  });
-  if (own != families.end() && own->kinds >= families[0].kinds) std::rotate(families.begin(), own, own + 1);
+// "Qwen3MoeForCausalLM" and "qwen3_moe" are "qwen3moe".
+std::string plain_type(std::string_view name) {
+  std::string out;
+  for (char c : name.substr(0, name.find("For")))
+    if (c != '_' && c != '-') out += 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+// What the config calls its model: the type, and its architectures.
+std::vector<std::string> names_of_model(const JsonValue& config) {
+  std::vector<std::string> names;
+  if (const JsonValue* type = config.find("model_type"); type && type->is(JsonType::kString))
+    names.push_back(plain_type(type->string("model_type")));
+  if (const JsonValue* list = config.find("architectures"); list && list->is(JsonType::kArray))
+    for (const JsonValue& name : list->array("architectures"))
+      if (name.is(JsonType::kString)) names.push_back(plain_type(name.string("architectures")));
+  return names;
+}
+
+// Of families that explain as many kinds of tensors as the first, the one whose name is nearest to the model's comes
+// first. A name of which more than half is another one says nothing.
+void put_named_first(const JsonValue& config, std::vector<Explained>& families) {
+  auto chosen = families.end();
+  double least = 0.5;
+  const std::vector<std::string> names = names_of_model(config);
+  for (auto e = families.begin(); e != families.end(); e++) {
+    if (e->kinds < families[0].kinds) continue;
+    for (std::string_view type : e->family->model_types)
+      for (const std::string& name : names) {
+        const std::string other = plain_type(type);
+        const std::size_t longer = std::max({name.size(), other.size(), std::size_t{1}});
+        const double apart = static_cast<double>(edit_distance(name, other)) / static_cast<double>(longer);
+        if (apart < least) chosen = e, least = apart;
+      }
+  }
+  if (chosen != families.end()) std::rotate(families.begin(), chosen, chosen + 1);
 }
 
 // The tensors with shapes. Throws kNotFound for a folder that has no headers.
@@ -196,7 +225,7 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
       static_cast<void>(read_hf_config(text, true, &none));  // throws what is wrong
     }
     std::vector<Explained> families = explained_by_families(tensors.table, &*numbers);
-    put_own_first(config, families);
+    put_named_first(config, families);
     const i64 kinds = std::ssize(name_kinds(tensors.table));
     MapFile map, with_config;
     with_config.config = attempts.entries();
@@ -243,7 +272,9 @@ std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions
     std::string text = config_text(path, opening);
     JsonValue config = parse_json(text, JsonNumbers::kPython);
     std::optional<ModelConfig> numbers = Attempts(text, config, tensors.table).numbers();
-    Explained near = explained_by_families(tensors.table, numbers ? &*numbers : nullptr)[0];
+    std::vector<Explained> families = explained_by_families(tensors.table, numbers ? &*numbers : nullptr);
+    put_named_first(config, families);
+    const Explained& near = families[0];
     if (near.tensors > 0) out.family = near.family->name, out.explained = near.tensors;
     return out;
   } catch (const Error&) {

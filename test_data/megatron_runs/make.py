@@ -97,6 +97,7 @@ def args_of(case):
                   decoder_first_pipeline_num_layers=case.get("first"), num_layers=case["layers"], hidden_size=HIDDEN, ffn_hidden_size=FFN,
                   num_attention_heads=HEADS, num_query_groups=GROUPS, kv_channels=HEAD, num_experts=case.get("experts"), padded_vocab_size=VOCAB,
                   use_distributed_optimizer=False, ckpt_format="torch", swiglu=True, iteration=STEP, lr=0.25, weight_decay=0.125,
+                  decoupled_lr=0.5 if case.get("apart") else None, decoupled_min_lr=0.0625 if case.get("apart") else None,
                   params_dtype=case.get("dtype", torch.bfloat16))
     return argparse.Namespace(**number)
 

@@ -85,6 +85,13 @@ def check_fsdp(name, folder, real):
     expect_equal(f"{name}: tensors of fsdp_dtensor", sorted(got), sorted(want))
     for key, tensor in want.items():
         same(f"{name}: {key} of fsdp_dtensor", got.get(key), tensor)
+    check_options(name, folder, loaded)
+    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
+    mckpt("verify", os.path.join(folder, ITERATION), "--against", out, "--assets", os.path.join(folder, "hf"), "--weights-only")
+
+
+def check_options(name, folder, loaded):
+    """The options that the real optimizer has of each parameter, in a loaded fsdp_dtensor."""
     with open(os.path.join(folder, "options.json")) as f:
         options = json.load(f)
     fields = {}
@@ -92,14 +99,86 @@ def check_fsdp(name, folder, real):
         if key.startswith(META):
             parameter, field = key[len(META):].rsplit(".", 1)
             fields.setdefault(at_run_time(parameter), {})[field] = value
+    if name == "experts":  # torch_dist has the norm before experts under the name of a fused one
+        fields = {key.replace("mlp.linear_fc1.layer_norm_", "pre_mlp_layernorm."): of for key, of in fields.items()}
     expect_equal(f"{name}: parameters with options", sorted(fields), sorted(options))
     for parameter, of in options.items():
         mine = fields[parameter]
         expect(mine["step"] == 3 and isinstance(mine["step"], int), f"{name}: {parameter}: step {mine['step']}")
         # Megatron-FSDP marks no experts.
         expect_equal(f"{name}: options of {parameter}", [mine[key] for key in sorted(of)], [False if key == "is_expert_parallel" else value for key, value in sorted(of.items())])
-    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
-    mckpt("verify", os.path.join(folder, ITERATION), "--against", out, "--assets", os.path.join(folder, "hf"), "--weights-only")
+
+
+def with_common(source, name, change):
+    """A torch_dist folder with another common.pt, and no manifest."""
+    out = os.path.join(work.name, name)
+    shutil.copytree(source, out, ignore=shutil.ignore_patterns("mckpt_manifest.json"))
+    path = os.path.join(out, "common.pt")
+    common = torch.load(path, weights_only=False)
+    change(common)
+    torch.save(common, path)
+    return out
+
+
+def check_groups(name, folder):
+    """Groups of torch_dist, whose parameters it does not list: each parameter gets the options that it had, and one other rate is found."""
+    assets, source, ranks = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION), os.path.join(folder, ITERATION)
+    out = os.path.join(work.name, name + "_groups")
+    mckpt("convert", "reshard", source, out, "--assets", assets, "--dp", 2)
+    check_options(name, folder, load_whole(os.path.join(out, ITERATION)))
+    for group in range(len(flat(torch.load(os.path.join(source, "common.pt"), weights_only=False)["optimizer"]))):
+        def other_rate(common, group=group):
+            flat(common["optimizer"])[group]["lr"] += 1.0
+
+        other = with_common(source, f"{name}_rate_{group}", other_rate)
+        for one, against in ((other, ranks), (other, source), (other, out)):
+            text = mckpt("verify", one, "--against", against, "--assets", assets, status=1)
+            expect(".lr" in text and "MC1010" in text, f"{name}: another rate of group {group} is found: {text}")
+
+
+def check_unsure_groups(folder):
+    """The same run without the rate in its args, as if overrides of its own had made the groups: which parameter is in which is
+    not known. What the groups say is compared all the same, in any order, and a conversion warns that it loses them."""
+    assets, source, ranks = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION), os.path.join(work.name, "unsure_ranks", ITERATION)
+    shutil.copytree(os.path.join(folder, ITERATION), ranks)
+    for rank in os.listdir(ranks):
+        path = os.path.join(ranks, rank, "model_optim_rng.pt")
+        saved = torch.load(path, weights_only=False)
+        saved["args"].decoupled_lr = None
+        torch.save(saved, path)
+
+    def unsure(change=lambda groups: None):
+        def edit(common):
+            common["args"].decoupled_lr = None
+            change(common["optimizer"]["optimizer"]["param_groups"])
+        return edit
+
+    def rate(group):
+        def edit(groups):
+            groups[group]["lr"] += 1.0
+        return edit
+
+    own, made = with_common(source, "unsure", unsure()), os.path.join(work.name, "unsure_made")
+    mckpt("convert", "to-mcore", ranks, made, "--assets", assets)
+    not_said = "which parameter is in which group of the optimizer"
+    for one, other in ((own, ranks), (made, ranks), (made, own), (with_common(source, "reversed", unsure(lambda g: g.reverse())), made)):
+        text = run_mckpt("verify", one, "--against", other, "--assets", assets).stdout
+        expect(text.endswith(": equal\n") and not_said in text, f"{one} and {other}: {text}")
+    changes = {f"rate_of_{g}": rate(g) for g in range(3)} | {"a_group_less": lambda g: g.pop(1), "a_group_more": lambda g: g.append({**g[0], "lr": 9.0})}
+    for name, change in changes.items():
+        other = with_common(source, name, unsure(change))
+        for one, against in ((other, ranks), (other, own), (own, other)):
+            text = mckpt("verify", one, "--against", against, "--assets", assets, status=1)
+            says = [": not equal", "MC1010"] + [".lr: expected "] * name.startswith("rate")
+            expect(all(part in text for part in says), f"{name}: {text}")
+    out = os.path.join(work.name, "unsure_fsdp")
+    text = mckpt("convert", "reshard", own, out, "--assets", assets)
+    expect("warning: the options of the optimizer are lost, such as lr and weight_decay of its 3 groups" in text, f"a loss is a warning: {text}")
+    expect(not any(key.startswith(META) for key in load_whole(os.path.join(out, "release"))), "no options")
+    text = run_mckpt("verify", out, "--against", own, "--assets", assets).stdout
+    expect(": equal" in text and "options of the optimizer, which only one side has" in text, f"without options: {text}")
+    text = mckpt("convert", "reshard", own, out + "_weights", "--assets", assets, "--weights-only")
+    expect("warning" not in text and "common_state.optimizer" not in text, f"weights alone lose no options: {text}")
 
 
 def boxes(folder):
@@ -123,8 +202,7 @@ def check_torch_dist(name, folder, real):
     out = os.path.join(work.name, name + "_core")
     mckpt("convert", "to-mcore", os.path.join(folder, ITERATION), out, "--assets", os.path.join(folder, "hf"), *GRIDS[name])
     mine, theirs = os.path.join(out, ITERATION), os.path.join(folder, "torch_dist", ITERATION)
-    if name != "dense":  # whose groups cannot be told apart by what torch_dist has of them
-        mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
+    mckpt("verify", out, "--against", os.path.join(folder, ITERATION), "--assets", os.path.join(folder, "hf"))
     (got, got_objects, got_metadata), (want, want_objects, want_metadata) = boxes(mine), boxes(theirs)
     # 1. A run in fp32 has no main weights. mckpt writes those that a distributed optimizer asks for: the weights.
     made = {key for key in got if key.startswith("optimizer.state.fp32_param.")} if name == "chunks" else set()
@@ -154,16 +232,24 @@ def check_torch_dist(name, folder, real):
 
 
 def check_rank_files(name, folder):
-    """The same grid as files of ranks again: every weight of every rank, under the names of Transformer Engine's modules."""
-    out, runs = os.path.join(work.name, name + "_ranks"), os.path.join(folder, ITERATION)
-    mckpt("convert", "to-pt", runs, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name])
+    """The same grid as files of ranks again: every weight of every rank, under the names of Transformer Engine's modules, and of
+    Megatron's own, as the run had them."""
+    ranks_again(name, folder, os.path.join(folder, ITERATION), "ranks", at_run_time, [])
+    if name != "experts":  # whose names as Megatron's own modules have them are not written
+        for source in (ITERATION, os.path.join("torch_dist", ITERATION)):
+            ranks_again(name, folder, os.path.join(folder, source), "own_" + source.split("/")[0], lambda key: key, ["--spelling", "unfused-norms"])
+
+
+def ranks_again(name, folder, source, form, renamed, words):
+    out, runs = os.path.join(work.name, f"{name}_{form}"), os.path.join(folder, ITERATION)
+    mckpt("convert", "to-pt", source, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name], *words)
     out = os.path.join(out, ITERATION)
     ranks = [rank for rank in sorted(os.listdir(runs)) if rank.startswith("mp_rank_")]
     expect_equal(f"{name}: files of ranks", [rank for rank in sorted(os.listdir(out)) if rank.startswith("mp_rank_")], ranks)
     for rank in ranks:
         got, want = (torch.load(os.path.join(of, rank, "model_optim_rng.pt"), weights_only=False) for of in (out, runs))
         for section in (key for key in want if re.fullmatch(r"model\d*", key)):
-            mine = {at_run_time(key): tensor for key, tensor in got[section].items() if isinstance(tensor, torch.Tensor)}
+            mine = {renamed(key): tensor for key, tensor in got[section].items() if isinstance(tensor, torch.Tensor)}
             theirs = {key: tensor for key, tensor in want[section].items() if isinstance(tensor, torch.Tensor) and not key.endswith("_extra_state")}
             expect_equal(f"{name} {rank} {section}: names", sorted(mine), sorted(theirs))
             for key, tensor in theirs.items():
@@ -408,6 +494,8 @@ def main():
         check_fsdp(name, folder, real)
         check_torch_dist(name, folder, real)
         check_rank_files(name, folder)
+        check_groups(name, folder)
+    check_unsure_groups(os.path.join(work.name, "dense"))
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))
     check_order(os.path.join(work.name, "dense"))

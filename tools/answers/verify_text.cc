@@ -57,6 +57,9 @@ constexpr Subject kSubjects[] = {
     {"types", "as asked for", "types against those asked for"},
     {"digests", "SHA-256 as on the card", "SHA-256 against the card"},
     {"tensors", "values as on the card", "values against the card"},
+    {"scales", "fit their codes", "scales against codes"},
+    {"path", "", "damage of PATH"},
+    {"source", "", "damage of the source"},
     {"casts", "values fit the wider type", "values that a cast rounds"},
     {"overflow", "", "values a cast cannot hold"},
 };
@@ -171,6 +174,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (ranks != report.checks.end() && !ranks->note.empty())
     left_out.emplace_back(ranks->status == Check::Status::kNone ? "the ranks were not compared"
                                                                 : "the order of the ranks was not checked");
+  if (std::ranges::find(report.checks, "shards", &Check::name) != report.checks.end())
+    left_out.emplace_back("the other shards were not read");
   if (i64 files = std::ssize(report.unread); files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
   if (left_out.empty()) return "";
@@ -240,7 +245,8 @@ void write_check(Output& out, const Check& check, bool compared) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string line = pad(check.name, 9);
   if (check.count == 0 && check.unseen == 0) {
-    line += check.note.empty() ? "nothing to check" : check.note;
+    std::string_view none = check.status >= Check::Status::kWarn ? subject_of(check, compared) : "";
+    line += !check.note.empty() ? check.note : std::string(none.empty() ? "nothing to check" : none);
   } else {
     std::string looked = looked_at(check);
     std::string_view subject = subject_of(check, compared);

@@ -149,6 +149,7 @@ Exit diff_command(CommandLine& line) {
     write_diff_text(out, found, {only_of(only), static_cast<std::size_t>(top)}, flags);
   }
   out.flush();
+  if (html) note(flags, cat("page    ", escaped(*html, 4096)));
   return found.alike ? Exit::kOk : Exit::kNo;
 }
 

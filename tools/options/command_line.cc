@@ -164,7 +164,10 @@ struct CommandLine::Impl {
         throw Error(Code::kUsage, cat(name.size() > 1 ? "--" : "-", name, " takes no value"));
       throw Error(Code::kUsage, escaped(words));
     } catch (const CLI::ParseError& e) {
-      throw Error(Code::kUsage, escaped(e.what()));
+      Error error(Code::kUsage, escaped(e.what()));
+      if (dynamic_cast<const CLI::RequiredError*>(&e) && !page.examples.empty())
+        error.note(cat("as in `", page.examples[0], "`"));
+      throw error;
     }
   }
 };

@@ -9,6 +9,8 @@ namespace {
 struct OtherName {
   std::string_view name, option, help;
 };
+constexpr std::string_view kNoGrid =
+    "a Hugging Face folder has no grid, and that of the source is read from it; leave the option out";
 constexpr OtherName kOtherNames[] = {
     {"--tensor-parallel", "--tp", "did you mean --tp?"},
     {"--expert-parallel", "--ep", "did you mean --ep?"},
@@ -21,6 +23,10 @@ constexpr OtherName kOtherNames[] = {
     {"--nproc-per-node", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--make-vocab-size-divisible-by", "--vocab-size",
      "--vocab-size ROWS sets the padded number of rows itself"},
+    {"--tp", "--max-shard-size", kNoGrid},
+    {"--pp", "--max-shard-size", kNoGrid},
+    {"--ep", "--max-shard-size", kNoGrid},
+    {"--dp", "--max-shard-size", kNoGrid},
     {"--torch-dtype", "--dtype", "did you mean --dtype?"},
     {"--force", "--overwrite", "did you mean --overwrite?"},
     {"--hf-model", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},

@@ -219,7 +219,8 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);
   else
-    same = compare_objects(to.store(), from.store(), changes, c);
+    same = compare_objects(to.store(), from.store(), changes, c,
+                           how.leave_states || state_dict ? std::nullopt : option_differences(to, from));
   same &= check_types(to, from, state_dict, c);
   return against_names(to.store(), compared, &fused, c, changes) && same;
 }

@@ -3,6 +3,7 @@
 #include "convert/compare/object_check.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
@@ -21,13 +22,15 @@ bool leaves_objects(const Store& store) {
 
 }  // namespace
 
-bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c) {
+bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c,
+                     std::optional<OptionDifferences> options) {
   VerifyReport& report = c.report;
   if (!c.options.choice.all()) {
     objects_not_compared("tensors are chosen by name", report);
     return true;
   }
-  ObjectDifferences result = object_differences(tested, source, intended.left_out, c.options.threads);
+  ObjectDifferences result = object_differences(
+      tested, source, intended.left_out, [&](std::string_view name) { return options && is_option(name); }, c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));
@@ -36,6 +39,11 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
     reasons.push_back(cat(listed(result.made), ", which a change of format makes again"));
   for (const auto& [reason, names] : result.left_out)
     reasons.push_back(cat(listed(names, 3), " (", reason, ")"));
+  if (options) {
+    reasons.push_back(options->not_compared);
+    std::ranges::move(options->findings, std::back_inserter(result.findings));
+    std::ranges::move(options->differences, std::back_inserter(result.differences));
+  }
   if (leaves_objects(tested) || leaves_objects(source))
     reasons.push_back("objects that have no place under the names by which the two are compared");
   std::string note;

@@ -21,6 +21,7 @@
 #include "io/file/folder.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
+#include "io/store/open/torch_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -148,6 +149,18 @@ void note_tracker(const std::string& path, const OpenOptions& opening, VerifyRep
              {});
 }
 
+// Notes that a file is one of several by its name: model-00001-of-00002.safetensors.
+void note_shards(const Store& store, VerifyReport& report) {
+  if (store.files().size() != 1 || !store.files()[0].path.empty()) return;
+  const std::string& path = store.root();
+  const i64 count = shard_count(std::string_view(path).substr(path.rfind('/') + 1));
+  if (count < 2) return;
+  report.add({.name = "shards",
+              .unit = "files",
+              .note = cat("one of ", count, " files of a model by its name; the others were not read")},
+             {});
+}
+
 // The checkpoint at `path`, or each of those in the folder.
 void verify_store_at(const std::string& path, const Store& store, const VerifyOptions& options,
                      Observer& observer, VerifyReport& report) {
@@ -159,6 +172,7 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
   }
   NameSet<std::string> judged =
       check_checkpoint(store, "verify", options.threads, observer, report, options.compare.opening.assets);
+  note_shards(store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
     if (!f.warning && !f.file.empty()) judged.insert(f.file);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "convert/jobs/holding_reader.h"
 #include "convert/jobs/readable_chunks.h"
@@ -256,20 +257,45 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
       {{*from}, {to}, tasks.finish(std::move(sources)), files_of(from), std::move(records), from});
 }
 
+namespace {
+
+// By parameter of `from`, the same parameter of `to`. They have the same numbers, except where other names put a model's
+// parameters into another order (mappings/model/respelling.h): then the same sources of the model tell.
+std::vector<i32> same_parameters(const KeyTable& from, const KeyTable& to) {
+  const std::vector<ModelParameter>&a = from.parameters(), &b = to.parameters();
+  std::vector<i32> out(a.size());
+  std::iota(out.begin(), out.end(), 0);
+  if (std::ranges::equal(a, b, {}, &ModelParameter::global_name, &ModelParameter::global_name)) return out;
+  using Id = std::tuple<std::array<i32, 6>, const Row*, i64>;
+  auto id = [](const ModelParameter& p) { return Id(p.sources, p.row, p.expert_number); };
+  std::map<Id, i32> numbers;
+  for (std::size_t p = 0; p < b.size(); p++)
+    if (!numbers.emplace(id(b[p]), static_cast<i32>(p)).second) return out;
+  for (std::size_t p = 0; p < a.size(); p++) {
+    auto at = numbers.find(id(a[p]));
+    if (at == numbers.end()) continue;
+    out[p] = at->second;
+  }
+  return out;
+}
+
+}  // namespace
+
 // The parts of a parameter may be stored in different types. The values of a chunk have the type of the
 // source's chunks of the same key; if the source has no such key, that of the first chunk of the parameter.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to) {
   ChunkSide source{from.chunks, &from.keys}, target{to.chunks, &to.keys};
+  const std::vector<i32> same = same_parameters(from.keys, to.keys);
   i64 parameters = std::ssize(from.keys.parameters());
-  Grouped sources = grouped_chunks(from.chunks, parameters, [&](i64 c) { return source.key(c).parameter; });
+  Grouped sources = grouped_chunks(from.chunks, parameters, [&](i64 c) { return same[source.key(c).parameter]; });
   TaskList tasks(to.chunks);
   for (i64 c = 0; c < to.chunks.size(); c++) {
     const CheckpointKey& key = target.key(c);
     DType to_type = to.chunks.dtype(c), type = to_type;
     std::span<const i32> parts = sources[key.parameter];
     i32 same_key = from.keys.find(key.name);
-    auto same = std::ranges::find(parts, same_key, [&](i32 part) { return from.chunks.key(part); });
-    if (!parts.empty()) type = from.chunks.dtype(same != parts.end() ? *same : parts[0]);
+    auto part_of_key = std::ranges::find(parts, same_key, [&](i32 part) { return from.chunks.key(part); });
+    if (!parts.empty()) type = from.chunks.dtype(part_of_key != parts.end() ? *part_of_key : parts[0]);
     tasks.put(c, tasks.add(key.parameter, checked({type, type, to_type, 0, 0}, to.chunks, c)));
   }
   return ChunkJob({source, target, tasks.finish(std::move(sources)), files_of(checkpoint)});

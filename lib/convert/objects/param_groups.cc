@@ -3,6 +3,11 @@
 
 #include <algorithm>
 
+#include "core/fsdp/grid.h"
+#include "io/dcp/run/args.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/parameter_marks.h"
+
 namespace mckpt::impl {
 namespace {
 
@@ -17,10 +22,14 @@ bool decaying(PickleValue group) {
   return !mult || !(mult->is_int() || mult->is(PickleValue::Kind::kFloat)) || mult->to_float("wd_mult") != 0;
 }
 
-bool of_experts(PickleValue group) {
-  const PickleValue* flag = group.find(kExpertGroup);
-  return flag && flag->is(PickleValue::Kind::kBool) && flag->as_bool();
+bool is_true(const PickleValue* flag) { return flag && flag->is(PickleValue::Kind::kBool) && flag->as_bool(); }
+
+std::optional<double> number(const PickleValue* value) {
+  if (!value || !(value->is_int() || value->is(PickleValue::Kind::kFloat))) return std::nullopt;
+  return value->to_float("a learning rate");
 }
+
+bool of_experts(PickleValue group) { return is_true(group.find(kExpertGroup)); }
 
 // Leaves the groups of which the field is as wanted, unless it is alike in all of them.
 template <typename Field>
@@ -30,6 +39,18 @@ void narrow(std::vector<PickleValue>& groups, Field field, bool wanted) {
 }
 
 }  // namespace
+
+ParamGroups::ParamGroups(PickleValue optimizer, const PickleValue* args) {
+  if (args) rate_of_ends_ = number(arg_of(*args, "decoupled_lr"));
+  gather(optimizer);
+}
+
+// Newer versions mark no such group; it has the rate that the args give, in place of the schedule's (`default_config`).
+bool ParamGroups::of_ends(PickleValue group) const {
+  if (is_true(group.find("is_decoupled_lr"))) return true;
+  const PickleValue* usual = group.find("default_config");
+  return rate_of_ends_ && usual && !is_true(usual) && number(group.find("max_lr")) == rate_of_ends_;
+}
 
 void ParamGroups::gather(PickleValue value) {
   using Kind = PickleValue::Kind;
@@ -45,12 +66,23 @@ void ParamGroups::gather(PickleValue value) {
     if (e.key.is_int() || (e.key.is(Kind::kText) && e.key.text() == "optimizer")) gather(e.value);
 }
 
-std::optional<PickleValue> ParamGroups::of(bool decays, bool expert) const {
-  std::vector<PickleValue> fitting = groups_;
-  if (!fitting.empty()) narrow(fitting, of_experts, expert);
-  if (!fitting.empty()) narrow(fitting, decaying, decays);
-  if (fitting.size() != 1) return std::nullopt;
-  return fitting[0];
+GroupMarks group_marks(const ModelParameter& p, const PickleValue* args) {
+  const bool norms = args && is_true(arg_of(*args, "apply_wd_to_qk_layernorm"));
+  const bool norm = p.name.find("q_layernorm.") != p.name.npos || p.name.find("k_layernorm.") != p.name.npos;
+  return {decays(p) || (norms && norm), p.expert(), marks_of(p, Grid{}).embedding_or_output};
+}
+
+std::vector<PickleValue> ParamGroups::fitting(const GroupMarks& marks) const {
+  std::vector<PickleValue> out = groups_;
+  if (!out.empty()) narrow(out, of_experts, marks.expert);
+  if (!out.empty()) narrow(out, decaying, marks.decays);
+  if (!out.empty()) narrow(out, [&](PickleValue g) { return of_ends(g); }, marks.at_end);
+  return out;
+}
+
+std::optional<PickleValue> ParamGroups::of(const GroupMarks& marks) const {
+  const std::vector<PickleValue> groups = fitting(marks);
+  return groups.size() == 1 ? std::optional(groups[0]) : std::nullopt;
 }
 
 }  // namespace mckpt::impl

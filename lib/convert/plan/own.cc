@@ -24,6 +24,7 @@
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
 #include "io/safetensors/original.h"
+#include "io/store/open/torch_names.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
 
@@ -107,6 +108,14 @@ void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& wri
   std::map<DType, i64> items;
   for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
   note_other_type(model.folder.config->model.dtype, items, c.details);
+}
+
+// A safetensors file "model.pt" would be taken for another format by programs that go by names.
+void refuse_name_of_torch(const std::string& target) {
+  if (!has_torch_suffix(target)) return;
+  throw Error(Code::kUsage, "the result is a safetensors file, and its name says another format")
+      .expected("a name such as model.safetensors")
+      .found(escaped(target, 4096));
 }
 
 struct Written {
@@ -211,6 +220,7 @@ Conversion plan_to_safetensors(const OneFileOptions& options) {
 }
 
 Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& options) {
+  refuse_name_of_torch(options.target);
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.assets,

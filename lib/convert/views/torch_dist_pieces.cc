@@ -24,7 +24,6 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
-#include "mappings/model/parameter_marks.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 
@@ -264,14 +263,15 @@ void Translation::refuse_odd() const {
 // The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or none if
 // the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
 void Translation::add_groups(PickleValue optimizer) {
-  ParamGroups groups(optimizer);
+  const std::shared_ptr<const PickleValue> args = args_of(source_);
+  const ParamGroups groups(optimizer, args.get());
   std::vector<std::pair<const Sought*, PickleValue>> found;
   for (const Sought& s : sought_) {
     auto of_parameter = [&](const auto& kind) {
       return !kind.first.empty() && has(s.parameter, s.name, kind.first);
     };
     if (std::ranges::none_of(kinds_, of_parameter)) continue;
-    std::optional<PickleValue> group = groups.of(decays(s.parameter), s.parameter.expert());
+    std::optional<PickleValue> group = groups.of(group_marks(s.parameter, args.get()));
     if (!group) return;
     found.emplace_back(&s, *group);
   }

@@ -122,7 +122,7 @@ Form form_of(const std::string& path) {
   if (name.ends_with(".md")) return Form::kMarkdown;
   if (name.ends_with(".sha256") || name == "SHA256SUMS") return Form::kSums;
   throw Error(Code::kUsage, "the name of a card says its form")
-      .expected("a name that ends with .json, .md or .sha256")
+      .expected("a name that ends with .json, .md or .sha256, or SHA256SUMS")
       .found(escaped(path));
 }
 

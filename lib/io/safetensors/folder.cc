@@ -207,14 +207,15 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
   }
 }
 
-// Tensors of the index that went with their files.
+// Tensors of the index that went with their files: a consequence of a problem, so a warning.
 void FolderOpener::note_lost(const SafetensorsIndex& index, const std::string& index_name) {
   i64 count = std::ranges::count_if(index.weight_map, [&](const auto& e) { return lost_[e.file]; });
   if (count == 0) return;
   store_->add_finding({.code = Code::kIndexMismatch,
                        .file = index_name,
                        .message = cat(count, " of ", counted(std::ssize(index.weight_map), "tensor"),
-                                      " are in files that are missing or cannot be read")});
+                                      " are in files that are missing or cannot be read"),
+                       .warning = true});
 }
 
 void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {

@@ -66,6 +66,20 @@ expect 0 "$mckpt" cat "$data/gpt_oss" 'model.layers.0.mlp.experts.gate_up_proj_s
 has out "124  120  125"
 expect 0 "$mckpt" inspect "$data/deepseek_v3_128"
 has out "quantized modules fp8 blocks 128x128, 36 of 43 modules"
+expect 0 "$mckpt" inspect "$data/gpt_oss"
+lacks out "quantized mxfp4"
+has out "stored  41 tensors   145 K (144,884) items"
+expect 0 "$mckpt" verify "$data/gpt_oss"
+has out "pass  scales   4 tensors       fit their codes"
+
+# Only what was quantised is written in the type that was asked for, and that is what the comparison asks of it.
+expect 0 "$mckpt" convert dequantize "$data/gpt_oss" wide --dtype fp32 --no-sync -q
+expect 0 "$mckpt" verify wide --against "$data/gpt_oss" --dtype fp32
+has out "pass  types    37 tensors"
+expect 1 "$mckpt" verify gpt_oss.values --against "$data/gpt_oss" --dtype fp32
+has out "problem[MC1010]: 4 tensors, model.layers.0.mlp.experts.down_proj"
+expect 2 "$mckpt" convert dequantize "$data/loose/int.safetensors" named.pt
+has err "its name says another format"
 
 # A scale that is NaN, one that is negative, one that is zero, and a grid of scales of another shape.
 cp -r "$data/gpt_oss" bad

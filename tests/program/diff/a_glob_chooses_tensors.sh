@@ -38,6 +38,9 @@ expect 1 "$mckpt" diff b ckpt "$name"
 expect 0 "$mckpt" diff b ckpt '*layers.1.*'
 has out "equal: all 21 tensors"
 
+expect 0 "$mckpt" diff a a --html page.html
+has err "page    page.html"
+
 # What is no GLOB.
 expect 2 "$mckpt" diff a b ckpt
 has err "two checkpoints are compared, and this is a third one"

@@ -3,6 +3,7 @@ guessed. Models of a few tensors, made here.
 """
 import json
 import os
+import shutil
 import struct
 import tempfile
 
@@ -125,6 +126,16 @@ for folder, value in ((plain, "unknown; by its tensors the nearest family is lla
     done = mckpt(0, "inspect", folder)
     expect(f"family {value}" in done.stdout, f"inspect {folder}: {done.stdout[:400]}")
     expect((f"mckpt mappings draft {folder} map.json" in done.stderr) == (folder == plain), f"inspect {folder}: {done.stderr}")
+# Of families that explain as many tensors the one with the nearest name is named.
+named = place("named")
+shutil.copytree(TINY_MODEL, named)
+config = json.load(open(os.path.join(named, "config.json")))
+for change in ({"model_type": "qwen3_moe_plus", "architectures": ["MysteryForCausalLM"]},
+               {"model_type": "mystery", "architectures": ["Qwen3MoePlusForCausalLM"]}):
+    with open(os.path.join(named, "config.json"), "w") as f:
+        json.dump({**config, **change}, f)
+    facts = json.loads(mckpt(0, "inspect", named, "--json").stdout)["facts"]
+    expect(facts.get("family", "").startswith("unknown; by its tensors the nearest family is qwen3_moe, which explains 45 of 45"), f"facts: {facts}")
 # To stdout, by name or without one, and never to a file of that name.
 for args in ([], ["-"]):
     done = run_mckpt("mappings", "draft", plain, *args, timeout=60, cwd=root.name)

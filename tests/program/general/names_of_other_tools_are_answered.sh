@@ -15,6 +15,8 @@ answered "--dp D sets the number of ranks" --world-size 8
 answered "SRC DST" --input x
 answered "SRC DST" --output x
 answered "--vocab-size ROWS" --make-vocab-size-divisible-by 128
+expect 2 "$mckpt" export "$model" dst --tp 2
+has err "a Hugging Face folder has no grid"
 expect 2 "$mckpt" export "$model" dst --torch-dtype fp16
 has err "did you mean --dtype?"
 

@@ -7,12 +7,17 @@ expect 0 "$mckpt" convert to-pt "$model" pt --tp 2 --pp 2 --ep 2
 expect 0 "$mckpt" inspect pt
 has out 'model  50 tensors  7,408 params, 7,648 with copies'
 has out 'mlp.experts.linear_fc1.weight{0,1} '
+expect 0 "$mckpt" inspect pt --json
+has out '"parameters": 7408, "with_copies": false, "bytes"'
+has out '"model": {"tensors": 50, "parameters": 7648,'
 lacks out 'weight0'
 expect 0 "$mckpt" inspect pt --tree
 has out 'mlp.experts.linear_fc1.weight0'
 rm -r pt/release/hf_assets pt/release/mckpt_manifest.json
 expect 0 "$mckpt" inspect pt
 has out "model  50 tensors  7,648 params, with the ranks' copies"
+expect 0 "$mckpt" inspect pt --json
+has out '"parameters": 7648, "with_copies": true, "bytes"'
 
 expect 0 "$mckpt" convert to-mcore "$model" core --tp 2
 expect 0 "$mckpt" convert hf-to-fsdp "$model" fsdp --tp 2

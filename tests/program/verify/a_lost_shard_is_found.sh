@@ -21,11 +21,21 @@ for lost in 1 2; do
   expect 1 "$mckpt" verify "without_$lost"
   has out "FAIL  files    1 of 2 files "
   has out "pass  format   1 file "
-  has out "FAIL  index    $([ $lost = 1 ] && echo 23 || echo 22) tensors"
+  has out "warn  index    $([ $lost = 1 ] && echo 23 || echo 22) tensors"
   has out "$([ $lost = 1 ] && echo 22 || echo 23) of 45 tensors are in files that are missing"
   expect 1 "$mckpt" inspect "without_$lost"
   has out "safetensors folder | 1 of 2 files |"
 done
+mkdir index_alone
+cp "$model"/*.json index_alone
+expect 1 "$mckpt" verify index_alone
+has out "FAIL  files    0 of 2 files "
+has out "warn  index    index against files"
+lacks out "nothing to check"
+# One of them alone is whole by itself, and says that it is one of several.
+expect 0 "$mckpt" verify "$model/model-00002-of-00002.safetensors"
+has out "shards   one of 2 files of a model by its name; the others were not read"
+has out "sound, but the other shards were not read"
 mkdir first
 cp "$model/model-00002-of-00002.safetensors" first/m-00002-of-00003.safetensors
 cp "$model/model-00001-of-00002.safetensors" first/m-00003-of-00003.safetensors

@@ -1,6 +1,9 @@
 // Writes the fields of docs/json.md.
 #include "tools/answers/inspect/json.h"
 
+#include <optional>
+
+#include "convert/source/rank_parameters.h"
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/json/json_writer.h"
@@ -29,9 +32,12 @@ void write_amount(JsonWriter& json, const Amount& a) {
 void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
                            bool groups) {
   StoreSummary s = summarize(store);
+  const bool copies = store.format() == Format::kMegatronRanks && store.ranks() > 1;
+  const std::optional<i64> once = copies ? parameters_of_ranks(store) : std::nullopt;
   json.field("root", store.root()).field("format", format_text(store.format()));
   json.field("tensors", s.all.tensors)
-      .field("parameters", s.part(StatePart::kModel).items)
+      .field("parameters", once.value_or(s.part(StatePart::kModel).items))
+      .field("with_copies", copies && !once)
       .field("bytes", s.all.bytes);
   json.key("dtypes").begin_object();
   for (const StoreSummary::OfType& d : s.dtypes) {

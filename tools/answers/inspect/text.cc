@@ -52,6 +52,12 @@ std::string first_line(const Store& store, const std::string& path) {
   return out;
 }
 
+// The value of a fact; null if the store has none of that name.
+const std::string* fact(const Store& store, std::string_view name) {
+  auto found = std::ranges::find(store.facts(), name, [](const auto& f) -> std::string_view { return f.first; });
+  return found == store.facts().end() ? nullptr : &found->second;
+}
+
 // Format, number of files and ranks, and the facts that the format knows, separated by bars.
 std::string format_line(const Store& store) {
   std::string out(format_text(store.format()));
@@ -62,7 +68,10 @@ std::string format_line(const Store& store) {
   else if (files != 1 || !store.files()[0].path.empty())
     out += cat(" | ", counted(files, "file"));
   if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
-  for (const auto& [name, value] : store.facts()) out += cat(" | ", escaped(name), " ", escaped(value));
+  const std::string* modules = fact(store, "quantized modules");
+  for (const auto& [name, value] : store.facts())
+    if (name != "quantized" || !modules || !modules->starts_with(value))  // which says it too
+      out += cat(" | ", escaped(name), " ", escaped(value));
   return out;
 }
 
@@ -85,7 +94,8 @@ void write_parts(Output& out, const Store& store, const StoreSummary& s) {
   int parts = 0;
   for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther})
     if (s.part(p).tensors > 0) row(part_name(p), s.part(p)), parts++;
-  if (parts != 1) row("total", s.all);
+  // Quantised weights are counted as parameters, and stored as fewer items: several in one.
+  if (parts != 1) row(s.all.items < s.part(StatePart::kModel).items ? "stored" : "total", s.all);
   table.write(out);
 }
 

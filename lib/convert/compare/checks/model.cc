@@ -2,6 +2,8 @@
 // and the conversions accept the same models. With assets, the checkpoint is opened as an export opens it.
 #include "convert/compare/checks/model.h"
 
+#include <algorithm>
+
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
@@ -26,8 +28,12 @@ bool is_model_folder(const Store& store) {
 
 // With what the error lists: the tensors that are missing.
 Finding finding_of(const Error& e) {
+  constexpr std::size_t kMostNotes = 5;
   Finding finding = to_finding(e);
-  if (!e.notes().empty()) finding.message = cat(e.message(), ": ", listed(e.notes()));
+  finding.message = e.message();
+  for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
+    finding.message += cat("; ", e.notes()[i]);
+  if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
   return finding;
 }
 

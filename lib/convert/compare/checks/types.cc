@@ -5,6 +5,7 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/items/item_cast.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/store/findings.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
@@ -34,10 +35,16 @@ void TypeCheck::add_by_name(const Store& tested, const Store& source) {
   StateParts parts(tested);
   NameMap<std::string_view, i64> in_source;
   for (i64 t = 0; t < source.tensor_count(); t++) in_source.emplace(source.name(t), t);
+  // A conversion of a quantised model may leave the other tensors in their types.
+  const DequantizedStore* view = dequantized_view(source);
   for (i64 t = 0; t < tested.tensor_count(); t++) {
     if (!is_castable(tested.dtype(t)) || parts.part(t) != StatePart::kModel) continue;
     auto at = in_source.find(tested.name(t));
-    if (at != in_source.end())
+    if (at == in_source.end()) continue;
+    const bool kept = view && !view->quantized(at->second) && tested.dtype(t) == source.dtype(at->second);
+    if (kept && claim_.kind == TypeClaim::kGiven && !claim_.rules.of(tested.name(t)))
+      add(tested.name(t), tested.dtype(t), tested.dtype(t));
+    else
       add(tested.name(t), claim_.of(tested.name(t), source.dtype(at->second)), tested.dtype(t));
   }
 }

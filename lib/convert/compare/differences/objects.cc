@@ -26,11 +26,14 @@ constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"}
 // The objects of one side, numbered: first those in files, then those that a view made.
 class Side {
  public:
-  explicit Side(const Store& store)
+  Side(const Store& store, const std::function<bool(std::string_view)>& apart)
       : store_(store), pieces_(dynamic_cast<const PieceStore*>(&store)), files_(store) {
-    for (const Object& o : store.objects()) names_.emplace(o.name, static_cast<i64>(names_.size()));
+    auto add = [&](const std::string& name, i64 number) {
+      if (!apart || !apart(name)) names_.emplace(name, number);
+    };
+    for (std::size_t o = 0; o < store.objects().size(); o++) add(store.objects()[o].name, static_cast<i64>(o));
     for (const PieceStore::Made& made : made_objects())
-      names_.emplace(made.name, std::ssize(store.objects()) + (&made - made_objects().data()));
+      add(made.name, std::ssize(store.objects()) + (&made - made_objects().data()));
   }
 
   bool is_made() const { return pieces_ != nullptr; }
@@ -103,8 +106,9 @@ class Objects {
  public:
   using LeftOut = std::function<std::string(std::string_view)>;
 
-  Objects(const Store& there, const Store& source, const LeftOut& left_out)
-      : found_(there), expected_(source), left_out_(left_out) {}
+  Objects(const Store& there, const Store& source, const LeftOut& left_out,
+          const std::function<bool(std::string_view)>& apart)
+      : found_(there, apart), expected_(source, apart), left_out_(left_out) {}
 
   ObjectDifferences run(int threads) {
     std::vector<std::pair<std::string, i64>> names(expected_.names().begin(), expected_.names().end());
@@ -229,8 +233,8 @@ class Objects {
 
 ObjectDifferences object_differences(const Store& there, const Store& source,
                                      const std::function<std::string(std::string_view)>& left_out,
-                                     int threads) {
-  return Objects(there, source, left_out).run(threads);
+                                     const std::function<bool(std::string_view)>& apart, int threads) {
+  return Objects(there, source, left_out, apart).run(threads);
 }
 
 }  // namespace mckpt::impl

@@ -9,6 +9,7 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/source_args.h"
 #include "convert/source/checkpoint.h"
@@ -172,14 +173,22 @@ void ReshardObjects::note_left_out() {
   if (const RankStates* ranks = source_.rank_states())
     if (names = ranks->not_taken(); !names.empty())
       out_.notes.note(cat("the result has no place for these objects of the ranks' files: ", listed(names)));
-  HiddenObjects hidden = hidden_objects(source_.model());
+  HiddenObjects hidden = hidden_objects(source_.model(), source_.weights_only());
   out_.left_out += hidden.count;
+  if (!hidden.lost_options.empty()) out_.notes.warn(hidden.lost_options);
   if (!hidden.names.empty()) out_.notes.note(cat("fsdp_dtensor has no place for ", listed(hidden.names)));
 }
 
 }  // namespace
 
 namespace {
+
+std::string lost_options_of(const ParamGroups& groups) {
+  if (groups.all().empty()) return "";
+  return cat("the options of the optimizer are lost, such as lr and weight_decay of its ",
+             counted(std::ssize(groups.all()), "group"),
+             ": torch_dist does not list the parameters of a group, and for some parameters not exactly one group fits");
+}
 
 // Whether the view has the options of parameters, made of the groups of the optimizer.
 bool has_options(const PieceStore& view) {
@@ -189,7 +198,7 @@ bool has_options(const PieceStore& view) {
 
 }  // namespace
 
-HiddenObjects hidden_objects(const CheckpointModel& model) {
+HiddenObjects hidden_objects(const CheckpointModel& model, bool weights_only) {
   const Store& disk = model.on_disk();
   if (!model.translated() || dcp_dialect(disk) != DcpDialect::kTorchDist) return {};
   HiddenObjects out;
@@ -200,10 +209,13 @@ HiddenObjects hidden_objects(const CheckpointModel& model) {
     else if (!is_common_state(o.name) && !is_file(disk, o))
       out.names.push_back(o.name);
   out.count = std::ssize(out.names) + extra;
-  if (std::shared_ptr<const PickleValue> common = common_state_of(disk))
+  std::shared_ptr<const PickleValue> common = common_state_of(disk);
+  const PickleValue* optimizer = common ? common->find("optimizer") : nullptr;
+  if (optimizer && !weights_only && !has_options(*model.translated()))
+    out.lost_options = lost_options_of(ParamGroups(*optimizer, nullptr));
+  if (common)
     for (PickleEntry e : common->entries())
-      if (e.key.is(PickleValue::Kind::kText) &&
-          !(e.key.text() == "optimizer" && has_options(*model.translated())) &&
+      if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "optimizer" &&
           !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
         out.names.push_back(cat("common_state.", escaped(e.key.text())));
   if (extra > 0) out.names.push_back(cat(extra, " _extra_state objects"));

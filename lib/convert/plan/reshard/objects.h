@@ -38,8 +38,9 @@ struct ReshardedObjects {
 struct HiddenObjects {
   std::vector<std::string> names;  // for a note: "common_state.x", "13 _extra_state objects"
   i64 count = 0;                   // of objects
+  std::string lost_options{};  // a warning where states are kept without the options of their parameters; else ""
 };
-HiddenObjects hidden_objects(const CheckpointModel& model);
+HiddenObjects hidden_objects(const CheckpointModel& model, bool weights_only);
 
 // Files beside the data whose text names the grid, with the new one. `store`: the source as it is on the disk.
 ChangedFiles files_with_grid(const Store& store, const Grid& grid);

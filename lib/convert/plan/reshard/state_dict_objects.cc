@@ -185,7 +185,8 @@ void StateDictObjects::note_left_out() {
   if (const PieceStore* pieces = source_.model().translated())
     for (const PieceStore::Made& made : pieces->made())
       if (!is_optimizer_key(made.name)) name_front(made.name);
-  HiddenObjects hidden = hidden_objects(source_.model());
+  HiddenObjects hidden = hidden_objects(source_.model(), source_.weights_only());
+  if (!hidden.lost_options.empty()) notes_.warn(hidden.lost_options);
   left_out_ += hidden.count;
   std::ranges::move(hidden.names, std::back_inserter(names));
   if (!names.empty()) notes_.note(cat("Megatron-FSDP v2 has no place for ", listed(names)));

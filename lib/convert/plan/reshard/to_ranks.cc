@@ -75,9 +75,7 @@ OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
     if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
     return {source.model, &source, nullptr};
   }
-  CheckpointOptions how = options.checkpoint;
-  how.usual_names = true;
-  auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), how));
+  auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), options.checkpoint));
   c.oddities.push_back({checkpoint.store().root(), checkpoint.oddities()});
   note_choice(options.source, checkpoint.on_disk(), c.notes);
   warn_of_unsaid_order(checkpoint.on_disk(), c.notes);

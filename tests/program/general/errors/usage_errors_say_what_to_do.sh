@@ -17,6 +17,9 @@ said "--world is given more than once" layout 10 --world 2 --world 4
 said "--world needs a value" layout 10 --world
 said "--json takes no value" layout 10 --json=5
 said "SHAPE is required" layout
+said 'as in `mckpt export ckpt out_hf`' export ckpt
+expect 2 "$mckpt" mappings show qwen3_m
+has err "these begin so: qwen3_moe"
 said "the shape is not valid" layout 10x
 said "follows --" pattern '-*-*'
 said "not a possible number of threads" verify x -j 0
