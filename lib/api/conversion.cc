@@ -348,6 +348,7 @@ Conversion plan(const Quantize& what, int threads) {
          .to = impl::quantize_scheme(what.scheme, "the value of scheme", what.like.has_value()),
          .like = what.like.value_or(""),
          .max_shard_bytes = what.max_shard_size,
+         .original_files = what.max_shard_size == kUsualShardSize,
          .files = impl::opening_of(what.files, {what.source}),
          .threads = threads}));
   });

@@ -90,6 +90,7 @@ Exit convert_quantize(CommandLine& line) {
   how.to = quantize_scheme(to, "--to", like.has_value());
   how.source = options.source, how.target = options.target;
   how.like = like.value_or("");
+  how.original_files = !line.given("--max-shard-size");
   how.files = line.opening(), how.threads = options.threads, how.memory_bytes = options.memory_bytes;
   return run_conversion([&] { return plan_quantize(how); }, "convert", options, line.flags());
 }

@@ -72,8 +72,7 @@ TensorNames dropped_tensors(const std::string& path, HfModelOptions options, con
 // compared.
 bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
   if (tested.objects().empty() && source.objects().empty()) return true;
-  if (tested.format() == source.format())
-    return compare_objects(tested, source, {}, c);
+  if (tested.format() == source.format()) return compare_objects(tested, source, {}, c);
   objects_not_compared(cat(format_text(tested.format()), " and ", format_text(source.format()),
                            " do not store objects in the same way"),
                        c.report);
@@ -97,7 +96,9 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
   // Types that nobody asked for are said, and do not hide whether the values are equal.
   CompareOptions any = c.options;
   any.any_type = true;
-  return against_names(tested, source, nullptr, {any, c.comparison, c.observer, c.report, c.oddities}, intended) && same;
+  return against_names(tested, source, nullptr, {any, c.comparison, c.observer, c.report, c.oddities},
+                       intended) &&
+         same;
 }
 
 // A quantised side is compared by its values, in the type that the other side has them in. Where the other side is a
@@ -105,15 +106,24 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
 std::unique_ptr<Store> as_the_other(std::unique_ptr<Store> side, const std::string& path, const Store& other,
                                     const OpenOptions& files) {
   const DequantizedStore* view = dequantized_view(*side);
-  if (!view || dequantized_view(other)) return side;
+  if (!view || view->model().tensors.empty() || dequantized_view(other)) return side;
   const QuantizedTensor& q = view->model().tensors[0];
   const std::string scales(view->source().name(q.scales)), values = q.name;
   for (i64 t = 0; t < other.tensor_count(); t++) {
     if (other.name(t).ends_with(scales)) return open_store(path, files);
     bool other_type = other.name(t).ends_with(values) && other.dtype(t) != view->values();
-    if (other_type && is_dequantized_type(other.dtype(t))) return dequantized(open_store(path, files), other.dtype(t));
+    if (other_type && is_dequantized_type(other.dtype(t)))
+      return dequantized(open_store(path, files), other.dtype(t));
   }
   return side;
+}
+
+// Why the values of a quantised side cannot be known: its tensors contradict each other or the config.
+std::optional<Finding> contradiction_of(const Store& side) {
+  const DequantizedStore* view = dequantized_view(side);
+  if (!view) return std::nullopt;
+  auto found = std::ranges::find(view->model().findings, false, &Finding::warning);
+  return found == view->model().findings.end() ? std::nullopt : std::optional(*found);
 }
 
 // Compares everything except the assets.
@@ -153,8 +163,20 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   tested = dequantized(std::move(tested));
   // Values that were quantised are compared with what an import makes of them, whichever side was made of the other. In
   // a list of differences the sides keep their places.
-  if (!options.counting.all && dequantized_view(*tested) && is_sharded(*source) && has_megatron_names(*source))
-    return compare(std::move(source), source_path, path, options, observer);
+  const std::optional<Finding> contradiction = contradiction_of(*tested);
+  if (!contradiction && !options.counting.all && dequantized_view(*tested) && is_sharded(*source) &&
+      has_megatron_names(*source)) {
+    CompareOptions turned = options;
+    turned.counting.turned = true;
+    return compare(std::move(source), source_path, path, turned, observer);
+  }
+  if (contradiction) out.report.add({"scales", Check::Status::kFail, 1, "problem"}, {*contradiction});
+  if (contradiction && is_sharded(*source)) return out;
+  if (dequantized_view(*tested) && dequantized_view(*source)) {
+    // Scales may differ by less than bfloat16 shows.
+    tested = dequantized(open_store(path, options.opening.model.files), DType::kF32);
+    source = dequantized(open_store(source_path, options.opening.model.files), DType::kF32);
+  }
   source = as_the_other(std::move(source), source_path, *tested, options.opening.model.files);
   tested = as_the_other(std::move(tested), path, *source, options.opening.model.files);
   std::vector<Finding> findings = source->findings();
@@ -172,7 +194,7 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   every_byte.opening.read_copies = true;
   Comparing c{every_byte, comparison, observer, out.report, out.oddities};
   bool same = compare_stores(std::move(tested), path, std::move(source), source_path, c);
-  out.equal = same && same_files && listed;
+  out.equal = same && same_files && listed && !contradiction;
   return out;
 }
 

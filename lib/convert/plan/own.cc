@@ -20,7 +20,10 @@
 #include "core/items/item_cast.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/assets.h"
+#include "hf/quantized/config.h"
+#include "hf/quantized/recognise.h"
 #include "io/copy/read_sums.h"
+#include "io/file/folder.h"
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
 #include "io/safetensors/original.h"
@@ -102,6 +105,20 @@ void add_details(Conversion& c, const OwnModel& model) {
   note_shared(c, all);
 }
 
+// Codes and scales are copied as they are: no type can be chosen for them, and the config has to declare them as they
+// are. `folder` "": no config goes with them.
+void check_codes(const Store& store, const ExportTypes& types, const std::string& folder) {
+  if (types.kind == ExportTypes::kGiven || !types.rules.empty())
+    throw Error(Code::kQuantized, "the tensors are codes and scales, for which no type can be chosen")
+        .file(store.root())
+        .help("leave `dtype` out, and then: mckpt convert dequantize SRC DST");
+  if (folder.empty()) return;
+  const QuantizedModel model = recognise(store, read_quant_declaration(Folder(folder, store.opening())));
+  auto fault = std::ranges::find(model.findings, false, &Finding::warning);
+  if (fault != model.findings.end())
+    throw Error(fault->code, fault->message).tensor(fault->tensor).file(folder);
+}
+
 // config.json is copied as it is, but for the entry that declares quantised weights.
 void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written) {
   if (!model.folder.config) return;
@@ -124,8 +141,8 @@ struct Written {
 };
 
 // The common part: lays out, and makes the job and its proof.
-Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTypes& types, i64 max_shard_bytes,
-                    bool original_files, i64 memory_bytes) {
+Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTypes& types,
+                    i64 max_shard_bytes, bool original_files, i64 memory_bytes) {
   auto& model = c.parts.make<OwnModel>(std::move(opened));
   c.notes.append(std::move(model.notes));
   c.oddities.push_back({model.store->root(), model.oddities});
@@ -188,17 +205,22 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   c.files = w.tensors.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   SideFiles assets = w.model.folder.files(c.opening);
-  if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
+  const bool codes = has_codes(*w.model.store);
+  if (codes)
+    check_codes(*w.model.store, options.types, assets.from);
+  else if (leave_out_quantization(assets))
+    note_config_without_quantization(c.details);
   PlanIdentity text = identity_of("export of own names", w, options.types);
   text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
   c.identity = text.text();
-  note_config(c, w.model, w.tensors);
+  if (!codes) note_config(c, w.model, w.tensors);
   note_files(w.tensors.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
   return c;
 }
 
-Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options) {
+Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets,
+                       const FolderOptions& options) {
   Conversion c;
   const ExportTypes types{.kind = ExportTypes::kStored};
   Written w = add_tensors(c, std::move(model), options.threads, types, options.max_shard_bytes, true,
@@ -230,6 +252,12 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
   const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
   Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types, 0, false,
                           options.memory_bytes);
+  if (has_codes(*w.model.store)) {
+    check_codes(*w.model.store, options.types, "");
+    c.notes.warn(
+        "the file has codes and scales: put the model's config.json beside it, which says how large blocks "
+        "and groups are");
+  }
   c.sources = {options.source};
   c.path = options.target;
   c.single_file = true;

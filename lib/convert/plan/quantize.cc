@@ -121,7 +121,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   std::string entry = like ? "" : view->config_entry();
   for (i64 t = 0; t < view->tensor_count(); t++)
     model.tensors.push_back({std::string(view->name(t)), static_cast<i32>(t)});
-  if (like) model.original = original_files(view->pattern());
+  if (like && options.original_files) model.original = original_files(view->pattern());
   const QuantizedStore& quantised = *view;
   model.store = std::move(view);
   std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
@@ -202,6 +202,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
                       .to = to,
                       .like = to == QuantizeTo::kLikeSource ? *given : "",
                       .max_shard_bytes = options.max_shard_bytes,
+                      .original_files = options.original_files,
                       .files = options.checkpoint.model.files,
                       .threads = options.threads,
                       .memory_bytes = options.memory_bytes};

@@ -31,6 +31,7 @@ struct QuantizeOptions {
   QuantizeTo to = QuantizeTo::kFp8Block;
   std::string like{};  // of kLikeSource: the folder of the quantised model
   i64 max_shard_bytes = kUsualShardBytes;
+  bool original_files = true;  // of kLikeSource: the files of `like`; false: files of max_shard_bytes
   OpenOptions files{};
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;

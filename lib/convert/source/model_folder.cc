@@ -16,6 +16,7 @@
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/index.h"
+#include "io/store/scale_names.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "mappings/family.h"
@@ -46,7 +47,8 @@ void look_around(const Store& store, const std::string& source, ModelFolder& out
   for (const std::string& place : {inner, source, folder_around(inner)}) {
     if (!is_folder(place, store.opening())) continue;
     for (std::string_view apart : {std::string_view("huggingface"), kAssetsFolder})
-      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening())) out.path = path;
+      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening()))
+        out.path = path;
     if (!out.path.empty()) return;
     if (!has_config(place, store.opening())) continue;
     out.path = place;
@@ -221,9 +223,20 @@ class Promises {
   NameMap<std::string_view, std::span<const i64>> stored_;
 };
 
+// Whether the store has a tensor that the folder has as scales of codes.
+bool has_scales(const KnownTensors& own, const Store& store) {
+  NameSet<std::string_view> scales;
+  for (const KnownTensors::Tensor& t : own.tensors)
+    if (!scaled_name(t.name).empty()) scales.insert(t.name);
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (scales.contains(store.name(t))) return true;
+  return false;
+}
+
 // To the tensors of a folder that has no more than an index of them.
 void add_shapes(const ModelFolder& assets, KnownTensors& own) {
-  if (!assets.config || std::ranges::any_of(own.tensors, [](const auto& t) { return t.dims.has_value(); })) return;
+  if (!assets.config || std::ranges::any_of(own.tensors, [](const auto& t) { return t.dims.has_value(); }))
+    return;
   const TensorShapes shapes = promised_shapes(*assets.config);
   for (KnownTensors::Tensor& t : own.tensors)
     if (auto at = shapes.find(t.name); at != shapes.end()) t.dims = at->second;
@@ -280,12 +293,14 @@ TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own) {
   return out;
 }
 
-// The weights of a quantised folder have other names than the tensors that were trained.
+// The weights of a quantised folder have other names than the tensors that were trained, unless the store has its codes and
+// scales.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes) {
   bool quantized = assets.config && !assets.config->quantized.empty();
   bool itself = format_family(store.format()) == FormatFamily::kSafetensors && assets.path == store.root();
   if (assets.path.empty() || itself) return {};
-  if (!quantized && !own.origin.empty()) {
+  bool codes = quantized && has_scales(own, store);
+  if ((!quantized || codes) && !own.origin.empty()) {
     add_shapes(assets, own);
     return own;
   }

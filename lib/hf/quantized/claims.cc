@@ -46,9 +46,19 @@ bool strategy_fits(const QuantConfig::Weights& w, const QuantLayout& l) {
   return true;
 }
 
+// Whether a format of compressed-tensors has such codes. A format that is not listed claims nothing.
+bool format_fits(std::string_view format, const QuantLayout& l) {
+  if (format == "pack-quantized") return l.codes == CodeFormat::kPackedInt;
+  if (format == "nvfp4-pack-quantized") return is_fp4(l) && !is_exponent(l.scales);
+  if (format == "mxfp4-pack-quantized") return is_fp4(l) && is_exponent(l.scales);
+  if (format == "float-quantized" || format == "naive-quantized") return is_fp8(l);
+  return format != "int-quantized" && format != "marlin-24";
+}
+
 // The claim of a group of compressed-tensors that the layout contradicts, or "".
 std::string contradicted_by(const QuantConfig::Weights& w, const QuantLayout& l) {
   bool integers = l.codes == CodeFormat::kPackedInt;
+  if (!format_fits(w.format, l)) return cat("format ", escaped(w.format));
   if (w.bits > 0 && w.bits != code_bits(l)) return cat("num_bits ", w.bits);
   if (!w.type.empty() && (w.type == "int") != integers) return cat("type ", escaped(w.type));
   if (!strategy_fits(w, l))
@@ -83,6 +93,8 @@ std::string contradicted_claim(const QuantConfig& config, const QuantLayout& lay
   if (std::optional<CodeFormat> f = format_named(config.fmt); f && is_fp8(layout) && *f != layout.codes)
     return cat("fmt ", escaped(config.fmt));
   if (config.method != QuantMethod::kCompressedTensors) return "";
+  bool group_formats = std::ranges::any_of(config.weights, [](const auto& w) { return !w.format.empty(); });
+  if (!group_formats && !format_fits(config.format, layout)) return cat("format ", escaped(config.format));
   std::string first;
   for (const QuantConfig::Weights& w : config.weights) {
     std::string claim = contradicted_by(w, layout);

@@ -28,8 +28,11 @@ std::string text_of(const JsonValue& object, std::string_view key) {
 
 // A positive number; 0 if it is absent, null or -1, as libraries write "none".
 i64 size_of(const JsonValue& object, std::string_view key) {
-  const JsonValue* v = member(object, key, JsonType::kNumber);
-  if (!v) return 0;
+  const JsonValue* v = object.find(key);
+  if (!v || v->is(JsonType::kNull)) return 0;
+  if (!v->is_integer())
+    throw Error(Code::kBadConfig, cat("'", key, "' of the quantisation is not a whole number"))
+        .found(escaped(v->summary()));
   i64 n = v->integer(key);
   if (n < -1 || n == 0 || n > kLargestBlock)
     throw Error(Code::kBadConfig, cat("'", key, "' of the quantisation is not a possible size")).found(n);
@@ -40,16 +43,17 @@ i64 size_of(const JsonValue& object, std::string_view key) {
 void read_block(const JsonValue& object, std::string_view key, i64& rows, i64& columns) {
   const JsonValue* v = object.find(key);
   if (!v || v->is(JsonType::kNull)) return;
-  const JsonValue::Array& sizes = v->array(key);
+  static const JsonValue::Array kNone;
+  const JsonValue::Array& sizes = v->is(JsonType::kArray) ? v->array(key) : kNone;
   bool sound = sizes.size() == 2 && std::ranges::all_of(sizes, [&](const JsonValue& s) {
                  return s.is_integer() && s.integer(key) > 0 && s.integer(key) <= kLargestBlock;
                });
-  std::string found = "[";
+  std::string found = v->is(JsonType::kArray) ? "[" : v->summary();
   for (const JsonValue& s : sizes) found += cat(found.size() > 1 ? ", " : "", s.summary());
   if (!sound)
     throw Error(Code::kBadConfig, cat("'", key, "' is not the size of a block"))
         .expected("two positive numbers, rows and columns")
-        .found(escaped(found + "]"));
+        .found(escaped(v->is(JsonType::kArray) ? found + "]" : found));
   rows = sizes[0].integer(key), columns = sizes[1].integer(key);
 }
 
@@ -62,11 +66,28 @@ void read_groups(const JsonValue& entry, QuantConfig& config) {
     QuantConfig::Weights w{size_of(*weights, "num_bits"), size_of(*weights, "group_size"),
                            text_of(*weights, "strategy")};
     read_block(*weights, "block_structure", w.block_rows, w.block_columns);
-    w.type = text_of(*weights, "type");
+    w.type = text_of(*weights, "type"), w.format = text_of(group.value, "format");
+    if (w.group_size == 0 && (w.strategy == "group" || w.strategy == "tensor_group"))
+      throw Error(Code::kBadConfig,
+                  cat("the strategy ", w.strategy, " of the quantisation has no group_size"))
+          .expected("the number of values that share a scale")
+          .found("none");
     if (const JsonValue* symmetric = member(*weights, "symmetric", JsonType::kBool))
       w.symmetric = symmetric->boolean("symmetric");
     config.weights.push_back(std::move(w));
   }
+}
+
+Error not_decoded(std::string_view how) {
+  return Error(Code::kQuantized, cat("'quantization_config' says that the weights are quantised by ",
+                                     escaped(how), ", which is not decoded"))
+      .help("load the model in the library that wrote it and save it in bfloat16");
+}
+
+// hf_quant_config.json has the settings one level deeper, and no name of the method.
+const JsonValue* quantization_of(const JsonValue& entry) {
+  const JsonValue* inner = member(entry, "quantization", JsonType::kObject);
+  return inner ? inner : &entry;
 }
 
 QuantMethod method_of(const std::string& name) {
@@ -74,13 +95,34 @@ QuantMethod method_of(const std::string& name) {
   if (name == "mxfp4") return QuantMethod::kMxfp4;
   if (name == "compressed-tensors") return QuantMethod::kCompressedTensors;
   if (name == "modelopt" || name == "modelopt_fp4" || name == "modelopt_mxfp8") return QuantMethod::kModelOpt;
-  throw Error(Code::kQuantized, name.empty()
-                                    ? std::string("'quantization_config' does not name its method")
-                                    : cat("'quantization_config' says that the weights are quantised by ",
-                                          escaped(name), ", which is not decoded"))
-      .expected("fp8, mxfp4, compressed-tensors or modelopt")
-      .found(name.empty() ? "no quant_method" : escaped(name))
-      .help("load the model in the library that wrote it and save it in bfloat16");
+  constexpr const char* kKnown = "fp8, mxfp4, compressed-tensors or modelopt";
+  if (name.empty())
+    throw Error(Code::kBadConfig, "'quantization_config' does not name its method")
+        .expected(kKnown)
+        .found("no quant_method");
+  throw not_decoded(name).expected(kKnown).found(escaped(name));
+}
+
+// What ModelOpt did, by its name. AWQ divides columns by a factor that is kept beside the weights, or in the norm before
+// them; only the former is refused, where its tensor is found. A low-rank part (SVD) is never read.
+void check_algorithm(std::string_view name) {
+  constexpr std::string_view kDecoded[] = {"FP8", "NVFP4", "MXFP4", "MIXED_PRECISION"};
+  bool known =
+      std::ranges::any_of(kDecoded, [&](std::string_view part) { return name.find(part) != name.npos; });
+  if (name.empty() || (known && name.find("SVD") == name.npos && name.find("W4A8_AWQ") == name.npos)) return;
+  throw not_decoded(name)
+      .expected("a quant_algo with FP8, NVFP4, MXFP4 or MXFP8, or MIXED_PRECISION")
+      .found(escaped(name));
+}
+
+// Weights of compressed-tensors that were rotated are other numbers than the model's.
+void refuse_transforms(const JsonValue& how) {
+  const JsonValue* transforms = member(how, "transform_config", JsonType::kObject);
+  const JsonValue* groups = transforms ? member(*transforms, "config_groups", JsonType::kObject) : nullptr;
+  if (groups && !groups->object("config_groups").empty())
+    throw not_decoded("compressed-tensors with transform_config (rotated weights)")
+        .expected("weights as the model has them")
+        .found(counted(std::ssize(groups->object("config_groups")), "transform"));
 }
 
 // Where a member of an object is in the text: from its key to behind its value.
@@ -170,16 +212,17 @@ QuantConfig quant_config_of(const JsonValue& entry) {
   if (!entry.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "quantization_config is not an object").found(entry.summary());
   QuantConfig config;
-  // hf_quant_config.json has the settings one level deeper, and no name of the method.
-  const JsonValue* inner = member(entry, "quantization", JsonType::kObject);
-  const JsonValue& how = inner ? *inner : entry;
+  const JsonValue& how = *quantization_of(entry);
   std::string algorithm = text_of(how, "quant_algo"), format = text_of(how, "format");
   std::string name = text_of(how, "quant_method");
   // Older files of compressed-tensors have the format alone.
   if (name.empty() && member(how, "config_groups", JsonType::kObject)) name = "compressed-tensors";
   if (name.empty() && !algorithm.empty()) name = "modelopt";
   config.method = method_of(name);
-  config.fmt = text_of(how, "fmt"), config.algorithm = algorithm;
+  config.fmt = text_of(how, "fmt"), config.algorithm = algorithm, config.format = format;
+  config.power_scales = text_of(how, "scale_fmt") == "ue8m0";
+  if (config.method == QuantMethod::kModelOpt) check_algorithm(algorithm);
+  if (config.method == QuantMethod::kCompressedTensors) refuse_transforms(how);
   config.text =
       cat(name, algorithm.empty() ? "" : " ", escaped(algorithm), format.empty() ? "" : " ", escaped(format));
   read_block(how, "weight_block_size", config.block_rows, config.block_columns);
@@ -196,15 +239,22 @@ QuantDeclaration read_quant_declaration(const Folder& folder) {
     with_file(cat(folder.path(), "/", name), [&] {
       JsonValue json = parse_json(json_text(folder.open_file(name), kMostConfigBytes), JsonNumbers::kPython);
       const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
-      if (entry)
-        declared.config = quant_config_of(*entry);
-      else
-        declared.silent = name;
+      // ModelOpt writes its file also where only a cache is quantised.
+      if (entry == &json && text_of(*quantization_of(json), "quant_algo").empty()) return;
+      if (!entry) {
+        if (!declared.config) declared.silent = name;
+        return;
+      }
+      QuantConfig config = quant_config_of(*entry);
+      if (!declared.config) {
+        declared.config = std::move(config);
+        declared.config->file = name, declared.silent = "";
+      } else if (config.method != declared.config->method) {
+        throw Error(Code::kBadConfig, "two files declare other quantisations of the same weights")
+            .expected(cat(declared.config->text, ", as ", declared.config->file, " says"))
+            .found(config.text);
+      }
     });
-    if (!declared.config) continue;
-    declared.config->file = name;
-    declared.silent = "";
-    break;
   }
   return declared;
 }

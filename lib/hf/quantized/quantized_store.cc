@@ -154,15 +154,13 @@ const Requantized* QuantizedStore::add_like(const DequantizedStore& pattern, i64
     throw Error(Code::kBadCast, "only floating-point numbers are quantised")
         .tensor(q.name)
         .found(dtype_name(values_->dtype(values)));
-  bool powers = false;
-  for (const auto& [name, value] : pattern.facts())
-    powers |= name == "quantized" && value.find("ue8m0") != value.npos;
-  return &how_.emplace_back(Requantized{.layout = stored_layout(pattern.source(), q),
-                                        .values = values,
-                                        .turned = q.turned,
-                                        .rule = rule_of(q.layout, pattern.source().dims(q.scales), powers),
-                                        .pattern_scales = q.scales,
-                                        .pattern_zero_points = q.zero_points});
+  return &how_.emplace_back(
+      Requantized{.layout = stored_layout(pattern.source(), q),
+                  .values = values,
+                  .turned = q.turned,
+                  .rule = rule_of(q.layout, pattern.source().dims(q.scales), pattern.model().power_scales),
+                  .pattern_scales = q.scales,
+                  .pattern_zero_points = q.zero_points});
 }
 
 std::unique_ptr<QuantizedStore> QuantizedStore::like(std::unique_ptr<Store> values,
@@ -204,7 +202,8 @@ std::unique_ptr<QuantizedStore> QuantizedStore::like(std::unique_ptr<Store> valu
   if (!missing.empty() || !by_name.empty()) {
     std::vector<std::string> extra;
     std::ranges::sort(missing);
-    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());  // codes and scales miss one tensor
+    missing.erase(std::unique(missing.begin(), missing.end()),
+                  missing.end());  // codes and scales miss one tensor
     for (const auto& [name, t] : by_name) extra.push_back(escaped(name));
     std::ranges::sort(extra);
     throw Error(Code::kUnaccounted, "the model and the quantised one do not have the same tensors")

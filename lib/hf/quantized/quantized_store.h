@@ -36,7 +36,7 @@ class QuantizedStore final : public Store {
   const Store& pattern() const { return *pattern_files_; }  // as it is stored. pre: like a pattern
   // The entry of config.json, as JSON, that declares what the view has. pre: not like a pattern.
   std::string config_entry() const;
-  i64 quantized() const { return std::ssize(how_); }              // tensors of values that are quantised
+  i64 quantized() const { return std::ssize(how_); }  // tensors of values that are quantised
   // Codes, scales, and what else the pattern has for a quantised tensor, such as its shape.
   bool is_made(i64 t) const { return at(t).from != From::kValues; }
   // The tensor of values that codes and scales are of; the tensor itself where it is copied.

@@ -22,6 +22,7 @@ class Recogniser {
   Recogniser(const Store& store, const QuantDeclaration& declared)
       : store_(store), config_(declared.config), silent_(declared.silent), parts_(store, declared.config) {
     used_.resize(static_cast<std::size_t>(store.tensor_count()));
+    out_.power_scales = config_ && config_->power_scales;
   }
 
   QuantizedModel run() {
@@ -90,6 +91,12 @@ class Recogniser {
     for (i64 t = 0; t < store_.tensor_count(); t++) {
       if (used_[t] != kFree) continue;
       std::string_view name = store_.name(t);
+      if (quantised && name.ends_with(".pre_quant_scale")) {
+        add(Error(Code::kQuantized, "weights whose inputs are multiplied by pre_quant_scale are not decoded")
+                .help("load the model in the library that wrote it and save it in bfloat16"),
+            t);
+        continue;
+      }
       bool activation = is_activation_scale(name);
       if (activation && quantised) used_[t] = kBeside;
       if (activation || !quantised || !is_lonely_scale(name)) continue;
@@ -111,6 +118,11 @@ class Recogniser {
       return Error(Code::kQuantMisfit, "a scale has no codes")
           .expected("the codes that it multiplies")
           .found("none");
+    if (used_[scaled] == kCodes)
+      return Error(Code::kQuantMisfit,
+                   cat("codes of this kind have no such part: ", escaped(store_.name(scaled))))
+          .expected("codes and scales as docs/formats/quantized.md lists them")
+          .found(cat(escaped(store_.name(t)), " beside codes of ", dtype_name(store_.dtype(scaled))));
     return Error(Code::kQuantMisfit,
                  cat("a scale belongs to a tensor that has no codes: ", escaped(store_.name(scaled))))
         .expected("codes of a type that has scales, as F8_E4M3")
@@ -177,5 +189,7 @@ class Recogniser {
 QuantizedModel recognise(const Store& store, const QuantDeclaration& declared) {
   return Recogniser(store, declared).run();
 }
+
+bool has_codes(const Store& store) { return !recognise(store, {}).empty(); }
 
 }  // namespace mckpt::impl

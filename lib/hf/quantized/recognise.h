@@ -22,6 +22,7 @@ struct QuantizedModel {
   std::vector<QuantizedTensor> tensors;  // in the order of their codes in the store
   std::vector<i64> beside;  // tensors that are no weights: scales, shapes, scales of activations; ascending
   std::vector<Finding> findings;  // contradictions
+  bool power_scales = false;      // the config says that scales are powers of two
 
   bool empty() const { return tensors.empty() && findings.empty(); }
 };
@@ -30,5 +31,7 @@ struct QuantizedModel {
 // nothing else tells, and no other data. Without a config.json, blocks are 128 x 128; a config.json that declares
 // nothing contradicts codes and scales.
 QuantizedModel recognise(const Store& store, const QuantDeclaration& declared);
+// Whether tensors are codes and scales by their names and types, whatever a config says.
+bool has_codes(const Store& store);
 
 }  // namespace mckpt::impl

@@ -225,8 +225,9 @@ class TurnedValues final : public ValueBytes {
     const i64 first = (band->first + skipped) * layout().block_columns;
     rows = std::min(rows, first + panel.columns - row);
     ValueTile all{0, panel.rows, 0, panel.columns}, part{0, panel.rows, row - first, rows};
-    StoredBytes whole{band->bytes.data() + skipped * panel.rows * layout().block_columns / 2, panel.code_row_bytes(),
-                      band->scales.data() + skipped * panel.rows, panel.scale_row_bytes()};
+    StoredBytes whole{band->bytes.data() + skipped * panel.rows * layout().block_columns / 2,
+                      panel.code_row_bytes(), band->scales.data() + skipped * panel.rows,
+                      panel.scale_row_bytes()};
     dequantize_turned(panel, part, stored_at(panel, all, whole, part), dtype_, out, panel.rows * item_bytes_);
     std::span<const u8> values(out, static_cast<std::size_t>(rows * panel.rows * item_bytes_));
     faults_.look_at(tensor_, layout(), {}, band->range, dtype_, values);
@@ -245,7 +246,8 @@ class TurnedValues final : public ValueBytes {
     band->codes = tensor_.codes, band->matrix = matrix, band->first = group / most * most;
     band->groups = std::min(most, all - band->first);
     fill(band->bytes, parts_.codes, matrix,
-         {band->first * code_bytes, (band->first + band->groups) * code_bytes}, code_bytes, layout().code_row_bytes());
+         {band->first * code_bytes, (band->first + band->groups) * code_bytes}, code_bytes,
+         layout().code_row_bytes());
     fill(band->scales, parts_.scales, matrix, {band->first, band->first + band->groups}, 1,
          layout().scale_row_bytes());
     band->range = range_of_scales(layout().scales, band->scales);
@@ -255,7 +257,8 @@ class TurnedValues final : public ValueBytes {
 
   // Bytes [columns) of every row of a matrix, panel by panel. Whole rows are read: a disk reads long stretches fastest.
   // `group`: bytes of a group of columns.
-  void fill(ValueMemory::Buffer& to, const Stored& from, i64 matrix, Range columns, i64 group, i64 row_bytes) const {
+  void fill(ValueMemory::Buffer& to, const Stored& from, i64 matrix, Range columns, i64 group,
+            i64 row_bytes) const {
     const i64 rows = layout().rows, width = columns.end - columns.begin, begin = matrix * rows * row_bytes;
     to.resize(static_cast<std::size_t>(rows * width));
     Borrowed buffer(memory_);
@@ -267,8 +270,8 @@ class TurnedValues final : public ValueBytes {
       for (i64 at = 0; at < width; at += kPanel * group) {
         const i64 of_panel = std::min(kPanel * group, width - at);
         for (i64 r = 0; r < count; r++)
-          std::memcpy(to.data() + at * rows + (row + r) * of_panel, bytes.data() + r * row_bytes + columns.begin + at,
-                      static_cast<std::size_t>(of_panel));
+          std::memcpy(to.data() + at * rows + (row + r) * of_panel,
+                      bytes.data() + r * row_bytes + columns.begin + at, static_cast<std::size_t>(of_panel));
       }
     }
   }
@@ -301,7 +304,8 @@ std::shared_ptr<const ValueMemory::Band> ValueMemory::find(i64 codes, i64 matrix
   });
 }
 
-std::shared_ptr<const ValueMemory::Rows> ValueMemory::find_rows(i64 codes, i64 matrix, i64 first, DType dtype) {
+std::shared_ptr<const ValueMemory::Rows> ValueMemory::find_rows(i64 codes, i64 matrix, i64 first,
+                                                                DType dtype) {
   return rows_.find([&](const Rows& r) {
     return r.codes == codes && r.matrix == matrix && r.first == first && r.dtype == dtype;
   });

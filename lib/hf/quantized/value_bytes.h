@@ -74,8 +74,8 @@ class ValueMemory {
   struct Band {
     i64 codes = -1, matrix = 0, first = 0;  // which tensor, which matrix, first group of columns
     i64 groups = 0;
-    Buffer bytes, scales;   // panel by panel
-    ScaleRange range{};  // of the scales
+    Buffer bytes, scales;  // panel by panel
+    ScaleRange range{};    // of the scales
   };
   std::shared_ptr<const Band> find(i64 codes, i64 matrix, i64 group);
   void keep(std::shared_ptr<const Band> band) { bands_.keep(std::move(band), most_bands_); }

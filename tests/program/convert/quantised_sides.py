@@ -122,6 +122,94 @@ with open(at("size", "config.json"), "w") as f:
 says(1, "[0, 64]", "verify", at("size"))
 says(3, "[0, 64]", "convert", "dequantize", at("size"), at("nothing"), "--no-sync")
 
+
+# Scales that a model has as powers of two are powers of two where values changed, and keep their type.
+source = os.path.join(QUANTISED, "deepseek_v31_ue8m0_f32")
+says(0, "", "convert", "dequantize", source, at("powers"), "--no-sync")
+os.remove(at("powers", "mckpt_manifest.json"))  # whose sums would refuse other values
+path = at("powers", "model.safetensors")
+header, data = read(path)
+changed = bytearray(data)
+for name, tensor in header.items():
+    if name.endswith("_proj.weight"):
+        begin, end = tensor["data_offsets"]
+        changed[begin:end:2] = bytes(b ^ 1 for b in data[begin:end:2])  # the last bit of every value
+with open(path, "r+b") as f:
+    f.seek(os.path.getsize(path) - len(data))
+    f.write(changed)
+says(0, "", "convert", "quantize", at("powers"), at("powers_again"), "--like", source, "--no-sync")
+scales = []
+for file in sorted(os.listdir(at("powers_again"))):
+    if file.endswith(".safetensors"):
+        header, data = read(at("powers_again", file))
+        for name, tensor in header.items():
+            if name.endswith("_scale_inv"):
+                begin, end = tensor["data_offsets"]
+                scales += struct.unpack(f"<{(end - begin) // 4}I", data[begin:end])
+expect(len(scales) >= 36 and not any(bits & 0x7FFFFF for bits in scales), "scales are no powers of two")
+
+# Scales that differ by less than bfloat16 shows.
+shutil.copytree(source, at("scales"))
+for file in sorted(os.listdir(at("scales"))):
+    if file.endswith(".safetensors"):
+        header, data = read(at("scales", file))
+        changed = bytearray(data)
+        for name, tensor in header.items():
+            if name.endswith("_scale_inv"):
+                changed[tensor["data_offsets"][0]] ^= 1
+        with open(at("scales", file), "r+b") as f:
+            f.seek(os.path.getsize(f.name) - len(data))
+            f.write(changed)
+says(1, "not equal", "verify", at("scales"), "--against", source)
+says(1, "", "diff", at("scales"), source)
+says(0, "equal", "verify", source, "--against", source)
+
+# A folder that does not declare its codes is equal to nothing, and one that declares others neither.
+for entry in (None, {"quant_method": "mxfp4"}):
+    folder = at("undeclared" if entry is None else "other_method")
+    shutil.copytree(source, folder)
+    config = json.load(open(os.path.join(folder, "config.json")))
+    del config["quantization_config"]
+    if entry:
+        config["quantization_config"] = entry
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    says(1, "FAIL  scales", "verify", folder, "--against", source)
+says(1, "FAIL  scales", "verify", at("undeclared"), "--against", at("fsdp"))
+
+# Codes and scales that a checkpoint has as they are come back as they were, with the config that declares them.
+for name in ("deepseek_v3_128", "qwen3_64_skiplist"):
+    source = os.path.join(QUANTISED, name)
+    says(0, "", "convert", "to-dcp", source, at(name + "_codes"), "--no-sync")
+    says(0, "", "export", at(name + "_codes"), at(name + "_back"), "--assets", source, "--no-sync")
+    for file in os.listdir(source):
+        with open(os.path.join(source, file), "rb") as a, open(at(name + "_back", file), "rb") as b:
+            expect(a.read() == b.read(), f"{name}: {file} does not come back")
+    says(3, "no type can be chosen", "export", at(name + "_codes"), at("nothing"), "--assets", source, "--dtype", "bf16", "--no-sync")
+says(3, "MC2016", "export", at("deepseek_v3_128_codes"), at("nothing"), "--assets", at("undeclared"), "--no-sync")
+says(0, "put the model's config.json beside it", "convert", "to-safetensors", source, at("one.safetensors"), "--no-sync")
+
+# The files of the pattern, unless a size is asked for.
+source = os.path.join(QUANTISED, "deepseek_v3_128")
+says(0, "", "convert", "dequantize", source, at("v3"), "--no-sync")
+says(0, "", "convert", "quantize", at("v3"), at("small"), "--like", source, "--max-shard-size", "100KB", "--no-sync")
+expect(len([f for f in os.listdir(at("small")) if f.endswith(".safetensors")]) > 5, "--max-shard-size is ignored")
+says(0, "equal", "verify", at("small"), "--against", source)
+
+# The one that is tested has what is found, in either order.
+shutil.copytree(at("v3"), at("v3_changed"))
+os.remove(at("v3_changed", "mckpt_manifest.json"))
+path = at("v3_changed", "model.safetensors")
+header, data = read(path)
+place = os.path.getsize(path) - len(data) + header["model.layers.0.self_attn.o_proj.weight"]["data_offsets"][0]
+with open(path, "r+b") as f:
+    f.seek(place)
+    f.write(struct.pack("<H", 0x42C8))  # 100
+says(0, "", "convert", "quantize", at("v3_changed"), at("v3_codes"), "--to", "fp8-block", "--no-sync")
+says(0, "", "convert", "hf-to-fsdp", at("v3"), at("v3_fsdp"), "--tp", "2", "--no-sync")
+run = run_mckpt("verify", at("v3_codes"), "--against", at("v3_fsdp"))
+expect(run.returncode == 1 and "found 100" in run.stdout and "expected 100" not in run.stdout, run.stdout)
+
 # Codes that were decoded on the way are named.
 says(0, "decoded mxfp4", "convert", "quantize", os.path.join(QUANTISED, "gpt_oss"), at("fp8"), "--to", "fp8-block", "--no-sync")
-finish(30)
+finish(40)

@@ -208,7 +208,8 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
   for (const CompareSink::Difference& d : differences) {
     Finding finding = difference_finding(tested_, d, compared.name(d.key));
     if (auto at = counts.find(d.key); at != counts.end()) {
-      const ItemTally::Count& c = at->second;
+      ItemTally::Count c = at->second;
+      if (counting_.turned) std::swap(c.expected, c.found);
       finding.file = file_label(tested_, c.file);
       finding.offset = c.offset;
       finding.message = to_string(c);

@@ -12,6 +12,7 @@ namespace mckpt::impl {
 
 struct Counting {
   bool all = false;  // every tensor, not only those that findings name; and the names of all compared tensors
+  bool turned = false;  // the caller exchanged the sides: what is expected is of the tested one
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
 };
 

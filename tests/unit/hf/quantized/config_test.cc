@@ -28,12 +28,19 @@ TEST(QuantConfig, HasTheSizesThatEachLibraryWrites) {
 }
 
 TEST(QuantConfig, RefusesWhatIsNotDecoded) {
-  for (
-      const char* entry :
-      {R"({"quant_method": "gptq", "bits": 4})", R"({"quant_method": "awq"})", R"({"bits": 4})"})
+  for (const char* entry :
+       {R"({"quant_method": "gptq", "bits": 4})", R"({"quant_method": "awq"})",
+        R"({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"})",
+        R"({"quant_method": "modelopt", "quant_algo": "NVFP4_SVD"})",
+        R"({"quant_method": "modelopt", "quant_algo": "FOO"})",
+        R"({"quant_method": "compressed-tensors", "transform_config": {"config_groups": {"R1": {}}}})"})
     EXPECT_EQ(thrown_by([&] { read(entry); }).substr(0, 6), "MC2004") << entry;
-  for (const char* entry : {R"({"quant_method": "fp8", "weight_block_size": [128]})",
-                            R"({"quant_method": "fp8", "weight_block_size": [0, 1]})", R"("fp8")"})
+  for (const char* entry :
+       {R"({"quant_method": "fp8", "weight_block_size": [128]})",
+        R"({"quant_method": "fp8", "weight_block_size": [0, 1]})", R"("fp8")", R"({"bits": 4})",
+        R"({"quant_method": "fp8", "weight_block_size": "128"})",
+        R"({"config_groups": {"a": {"weights": {"num_bits": "4"}}}})",
+        R"({"config_groups": {"a": {"weights": {"strategy": "group", "group_size": null}}}})"})
     EXPECT_EQ(thrown_by([&] { read(entry); }).substr(0, 6), "MC2001") << entry;
 }
 

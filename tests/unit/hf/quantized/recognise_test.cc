@@ -5,6 +5,7 @@
 
 #include "hf/quantized/dequantized_store.h"
 #include "made_folder.h"
+#include "tests/support/throws.h"
 
 namespace mckpt::impl::quantized_test {
 namespace {
@@ -273,6 +274,12 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
        "v.weight_scale",
        "codes of a type that has scales",
        "bfloat16"},
+      {"a part that codes of this kind do not have",
+       kFp8,
+       {codes, {"w.weight_scale_inv", D::kF32, {3, 3}}, {"w.weight_scale_2", D::kF32, {}}},
+       "w.weight_scale_2",
+       "codes and scales as",
+       "w.weight_scale_2 beside codes of"},
       {"another method",
        kMx,
        {codes, {"w.weight_scale_inv", D::kF32, {3, 2}}},
@@ -332,6 +339,13 @@ TEST(Recognise, RefusesWhatContradictsASettingOfTheConfig) {
       {group_config(R"("strategy": "channel", "type": "int")"), rows, "type int by config.json"},
       {group_config(R"("strategy": "channel", "num_bits": 4)"), rows, "num_bits 4 by config.json"},
       {group_config(group32), ints, ""},
+      {int_config(4, 32), ints, ""},
+      {group_config(group32 + R"(}, "format": "nvfp4-pack-quantized", "other": {)"), ints,
+       "format nvfp4-pack-quantized by"},
+      {R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized"}})", whole,
+       "format int-quantized by config.json"},
+      {R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "float-quantized"}})",
+       whole, ""},
       {group_config(group32), points, ""},
       {group_config(group32 + R"(, "symmetric": true)"), ints, ""},
       {group_config(group32 + R"(, "symmetric": true)"), points, "symmetric, so without zero points by"},
@@ -375,6 +389,24 @@ TEST(Recognise, RefusesQuantisedTensorsThatAConfigDoesNotDeclare) {
   folder.put("hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8"}})");
   std::unique_ptr<Store> store = open_store(folder.path());
   EXPECT_TRUE(recognise(*store, quant_declaration_of(*store)).findings.empty());
+  // ... and may not say something else than config.json; a file of a quantised cache says nothing of weights.
+  folder.put("config.json", R"({"quantization_config": {"quant_method": "mxfp4"}})");
+  EXPECT_EQ(thrown_by([&] { quant_declaration_of(*store); }).substr(0, 6), "MC2001");
+  folder.put("hf_quant_config.json",
+             R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})");
+  EXPECT_EQ(quant_declaration_of(*store).config->method, QuantMethod::kMxfp4);
+}
+
+// ModelOpt's AWQ multiplies the inputs of a layer, so its weights are not those of the model.
+TEST(Recognise, RefusesWeightsWhoseInputsAreScaled) {
+  QuantizedModel model =
+      recognised({{"w.weight", DType::kF8E4M3, {4, 4}},
+                  {"w.weight_scale", DType::kF32, {}},
+                  {"w.pre_quant_scale", DType::kBF16, {4}}},
+                 R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}})");
+  ASSERT_EQ(model.findings.size(), 1u);
+  EXPECT_EQ(model.findings[0].code, Code::kQuantized);
+  EXPECT_EQ(model.findings[0].tensor, "w.pre_quant_scale");
 }
 
 TEST(Recognise, LeavesPlainModelsAlone) {
