@@ -182,7 +182,7 @@ Exit verify_command(CommandLine& line) {
   line.description("With -q, checks that pass are not listed; the last line is the verdict.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify ckpt model.safetensors --json");
-  line.example("mckpt verify global_step500 --assets Qwen3-30B-A3B");
+  line.example("mckpt verify checkpoint-500 --assets Qwen3-0.6B");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
   line.example("mckpt verify ckpt --report ckpt.json --report ckpt.md");
   line.example("mckpt verify ckpt --card ckpt.json");

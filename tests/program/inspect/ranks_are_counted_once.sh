@@ -47,6 +47,6 @@ done
 expect 0 "$mckpt" plot core --as fsdp --dp 2 -o core.html
 for path in fsdp core/release pt/release; do
   expect 3 "$mckpt" convert hf-to-fsdp $path no
-  has err 'the checkpoint of a training run'
+  has err 'this is a checkpoint of Megatron'
   has err 'mckpt convert reshard'
 done
