@@ -116,9 +116,6 @@ Exit answer_ratios(Output& out, const PatternOptions& o) {
 Exit pattern_command(CommandLine& line) {
   PatternOptions o;
   o.parse(line);
-  // A segment may be empty: a pipeline stage without layers.
-  if (o.pattern && o.pattern->empty() && !o.segment)
-    throw Error(Code::kUsage, "the pattern is empty: a model has layers").expected("one symbol for each layer, as in 'M*M-'");
   Output out(line.flags());
   bool verbose = line.flags().verbose > 0;
   Exit exit = o.ratios          ? answer_ratios(out, o)
