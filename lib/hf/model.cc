@@ -51,8 +51,8 @@ HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shap
     e.file(folder.path()).help("name the folder of a Hugging Face model");
     if (is_of_a_run(folder))
       e.found("the checkpoint of a training run")
-          .help("`mckpt convert reshard` writes such a checkpoint for another grid, `mckpt export` makes a Hugging Face "
-                "folder of it");
+          .help("give the folder of the original Hugging Face model; of a checkpoint of a run `mckpt convert reshard` "
+                "writes one for another grid, and `mckpt export` makes a Hugging Face folder");
     throw e;
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {

@@ -67,7 +67,14 @@ constexpr Subject kSubjects[] = {
 // The check of assets in a comparison, where they are compared with those of the source.
 constexpr Subject kComparedAssets = {"assets", "are as they were copied", "copied files"};
 
-std::string_view subject_of(const Check& check, bool compared) {
+// The manifest's own check leaves the data of tensors to the check of their sums.
+bool data_fit(const VerifyReport& report) {
+  auto sums = std::ranges::find(report.checks, "crc32", &Check::name);
+  return sums == report.checks.end() || sums->status != Check::Status::kFail;
+}
+
+std::string_view subject_of(const Check& check, bool compared, bool sums_fit) {
+  if (check.name == "manifest" && check.status == Check::Status::kPass && !sums_fit) return "have its names and sizes";
   const Subject* s = std::ranges::find(kSubjects, check.name, &Subject::check);
   if (compared && check.name == kComparedAssets.check) s = &kComparedAssets;
   if (s == std::end(kSubjects)) return "";
@@ -241,15 +248,15 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
 
 // "pass  coverage 45 tensors  each item in one chunk": how much was looked at, for what, and what could not be
 // seen. A check that cannot apply to this format has no line.
-void write_check(Output& out, const Check& check, bool compared) {
+void write_check(Output& out, const Check& check, bool compared, bool sums_fit) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string line = pad(check.name, 9);
   if (check.count == 0 && check.unseen == 0) {
-    std::string_view none = check.status >= Check::Status::kWarn ? subject_of(check, compared) : "";
+    std::string_view none = check.status >= Check::Status::kWarn ? subject_of(check, compared, sums_fit) : "";
     line += !check.note.empty() ? check.note : std::string(none.empty() ? "nothing to check" : none);
   } else {
     std::string looked = looked_at(check);
-    std::string_view subject = subject_of(check, compared);
+    std::string_view subject = subject_of(check, compared, sums_fit);
     if (!subject.empty())
       looked =
           cat(pad(looked, kAmountWidth), looked.size() > kAmountWidth ? "; " : " ", out.styled(Style::kDim, subject));
@@ -308,7 +315,8 @@ void write_report(Output& out, const std::string& path, const Verified& verified
   }
   for (std::size_t c = 0; c < report.checks.size(); c++) {
     if (report.checks[c].name == "below") continue;  // the parts have its findings
-    if (!flags.quiet || report.checks[c].status > Check::Status::kPass) write_check(out, report.checks[c], compared);
+    if (!flags.quiet || report.checks[c].status > Check::Status::kPass)
+      write_check(out, report.checks[c], compared, data_fit(report));
     write_check_findings(out, report, c, all);
   }
   if (!flags.quiet) write_unread(out, report, compared, all);

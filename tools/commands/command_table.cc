@@ -75,6 +75,8 @@ constexpr Instead kInstead[] = {
     {"completion", "completions SHELL"},
     {"version", "--version"},
     {"print", "cat PATH NAME"},
+    {"merge-lora", "export ADAPTER DST --base HF_DIR"},
+    {"load", "inspect PATH"},
 };
 
 }  // namespace
@@ -149,6 +151,8 @@ const Command& find_command(std::string_view name) {
     names.push_back(c.name);
   }
   Error e(Code::kUnknownCommand, cat("there is no command '", escaped(name), "'"));
+  if (name == "download")
+    throw e.help("mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
   std::string command = command_for(name);
   if (command.empty()) command = nearest(name, names);
   if (!command.empty()) e.help(cat("did you mean `mckpt ", command, "`?"));

@@ -109,9 +109,12 @@ void refuse_glob_as_path(const Options& options) {
       throw Error(Code::kUsage, "--map takes its GLOB after an equals sign")
           .found(escaped(path))
           .help(cat("--map='", escaped(path), "'"));
-    throw Error(Code::kNotFound, "there is no such file or folder")
-        .file(path)
-        .help(cat("tensors are chosen by `mckpt ls PATH '", escaped(path), "'`, or here by --map='",
+    Error e(Code::kNotFound, "there is no such file or folder");
+    e.file(path);
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    if (!folder.empty() && std::filesystem::is_directory(folder, failed))
+      throw e.help(cat("name the folder, of which all files are read: ", escaped(folder, 4096)));
+    throw e.help(cat("tensors are chosen by `mckpt ls PATH '", escaped(path), "'`, or here by --map='",
                   escaped(path), "'"));
   }
 }

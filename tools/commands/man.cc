@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "io/output/output_rules.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
@@ -32,6 +33,7 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
 }
 
 void write_all(const std::string& folder) {
+  refuse_empty_path(folder, "the folder");
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) throw Error(Code::kWriteFailed, cat("cannot make a folder: ", failed.message())).file(folder);

@@ -135,17 +135,24 @@ struct CommandLine::Impl {
     return Option(app.add_option(name, std::move(take)), row);
   }
 
+  // The hyphens, which all have, are left out: only the words are compared. "" if none is near.
+  std::string nearest_option(std::string_view name) const {
+    std::vector<std::string_view> words;
+    for (std::string_view s : spellings)
+      if (s.starts_with("--")) words.push_back(s.substr(2));
+    std::string_view near = nearest(name.substr(std::min(name.find_first_not_of('-'), name.size())), words);
+    return near.empty() ? "" : cat("did you mean --", near, "?");
+  }
+
   // An argument that no declaration takes: an option gets the nearest spelling, another argument is one too
   // many.
   Error unexpected(const std::string& arg) const {
     if (!arg.starts_with('-')) return Error(Code::kUsage, cat("unexpected argument '", escaped(arg), "'"));
     std::string name = arg.substr(0, arg.find('='));
     std::string message = cat("there is no option '", escaped(name), "'");
-    std::string spelt = prepared(name, false);
-    if (std::string help = help_for_other_name(spelt, spellings); !help.empty())
-      message += cat("; ", help);
-    else if (std::string_view near = nearest(name, spellings); !near.empty())
-      message += cat("; did you mean ", near, "?");
+    std::string help = help_for_other_name(prepared(name, false), spellings);
+    if (help.empty()) help = nearest_option(name);
+    if (!help.empty()) message += cat("; ", help);
     Error e(Code::kUsage, message);
     if (!unknown_option_note.empty()) e.note(unknown_option_note);
     return e;

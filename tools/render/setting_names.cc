@@ -60,6 +60,7 @@ constexpr std::string_view kSettings[] = {
     "rank",
     "rank_states",
     "rank_timeout",
+    "report",
     "resume",
     "section",
     "source_ep",

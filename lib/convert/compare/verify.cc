@@ -249,11 +249,20 @@ void refuse_adapter_alone(const std::string& a, const std::string& b, const Veri
   if (of_a != of_b) throw adapter_alone(Folder(of_a ? a : b, opening));
 }
 
+Card card_at(const std::string& path) {
+  try {
+    return read_card(InputFile(path));
+  } catch (Error& e) {
+    if (e.code() == Code::kNotFound) e.help("with `report` in place of `card`, `mckpt verify` writes a card to this path");
+    throw;
+  }
+}
+
 Verified verify_by_card(const std::string& path, const VerifyOptions& options, Observer& observer) {
   if (options.against || !options.reports.empty() || options.compare.opening.assets)
     throw Error(Code::kUsage,
                 "`card` checks a checkpoint by itself and without `assets`, and writes no other card");
-  Card card = read_card(InputFile(*options.card));
+  Card card = card_at(*options.card);
   Verified out;
   CardCheck how{.opening = files_of(options), .threads = options.threads, .card_path = *options.card};
   const std::string folder = folder_of_card(card, path, files_of(options));

@@ -31,9 +31,19 @@ void check_iteration(std::optional<i64> iteration) {
         .found(*iteration);
 }
 
+namespace {
+
+// "ckpt//" and "ckpt" are "ckpt/"; "/" stays.
+std::string with_slash(std::string folder) {
+  while (folder.ends_with('/')) folder.pop_back();
+  return folder + "/";
+}
+
+}  // namespace
+
 FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
-    : path_(cat(target, "/", iteration_folder(iteration))),
-      tracker_{cat(target, "/", kTrackerName), iteration ? cat(*iteration) : std::string(kReleaseName)},
+    : path_(cat(with_slash(target), iteration_folder(iteration))),
+      tracker_{cat(with_slash(target), kTrackerName), iteration ? cat(*iteration) : std::string(kReleaseName)},
       iteration_(iteration) {
   refuse_empty_path(target, "the output");
 }

@@ -211,7 +211,11 @@ class CardReader {
     if (!schema || !schema->is(JsonType::kString) || schema->string("schema") != kCardSchema)
       throw Error(Code::kBadCard, "this is not a card")
           .expected(cat("JSON with the schema ", kCardSchema))
-          .found(schema ? schema->summary() : "JSON without a schema");
+          .found(!schema                         ? "JSON without a schema"
+                 : schema->is(JsonType::kString) ? cat("the schema ", escaped(schema->string("schema")))
+                                                 : schema->summary())
+          .help("`mckpt verify` writes a card with `report`, a conversion with `card`; the `report` of a conversion is "
+                "an account, not a card");
     read_files(json);
     card_.version = member(json, "mckpt").string("mckpt");
     card_.single_file = member(json, "single_file").boolean("single_file");

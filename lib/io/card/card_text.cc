@@ -2,9 +2,11 @@
 #include "io/card/card_text.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "io/card/card_json.h"
+#include "io/file/place.h"
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_file.h"
@@ -156,6 +158,11 @@ void check_card_name(const std::string& path) { form_of(path); }
 void check_card_place(const std::string& path) {
   form_of(path);
   refuse_other_than_report(path);
+  std::error_code failed;
+  if (const std::string folder = parent_folder(path); !std::filesystem::is_directory(folder, failed))
+    throw Error(Code::kNoRoom, "the folder of the card does not exist")
+        .file(path)
+        .help(cat("make the folder ", escaped(folder, 4096), " first"));
   StagedFile::check(path, {.replace = true}, 0);
 }
 

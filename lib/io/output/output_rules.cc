@@ -84,6 +84,10 @@ OutputRules::OutputRules(const std::vector<std::string>& sources, const std::vec
 
 void refuse_empty_path(const std::string& path, const char* of) {
   if (path.empty()) throw Error(Code::kUsage, cat("the path of ", of, " is empty"));
+  if (path == "~" || (path.starts_with('~') && path.find('/') != path.npos))
+    throw Error(Code::kUsage, cat("the path of ", of, " begins with a `~` that no shell has replaced"))
+        .found(escaped(path, 4096))
+        .help("only a shell makes `~` the home folder: give its whole path");
 }
 
 void OutputRules::check_folder(const std::string& path) const {
@@ -133,6 +137,7 @@ void OutputRules::check_report(const std::string& path, const std::vector<std::s
 }
 
 void refuse_other_than_report(const std::string& path) {
+  refuse_empty_path(path, "the report");
   struct stat st;
   if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || is_report(path)) return;
   throw Error(Code::kOutputExists, "the name of the report belongs to a file that is not a report of mckpt")

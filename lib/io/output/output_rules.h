@@ -16,7 +16,7 @@
 
 namespace mckpt::impl {
 
-// Throws kUsage for an empty path. `of`: what it is the path of, for the message.
+// Throws kUsage for a path that is empty or begins with ~/. `of`: what it is the path of, for the message.
 void refuse_empty_path(const std::string& path, const char* of);
 
 // The sources of one command, with a check for each kind of output. Immutable, so thread-safe.

@@ -29,3 +29,24 @@ has err "mckpt convert reshard"
 expect 1 "$mckpt" cat "$MCKPT_SOURCE"/test_data/dcp/plain args
 has err "'args' is an object and no tensor"
 has err "--args"
+
+# An option is guessed only where the words are near.
+for option in --fast --deep; do
+  expect 2 "$mckpt" verify "$model" $option
+  lacks err "did you mean"
+done
+expect 2 "$mckpt" verify "$model" --rtol 1
+has err "mckpt diff A B"
+expect 2 "$mckpt" verify "$model" --reference x
+has err "did you mean --against?"
+expect 2 "$mckpt" export "$model" dst --hf-dir x
+has err "did you mean --assets"
+expect 2 "$mckpt" export "$model" dst --base-model x
+has err "did you mean --base?"
+answered "did you mean --overwrite?" -f
+expect 2 "$mckpt" export "$model" dst --bf16
+has err "did you mean --dtype bf16?"
+expect 2 "$mckpt" merge-lora a b
+has err "mckpt export ADAPTER DST --base HF_DIR"
+expect 2 "$mckpt" download a
+has err "mckpt downloads nothing"

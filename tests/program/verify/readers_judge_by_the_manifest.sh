@@ -46,6 +46,8 @@ has err "error[MC1203]"
 refused model.safetensors convert safetensors-to-pt hf made
 expect 1 "$mckpt" verify hf
 has out "FAIL  crc32"
+has out "have its names and sizes"
+lacks out "fit the manifest"
 flip hf/model.safetensors -1
 expect 0 "$mckpt" convert hf-to-fsdp hf made --tp 2
 rm -r made
