@@ -48,6 +48,10 @@ void FileFlags::parse(CommandLine& line) {
   line.parse();
   files = line.opening();
   struct stat st;
+  if (options.target.ends_with('/') && ::stat(options.target.c_str(), &st) != 0)
+    throw Error(Code::kUsage, "DST has the name of a folder, but the result is one file")
+        .found(escaped(options.target, 4096))
+        .help(cat("name a file, such as ", escaped(options.target, 4096), "model.pt or .safetensors"));
   if (::stat(options.target.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     throw Error(Code::kUsage, "DST is a folder, but the result is one file")
         .found(escaped(options.target))

@@ -27,6 +27,10 @@ namespace {
 // Refuses a DST that is a folder: the result is one file, and its name is not guessed.
 void refuse_folder(const std::string& target) {
   struct stat st;
+  if (target.ends_with('/') && ::stat(target.c_str(), &st) != 0)
+    throw Error(Code::kUsage, "DST has the name of a folder, but the result is one file")
+        .found(escaped(target, 4096))
+        .help(cat("name a file, such as ", escaped(target, 4096), "model.safetensors"));
   if (::stat(target.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     throw Error(Code::kUsage, "DST is a folder, but the result is one file")
         .found(escaped(target))

@@ -39,3 +39,9 @@ expect 3 "$mckpt" verify hf --card none.json
 has err "with --report in place of --card"
 expect 4 "$mckpt" verify hf --report none/card.json
 has err "make the folder none first"
+
+# A result that is one file has the name of a file.
+expect 2 "$mckpt" convert to-safetensors made newfolder/
+has err "such as newfolder/model.safetensors"
+expect 2 "$mckpt" convert safetensors-to-pt "$model" newfolder/
+has err "such as newfolder/model.pt"
