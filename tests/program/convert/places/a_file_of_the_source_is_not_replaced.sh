@@ -31,3 +31,9 @@ refused pt-to-safetensors pt/model.pt hard_link
 expect 0 "$mckpt" convert pt-to-safetensors pt pt/model.safetensors --no-sync
 expect 0 "$mckpt" convert safetensors-to-pt hf hf/new.pt --no-sync
 expect 0 "$mckpt" convert pt-to-safetensors pt/model.pt pt/model.safetensors --no-sync --overwrite
+
+# A new file has no name of the other format.
+expect 2 "$mckpt" convert safetensors-to-pt hf new.safetensors
+has err "a name such as model.pt"
+expect 2 "$mckpt" convert pt-to-safetensors pt/model.pt new.pt
+has err "a name such as model.safetensors"
