@@ -100,8 +100,7 @@ struct VerifyReport {
   i64 differing() const, rounded() const;
 };
 
-// One of several checkpoints in a folder. What its report found and did not read is in the folder's report too, with
-// the path in front.
+// One of several checkpoints in a folder, whose report has what this one found and did not read, with the path in front.
 struct VerifiedPart {
   std::string path;  // relative to the folder
   VerifyReport report;
