@@ -152,6 +152,7 @@ void write_json(std::string& to, const mckpt::Conversion& c, const std::optional
 void write_json(std::string& to, const mckpt::Report& r) {
   JsonWriter json(to);
   json.begin_object().field("sound", r.sound).field("equal", r.equal);
+  r.differing_tensors ? json.field("differing_tensors", *r.differing_tensors) : json.null_field("differing_tensors");
   r.rounded ? json.field("rounded", *r.rounded) : json.null_field("rounded");
   json.field("as_card", r.as_card);
   put_list(json, "checks", r.checks);

@@ -2,6 +2,7 @@
 // have no prefix (`tp`, not grid.tp). `threads` is that of plan().
 #include "api/settings.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/base/error.h"
@@ -235,32 +236,41 @@ Settings::Settings(const char* const* list) {
   }
 }
 
-const Settings::Setting* Settings::last(std::string_view name) {
+const Settings::Setting* Settings::one(std::string_view name) {
   known_.emplace(name);
-  for (auto s = list_.rbegin(); s != list_.rend(); ++s)
-    if (s->name == name) return &*s;
-  return nullptr;
+  const Setting* found = nullptr;
+  for (const Setting& s : list_) {
+    if (s.name != name) continue;
+    if (found)
+      throw Error(Code::kUsage, cat("`", name, "` has one value, and several are given"))
+          .found(cat(escaped(found->value), " and ", escaped(s.value)));
+    found = &s;
+  }
+  return found;
 }
 
-bool Settings::has(std::string_view name) { return last(name) != nullptr; }
+bool Settings::has(std::string_view name) {
+  known_.emplace(name);
+  return std::ranges::any_of(list_, [&](const Setting& s) { return s.name == name; });
+}
 
 void Settings::take(std::string_view name, std::string& to) {
-  if (const Setting* s = last(name)) to = s->value;
+  if (const Setting* s = one(name)) to = s->value;
 }
 
 void Settings::take(std::string_view name, bool& to) {
-  const Setting* s = last(name);
+  const Setting* s = one(name);
   if (!s) return;
   if (s->value != "0" && s->value != "1") refuse(name, "0 or 1", s->value);
   to = s->value == "1";
 }
 
 void Settings::take(std::string_view name, int& to) {
-  if (const Setting* s = last(name)) parse_number(name, s->value, to);
+  if (const Setting* s = one(name)) parse_number(name, s->value, to);
 }
 
 void Settings::take(std::string_view name, std::int64_t& to) {
-  if (const Setting* s = last(name)) parse_number(name, s->value, to);
+  if (const Setting* s = one(name)) parse_number(name, s->value, to);
 }
 
 void Settings::take(std::string_view name, std::vector<std::string>& to) {

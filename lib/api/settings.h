@@ -23,7 +23,7 @@
 
 namespace mckpt::impl {
 
-// A list of settings, of which the last of a name counts. Every take() throws kUsage for a value that does not
+// A list of settings. Only a list may be given several times. Every take() throws kUsage for a value that does not
 // have the type of the field.
 class Settings {
  public:
@@ -51,7 +51,8 @@ class Settings {
     std::string name, value;
   };
   bool has(std::string_view name);
-  const Setting* last(std::string_view name);
+  // The setting of that name; null if there is none. Throws kUsage if there are several.
+  const Setting* one(std::string_view name);
 
   std::vector<Setting> list_;
   std::set<std::string, std::less<>> known_;  // names that were asked for

@@ -57,6 +57,26 @@ class Conversions(unittest.TestCase):
         self.assertTrue(mckpt.verify(back.output, TINY_MODEL, progress=False).equal)
         self.assertRaisesRegex(mckpt.Error, "one stage alone", lambda: mckpt.plan(TINY_MODEL, "b", to="ranks", vpp=2))
 
+    def test_a_setting_with_one_value_takes_no_list(self):
+        for what in ({"tp": [1, 2]}, {"dtype": ["bf16", "fp32"]}, {"strategy": ["optim", "no_shard"]}, {"assets": ["a", TINY_MODEL]}):
+            (name,) = what
+            self.assertRaisesRegex(mckpt.Error, f"`{name}` has one value", lambda what=what: mckpt.plan(TINY_MODEL, "b", to="fsdp", **what))
+        for call in (lambda names: mckpt.load(TINY_MODEL, "cpu", names=names, progress=False), lambda names: mckpt.diff(TINY_MODEL, TINY_MODEL, names=names, progress=False)):
+            for names in ([], ["*norm*", "lm*"]):
+                self.assertRaisesRegex(TypeError, "names is one glob", lambda call=call, names=names: call(names))
+
+    def test_a_difference_of_a_quantised_model_is_counted(self):
+        quiet = {"progress": False}
+        codes = mckpt.convert(TINY_MODEL, self.folder / "codes", to="quantize", scheme="fp8-block", **quiet).output
+        report = mckpt.verify(codes, TINY_MODEL, **quiet)
+        self.assertFalse(report.equal)
+        self.assertEqual(report.differing_tensors, len(report.differences))
+        found = mckpt.diff(codes, TINY_MODEL, **quiet)
+        rows = {r.name: r.items for r in found.rows if r.kind == "values"}
+        self.assertTrue(rows)
+        self.assertEqual({d.tensor: d.items for d in report.differences}, rows)
+        self.assertTrue(all(f"expected {d.expected}, found {d.found}" in str(report) for d in report.differences))
+
     def test_quantised_models(self):
         source = os.path.join(DATA, "quantized/gpt_oss")
         quiet = {"progress": False}

@@ -360,7 +360,10 @@ void write_parts_json(JsonWriter& json, const std::vector<VerifiedPart>& parts) 
 }  // namespace
 
 void write_verified_json(JsonWriter& json, const Verified& verified) {
-  if (verified.equal) json.field("equal", *verified.equal).field("rounded", verified.report.rounded());
+  if (verified.equal) {
+    json.field("equal", *verified.equal).field("differing_tensors", verified.report.differing());
+    json.field("rounded", verified.report.rounded());
+  }
   if (verified.as_card) json.field("as_card", *verified.as_card);
   write_report_json(json, verified.report);
   if (verified.equal) write_differences(json, verified.report.differences);

@@ -7,7 +7,7 @@
  *
  * Settings are texts "name=value", ended by NULL; a null list is an empty one. The names are those of the fields
  * in mckpt/plans.h, mckpt/plain_plans.h, mckpt/options.h, mckpt/conversion.h, mckpt/verify.h, mckpt/diff.h,
- * mckpt/plot.h and mckpt/load.h. Flags are 0 or 1; a list is the same setting several times, and of any other setting that is given twice the last counts; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
+ * mckpt/plot.h and mckpt/load.h. Flags are 0 or 1; a list is the same setting several times, and any other setting that is given twice is an error; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
  *
  * A function that can fail has `error` as its last parameter, which may be null. It returns null, or a status
  * other than 0 (enum Status of mckpt/error.h), and stores an error that the caller frees. A `const char*` belongs

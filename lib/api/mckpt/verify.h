@@ -39,8 +39,11 @@ struct Difference {
 };
 
 struct Report {
-  bool sound = false;  // no finding is a problem. Only what was read counts: see `unread`. With a card it is false
+  // No finding is a problem. Only what was read counts: see `unread`. A comparison does not judge values, such as NaN on both
+  // sides; with a card it is false.
+  bool sound = false;
   std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
+  std::optional<std::int64_t> differing_tensors{};  // of a comparison: how many have another type, shape or value
   // Of a comparison: tensors that were compared after a cast to a type that does not hold all values of the source's. Where
   // there are any, `equal` is about the rounded values.
   std::optional<std::int64_t> rounded{};

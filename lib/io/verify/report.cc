@@ -24,6 +24,12 @@ void VerifyReport::add(Check check, std::vector<Finding> of_check) {
   }
 }
 
+i64 VerifyReport::differing() const {
+  return std::ranges::count_if(unlike, [](const UnlikeTensor& u) {
+    return u.kind == UnlikeTensor::Kind::kValues || u.kind == UnlikeTensor::Kind::kHeader;
+  });
+}
+
 i64 VerifyReport::rounded() const { return std::ranges::count(unlike, true, &UnlikeTensor::rounds); }
 
 bool VerifyReport::sound() const {

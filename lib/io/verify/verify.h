@@ -96,11 +96,11 @@ struct VerifyReport {
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;  // no finding is a problem
-  i64 rounded() const;  // how many in `unlike` are of a type that does not hold all values of the source's
+  // How many in `unlike` have other values, types or shapes; how many are of a type that loses values of the source's.
+  i64 differing() const, rounded() const;
 };
 
-// One of several checkpoints in a folder. What its report found and did not read is in the folder's report too, with
-// the path in front.
+// One of several checkpoints in a folder, whose report has what this one found and did not read, with the path in front.
 struct VerifiedPart {
   std::string path;  // relative to the folder
   VerifyReport report;

@@ -134,7 +134,7 @@ TEST(ApiC, AWatchSeesWorkAndStopsIt) {
 TEST(ApiC, TakesSettingsByName) {
   impl::TempFolder t;
   std::string source = "source=" + kModel, target = "target=" + t.path() + "/ckpt";
-  const char* settings[] = {source.c_str(), target.c_str(), "tp=4", "tp=2", "dtype_rule=*router*=fp32",
+  const char* settings[] = {source.c_str(), target.c_str(), "tp=2", "dtype_rule=*router*=fp32",
                             "threads=2",    nullptr};
   mckpt_error* error = nullptr;
   mckpt_conversion* c = mckpt_plan("to-fsdp", settings, &error);
@@ -156,6 +156,16 @@ TEST(ApiC, TakesSettingsByName) {
   EXPECT_EQ(mckpt_report_sound(report), 1);
   EXPECT_EQ(mckpt_report_equal(report), 1);
   mckpt_report_free(report);
+}
+
+TEST(ApiC, RefusesASecondValue) {
+  std::string source = "source=" + kModel;
+  const char* settings[] = {source.c_str(), "target=no", "tp=4", "tp=2", nullptr};
+  mckpt_error* error = nullptr;
+  EXPECT_FALSE(mckpt_plan("to-fsdp", settings, &error));
+  EXPECT_NE(std::string(mckpt_error_text(error)).find("`tp` has one value, and several are given"),
+            std::string::npos);
+  mckpt_error_free(error);
 }
 
 TEST(ApiC, ReportsFindingsAsLines) {

@@ -95,6 +95,8 @@ def _texts(name: str, value: Any) -> list[str]:
 
 def settings(values: Mapping[str, Any]) -> Any:
     """A list "name=value" as the library reads it. A value that is None leaves the setting out."""
+    if isinstance(values.get("names"), (list, tuple)):  # an empty one would mean all tensors
+        raise TypeError(f"names is one glob or regular expression, not a list: {values['names']!r}")
     texts = [name_bytes(f"{name}={text}") for name, value in values.items() for text in _texts(name, value)]
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 

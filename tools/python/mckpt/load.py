@@ -44,8 +44,8 @@ def load(
 
     device: "cpu", "cuda", "cuda:N" or a torch.device. dtype: "bf16", "fp16" or "fp32", as torch spells them or a
     torch.dtype, for floating-point tensors of 16 bits and more; others keep theirs. With a dtype the weights of a quantised
-    model are loaded as their values; without one as they are stored, codes and scales apart. threads: that read; as many as there
-    are processors, for a GPU eight and more while it waits for them, unless it is set. progress: see Conversion.run().
+    model are loaded as their values; without one as they are stored, codes and scales apart. threads: how many
+    read; unless it is set as many as there are processors, and for a GPU eight, and more while it waits for them. progress: see Conversion.run().
 
     With `rank`, and tp, ep, pp and the other sizes of a grid, path is a Hugging Face model, and what is loaded is what
     that rank of a Megatron run has, under its names there. All settings but follow_links belong to it.

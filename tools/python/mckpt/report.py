@@ -46,13 +46,17 @@ def verify(
 
 
 class Report:
-    """What verify() has found. As text it is a line for each check, finding and difference; a notebook shows a table."""
+    """What verify() has found: ok, equal, sound, as_card, checks, findings, differences, differing_tensors, unread, oddities.
+
+    As text it is a line for each check, finding and difference; a notebook shows a table.
+    """
 
     def __init__(self, path: str, against: str | None, fields: dict[str, Any]) -> None:
         self.path = path
         self.against = against
-        self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`. False with `card`
+        self.sound: bool = fields["sound"]  #: no finding is a problem. Only what was read counts: see `unread`. With `against` values are not judged (NaN); False with `card`
         self.equal: bool | None = fields["equal"]  #: everything was compared and is equal; None: nothing was compared
+        self.differing_tensors: int | None = fields["differing_tensors"]  #: how many have another type, shape or value; `differences` has the first ones
         self.rounded: int | None = fields["rounded"]  #: tensors of which `equal` is about values that a cast rounded
         self.as_card: bool | None = fields["as_card"]  #: all files are those of the card, and nothing else was checked
         self.checks = [Check(**c) for c in fields["checks"]]
@@ -68,7 +72,7 @@ class Report:
 
     def __bool__(self) -> bool:
         # A report is not nothing when the answer is no: what is asked for has to be named.
-        raise TypeError("the answer of a report is report.ok: report.equal if two sides were compared, else report.sound")
+        raise TypeError("the answer of a report is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound")
 
     def _answer(self) -> str:
         if self.as_card is not None:

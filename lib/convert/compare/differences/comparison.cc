@@ -93,7 +93,8 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
       throw;
     }
   }
-  return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of}, report);
+  return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of},
+                    report);
 }
 
 bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report) {
@@ -115,7 +116,8 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
     report.compared = std::move(compared_);
     std::set<i32> keys;
     for (i32 c = 0; c < compared.chunks.size(); c++)
-      if (keys.insert(compared.chunks.key(c)).second) report.compared.push_back(compared.name(compared.chunks.key(c)));
+      if (keys.insert(compared.chunks.key(c)).second)
+        report.compared.push_back(compared.name(compared.chunks.key(c)));
   }
   std::vector<Finding> against = described(compared, sink, report);
   return add_checks(compared, std::move(against), report);
@@ -212,9 +214,9 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
       if (counting_.turned) std::swap(c.expected, c.found);
       finding.file = file_label(tested_, c.file);
       finding.offset = c.offset;
-      finding.message = to_string(c);
-      report.differences.push_back(
-          {finding.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.beyond(), c.distance});
+      report.differences.push_back({finding.tensor, finding.file, dims_to_string(c.index), c.expected,
+                                    c.found, c.items, c.beyond(), c.distance});
+      finding.message = difference_text(report.differences.back());
     }
     findings.add(std::move(finding));
   }

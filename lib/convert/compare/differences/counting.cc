@@ -7,8 +7,8 @@
 
 namespace mckpt::impl {
 
-StretchCount count_differences(const DistanceMeter& by, std::span<const u8> found, std::span<const u8> expected,
-                               const Tolerance& within) {
+StretchCount count_differences(const DistanceMeter& by, std::span<const u8> found,
+                               std::span<const u8> expected, const Tolerance& within) {
   StretchCount out;
   if (by.measures()) out.distance = by.between(found, expected, within);
   // A complex number is one item of two numbers.

@@ -12,6 +12,7 @@
 #include "core/items/shape.h"
 #include "io/store/store.h"
 #include "io/values/element.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {
@@ -81,9 +82,9 @@ void ItemTally::note_first(const ChunkExtents::Extent& e, i64 first, std::span<c
   here.found = element_text(e.dtype, found.data(), item);
 }
 
-std::string to_string(const ItemTally::Count& c) {
-  std::string text = cat("differs at ", dims_to_string(c.index), ": expected ", c.expected, ", found ",
-                         c.found, "; ", c.items, c.items == 1 ? " item differs" : " items differ");
+std::string difference_text(const Difference& c) {
+  std::string text = cat("differs at ", c.at, ": expected ", c.expected, ", found ", c.found, "; ", c.items,
+                         c.items == 1 ? " item differs" : " items differ");
   std::optional<double> largest = c.largest();
   if (!largest) return text;
   u8 bytes[sizeof(double)];

@@ -19,6 +19,8 @@
 
 namespace mckpt::impl {
 
+struct Difference;
+
 class ChunkList;
 class Store;
 
@@ -67,6 +69,6 @@ class ItemTally final : public CopySink {
 };
 
 // The sentence of the example above.
-std::string to_string(const ItemTally::Count& count);
+std::string difference_text(const Difference& counted);
 
 }  // namespace mckpt::impl

@@ -31,7 +31,8 @@ class Side {
     auto add = [&](const std::string& name, i64 number) {
       if (!apart || !apart(name)) names_.emplace(name, number);
     };
-    for (std::size_t o = 0; o < store.objects().size(); o++) add(store.objects()[o].name, static_cast<i64>(o));
+    for (std::size_t o = 0; o < store.objects().size(); o++)
+      add(store.objects()[o].name, static_cast<i64>(o));
     for (const PieceStore::Made& made : made_objects())
       add(made.name, std::ssize(store.objects()) + (&made - made_objects().data()));
   }

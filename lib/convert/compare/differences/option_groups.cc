@@ -81,9 +81,11 @@ std::vector<Difference> differing(const Options& expected, const Options& found)
   std::vector<Difference> out;
   auto differ = [&](const std::string& field, const PickleValue* a, const PickleValue* b) {
     const PickleValue none;
-    PickleDifferences d = pickle_differences(a ? *a : none, b ? *b : none, 1, [](PickleValue, PickleValue) { return false; });
+    PickleDifferences d =
+        pickle_differences(a ? *a : none, b ? *b : none, 1, [](PickleValue, PickleValue) { return false; });
     if (d.count == 0 && a && b) return;
-    const std::string x = d.first.empty() ? "None" : d.first[0].expected, y = d.first.empty() ? "None" : d.first[0].found;
+    const std::string x = d.first.empty() ? "None" : d.first[0].expected,
+                      y = d.first.empty() ? "None" : d.first[0].found;
     out.push_back({.at = cat(".", field), .expected = a ? x : "nothing", .found = b ? y : "nothing"});
   };
   auto is_left = [](const std::string& field, const Options& other) {
@@ -128,13 +130,15 @@ class OptionGroups {
       out_.findings.push_back({.code = Code::kUnequal,
                                .tensor = what,
                                .message = d.at.empty() ? std::string(message)
-                                                       : cat(message, ": ", d.at, ": expected ", d.expected, ", found ", d.found)});
+                                                       : cat(message, ": ", d.at, ": expected ", d.expected,
+                                                             ", found ", d.found)});
       out_.differences.push_back(std::move(d));
     }
   }
 
   // `of_tested`: the groups are those of the tested side.
-  void find_groups(const SideOptions& by_parameter, const ParamGroups& groups, const PickleValue* args, bool of_tested) {
+  void find_groups(const SideOptions& by_parameter, const ParamGroups& groups, const PickleValue* args,
+                   bool of_tested) {
     auto compared = [&](const Options& parameter, PickleValue group) {
       return of_tested ? differing(parameter, options_of(group)) : differing(options_of(group), parameter);
     };
@@ -148,19 +152,23 @@ class OptionGroups {
         if (here.empty()) found = true, std::erase(left, group);
         if (nearest.empty() || here.size() < nearest.size()) nearest = std::move(here);
       }
-      if (!found) tell(cat(kGroupMetaSection, name), std::move(nearest), "no group of the optimizer has these options");
+      if (!found)
+        tell(cat(kGroupMetaSection, name), std::move(nearest), "no group of the optimizer has these options");
     }
     for (std::size_t g = 0; g < left.size(); g++)
-      tell(cat("optimizer.param_groups.", std::ranges::find(groups.all(), left[g]) - groups.all().begin()), {},
+      tell(cat("optimizer.param_groups.", std::ranges::find(groups.all(), left[g]) - groups.all().begin()),
+           {},
            of_tested ? "no parameter of the other side has the options of this group"
                      : "no parameter has the options of this group of the other side");
   }
 
   // All groups for a parameter that the model does not have.
-  std::vector<PickleValue> fitting_groups(const std::string& name, const ParamGroups& groups, const PickleValue* args) const {
+  std::vector<PickleValue> fitting_groups(const std::string& name, const ParamGroups& groups,
+                                          const PickleValue* args) const {
     const i32 key = model_.keys().find(name);
     const std::vector<PickleValue> fitting =
-        key < 0 ? groups.all() : groups.fitting(group_marks(model_.keys().parameter(model_.keys()[key]), args));
+        key < 0 ? groups.all()
+                : groups.fitting(group_marks(model_.keys().parameter(model_.keys()[key]), args));
     return fitting.empty() ? groups.all() : fitting;
   }
 
@@ -169,7 +177,8 @@ class OptionGroups {
     std::vector<std::pair<std::size_t, PickleValue>> missing;
     for (std::size_t g = 0; g < source_.groups->all().size(); g++) {
       const PickleValue group = source_.groups->all()[g];
-      auto same = std::ranges::find_if(left, [&](PickleValue other) { return differing(options_of(group), options_of(other)).empty(); });
+      auto same = std::ranges::find_if(
+          left, [&](PickleValue other) { return differing(options_of(group), options_of(other)).empty(); });
       if (same == left.end())
         missing.emplace_back(g, group);
       else
@@ -178,7 +187,9 @@ class OptionGroups {
     constexpr const char* kNone = "no group of the optimizer has the options of this group of the other side";
     for (std::size_t m = 0; m < missing.size(); m++)
       tell(cat("optimizer.param_groups.", missing[m].first),
-           m < left.size() ? differing(options_of(missing[m].second), options_of(left[m])) : std::vector<Difference>{}, kNone);
+           m < left.size() ? differing(options_of(missing[m].second), options_of(left[m]))
+                           : std::vector<Difference>{},
+           kNone);
     for (std::size_t m = missing.size(); m < left.size(); m++)
       tell("optimizer.param_groups", {}, "the other side does not have this group");
   }
@@ -192,7 +203,8 @@ class OptionGroups {
 
 bool is_option(std::string_view object) { return object.starts_with(kGroupMetaSection); }
 
-std::optional<OptionDifferences> option_differences(const CheckpointModel& tested, const CheckpointModel& source) {
+std::optional<OptionDifferences> option_differences(const CheckpointModel& tested,
+                                                    const CheckpointModel& source) {
   return OptionGroups(tested, source).run();
 }
 

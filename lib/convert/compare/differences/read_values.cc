@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "convert/compare/differences/comparison.h"
+#include "convert/compare/differences/item_tally.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -16,6 +17,7 @@
 #include "hf/quantized/dequantized_store.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/finding.h"
+#include "io/store/findings.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/distance.h"
@@ -91,7 +93,8 @@ class ReadSides {
   }
 
   // The place of the first byte that differs; also as values in `counts`. pre: one differs.
-  i64 note_first(const u8* own, std::span<const u8> other, i64 at, i64 item_bytes, i64 t, Difference* counts) const {
+  i64 note_first(const u8* own, std::span<const u8> other, i64 at, i64 item_bytes, i64 t,
+                 Difference* counts) const {
     i64 inside = std::mismatch(other.begin(), other.end(), own).first - other.begin();
     if (counts) {
       i64 item = inside / item_bytes;
@@ -121,7 +124,8 @@ std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& sou
     if (at == by_name.end() || except.contains(t) || dtype_info(tested.dtype(t)).bits < 8) continue;
     i64 s = at->second;
     bool alike = tested.dtype(t) == source.dtype(s) && std::ranges::equal(tested.dims(t), source.dims(s));
-    if (alike && (!is_plain(tested, t) || !is_plain(source, s)) && comparison.chooses(tested.name(t))) out.emplace_back(t, s);
+    if (alike && (!is_plain(tested, t) || !is_plain(source, s)) && comparison.chooses(tested.name(t)))
+      out.emplace_back(t, s);
   }
   return out;
 }
@@ -137,6 +141,7 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
   for (auto [t, s] : pairs) bytes += TensorReader::tensor_bytes(tested, t);
   ReadSides sides(tested, source, observer);
   observer.begin("compare", bytes);
+  std::size_t named = 0;
   for (auto [t, s] : pairs) {
     out.insert(t);
     std::string name(tested.name(t));
@@ -145,15 +150,22 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
       const Counting& counting = comparison.counting();
       const DistanceMeter meter(tested.dtype(t));
       std::optional<Difference> counts;
+      const Tolerance within = counting.within ? counting.within(name) : Tolerance{};
       if (counting.all) counts = Difference{.tensor = name, .items = 0};
-      i64 at = sides.first_difference(t, s, meter,
-                                      counting.within ? counting.within(name) : Tolerance{}, counts ? &*counts : nullptr);
+      i64 at = sides.first_difference(t, s, meter, within, counts ? &*counts : nullptr);
       if (at < 0) continue;
+      // Counting takes a second read, of the tensors that findings name.
+      if (!counts && named++ < Findings::kMostOfOneCode) {
+        counts = Difference{.tensor = name, .items = 0};
+        sides.first_difference(t, s, meter, within, &*counts);
+      }
+      if (counts && counting.turned) std::swap(counts->expected, counts->found);
       i64 item = at / (dtype_info(tested.dtype(t)).bits / 8);
       comparison.differs({.code = Code::kUnequal,
                           .tensor = name,
-                          .message = cat("the tensor differs from ",
-                                         dims_to_string(item_index(item, tested.dims(t))), " on")},
+                          .message = counts ? difference_text(*counts)
+                                            : cat("the tensor differs from ",
+                                                  dims_to_string(item_index(item, tested.dims(t))), " on")},
                          std::move(counts));
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
