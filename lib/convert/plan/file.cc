@@ -8,6 +8,7 @@
 
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
+#include "convert/plan/own.h"
 #include "convert/source/choice.h"
 #include "convert/source/damage.h"
 #include "core/base/error.h"
@@ -17,7 +18,6 @@
 #include "io/copy/tensor_copy.h"
 #include "io/output/output_rules.h"
 #include "io/safetensors/layout.h"
-#include "io/store/open/torch_names.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
@@ -45,13 +45,10 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
   return store;
 }
 
-// Programs that go by names would take the file for one of the other format. A file of the source is refused as that.
-void refuse_other_name(const FileOptions& options, bool torch) {
-  if (torch ? !options.target.ends_with(".safetensors") : !has_torch_suffix(options.target)) return;
-  OutputRules({options.source}).check_file(options.target);
-  throw Error(Code::kUsage, cat("the result is a ", torch ? "torch.save" : "safetensors", " file, and its name says another format"))
-      .expected(cat("a name such as model.", torch ? "pt" : "safetensors"))
-      .found(escaped(options.target, 4096));
+// A file of the source is refused as that, before its name is looked at.
+void check_name(const FileOptions& options, bool torch) {
+  if (names_other_format(options.target, torch)) OutputRules({options.source}).check_file(options.target);
+  refuse_other_name(options.target, torch);
 }
 
 // The tensors that the globs leave, in natural order.
@@ -165,7 +162,7 @@ void note_metadata(const Store& store, Notes& notes) {
 Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
   std::unique_ptr<Store> source =
       open_as(options, "pt-to-safetensors", FormatFamily::kTorch, "a .pt file, or a folder of them");
-  refuse_other_name(options, false);
+  check_name(options, false);
   Notes notes;
   note_choice(options.source, *source, notes);
   check_objects(*source, tensors_only, notes);
@@ -182,7 +179,7 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
 Conversion plan_safetensors_to_pt(const FileOptions& options) {
   FilePlanner planner(options, open_as(options, "safetensors-to-pt", FormatFamily::kSafetensors,
                                        "a safetensors file, or a folder of them"));
-  refuse_other_name(options, true);
+  check_name(options, true);
   Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);
   c.format = "torch.save";

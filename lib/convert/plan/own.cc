@@ -127,14 +127,6 @@ void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& wri
   note_other_type(model.folder.config->model.dtype, items, c.details);
 }
 
-// A safetensors file "model.pt" would be taken for another format by programs that go by names.
-void refuse_name_of_torch(const std::string& target) {
-  if (!has_torch_suffix(target)) return;
-  throw Error(Code::kUsage, "the result is a safetensors file, and its name says another format")
-      .expected("a name such as model.safetensors")
-      .found(escaped(target, 4096));
-}
-
 struct Written {
   const OwnModel& model;
   const WrittenTensors& tensors;
@@ -176,6 +168,18 @@ PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTy
 }
 
 }  // namespace
+
+bool names_other_format(const std::string& target, bool torch) {
+  return torch ? target.ends_with(".safetensors") : has_torch_suffix(target);
+}
+
+void refuse_other_name(const std::string& target, bool torch) {
+  if (!names_other_format(target, torch)) return;
+  throw Error(Code::kUsage, cat("the result is a ", torch ? "torch.save" : "safetensors",
+                                " file, and its name says another format"))
+      .expected(cat("a name such as model.", torch ? "pt" : "safetensors"))
+      .found(escaped(target, 4096));
+}
 
 void note_files(const SafetensorsLayout& layout, i64 max_shard_bytes, Notes& notes) {
   if (layout.is_original())
@@ -242,7 +246,7 @@ Conversion plan_to_safetensors(const OneFileOptions& options) {
 }
 
 Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& options) {
-  refuse_name_of_torch(options.target);
+  refuse_other_name(options.target, false);
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.assets,

@@ -29,7 +29,7 @@ class AdapterBase {
 
 // Whether the folder has an adapter and no model: an adapter_config.json without a config.json.
 bool is_adapter_folder(const Folder& folder);
-// Of what is at a path; false if that is no folder.
+// Whether the path is the folder of an adapter; false for a file.
 bool is_adapter_folder(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl
