@@ -205,7 +205,7 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
 }
 
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused,
-                     std::vector<CarriedRecord> records) {
+                     std::vector<CarriedRecord> records, ReadMemory memory) {
   TaskList tasks(to);
   std::vector<i32> task_of(static_cast<std::size_t>(source.tensor_count()), -1);
   std::vector<bool> wanted(task_of.size());
@@ -218,7 +218,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
     }
     tasks.put(c, task_of[tensor]);
   }
-  auto from = std::make_shared<const ListedChunks>(source, listed(wanted));
+  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), memory);
   Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
@@ -226,7 +226,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
   ChunkTasks made = tasks.finish(std::move(sources));
   if (fused) made.resized = fused->resized;
   return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
-                   std::move(made), files_of(source), std::move(records), from});
+                   std::move(made), files_of(from), std::move(records), from});
 }
 
 // The tensors of the result that are made of one tensor share its group of sources.

@@ -56,9 +56,9 @@ struct FusedTables {
   std::vector<bool> resized{};  // by tensor of the source: has other rows in the result; empty: none has
 };
 // From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a
-// tensor of the source.
+// tensor of the source. `memory`: for tensors that are not stored row by row.
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused = nullptr,
-                     std::vector<CarriedRecord> records = {});
+                     std::vector<CarriedRecord> records = {}, ReadMemory memory = {});
 
 // Chunks with the table that gives their keys a meaning.
 struct KeyedChunks {
