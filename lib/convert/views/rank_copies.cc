@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "convert/objects/scalar.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/rank_folders.h"
@@ -117,6 +118,33 @@ void refuse_equal_ranks(const Store& store) {
           .file(file_path(store, store.chunk(t, 0).file))
           .tensor(store.name(t))
           .help("one file was copied over the other; copy the folders again from where they were saved");
+}
+
+// Of counts with equal records one is read.
+void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> steps) {
+  struct Most {
+    i64 tensor;
+    double steps;
+  };
+  std::optional<Most> first;
+  std::vector<std::pair<i64, double>> known;  // of all files, counts with unequal records
+  for (const std::vector<i64>& file : steps) {
+    std::optional<Most> most;
+    for (i64 t : file) {
+      auto same = std::ranges::find_if(known, [&](const auto& k) { return have_same_sum(store, k.first, t); });
+      const double count = same == known.end() ? scalar_of(store, t) : same->second;
+      if (same == known.end() && known.size() < kMostNamed) known.emplace_back(t, count);
+      if (!most || count > most->steps) most = {t, count};
+    }
+    if (!first) first = most;
+    if (most && most->steps != first->steps)
+      throw Error(Code::kBadShards, "the optimizer had made another number of steps in the files of two ranks")
+          .file(file_path(store, store.chunk(most->tensor, 0).file))
+          .tensor(store.name(most->tensor))
+          .expected(cat(first->steps, ", as in ", file_label(store, store.chunk(first->tensor, 0).file)))
+          .found(most->steps)
+          .help("files of several saves may be in the folder; copy it again");
+  }
 }
 
 bool has_ranks_alike(const Store& store) {

@@ -20,6 +20,8 @@ namespace {
 
 constexpr const char* kNotCompared = "not compared with each other or with config.json";
 
+constexpr const char* kStates = "not compared: ";
+
 // Errors because of which the files cannot be compared, though nothing is wrong with them: mckpt does not
 // know the model, or the folder does not say on which grid it was written.
 bool is_unknown(Code code) {
@@ -59,13 +61,27 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
   CheckpointOptions options;
   options.read_copies = true;
   options.assets = assets;
+  options.parts = CheckedPart::kAll;
+  std::string states;  // why those of the optimizer are not compared
+  auto open = [&] {
+    const CheckpointModel opened = open_checkpoint(store.root(), options);
+    if (!opened.left_states().empty() && states.empty())
+      states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
+  };
   options.model.files = store.opening();
   try {
     if (!assets && own_assets(store).empty()) {
       refuse_equal_ranks(store);
       return report.add(std::move(check), {});
     }
-    open_checkpoint(store.root(), options);
+    try {
+      open();
+    } catch (const Error& e) {
+      if (e.code() != Code::kNotHeld) throw;
+      states = cat(kStates, e.message());
+      options.parts = CheckedPart::kModel;
+      open();
+    }
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     if (!is_unknown(e.code())) return fail(e);
@@ -75,6 +91,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
   check.status = Check::Status::kPass;
   check.count = store.tensor_count(), check.note = order_note(store, report);
   report.add(std::move(check), {});
+  if (!states.empty()) report.add({.name = "states", .unit = "tensors", .note = std::move(states)}, {});
 }
 
 }  // namespace mckpt::impl

@@ -7,6 +7,10 @@
 //         problem[MC1113]: ...
 //   pass  ranks    66 tensors      are one model; order of the ranks: not checked (nothing in the files says it)
 //   -     ranks    not compared with each other or with config.json
+//
+// and of an optimizer whose states are not known to be of which parameters:
+//
+//   -     states   not compared: a distributed optimizer says no names of parameters
 #pragma once
 
 #include <optional>
