@@ -222,6 +222,7 @@ Conversion plan(const ToMcore& what, int threads) {
                              .grid = impl::grid_of(what.grid),
                              .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
                              .layers = impl::layer_stacks(what.layers),
+                             .spelling = impl::spelling_of(what.spelling),
                              .values = impl::value_options(what.values),
                              .iteration = what.iteration,
                              .threads = threads}));

@@ -76,7 +76,8 @@ void read(Settings& s, ToMcore& to) {
   read(s, to.grid), read(s, to.values);
   s.take("vpp", to.vpp);
   s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
-  s.take("layers", to.layers), s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
+  s.take("layers", to.layers), s.take("spelling", to.spelling);
+  s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
 }
 
 void read(Settings& s, ToHf& to) {

@@ -424,7 +424,7 @@ LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export, Quantizing)}
 CONVERSION: dict[str, tuple[type, ...]] = {
     "fsdp": (Files, Model, Assets, Accept, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
-    "mcore": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Stacks, WeightsOnly, Iteration),
+    "mcore": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Stacks, WeightsOnly, Iteration),
     "hf": EXPORT[""],
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
