@@ -160,6 +160,17 @@ def check_stages(run):
     expect("warning[MC1315]" in text and "args.data_cache_path is '/scratch/node7' here and nothing there" in text, f"a path: {text}")
 
 
+def check_comparison(run):
+    """States that the files of a run have are compared with those of the other side, on either side."""
+    real, assets = os.path.join(run.golden, "torch_dist", ITERATION), os.path.join(run.golden, "hf")
+    for changes, says, verdict in (({}, "against  192 tensors", ": equal\n"), ({run.ranks[0]: item("exp_avg", 2)}, ".exp_avg': differs at", ": not equal\n")):
+        run.plant(changes)
+        for one, other in ((run.path, real), (real, run.path)):
+            text = run_mckpt("verify", one, "--against", other, "--assets", assets).stdout
+            expect(text.endswith(verdict) and says in text, f"{one} against {other}: {text}")
+    mckpt("verify", run.path, "--against", real, "--assets", assets, "--weights-only")
+
+
 def check_unknown_states(run):
     """States that are given to no parameter are not compared, and verify says so."""
     def one_less(saved):
@@ -179,5 +190,6 @@ dense, experts = Run("dense"), Run("experts")
 check_planted(dense, "mp_rank_01_001", "mp_rank_00_001", 0, 25)
 check_planted(experts, "mp_rank_01_001", "mp_rank_00_000", 1, 16)
 check_stages(dense)
+check_comparison(dense)
 check_unknown_states(dense)
-finish(110)
+finish(115)

@@ -97,7 +97,9 @@ void check_folder(const std::string& path, const StagedFolder::Options& options,
         .help(cat("name a folder in it, such as ", escaped(path, 4096), "/result"));
   if (folder && options.resume && has_plan(path, plan)) return;
   if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
+  const bool link = S_ISLNK(st.st_mode);
   throw Error(Code::kOutputExists, folder ? "the output folder exists already"
+                                   : link ? "the output is a folder, and a link has its name: a result replaces no link"
                                           : "the output is a folder, and a file has its name")
       .file(path)
       .help(help_of(path, options, folder));

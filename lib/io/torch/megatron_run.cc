@@ -42,19 +42,22 @@ i64 argument(const TorchStore& store, std::string_view field) {
 // Every rank writes a main file; other files, of an optimizer, are written by some ranks.
 void find_missing_files(TorchStore& store, const std::vector<std::string>& folders,
                         const std::vector<std::string>& files) {
+  std::vector<std::string> missing;
   auto is_main = [](const std::string& f) { return f.ends_with(cat("/", kMainFile)); };
   const bool any_main = std::ranges::any_of(files, is_main);
   for (const std::string& rank : folders) {
     bool found = std::ranges::any_of(files, [&](const std::string& f) {
       return f.starts_with(cat(rank, "/")) && (!any_main || is_main(f));
     });
-    if (!found)
-      store.add_finding({.code = Code::kShardMissing,
-                         .file = rank,
-                         .message = cat("the rank's file is missing: its folder has no ",
-                                        any_main ? kMainFile : std::string_view(".pt file")),
-                         .help = "copy it again; its tensors are lost otherwise"});
+    if (found) continue;
+    if (any_main) missing.push_back(cat(rank, "/", kMainFile));
+    store.add_finding({.code = Code::kShardMissing,
+                       .file = any_main ? missing.back() : rank,
+                       .message = cat("the rank's file is missing: its folder has no ",
+                                      any_main ? kMainFile : std::string_view(".pt file")),
+                       .help = "copy it again; its tensors are lost otherwise"});
   }
+  for (std::string& file : missing) store.add_missing_file(std::move(file));
 }
 
 // The folders that a run with these args writes; empty if the args do not say it.
@@ -78,11 +81,12 @@ std::vector<std::string> folders_of_run(const TorchStore& store) {
 void add_missing_ranks(TorchStore& store, const std::vector<std::string>& folders, i64 expected,
                        const std::vector<std::string>& missing) {
   store.add_finding({.code = Code::kShardMissing,
-                     .file = missing.empty() ? std::string() : missing[0],
+                     .file = missing.empty() ? std::string() : cat(missing[0], "/", kMainFile),
                      .message = cat("folders of ranks are missing: ", folders.size(), " of ", expected,
                                     " are there: ", listed(folders),
                                     missing.empty() ? "" : cat("; missing: ", listed(missing))),
                      .help = "copy the missing mp_rank_* folders; their tensors are lost otherwise"});
+  for (const std::string& rank : missing) store.add_missing_file(cat(rank, "/", kMainFile));
 }
 
 // Every rank of the run's grid has a folder. Without args, every combination of the numbers up to the largest must be

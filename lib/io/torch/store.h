@@ -24,6 +24,8 @@ class TorchStore final : public Store {
   // Takes over the headers of a file; its objects and findings become the store's. Names of its objects
   // begin with `prefix`. Returns the number of the file.
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
+  // A file that should be there; no tensor is in it. pre: all files that are there were added.
+  void add_missing_file(std::string path) { files_.push_back({std::move(path), -1}); }
   const TorchTable& table(i32 file) const { return parts_[file].table; }
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
