@@ -183,6 +183,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
                                                                 : "the order of the ranks was not checked");
   if (std::ranges::find(report.checks, "shards", &Check::name) != report.checks.end())
     left_out.emplace_back("the other shards were not read");
+  if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())
+    left_out.emplace_back("no optimizer was found");
   if (i64 files = std::ssize(report.unread); files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
   if (left_out.empty()) return "";
