@@ -11,9 +11,9 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kOtherKeys[] = {"architectures", "auto_map",     "dtype",
-                                           "id2label",      "label2id",     "initializer_range",
-                                           "torch_dtype",   "use_cache",    "quantization_config",
+constexpr std::string_view kOtherKeys[] = {"architectures", "auto_map",  "dtype",
+                                           "id2label",      "label2id",  "initializer_range",
+                                           "torch_dtype",   "use_cache", "quantization_config",
                                            "problem_type",  "model_name"};
 constexpr std::string_view kOtherEnds[] = {"_token_id", "_dropout", "_version", "dropout_prob"};
 constexpr std::string_view kOtherBeginnings[] = {"_", "output_", "return_"};
@@ -21,7 +21,8 @@ constexpr std::string_view kOtherBeginnings[] = {"_", "output_", "return_"};
 bool is_of_the_model(std::string_view key) {
   return std::ranges::find(kOtherKeys, key) == std::end(kOtherKeys) &&
          std::ranges::none_of(kOtherEnds, [&](std::string_view end) { return key.ends_with(end); }) &&
-         std::ranges::none_of(kOtherBeginnings, [&](std::string_view begin) { return key.starts_with(begin); });
+         std::ranges::none_of(kOtherBeginnings,
+                              [&](std::string_view begin) { return key.starts_with(begin); });
 }
 
 using Settings = std::map<std::string, const JsonValue*>;
@@ -43,11 +44,16 @@ void flatten(const JsonValue& object, const std::string& prefix, Settings& out) 
 bool are_equal(const JsonValue& a, const JsonValue& b) {
   if (a.type() != b.type()) return false;
   switch (a.type()) {
-    case JsonType::kNull: return true;
-    case JsonType::kBool: return a.boolean("") == b.boolean("");
-    case JsonType::kNumber: return a.number("") == b.number("") || a.real("") == b.real("");
-    case JsonType::kString: return a.string("") == b.string("");
-    case JsonType::kArray: return std::ranges::equal(a.array(""), b.array(""), are_equal);
+    case JsonType::kNull:
+      return true;
+    case JsonType::kBool:
+      return a.boolean("") == b.boolean("");
+    case JsonType::kNumber:
+      return a.number("") == b.number("") || a.real("") == b.real("");
+    case JsonType::kString:
+      return a.string("") == b.string("");
+    case JsonType::kArray:
+      return std::ranges::equal(a.array(""), b.array(""), are_equal);
     case JsonType::kObject:
       return std::ranges::equal(a.object(""), b.object(""), [](const JsonMember& m, const JsonMember& n) {
         return m.name == n.name && are_equal(m.value, n.value);
@@ -63,7 +69,8 @@ std::string text_of(const JsonValue& value) {
 }  // namespace
 
 std::vector<UnlikeSetting> unlike_settings(std::string_view one, std::string_view other) {
-  const JsonValue left = parse_json(one, JsonNumbers::kPython), right = parse_json(other, JsonNumbers::kPython);
+  const JsonValue left = parse_json(one, JsonNumbers::kPython),
+                  right = parse_json(other, JsonNumbers::kPython);
   Settings a, b;
   flatten(left, "", a), flatten(right, "", b);
   std::vector<UnlikeSetting> out;

@@ -21,7 +21,8 @@ bool items_vary(const ByteSource& file, i64 offset, i64 bytes, i64 item_bytes) {
   VaryingItems varying(item_bytes);
   std::vector<u8> block(static_cast<std::size_t>(std::min(bytes, kBlockItems * item_bytes)));
   for (i64 begin = 0; begin < bytes; begin += std::ssize(block)) {
-    const std::span<u8> part(block.data(), static_cast<std::size_t>(std::min<i64>(std::ssize(block), bytes - begin)));
+    const std::span<u8> part(block.data(),
+                             static_cast<std::size_t>(std::min<i64>(std::ssize(block), bytes - begin)));
     file.read(offset + begin, part);
     if (varying.add(part)) return true;
   }

@@ -10,7 +10,8 @@ namespace {
 
 std::string unlike(std::string_view one, std::string_view other) {
   std::string out;
-  for (const UnlikeSetting& u : unlike_settings(one, other)) out += cat(u.key, " ", u.one, " ", u.other, "; ");
+  for (const UnlikeSetting& u : unlike_settings(one, other))
+    out += cat(u.key, " ", u.one, " ", u.other, "; ");
   return out;
 }
 
@@ -26,7 +27,8 @@ TEST(UnlikeSettings, AreEntriesOfBothWithOtherValues) {
       {R"({"window": null, "n": 1})", R"({"window": 4, "n": "1"})", "n 1 1; "},
       // What does not change what the model computes.
       {R"({"torch_dtype": "a", "dtype": "a", "eos_token_id": 1, "attention_dropout": 0, "_name_or_path": "x"})",
-       R"({"torch_dtype": "b", "dtype": "b", "eos_token_id": 2, "attention_dropout": 1, "_name_or_path": "y"})", ""},
+       R"({"torch_dtype": "b", "dtype": "b", "eos_token_id": 2, "attention_dropout": 1, "_name_or_path": "y"})",
+       ""},
       {R"({"transformers_version": "4", "use_cache": true, "output_attentions": true})",
        R"({"transformers_version": "5", "use_cache": false, "output_attentions": false})", ""},
       // The spellings of rotary embeddings.

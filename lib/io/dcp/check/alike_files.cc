@@ -47,7 +47,8 @@ class RecordsByFile {
         add(chunk.file, {chunk.record_offset, chunk.record_bytes, t, static_cast<i32>(i)});
       }
     for (const Object& o : store.objects()) add(o.file, {o.record_offset, o.record_bytes});
-    for (const DcpMetadata::Copy& c : copies) add(c.other.file, {c.other.offset, c.other.bytes, -1, -1, true});
+    for (const DcpMetadata::Copy& c : copies)
+      add(c.other.file, {c.other.offset, c.other.bytes, -1, -1, true});
   }
 
   AlikeFiles alike() {
@@ -63,7 +64,8 @@ class RecordsByFile {
     for (auto& [layout, group] : groups) {
       if (group.size() < 2) continue;
       for (AlikeFile& f : group)
-        std::ranges::sort(f.records, {}, [](const FileRecord& r) { return std::pair(r.tensor < 0, r.offset); });
+        std::ranges::sort(f.records, {},
+                          [](const FileRecord& r) { return std::pair(r.tensor < 0, r.offset); });
       out.push_back(std::move(group));
     }
     return out;
@@ -95,9 +97,12 @@ bool is_stack(std::string_view name) {
 // Whether the two records are to be other rows or columns of one tensor.
 bool are_parts_of_one(const Store& store, const FileRecord& a, const FileRecord& b) {
   if (a.tensor < 0 || a.tensor != b.tensor) return false;
-  const std::span<const i64> one = store.chunk(a.tensor, a.chunk).offsets, other = store.chunk(b.tensor, b.chunk).offsets;
-  const std::size_t rows = std::max<std::size_t>(one.size() > 2 ? one.size() - 2 : 0, is_stack(store.name(a.tensor)));
-  return rows < one.size() && std::ranges::equal(one.first(rows), other.first(rows)) && !std::ranges::equal(one, other);
+  const std::span<const i64> one = store.chunk(a.tensor, a.chunk).offsets,
+                             other = store.chunk(b.tensor, b.chunk).offsets;
+  const std::size_t rows =
+      std::max<std::size_t>(one.size() > 2 ? one.size() - 2 : 0, is_stack(store.name(a.tensor)));
+  return rows < one.size() && std::ranges::equal(one.first(rows), other.first(rows)) &&
+         !std::ranges::equal(one, other);
 }
 
 class CopySearch {
@@ -156,14 +161,16 @@ class CopySearch {
     for (std::size_t i = 0; i < copy.records.size(); i++)
       if (!same_bytes_(place(first, i), place(copy, i))) return;
     const std::string other(file_label(store_, first.file));
-    out.push_back({.code = Code::kBadShards,
-                   .file = std::string(file_label(store_, copy.file)),
-                   .message = parts ? copied_file_message(other)
-                                    : cat("the file has the same data as ", other, ", for other tensors: unless these "
-                                          "began as copies, one of the two is a copy under another rank's name"),
-                   .help = kCopyAgain,
-                   .rank = store_.chunk(copy.records[0].tensor, copy.records[0].chunk).rank,
-                   .warning = !parts});
+    out.push_back(
+        {.code = Code::kBadShards,
+         .file = std::string(file_label(store_, copy.file)),
+         .message = parts ? copied_file_message(other)
+                          : cat("the file has the same data as ", other,
+                                ", for other tensors: unless these "
+                                "began as copies, one of the two is a copy under another rank's name"),
+         .help = kCopyAgain,
+         .rank = store_.chunk(copy.records[0].tensor, copy.records[0].chunk).rank,
+         .warning = !parts});
   }
 
   static DcpRecord place(const AlikeFile& of, std::size_t record) {

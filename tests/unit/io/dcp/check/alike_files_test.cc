@@ -47,7 +47,8 @@ void write(const TempFolder& folder, const std::vector<Piece>& pieces, bool sums
   std::string files[2];
   for (const Piece& p : pieces)
     if (!keys.contains(p.tensor))
-      keys.emplace(p.tensor, layout.add_key({.name = {p.tensor, {}}, .dtype = DType::kF32, .shape = Shape(p.shape)}));
+      keys.emplace(p.tensor,
+                   layout.add_key({.name = {p.tensor, {}}, .dtype = DType::kF32, .shape = Shape(p.shape)}));
   for (const Piece& p : pieces) {
     const i64 chunk = layout.add_chunk(keys.at(p.tensor), p.rank, p.offsets, p.sizes);
     const DcpTensorFrame& frame = *layout.chunk(chunk).frame;
@@ -96,22 +97,28 @@ TEST(AlikeFiles, AreCopiesIfAllPiecesAreAlikeAndOneVaries) {
 
 TEST(AlikeFiles, HaveEqualLayouts) {
   const Piece w0{"w", {4, 3}, 0, {0, 0}, {2, 3}, 100};
-  EXPECT_EQ(judged({w0, {"w", {4, 3}, 1, {2, 0}, {1, 3}, 100}}), "0");   // another shape in as many bytes
+  EXPECT_EQ(judged({w0, {"w", {4, 3}, 1, {2, 0}, {1, 3}, 100}}), "0");  // another shape in as many bytes
   EXPECT_EQ(judged({w0, {"w", {4, 3}, 1, {2, 0}, {2, 3}, 100}, {"b", {2}, 1, {0}, {2}, 1}}), "0");
 }
 
 // Experts, layers and tied tensors may have the same values.
 TEST(AlikeFiles, AreNoCopiesForCertainIfTheyHaveOtherTensors) {
   auto pair = [](const char* name, std::vector<i64> shape, std::vector<i64> at, std::vector<i64> sizes) {
-    return std::vector<Piece>{{name, shape, 0, std::vector<i64>(shape.size(), 0), sizes, 100}, {name, shape, 1, at, sizes, 100}};
+    return std::vector<Piece>{{name, shape, 0, std::vector<i64>(shape.size(), 0), sizes, 100},
+                              {name, shape, 1, at, sizes, 100}};
   };
-  EXPECT_EQ(judged({{"experts.0.w", {2, 3}, 0, {0, 0}, {2, 3}, 100}, {"experts.1.w", {2, 3}, 1, {0, 0}, {2, 3}, 100}}),
+  EXPECT_EQ(judged({{"experts.0.w", {2, 3}, 0, {0, 0}, {2, 3}, 100},
+                    {"experts.1.w", {2, 3}, 1, {0, 0}, {2, 3}, 100}}),
             "warning __1_0.distcp 2");
-  EXPECT_EQ(judged(pair("decoder.layers.mlp.linear_fc1.weight", {2, 4, 3}, {1, 0, 0}, {1, 4, 3})), "warning __1_0.distcp 2");
-  EXPECT_EQ(judged(pair("decoder.layers.mlp.linear_fc1.weight", {2, 4, 3}, {0, 2, 0}, {2, 2, 3})), "problem __1_0.distcp 2");
-  EXPECT_EQ(judged(pair("decoder.layers.input_layernorm.weight", {2, 4}, {1, 0}, {1, 4})), "warning __1_0.distcp 2");
+  EXPECT_EQ(judged(pair("decoder.layers.mlp.linear_fc1.weight", {2, 4, 3}, {1, 0, 0}, {1, 4, 3})),
+            "warning __1_0.distcp 2");
+  EXPECT_EQ(judged(pair("decoder.layers.mlp.linear_fc1.weight", {2, 4, 3}, {0, 2, 0}, {2, 2, 3})),
+            "problem __1_0.distcp 2");
+  EXPECT_EQ(judged(pair("decoder.layers.input_layernorm.weight", {2, 4}, {1, 0}, {1, 4})),
+            "warning __1_0.distcp 2");
   EXPECT_EQ(judged(pair("layers.0.experts.w1_bias", {2, 4}, {1, 0}, {1, 4})), "warning __1_0.distcp 2");
-  EXPECT_EQ(judged(pair("model.layers.0.mlp.up_proj.weight", {4, 3}, {2, 0}, {2, 3})), "problem __1_0.distcp 2");
+  EXPECT_EQ(judged(pair("model.layers.0.mlp.up_proj.weight", {4, 3}, {2, 0}, {2, 3})),
+            "problem __1_0.distcp 2");
 }
 
 TEST(AlikeFiles, OfARealSaveAreFoundIfOneIsACopy) {
@@ -119,11 +126,13 @@ TEST(AlikeFiles, OfARealSaveAreFoundIfOneIsACopy) {
   const std::string path = folder.at("saved");
   std::filesystem::copy(cat(MCKPT_TEST_DATA, "/dcp/uneven_tp2dp2"), path);
   EXPECT_EQ(dcp_alike_files(*open_store(path)), 2);
-  std::filesystem::copy(path + "/__2_0.distcp", path + "/__3_0.distcp", std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy(path + "/__2_0.distcp", path + "/__3_0.distcp",
+                        std::filesystem::copy_options::overwrite_existing);
   const std::vector<Finding> findings = verify_store(*open_store(path), 2, [](i64) {}).findings;
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(cat(findings[0].file, " ", findings[0].rank, " ", findings[0].message),
-            "__3_0.distcp 3 the file has the same weights as __2_0.distcp, and each rank has others: one of the two is a "
+            "__3_0.distcp 3 the file has the same weights as __2_0.distcp, and each rank has others: one of "
+            "the two is a "
             "copy under another rank's name");
 }
 
