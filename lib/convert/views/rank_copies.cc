@@ -3,7 +3,6 @@
 #include "convert/views/rank_copies.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "io/store/store_files.h"
 #include "io/values/same_bytes.h"
 #include "io/values/tensor_reader.h"
+#include "io/values/varying_items.h"
 
 namespace mckpt::impl {
 namespace {
@@ -74,13 +74,11 @@ bool varies(const Store& store, const StoreFiles& files, i64 tensor) {
   struct Differs {};
   const i64 item = dtype_info(store.dtype(tensor)).bits / 8;
   if (store.dims(tensor).size() < 2 || item == 0) return false;
-  std::vector<u8> first;
+  VaryingItems items(item);
   TensorReader reader(store, files);
   try {
     reader.read(tensor, [&](std::span<const u8> bytes, i64) {
-      if (first.empty()) first.assign(bytes.begin(), bytes.begin() + item);
-      for (i64 at = 0; at < std::ssize(bytes); at += item)
-        if (std::memcmp(bytes.data() + at, first.data(), first.size()) != 0) throw Differs();
+      if (items.add(bytes)) throw Differs();
     });
   } catch (Differs) {
     return true;

@@ -245,6 +245,11 @@ std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {
   return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(part);
 }
 
+i64 dcp_alike_files(const Store& store) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? 0 : dcp->alike_files();
+}
+
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {
   return std::make_unique<DcpStore>(path, opening);
 }

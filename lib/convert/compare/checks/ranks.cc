@@ -10,6 +10,7 @@
 #include "convert/source/unsaid_order.h"
 #include "convert/views/rank_copies.h"
 #include "core/base/error.h"
+#include "io/dcp/dcp.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -29,14 +30,20 @@ bool is_unknown(Code code) {
          code == Code::kUnknownPartition || code == Code::kModuleMissing;
 }
 
-// What is said where files could have changed places: a manifest that fits says which file is whose.
-std::string order_note(const Store& store, const VerifyReport& report) {
+// A manifest that fits says which file is whose.
+bool is_by_manifest(const VerifyReport& report) {
   auto manifest = std::ranges::find(report.checks, "manifest", &Check::name);
-  if (manifest != report.checks.end() && manifest->status == Check::Status::kPass) return "";
-  return order_is_unsaid(store) ? cat("order of the ranks: not checked (", kOrderUnsaid, ")") : "";
+  return manifest != report.checks.end() && manifest->status == Check::Status::kPass;
 }
 
-void check_zero_ranks(const Store& store, VerifyReport& report) {
+// What is said where files could have changed places.
+std::string order_note(const Store& store, const VerifyReport& report) {
+  const bool unsaid = !is_by_manifest(report) && order_is_unsaid(store);
+  return unsaid ? cat("order of the ranks: not checked (", kOrderUnsaid, ")") : "";
+}
+
+// Files of ranks that are compared when they are opened.
+void note_order(const Store& store, VerifyReport& report) {
   if (store.ranks() > 1)
     report.add({.name = "ranks",
                 .status = Check::Status::kPass,
@@ -46,11 +53,25 @@ void check_zero_ranks(const Store& store, VerifyReport& report) {
                {});
 }
 
+// Data files of a DCP folder, of which most say by their sizes that they have their own names.
+void check_dcp_files(const Store& store, VerifyReport& report) {
+  const i64 alike = report.sound() && !is_by_manifest(report) ? dcp_alike_files(store) : 0;
+  if (alike == 0) return;
+  report.add({.name = "ranks",
+              .status = Check::Status::kPass,
+              .count = std::ssize(store.files()),
+              .unit = "files",
+              .note = cat("order of the ranks: not checked for ", alike, " files of equal layout (", kOrderUnsaid, ")")},
+             {});
+}
+
 }  // namespace
 
 void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report) {
   if (!is_sound(store)) return;
-  if (store.format() == Format::kDeepSpeed) return check_zero_ranks(store, report);
+  if (store.format() == Format::kDeepSpeed) return note_order(store, report);
+  if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store)) return note_order(store, report);
+  if (format_family(store.format()) == FormatFamily::kDcp) return check_dcp_files(store, report);
   if (store.format() != Format::kMegatronRanks) return;
   Check check{.name = "ranks", .unit = "tensors", .note = kNotCompared};
   auto fail = [&](const Error& e) {
@@ -91,7 +112,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
   check.status = Check::Status::kPass;
   check.count = store.tensor_count(), check.note = order_note(store, report);
   report.add(std::move(check), {});
-  if (!states.empty()) report.add({.name = "states", .unit = "tensors", .note = std::move(states)}, {});
+  if (!states.empty()) report.add({.name = "optimizer", .unit = "tensors", .note = std::move(states)}, {});
 }
 
 }  // namespace mckpt::impl

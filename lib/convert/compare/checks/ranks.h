@@ -1,6 +1,6 @@
 // The check "ranks" of `verify`: whether the files of Megatron's ranks (mp_rank_*) are one model: every rank
 // has its parameters in their shapes, and what several ranks have alike is equal. Files of DeepSpeed ZeRO are compared when
-// they are opened; here is said whether their order could be checked.
+// they are opened; here is said whether their order could be checked, and so of other files of ranks and of data files of DCP.
 //
 //   pass  ranks    66 tensors      are one model
 //   FAIL  ranks    66 tensors      ranks against each other
@@ -10,7 +10,7 @@
 //
 // and of an optimizer whose states are not known to be of which parameters:
 //
-//   -     states   not compared: a distributed optimizer says no names of parameters
+//   -     optimizer not compared: a distributed optimizer says no names of parameters
 #pragma once
 
 #include <optional>
