@@ -89,6 +89,12 @@ class Differences(unittest.TestCase):
         d = self.files({n: floats(i) for i, n in enumerate(names)}, {n: floats(i + 1) for i, n in enumerate(names)})
         self.assertEqual([(r.name, r.items, r.largest) for r in d], [(n, 1, 1.0) for n in names])
         self.assertEqual(d.findings, [])
+        lines = str(d).splitlines()
+        self.assertEqual((len(lines), lines[21].split()[1], lines[22]), (23, "t019", "  ... and 100 more, in .rows"))
+
+    def test_a_name_of_other_libraries_is_answered(self):
+        for name in ("rtol", "atol"):
+            self.assertRaisesRegex(TypeError, f'{name}: .*within="{name}:', lambda name=name: mckpt.diff(TINY_MODEL, TINY_MODEL, **{name: 1e-3}))
 
     def test_texts_of_files_are_escaped(self):
         d = self.files({"<b>": floats(1)}, {"w": floats(1)})
