@@ -196,7 +196,7 @@ void Joining::refuse_other_layers(const PipelineSplit& split) const {
   if (split.layers() == layers) return;
   throw Error(Code::kContradiction, "the stages have other layers than the model")
       .file(source_.root())
-      .expected(cat(layers, " layers, by config.json"))
+      .expected(cat(counted(layers, "layer"), ", by config.json"))
       .found(cat(split.layers(), " on ", counted(split.stages(), "stage")))
       .help("`assets` names the folder of the model that the checkpoint is of");
 }

@@ -238,7 +238,7 @@ void Translation::refuse_rest_of(i64 t, i64 taken) const {
   throw Error(Code::kUnaccounted, "the checkpoint has more layers or experts than the model")
       .file(source_.root())
       .tensor(source_.name(t))
-      .expected(cat(taken, " items, as the configuration says"))
+      .expected(cat(counted(taken, "item"), ", as the configuration says"))
       .found(cat(items, ": ", dims_to_string(source_.dims(t))))
       .help("`assets` names the folder of the model that the checkpoint was made from");
 }

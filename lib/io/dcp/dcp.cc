@@ -103,8 +103,8 @@ void DcpStore::read_metadata(const Folder& folder) {
         .found(has_data ? "only data files: the save was interrupted before it was complete"
                         : "no DCP folder");
   meta_ = merge_dcp_metadata(parts);
-  add_fact("metadata", cat("one file for each of ", parts.size(),
-                           " ranks; objects are read from the lowest rank's file"));
+  add_fact("metadata", cat("one file for each of ", counted(std::ssize(parts), "rank"),
+                           "; objects are read from the lowest rank's file"));
 }
 
 // Looks up the size of each data file, -1 for a missing one, and counts the ranks that wrote.

@@ -144,13 +144,20 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
     check_folder(path_, options_, plan_);
     resumes_ = begin_plan();
   } catch (...) {
-    ::close(fd_);  // and with it the lock
+    let_go();
     throw;
   }
 }
 
 StagedFolder::~StagedFolder() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ >= 0) let_go();
+}
+
+// Closes the folder, and with it gives the lock up.
+void StagedFolder::let_go() {
+  std::error_code ignored;  // the error that ended the work says more
+  if (!options_.resumable && !published_) std::filesystem::remove_all(staging_, ignored);
+  ::close(std::exchange(fd_, -1));
 }
 
 std::string StagedFolder::staging_path(const std::string& path) { return hidden_beside(path, kStagingSuffix); }

@@ -178,7 +178,7 @@ class SaveReader {
         wrong = cat("the file is of rank ", o.rank, ", but ", first, " is of a save by ",
                     counted(save_.ranks, "rank"));
       else if (s.groups.size() != groups)
-        wrong = cat("the file has ", s.groups.size(), " groups of parameters, but ", first, " has ", groups);
+        wrong = cat("the file has ", counted(std::ssize(s.groups), "group"), " of parameters, but ", first, " has ", groups);
       else if (!std::ranges::equal(s.groups, save_.optimizers[0].states.groups, {}, &Group::ranks, &Group::ranks))
         wrong = cat("its groups of parameters are cut over other numbers of ranks than in ", first);
       if (wrong.empty()) return false;

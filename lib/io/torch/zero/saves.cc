@@ -75,7 +75,7 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
   if (!a.groups || !b.groups) return;
   if (a.groups->size() != b.groups->size())
     return check.add(Code::kBadShards,
-                     cat("the file has ", b.groups->size(), " groups of parameters, not ", a.groups->size()));
+                     cat("the file has ", counted(std::ssize(*b.groups), "group"), " of parameters, not ", a.groups->size()));
   for (std::size_t g = 0; g < a.groups->size(); g++) check.compare((*a.groups)[g], (*b.groups)[g]);
   check.compare(a.frozen, b.frozen);
   if (a.shared.empty() && !b.shared.empty())
