@@ -146,6 +146,9 @@ TorchMesh read_mesh(const PickleObject& o) {
   if (static_cast<i64>(m.ranks.size()) != Shape(m.sizes).items())
     throw Error(Code::kBadPickle, "the sizes and the ranks of a device mesh do not fit together")
         .found(cat("a mesh of ", dims_to_string(m.sizes), ", ", counted(std::ssize(m.ranks), "rank")));
+  for (i64 rank : m.ranks)
+    if (rank < 0 || rank >= kMostRanks)
+      throw Error(Code::kBadPickle, "a device mesh names a rank that no job has").found(rank);
   return m;
 }
 
