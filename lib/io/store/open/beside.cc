@@ -112,7 +112,7 @@ class BesideList {
       std::error_code failed;
       return e.folder && std::filesystem::is_symlink(joined(folder_.path(), joined(name, e.name)), failed);
     };
-    std::ranges::stable_partition(entries, std::not_fn(is_link));
+    std::stable_partition(entries.begin(), entries.end(), std::not_fn(is_link));
     for (const FolderEntry& e : entries) {
       if (full_) return;
       if (e.name.starts_with('.')) continue;
