@@ -169,6 +169,10 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
       throw impl::Error(
           impl::Code::kUsage,
           "`resume` continues an unfinished result, `overwrite` starts again: set only one of them");
+    if (options.resume && state_->conversion.single_file)
+      throw impl::Error(impl::Code::kUsage, "a result that is one file is not resumed")
+          .file(state_->conversion.path)
+          .help("leave `resume` out: the file is made anew");
     const impl::ResultCards cards{options.card, options.command, options.threads, options.sync};
     impl::check_result_cards(cards);
     prove(options.threads, observer);
@@ -182,7 +186,9 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
       return to_public(state_->conversion, done);
     } catch (impl::Error& e) {
       if (e.code() == impl::Code::kInterrupted && e.help().empty())
-        e.help("plan the same conversion again and run it with `resume`");
+        e.help(state_->conversion.single_file
+                   ? "plan the same conversion again and run it: it starts anew"
+                   : "plan the same conversion again and run it with `resume`");
       throw;
     }
   });
@@ -222,6 +228,7 @@ Conversion plan(const ToMcore& what, int threads) {
                              .grid = impl::grid_of(what.grid),
                              .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
                              .layers = impl::layer_stacks(what.layers),
+                             .spelling = impl::spelling_of(what.spelling),
                              .values = impl::value_options(what.values),
                              .iteration = what.iteration,
                              .threads = threads}));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/kinds.h"
 #include "core/base/error.h"
 
 namespace mckpt::impl {
@@ -76,7 +77,8 @@ void read(Settings& s, ToMcore& to) {
   read(s, to.grid), read(s, to.values);
   s.take("vpp", to.vpp);
   s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
-  s.take("layers", to.layers), s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
+  s.take("layers", to.layers), s.take("spelling", to.spelling);
+  s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
 }
 
 void read(Settings& s, ToHf& to) {
@@ -175,53 +177,6 @@ What complete(Settings& s, What what) {
   read(s, what);
   s.refuse_rest();
   return what;
-}
-
-// The words for each kind of conversion: short, of the structs, and of the program.
-constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-    {"fsdp", "to-fsdp"},
-    {"mcore", "to-mcore"},
-    {"hf", "to-hf"},
-    {"reshard", "reshard"},
-    {"safetensors", "to-safetensors"},
-    {"dcp", "to-dcp"},
-    {"dequantize", "dequantize"},
-    {"quantize", "quantize"},
-    {"hdf5", "to-hdf5"},
-    {"from-hdf5", "from-hdf5"},
-    {"pt-to-safetensors", "pt-to-safetensors"},
-    {"pt", "safetensors-to-pt"},
-    {"ranks", "to-ranks"},
-    {"ungroup", "ungroup"},
-    {"group", "group"},
-    {"hybrid-to-gpt", "hybrid-to-gpt"},
-    {"gpt-to-hybrid", "gpt-to-hybrid"},
-    {"to-fsdp", "to-fsdp"},
-    {"to-mcore", "to-mcore"},
-    {"to-hf", "to-hf"},
-    {"to-safetensors", "to-safetensors"},
-    {"to-dcp", "to-dcp"},
-    {"to-hdf5", "to-hdf5"},
-    {"to-ranks", "to-ranks"},
-    {"to-pt", "to-ranks"},
-    {"hf-to-fsdp", "to-fsdp"},
-    {"fsdp-to-hf", "to-hf"},
-    {"safetensors-to-pt", "safetensors-to-pt"},
-};
-constexpr std::size_t kShortKinds = 17;  // the first ones, of which there is one for each kind
-
-std::string_view kind_of(std::string_view word) {
-  std::vector<std::string_view> words;
-  for (const auto& [name, kind] : kKinds) {
-    if (name == word) return kind;
-    words.push_back(name);
-  }
-  std::string_view near = nearest(word, words);
-  words.resize(kShortKinds);
-  Error e(Code::kUsage, "there is no such kind of conversion");
-  e.expected(listed(words, kShortKinds)).found(escaped(word));
-  if (!near.empty()) e.help(cat("did you mean `", near, "`?"));
-  throw e;
 }
 
 }  // namespace
@@ -374,6 +329,9 @@ void read(Settings& s, mckpt::RankToLoad& to) {
 
 mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   const std::string_view kind = kind_of(word);
+  std::string target;
+  s.take("target", target);
+  check_target(word, target);
   int threads = 1;
   s.take("threads", threads);
   if (kind == "to-fsdp") return plan(complete(s, ToFsdp{}), threads);

@@ -69,8 +69,7 @@ void read(Settings& from, mckpt::PlotOptions& to);
 void read(Settings& from, TensorsToLoad& to);
 void read(Settings& from, mckpt::RankToLoad& to);
 
-// The conversion of that kind, planned: "fsdp", "to-fsdp" or, as the program has it, "hf-to-fsdp". Throws kUsage for
-// another word.
+// The conversion of that kind (api/kinds.h), planned.
 mckpt::Conversion plan_kind(std::string_view word, Settings& settings);
 
 }  // namespace mckpt::impl

@@ -292,7 +292,7 @@ class Drafter {
                       std::ranges::none_of(row.sources, [](const auto& s) { return s.name.empty(); });
       if (complete) continue;
       std::erase_if(row.sources, [](const MapRow::Source& s) { return s.name.empty(); });
-      row.todo = cat("the rule ", row.rule, " takes ", needed, " tensors, ",
+      row.todo = cat("the rule ", row.rule, " takes ", counted(static_cast<i64>(needed), "tensor"), ", ",
                      listed(rule_named(row.rule).roles, needed), "; ",
                      row.sources.size() == 1 ? "only this one was" : "only these were", " found");
     }

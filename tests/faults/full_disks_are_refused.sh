@@ -15,7 +15,8 @@ run='echo old >disk/model.pt; status=0
   ls -A disk; cat disk/model.pt; exit $status'
 expect 4 inside "$run"
 has err "error[MC3006]"
-has err "bytes free"
+has err "iB free"
+lacks err "plan "
 [ "$(cat out)" = "model.pt
 old" ] || fail "the target was touched, or something left behind"
 
@@ -24,3 +25,11 @@ run='head -c 500000 /dev/zero >disk/other
   $mckpt convert safetensors-to-pt model.safetensors disk/model.pt --exclude "layers.[01].w" || exit
   $mckpt verify disk/model.pt >&2; ls -A disk'
 expect 0 inside "$run"
+
+# A small result for which there is room by its bytes, and not by its blocks: nothing is left where nothing can resume.
+run='head -c 2064384 /dev/zero >disk/other
+  $mckpt example disk/tiny || status=$?
+  ls -A disk; exit $status'
+expect 5 inside "$run"
+has err "No space left"
+[ "$(cat out)" = other ] || fail "left behind: $(cat out)"

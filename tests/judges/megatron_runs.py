@@ -231,6 +231,31 @@ def check_torch_dist(name, folder, real):
     check_common(name, mine, theirs)
 
 
+def check_own_norms(folder, real):
+    """Megatron's own modules save the norm in front of experts under another name: of their torch_dist it stays, and
+    --spelling makes it. Then the keys are those of the real save."""
+    assets, theirs = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION)
+    want, want_objects, _ = boxes(theirs)
+    norm = "decoder.layers.mlp.linear_fc1.layer_norm_weight"
+    expect({norm, f"optimizer.state.exp_avg.{norm}"} <= set(want), f"the real names: {sorted(want)}")
+    for form, source, words in (("kept", theirs, []), ("spelt", os.path.join(folder, ITERATION), ["--spelling", "unfused-norms"])):
+        out = os.path.join(work.name, "own_norms_" + form)
+        mckpt("convert", "to-mcore", source, out, "--assets", assets, *GRIDS["experts"], *words)
+        out = os.path.join(out, ITERATION)
+        got, objects, _ = boxes(out)
+        expect_equal(f"{form}: boxes", sorted(got.items()), sorted(want.items()))
+        loaded = load_whole(out)
+        for key in got:
+            same(f"{form}: {key}", loaded[key], real[key])
+        more = {re.sub(r"/.*", "", key) for key in objects - want_objects}
+        expect(all(re.search(r"(norm|norm_)\._extra_state$", key) for key in more) and not want_objects - objects, f"{form}: objects {more}")
+        mckpt("verify", out, "--against", theirs, "--assets", assets)
+    dense = os.path.join(work.name, "dense")
+    for words, says in (("unfused-norms", "except those in front of experts"), ("submodule-conv", "one name for a convolution")):
+        text = mckpt("convert", "to-mcore", os.path.join(dense, ITERATION), os.path.join(work.name, "no"), "--assets", os.path.join(dense, "hf"), "--spelling", words, status=2)
+        expect(says in text and f"--spelling {words}" in text, f"{words} of a model without experts: {text}")
+
+
 def check_rank_files(name, folder):
     """The same grid as files of ranks again: every weight of every rank, under the names of Transformer Engine's modules, and of
     Megatron's own, as the run had them."""
@@ -289,14 +314,15 @@ def sorted_items(group):
     return sorted((k, v) for k, v in group.items() if k not in ("step", "params"))
 
 
-def changed(folder, name, rank, change):
-    """The files of ranks again, one of them changed."""
+def changed(folder, name, ranks, change):
+    """The files of ranks again, some of them changed."""
     out = os.path.join(work.name, name)
     shutil.copytree(os.path.join(folder, ITERATION), out)
-    path = os.path.join(out, rank, "model_optim_rng.pt")
-    saved = torch.load(path, weights_only=False)
-    change(saved)
-    torch.save(saved, path)
+    for rank in ranks:
+        path = os.path.join(out, rank, "model_optim_rng.pt")
+        saved = torch.load(path, weights_only=False)
+        change(saved)
+        torch.save(saved, path)
     return out
 
 
@@ -334,7 +360,8 @@ def check_refusals(folder):
         ("odd", odd, 4, ["MC3005", "optimizer.optimizer.momenta.0", "no form that is known"]),
         ("unlike", unlike, 3, ["MC1113", "mp_rank_01_000/optimizer.optimizer.state.9.exp_avg differs from mp_rank_00_000/"]),
     ]:
-        run = changed(folder, name, "mp_rank_00_000", change)
+        # All ranks of a stage have the same groups.
+        run = changed(folder, name, ["mp_rank_00_000", "mp_rank_01_000"][:1 + (name == "two_at_once")], change)
         refused(status, says, run, assets)
         mckpt("convert", "reshard", run, os.path.join(work.name, name + "_weights"), "--assets", assets, "--weights-only")
 
@@ -495,6 +522,8 @@ def main():
         check_torch_dist(name, folder, real)
         check_rank_files(name, folder)
         check_groups(name, folder)
+        if name == "experts":
+            check_own_norms(folder, real)
     check_unsure_groups(os.path.join(work.name, "dense"))
     check_refusals(os.path.join(work.name, "dense"))
     check_newer_keys(os.path.join(work.name, "dense"))

@@ -48,6 +48,24 @@ class Conversions(unittest.TestCase):
         with mckpt.open(self.folder / "a.safetensors") as ckpt:
             self.assertTrue(len(ckpt) and all(name.startswith("model.layers.0.") for name in ckpt))
 
+    def test_one_file_and_a_folder_of_ranks_are_not_mistaken(self):
+        for to, target, other in (("pt", "ckpt", 'to="ranks"'), ("pt", "ckpt.d/", 'to="ranks"'), ("pt", "m.safetensors", 'to="ranks"'), ("to-pt", "m.pt", 'to="pt"'), ("ranks", "m.bin", 'to="pt"')):
+            with self.assertRaisesRegex(mckpt.Error, other) as raised:
+                mckpt.convert(TINY_MODEL, self.folder / target if target[-1] != "/" else f"{self.folder}/{target}", to=to, progress=False)
+            self.assertEqual(raised.exception.status, 2)
+        self.assertEqual(os.listdir(self.folder), [])
+        for name in ("m.pt", "m.pth", "m.bin"):
+            mckpt.convert(TINY_MODEL, self.folder / name, to="pt", progress=False)
+            self.assertEqual(mckpt.open(self.folder / name).format, "torch.save zip")
+
+    def test_one_file_is_not_resumed(self):
+        for to, target in (("pt", "m.pt"), ("safetensors", "m.safetensors")):
+            with self.assertRaisesRegex(mckpt.Error, "leave `resume` out") as raised:
+                mckpt.convert(TINY_MODEL, self.folder / target, to=to, resume=True, progress=False)
+            self.assertEqual(raised.exception.status, 2)
+        self.assertEqual(os.listdir(self.folder), [])
+        mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", resume=True, progress=False)
+
     def test_files_of_ranks(self):
         c = mckpt.plan(TINY_MODEL, self.folder / "ranks", to="ranks", tp=2, pp=2, params_dtype="auto", iteration=5)
         self.assertEqual((c.grid["tp"], c.grid["pp"], len(c.outputs)), (2, 2, 4))
@@ -127,7 +145,9 @@ class Conversions(unittest.TestCase):
             self.assertEqual(raised.exception.status, 2)
         self.assertRaisesRegex(mckpt.Error, "fsdp, mcore, hf, reshard", lambda: mckpt.plan("a", "b", to="gguf"))
         self.assertRaisesRegex(mckpt.Error, "`tp`.*a whole number, found 2.0", lambda: mckpt.plan("a", "b", to="fsdp", tp=2.0))
-        self.assertRaisesRegex(mckpt.Error, "`rtol`", lambda: mckpt.plan("a", "b", to="fsdp", rtol=0.5))
+        self.assertRaisesRegex(TypeError, "mckpt.diff", lambda: mckpt.plan("a", "b", to="fsdp", rtol=0.5))
+        for call in (lambda: mckpt.convert("a", "b", to="fsdp", dry_run=True), lambda: mckpt.export("a", "b", dry_run=True)):
+            self.assertRaisesRegex(TypeError, r"mckpt\.plan", call)
 
     def test_an_existing_result_is_replaced_only_on_request(self):
         for _ in range(2):

@@ -89,9 +89,16 @@ class Differences(unittest.TestCase):
         d = self.files({n: floats(i) for i, n in enumerate(names)}, {n: floats(i + 1) for i, n in enumerate(names)})
         self.assertEqual([(r.name, r.items, r.largest) for r in d], [(n, 1, 1.0) for n in names])
         self.assertEqual(d.findings, [])
+        lines = str(d).splitlines()
+        self.assertEqual((len(lines), lines[21].split()[1], lines[22]), (23, "t019", "  ... and 100 more, in .rows"))
+
+    def test_a_name_of_other_libraries_is_answered(self):
+        for name in ("rtol", "atol"):
+            self.assertRaisesRegex(TypeError, f'{name}: .*within="{name}:', lambda name=name: mckpt.diff(TINY_MODEL, TINY_MODEL, **{name: 1e-3}))
 
     def test_texts_of_files_are_escaped(self):
         d = self.files({"<b>": floats(1)}, {"w": floats(1)})
+        self.assertIn(", 1 tensor>", repr(mckpt.open(self.folder / "a.safetensors")))
         self.assertIn("&lt;b&gt;", d._repr_html_())
         self.assertNotIn("<b>", d._repr_html_())
 
@@ -103,7 +110,7 @@ class Differences(unittest.TestCase):
         for a, b, tensors in ((one, two, 41), (hf, TINY_MODEL, 45), (one, TINY_MODEL, 41), (TINY_MODEL, one, 45), (two, hf, 41)):
             d = mckpt.diff(a, b, progress=False)
             self.assertEqual((d.equal, d.rows, d.tensors), (True, [], tensors), str(d))
-        self.assertIn("import of the model", mckpt.diff(one, hf, progress=False).compared)
+        self.assertIn("converting the Hugging Face model would write", mckpt.diff(one, hf, progress=False).compared)
 
     def test_one_item_across_formats(self):
         mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, progress=False)

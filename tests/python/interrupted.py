@@ -1,4 +1,4 @@
-"""Ctrl-C during a conversion: KeyboardInterrupt in the program, nothing published, and `resume` continues. The signal is a
+"""Ctrl-C during a conversion to one file: KeyboardInterrupt in the program, nothing published, and the next run makes it anew. The signal is a
 real one; `faulty_io` makes the work slow."""
 import json
 import os
@@ -49,13 +49,13 @@ class Interrupted(unittest.TestCase):
             self.assertEqual(child.returncode, 9, output)
             self.assertTrue(output.startswith("interrupted"), output)
             if sys.version_info >= (3, 11):
-                self.assertIn("resume", output)
+                self.assertIn("it starts anew", output)
             self.assertFalse(os.path.exists(target))
 
             import mckpt
 
             seen = []
-            self.assertEqual(mckpt.convert(source, target, to="pt", resume=True, progress=seen.append).output, target)
+            self.assertEqual(mckpt.convert(source, target, to="pt", progress=seen.append).output, target)
             self.assertEqual((seen[-1].done, seen[-1].bytes > 0), (seen[-1].bytes, True))  # what was there before is done, too
             self.assertTrue(mckpt.verify(target, source, progress=False).equal)
 

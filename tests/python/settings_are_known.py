@@ -52,7 +52,7 @@ class Settings(unittest.TestCase):
     def test_conversions(self):
         for kind, groups in settings.CONVERSION.items():
             with self.subTest(kind):
-                self.check(mckpt.plan, lambda kind=kind, **what: mckpt.plan(TINY_MODEL, "b", to=kind, threads=1, **what), groups)
+                self.check(mckpt.plan, lambda kind=kind, **what: mckpt.plan(TINY_MODEL, "b.pt" if kind == "pt" else "b", to=kind, threads=1, **what), groups)
                 self.assertIn(f'to="{kind}": ', mckpt.convert.__doc__)
         self.check(mckpt.export, lambda **what: mckpt.export(TINY_MODEL, "b", threads=1, progress=False, **what), settings.EXPORT[""])
 
@@ -87,9 +87,12 @@ class Settings(unittest.TestCase):
                 self.assertEqual(re.findall(r"(?m)^ *(\w+): ", group.__doc__), list(group.__annotations__), group.__name__)
 
     def test_words_for_a_conversion(self):
+        self.assertEqual(list(settings.WORDS), list(settings.CONVERSION))
+        for to in settings.Kind.__args__:
+            self.assertRegex(mckpt.convert.__doc__, rf'(?m)(^"|; |, ){to}([",;]|$)')
         for to in settings.Kind.__args__:
             with self.assertRaises(mckpt.Error) as raised:
-                mckpt.plan("/nowhere", "b", to=to)
+                mckpt.plan("/nowhere", "b.pt" if to == "pt" else "b", to=to)
             self.assertNotIn("no such kind", str(raised.exception), to)
         for wrong, near in (("fdsp", "fsdp"), ("hf-to-fspd", "hf-to-fsdp"), ("safetensor", "safetensors"), ("to-dpc", "to-dcp")):
             self.assertRaisesRegex(mckpt.Error, f"did you mean `{near}`", lambda wrong=wrong: mckpt.plan("a", "b", to=wrong))

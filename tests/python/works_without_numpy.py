@@ -192,7 +192,11 @@ class Package(unittest.TestCase):
         tensor = ckpt["lm_head.weight"]
         ckpt.close()
         ckpt.close()
-        self.assertRaisesRegex(ValueError, "closed", tensor.tobytes)
+        for ask in (tensor.tobytes, lambda: tensor[:2], lambda: next(iter(tensor)), lambda: ckpt["lm_head.weight"], lambda: ckpt.get("lm_head.weight"), lambda: ckpt["no such"],
+                    ckpt.items, ckpt.values, lambda: next(ckpt.in_file_order())):
+            self.assertRaisesRegex(ValueError, "closed", ask)
+        self.assertEqual((tensor.name, "lm_head.weight" in ckpt), ("lm_head.weight", True))
+        self.assertIn("closed", ckpt._repr_html_())
         self.assertIn("closed", repr(ckpt))
 
     def test_threads_may_read_and_close(self):

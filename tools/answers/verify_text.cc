@@ -47,6 +47,7 @@ constexpr Subject kSubjects[] = {
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},
     {"ranks", "are one model", "ranks against each other"},
+    {"optimizer", "", "states of the optimizer"},
     {"archive", "fit the index", "HDF5 files against the index"},
     {"manifest", "fit the manifest", "files against the manifest"},
     {"assets", "are well-formed JSON", "config and other JSON"},
@@ -181,8 +182,12 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (ranks != report.checks.end() && !ranks->note.empty())
     left_out.emplace_back(ranks->status == Check::Status::kNone ? "the ranks were not compared"
                                                                 : "the order of the ranks was not checked");
+  if (std::ranges::find(report.checks, "optimizer", &Check::name) != report.checks.end())
+    left_out.emplace_back("the states of the optimizer were not compared");
   if (std::ranges::find(report.checks, "shards", &Check::name) != report.checks.end())
     left_out.emplace_back("the other shards were not read");
+  if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())
+    left_out.emplace_back("no optimizer was found");
   if (i64 files = std::ssize(report.unread); files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
   if (left_out.empty()) return "";

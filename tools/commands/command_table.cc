@@ -155,8 +155,8 @@ const Command& find_command(std::string_view name) {
     throw e.help("mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
   std::string command = command_for(name);
   if (command.empty()) command = nearest(name, names);
-  if (!command.empty()) e.help(cat("did you mean `mckpt ", command, "`?"));
-  throw e.note("mckpt --help lists the commands");
+  if (command.empty()) throw e.help("mckpt --help lists the commands");
+  throw e.note("mckpt --help lists the commands").help(cat("did you mean `mckpt ", command, "`?"));
 }
 
 }  // namespace mckpt::impl

@@ -32,6 +32,7 @@ struct ToMcoreFlags {
   GridFlags grid{true};
   PipelineFlags pipeline;
   ValueFlags values{"none"};
+  SpellingFlags spelling;
   std::string layers = "auto";
 
   void parse(CommandLine& line);
@@ -55,6 +56,7 @@ void ToMcoreFlags::parse(CommandLine& line) {
               "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or "
               "indexed")
       .choices({"auto", "stacked", "indexed"});
+  spelling.declare(line);
   values.declare(line);
   options.declare_casts(line);
   line.description(
@@ -66,7 +68,8 @@ void ToMcoreFlags::parse(CommandLine& line) {
   line.description(
       "Names are those of a run with Transformer Engine's modules, Megatron's default. A run with Megatron's own modules "
       "(--transformer-impl local) has the same names in torch_dist, but for one: it looks for the norm in front of "
-      "experts as mlp.linear_fc1.layer_norm_weight, and does not find pre_mlp_layernorm.weight.");
+      "experts as mlp.linear_fc1.layer_norm_weight, and does not find pre_mlp_layernorm.weight. --spelling "
+      "unfused-norms writes that name; of a torch_dist source each norm keeps its own.");
   line.description(
       "States of the optimizer of an fsdp_dtensor checkpoint go along, by parameter "
       "(fully_sharded_model_space), "
@@ -94,6 +97,7 @@ ToMcoreOptions ToMcoreFlags::planning() const {
           .grid = grid.grid(),
           .pipeline = pipeline.options(),
           .layers = stacks_of(layers),
+          .spelling = spelling.spelling(),
           .values = values.options(),
           .iteration = options.iteration,
           .threads = options.threads,

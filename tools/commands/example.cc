@@ -41,7 +41,7 @@ i64 total_bytes() {
 // Throws kOutputExists if the name is taken, kNoRoom, kWriteFailed.
 void write_model(const std::string& folder) {
   refuse_empty_path(folder, "the folder");
-  const StagedFolder::Options scratch{.durable = false, .instead = "remove it first"};
+  const StagedFolder::Options scratch{.durable = false, .instead = "remove it first", .resumable = false};
   const std::string plan = "the example model\n";
   StagedFolder::check(folder, scratch, plan, total_bytes(), std::ssize(kFiles));
   StagedFolder staged(folder, scratch, plan);

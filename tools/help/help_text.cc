@@ -70,6 +70,48 @@ std::vector<HelpRow> rows_of(const HelpPage& page, bool whole) {
   return rows;
 }
 
+// The words of a command line; an option and the word behind it are one. Spaces inside quotes are part of a word.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  char quote = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= line.size(); i++) {
+    if (i == line.size() || (line[i] == ' ' && !quote)) {
+      std::string_view word = line.substr(begin, i - begin);
+      const bool option = word.starts_with("--") && word.find(' ') == word.npos && i + 1 < line.size();
+      if (option && line[i + 1] != '-') continue;
+      words.push_back(word);
+      begin = i + 1;
+    } else if (quote ? line[i] == quote : line[i] == '\'' || line[i] == '"') {
+      quote = quote ? 0 : line[i];
+    }
+  }
+  return words;
+}
+
+// A command that is longer than a line goes on in the next one, behind a backslash, as a shell reads it.
+std::string example_text(std::string_view example, std::size_t width) {
+  constexpr std::string_view kGoesOn = " \\";
+  std::string out(kMargin, ' ');
+  if (kMargin + example.size() <= width) return cat(out, example, "\n");
+  const std::vector<std::string_view> words = words_of(example);
+  const std::string indent(kMargin + 4, ' ');
+  std::size_t column = kMargin;
+  for (std::size_t i = 0; i < words.size(); i++) {
+    const std::size_t behind = i + 1 < words.size() ? kGoesOn.size() : 0;
+    if (i > 0 && column + 1 + words[i].size() + behind > width) {
+      out += cat(kGoesOn, "\n", indent);
+      column = indent.size();
+    } else if (i > 0) {
+      out += ' ';
+      column++;
+    }
+    out += words[i];
+    column += words[i].size();
+  }
+  return cat(out, "\n");
+}
+
 std::string page_text(const HelpPage& page, bool whole, std::size_t width) {
   std::string out =
       title_text(cat("mckpt ", page.command), page.summary, cat("Usage: ", page.usage()), width);
@@ -77,7 +119,7 @@ std::string page_text(const HelpPage& page, bool whole, std::size_t width) {
   std::size_t examples =
       whole ? page.examples.size() : std::min<std::size_t>(kShortExamples, page.examples.size());
   if (examples > 0) out += "\nExamples\n";
-  for (std::size_t i = 0; i < examples; i++) out += cat(std::string(kMargin, ' '), page.examples[i], "\n");
+  for (std::size_t i = 0; i < examples; i++) out += example_text(page.examples[i], width);
   return out;
 }
 

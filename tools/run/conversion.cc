@@ -31,11 +31,15 @@ void show_and_check(Conversion& conversion, const ConvertOptions& options, const
   for (const Oddities& odd : conversion.oddities) tell_findings(flags, odd.findings, odd.root);
   print_notes(flags, conversion.notes);
   prove(conversion, options.threads, options.report || flags.verbose > 0);
+  auto check = [&] {
+    options.check_report(output_rules(conversion), results_of(conversion));
+    check_result(conversion, run_options(options));
+  };
+  if (!options.dry_run) check();  // a dry run shows its plan in any case
   note_plan(flags, conversion);
   if (flags.verbose > 0 && conversion.tensors) note_tensors(flags, conversion);
   print_notes(flags, conversion.details);
-  options.check_report(output_rules(conversion), results_of(conversion));
-  check_result(conversion, run_options(options));
+  if (options.dry_run) check();
 }
 
 }  // namespace

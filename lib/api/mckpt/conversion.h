@@ -40,7 +40,7 @@ struct RunOptions {
   std::int64_t max_memory = std::int64_t{256} << 20;  // bytes, for the buffers of all threads together
   bool sync = true;                                   // wait until the result is on the disk
   bool overwrite = false;       // replace an existing result, once the new one is complete
-  bool resume = false;          // continue what an interrupted run of the same conversion left
+  bool resume = false;  // continue what an interrupted run of the same conversion left; not of one file (kUsage)
   bool allow_overflow = false;  // publish although a cast made finite values infinite
   std::vector<std::string> card{};  // files that get a card of the result (mckpt/verify.h), which is read for it
   std::string command{};            // for the card: what was asked for

@@ -42,6 +42,7 @@ struct ToMcore {
   std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
   Values values{};
   bool weights_only = false;
+  std::vector<std::string> spelling{};  // as in ToFsdp: "unfused-norms", of a model with experts
   std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
 };
 

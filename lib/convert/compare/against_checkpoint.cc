@@ -175,6 +175,18 @@ void note_spelling(const CheckpointModel& tested, const CheckpointModel& source,
   observer.note({Note::Kind::kNote, cat("names   are compared as usual; those on disk: ", to_string(other))});
 }
 
+// Whether files of ranks have states that are read: a run saved them, with an optimizer that is not distributed. What a
+// conversion writes has none.
+bool has_read_states(const Store& ranks) {
+  bool states = false, apart = false;
+  for (i64 t = 0; t < ranks.tensor_count(); t++) {
+    std::string_view name = ranks.name(t);
+    apart |= name.find(".pt:") != name.npos;
+    states |= name.substr(std::min(name.find('/'), name.size())).starts_with("/optimizer");
+  }
+  return states && !apart;
+}
+
 // Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side
 // has assets, so the model is not known.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
@@ -187,7 +199,8 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   bool to_core = dcp_dialect(*tested) == DcpDialect::kTorchDist;
   CheckpointOptions how = c.options.opening;
   how.parts = CheckedPart::kAll, how.renamed = how.records_apart = how.usual_names = true;
-  how.leave_states = c.options.weights_only || to_ranks;
+  const bool ranks_of_weights = to_ranks && !has_read_states(*tested);
+  how.leave_states = c.options.weights_only || ranks_of_weights;
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
   CheckpointModel from = open_checkpoint(std::move(source), how);
@@ -205,7 +218,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
                                             " rows are compared with ", with_commas(from.setup().vocab_rows),
                                             ": padding that only the other side has is not "
                                             "compared, padding that only this side has must be zeros")});
-  Intended changes = intended(from, to_v2, to_ranks, c.options);
+  Intended changes = intended(from, to_v2, ranks_of_weights, c.options);
   // Conversions into these formats cast, so weights have whatever type they have here; check_types() has the claim.
   if (to_ranks || to_core)
     changes.type = [&](i64 tensor) {

@@ -121,7 +121,7 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   }
   bool as_asked = asked.add_to(c.report);
   warn_of_casts(casts, c.report);
-  c.report.compared_as = "each tensor of the model with what an export of the checkpoint writes";
+  c.report.compared_as = "each tensor of the Hugging Face model with the one that exporting the checkpoint would write";
   auto job = [&](const ChunkList& some) {
     return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
   };

@@ -102,7 +102,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
   c.note_oddities(checkpoint);
   bool types = check_types(checkpoint, c);
-  c.report.compared_as = "each tensor of the checkpoint with what an import of the model writes";
+  c.report.compared_as = "each tensor of the checkpoint with the one that converting the Hugging Face model would write";
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some, {c.options.threads}); };
   auto made_of = [&](i32 key) {

@@ -35,6 +35,9 @@
 namespace mckpt::impl {
 namespace {
 
+constexpr const char* kOneSideHasObjects =
+    "a Hugging Face folder has no objects, such as args and the iteration, to compare with";
+
 bool is_sharded(const Store& store) {
   return dcp_dialect(store).has_value() || store.format() == Format::kMegatronRanks;
 }
@@ -130,11 +133,12 @@ std::optional<Finding> contradiction_of(const Store& side) {
 bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                     const std::string& source_path, const Comparing& c) {
   bool import = is_own_beside_model(*tested, *source), exported = is_own_beside_model(*source, *tested);
-  if (import || exported) objects_not_compared("a Hugging Face model has no objects", c.report);
+  if (import || exported) objects_not_compared(kOneSideHasObjects, c.report);
   if (import) return against_own_import(std::move(tested), *source, c);
   if (exported) return against_own_export(*tested, std::move(source), c);
   if (is_sharded(*tested) && has_megatron_names(*tested) && is_own_source(*source)) {
-    objects_not_compared("args are made of the config, and other objects are not converted", c.report);
+    objects_not_compared("a conversion makes args of the model's config, and copies no other object of the source",
+                         c.report);
     return against_model(std::move(tested), source_path, *source, c);
   }
   if (is_own_pair(*tested, *source))
@@ -143,7 +147,7 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
     return against_checkpoint(std::move(tested), std::move(source), c);
   if (is_sharded(*tested) == is_sharded(*source)) return compare_models(*tested, *source, source_path, c);
   refuse_single_file(is_sharded(*tested) ? *source : *tested);
-  objects_not_compared("a Hugging Face model has no objects; args are made of its config", c.report);
+  objects_not_compared(kOneSideHasObjects, c.report);
   if (is_sharded(*tested)) return against_model(std::move(tested), source_path, *source, c);
   return against_export(*tested, path, std::move(source), c);
 }

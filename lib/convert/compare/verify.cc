@@ -22,6 +22,7 @@
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/state_part.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -149,6 +150,47 @@ void note_tracker(const std::string& path, const OpenOptions& opening, VerifyRep
              {});
 }
 
+// The folders from the checkpoint up to the path that was opened.
+std::vector<std::string> folders_of(const std::string& path, const Store& store) {
+  std::vector<std::string> out{path};
+  for (std::string inner = store.root(); inner.starts_with(cat(path, "/")); inner.resize(inner.rfind('/')))
+    out.push_back(inner);
+  std::erase_if(out, [&](const std::string& p) { return !is_folder(p, store.opening()); });
+  return out;
+}
+
+// Whether the folder, or one in it (global_step7/ of DeepSpeed), has files of an optimizer by their names.
+bool has_optimizer(const Folder& folder) {
+  auto is_of_it = [](const FolderEntry& e) { return part_of_path(e.name) == StatePart::kOptimizer; };
+  const std::vector<FolderEntry> entries = folder.entries();
+  return std::ranges::any_of(entries, is_of_it) || std::ranges::any_of(entries, [&](const FolderEntry& e) {
+           return e.folder && std::ranges::any_of(folder.entries(e.name), is_of_it);
+         });
+}
+
+// Notes a schedule without the optimizer that it is of: training programs save both, or none.
+void note_optimizer(const std::string& path, const Store& store, VerifyReport& report) {
+  const StateParts parts(store);
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (parts.part(t) == StatePart::kOptimizer) return;
+  std::string schedule;
+  try {
+    for (const std::string& name : folders_of(path, store)) {
+      const Folder folder(name, store.opening());
+      if (has_optimizer(folder)) return;
+      for (const FolderEntry& e : folder.entries())
+        if (!e.folder && is_schedule(e.name) && has_torch_suffix(e.name)) schedule = e.name;
+    }
+  } catch (const Error&) {  // a folder that cannot be listed is reported as one beside the checkpoint
+    return;
+  }
+  if (schedule.empty()) return;
+  report.add({.name = "states",
+              .unit = "files",
+              .note = cat("no optimizer was found beside ", schedule, ", which is saved together with one")},
+             {});
+}
+
 // Notes that a file is one of several by its name: model-00001-of-00002.safetensors.
 void note_shards(const Store& store, VerifyReport& report) {
   if (store.files().size() != 1 || !store.files()[0].path.empty()) return;
@@ -173,6 +215,7 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
   NameSet<std::string> judged =
       check_checkpoint(store, "verify", options.threads, observer, report, options.compare.opening.assets);
   note_shards(store, report);
+  note_optimizer(path, store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
     if (!f.warning && !f.file.empty()) judged.insert(f.file);

@@ -239,8 +239,8 @@ class Proof {
     throw Error(Code::kNotTiled, cat("item ", fault.item, " of a stored part of a source tensor ",
                                      fault.times == 0 ? "is read by no move" : "is read twice"))
         .tensor(in_.source.name(tensor))
-        .expected(cat("each of ", items, " items read once"))
-        .found(cat(read, " items read"));
+        .expected(cat("each of ", counted(items, "item"), " read once"))
+        .found(cat(counted(read, "item"), " read"));
   }
 
   void refuse_twice(std::vector<RegionPlace> Worker::*places, const ProofSide& side, const char* what) {
@@ -271,12 +271,10 @@ class Proof {
     account_of_target(a, wrong);
     if (wrong.empty()) return a;
     throw Error(Code::kUnproved,
-                cat("the plan does not do what was announced for ", counted_tensors(std::ssize(wrong))))
+                cat("the plan does not do what was announced for ", counted(std::ssize(wrong), "tensor")))
         .each_note(wrong)
         .help("nothing was written; the fault is in the tables or rules that the plan was made with");
   }
-
-  static std::string counted_tensors(i64 n) { return cat(n, n == 1 ? " tensor" : " tensors"); }
 
   void account_of_source(Account& a, std::vector<std::string>& wrong) const {
     std::vector<u8> left(sources_.size());
@@ -290,7 +288,7 @@ class Proof {
       a.dropped += out == 1, a.copies += out == 2, a.unpadded += sources_[t].unpadded;
       if (read != (out ? 0 : items))
         wrong.push_back(cat(escaped(in_.source.name(t)), ", of the source: expected ",
-                            out ? "0 items read, as it is left out" : cat(items, " items read"), ", found ",
+                            out ? "0 items read, as it is left out" : cat(counted(items, "item"), " read"), ", found ",
                             read));
     }
   }
@@ -320,11 +318,11 @@ class Proof {
                        &a.dequantized, &a.quantized, &a.tied,  &a.invented};  // by Made
       ++*counts[static_cast<int>(kind)];
       if (s.written != items)
-        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,
-                            " items written, found ", s.written.load()));
+        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ",
+                            counted(items, "item"), " written, found ", s.written.load()));
       else if (invented)
-        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,
-                            " items of the source, found 0"));
+        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ",
+                            counted(items, "item"), " of the source, found 0"));
     }
   }
 

@@ -94,7 +94,7 @@ void KeyTable::check_cells(i32 parameter) const {
     throw Error(Code::kUnknownPartition,
                 "this number of tensor-parallel ranks cannot have written the tensor")
         .tensor(p.global_name)
-        .expected(cat("a number that divides its ", rows, " rows"))
+        .expected(cat("a number that divides its ", counted(rows, "row")))
         .found(cat(cells))
         .help(cat("give the right number with ", setting));
   holding(parameter, {0, cells});  // throws if the sizes of the model do not divide by `cells`

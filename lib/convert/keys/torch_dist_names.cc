@@ -60,4 +60,11 @@ TorchDistPlace torch_dist_place(std::string_view name, bool stacked) {
   return stacked ? places.back() : places.front();
 }
 
+std::optional<std::string> own_norm_of_experts(std::string_view name) {
+  constexpr std::string_view kNorm = "pre_mlp_layernorm.", kFused = "mlp.linear_fc1.layer_norm_";
+  const std::size_t at = name.find(kNorm);
+  if (at == name.npos) return std::nullopt;
+  return cat(name.substr(0, at), kFused, name.substr(at + kNorm.size()));
+}
+
 }  // namespace mckpt::impl

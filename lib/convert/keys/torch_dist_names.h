@@ -9,6 +9,7 @@
 // Readers look at all places, a writer takes one of them: the names of torch_dist are in this file alone.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,9 @@ std::vector<TorchDistPlace> torch_dist_places(std::string_view name);
 // The place that Megatron writes. `stacked`: the layers of the parameter's block are one tensor. MTP has the newer
 // name, "transformer_layer", experts are always one tensor, and the convolutions of Mamba have the name with a dot.
 TorchDistPlace torch_dist_place(std::string_view name, bool stacked);
+
+// The name under which Megatron's own modules save the norm in front of experts, as if it were fused:
+// "...mlp.linear_fc1.layer_norm_weight" of "...pre_mlp_layernorm.weight". Nothing for another parameter.
+std::optional<std::string> own_norm_of_experts(std::string_view name);
 
 }  // namespace mckpt::impl

@@ -152,7 +152,11 @@ void PlanMaker::add_parameter(const ModelParameter& p, i32 rank) {
 // pre: the rows [first_row, first_row + rows * cells) of the key are those of one part, which the cells share.
 void PlanMaker::add_box(const ModelParameter& p, i32 key, i32 rank, i64 first_row, i64 rows) {
   const CheckpointKey& k = keys_[key];
-  TorchDistPlace place = torch_dist_place(k.name, is_stacked(p));
+  // Norms of Megatron's own modules have no extra state. In front of a dense MLP they have the fused name in any case.
+  const std::optional<std::string> own =
+      run_.own_norms ? own_norm_of_experts(p.row->megatron) : std::nullopt;
+  const TorchDistPlace place =
+      torch_dist_place(own ? own_norm_of_experts(k.name).value_or(k.name) : k.name, is_stacked(p));
   std::vector<i64> offsets = place.at, sizes(place.at.size(), 1);
   for (int d = 0; d < p.shape().rank(); d++) {
     i64 size = d == 0 ? rows : p.shape()[d];
@@ -181,7 +185,7 @@ void PlanMaker::add_box(const ModelParameter& p, i32 key, i32 rank, i64 first_ro
   if (!states_.empty())
     for (i32 s = 0; s < static_cast<i32>(states_[key].size()); s++)
       add(s, cat(kStateSection, states_[key][s].kind, ".", place.name), states_[key][s].dtype);
-  add_extra_state(p, place, rank);
+  if (!own) add_extra_state(p, place, rank);
 }
 
 void PlanMaker::add_extra_state(const ModelParameter& p, const TorchDistPlace& place, i32 rank) {

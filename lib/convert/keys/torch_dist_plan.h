@@ -52,6 +52,7 @@ struct TorchDistRun : StoredTypes {
   RunSetup run;
   PipelineOptions pipeline{};  // decides which rank's file a layer is in, and nothing else
   bool stacked = false;        // stacks_layers()
+  bool own_norms = false;  // norms in front of experts have the name of Megatron's own modules: own_norm_of_experts()
   Adjust adjust{};       // of the parameters of each rank, such as their types; may be empty
   int threads = 1;       // that plan
 };

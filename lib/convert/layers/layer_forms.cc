@@ -32,8 +32,8 @@ void mark(const LayerNames& names, std::string_view name, std::span<const i64> d
   LayerName found = names.find(name, fault);
   if (found.kind == LayerName::Kind::kStack && !fault) {
     if (dims.empty() || dims[0] != names.layers())
-      fault = {Code::kBadPattern, cat("the tensor stacks ", dims.empty() ? 0 : dims[0],
-                                      " layers, but the pattern has ", names.layers())};
+      fault = {Code::kBadPattern, cat("the tensor stacks ", counted(dims.empty() ? 0 : dims[0], "layer"),
+                                      ", but the pattern has ", names.layers())};
     for (i64 l = 0; l < names.layers() && !fault; l++) {
       LayerName layer = names.of_stack(found.rest, l, fault);
       if (!fault) seen[layer.layer] = true;

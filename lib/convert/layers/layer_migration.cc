@@ -156,7 +156,7 @@ void Migration::move_tensor(i32 t) {
     LayerName one = from_.of_stack(name.rest, l, bad);
     std::span<const i64> dims = store_.dims(t);
     if (!bad && (dims.empty() || dims[0] != from_.layers()))
-      bad = {Code::kBadPattern, cat("the tensor is not a stack of ", from_.layers(), " layers")};
+      bad = {Code::kBadPattern, cat("the tensor is not a stack of ", counted(from_.layers(), "layer"))};
     if (bad) return fault(key, bad->code, bad->message);
     move_layer(t, section, one, l);
   }

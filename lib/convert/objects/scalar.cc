@@ -12,12 +12,17 @@
 
 namespace mckpt::impl {
 
-std::string pickle_scalar(const Store& store, i64 tensor) {
+double scalar_of(const Store& store, i64 tensor) {
   StoreFiles files(store);
   double value = 0;
   TensorReader(store, files).read(tensor, [&](std::span<const u8> bytes, i64) {
     value = number_at(store.dtype(tensor), bytes.data(), 0);
   });
+  return value;
+}
+
+std::string pickle_scalar(const Store& store, i64 tensor) {
+  const double value = scalar_of(store, tensor);
   bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
   return whole ? pickle_integer(static_cast<i64>(value)) : pickle_real(value);
 }

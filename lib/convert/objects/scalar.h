@@ -10,7 +10,9 @@ namespace mckpt::impl {
 
 class Store;
 
-// Reads the item. An integer if the value is whole, else a float.
+// Reads the item.
+double scalar_of(const Store& store, i64 tensor);
+// The item as a pickle: an integer if the value is whole, else a float.
 std::string pickle_scalar(const Store& store, i64 tensor);
 std::string pickle_flag(bool value);
 

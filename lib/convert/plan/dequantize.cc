@@ -29,10 +29,11 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
   require_sound(store->findings(), store->root());
   const DequantizedStore* view = dequantized_view(*store);
   if (!view)
-    throw Error(Code::kUnaccounted, "no tensor is quantised")
+    throw Error(Code::kUnknownFormat, "no tensor is quantised: there is nothing to decode")
         .file(options.source)
         .expected("codes with scales, such as w.weight of FP8 and w.weight_scale_inv")
-        .help("the tensors are values as they are: there is nothing to decode");
+        .found("plain numbers")
+        .help("use the source as it is: its tensors are the values");
   text = quantized_text(*view);
   return store;
 }

@@ -8,13 +8,16 @@
 #include "convert/keys/stored_chunks.h"
 #include "convert/source/left_states.h"
 #include "convert/source/vocab_change.h"
+#include "convert/views/torch_dist_pieces.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/hybrid/spellings.h"
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/store/store.h"
+#include "mappings/config.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 
@@ -24,6 +27,24 @@ namespace {
 // The state that is a parameter's main weights, and the kinds of states that Megatron's two ways of saving have.
 constexpr std::string_view kMain = "fp32_param", kReshardableMain = "param";
 
+// What a run with Megatron's own modules names otherwise in torch_dist is the norm in front of experts.
+void refuse_without_effect(const Spelling& spelling, const ModelMap& map) {
+  if (spelling.usual()) return;
+  const std::vector<LayerSpec>& layers = map.model().text.layers;
+  auto is_usual = [](const LayerSpec& l) { return l.mixer == Mixer::kAttention; };
+  auto has_experts = [](const LayerSpec& l) { return l.ffn == Ffn::kMoe; };
+  std::string why;
+  for (std::size_t row = 0; row < other_names().size(); row++)
+    if (spelling.has(static_cast<int>(row)) && other_names()[row].why == SpellingKind::kSubmoduleConv)
+      why = "torch_dist has one name for a convolution, whatever a run calls it";
+  if (why.empty() && std::ranges::none_of(layers, has_experts))
+    why = "torch_dist has the same names for all norms, except those in front of experts";
+  if (why.empty() && !std::ranges::all_of(layers, is_usual))
+    why = "it is not known how Megatron's own modules save the norms of layers without plain attention";
+  if (!why.empty())
+    throw Error(Code::kUsage, why).found(cat("`spelling` ", to_string(spelling))).help("leave the word out");
+}
+
 }  // namespace
 
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) {
@@ -31,6 +52,8 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
   TorchDistRun run;
   run.grid = options.grid, run.pipeline = options.pipeline;
   run.stacked = stacks_layers(map.model(), options.layers);
+  refuse_without_effect(options.spelling, map);
+  run.own_norms = !options.spelling.usual();
   run.threads = options.threads;
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
   run.main_dtype = options.values.dtype;
@@ -60,6 +83,8 @@ Recut::Recut(const CheckpointOptions& how, std::unique_ptr<Store>&& source, cons
   run_.run = model_.setup();
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);
   keys_ = std::make_unique<KeyTable>(model_.map(), run_.run, KeyTable::TorchDist{});
+  if (dcp_dialect(model_.on_disk()) == DcpDialect::kTorchDist)
+    run_.own_norms |= has_own_norms_of_experts(model_.on_disk(), keys_->parameters());
   for (i32 p = 0; p < static_cast<i32>(keys_->parameters().size()); p++) {
     const ModelParameter& of = keys_->parameters()[p];
     parameter_of_.try_emplace({of.sources[0], of.expert_number}, p);

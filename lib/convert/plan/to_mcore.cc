@@ -60,7 +60,7 @@ std::string identity_of(const ToMcoreOptions& options, const HfModel& model, con
   set_run(text, options.grid, {}, {});
   set_values(text, options.values);
   text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.weights_only);
-  text.set("layers", static_cast<i64>(options.layers));
+  text.set("layers", static_cast<i64>(options.layers)).set("spelling", to_string(options.spelling));
   text.set("vpp", options.pipeline.chunks);
   text.set("first_stage_layers", options.pipeline.first_layers.value_or(0));
   text.set("last_stage_layers", options.pipeline.last_layers.value_or(0));
@@ -80,6 +80,8 @@ void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& ru
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, model, *c.store, metadata, beside);
   set_run(c, "torch_dist", options.grid, plan.layout);
+  if (run.own_norms)
+    c.details.note("norms   in front of experts have the name that Megatron's own modules give them");
   c.details.note(
       cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
 }

@@ -14,6 +14,7 @@
 #include "convert/source/options.h"
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"
+#include "core/hybrid/spellings.h"
 #include "hf/model_options.h"
 
 namespace mckpt::impl {
@@ -28,6 +29,7 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
+  Spelling spelling{};  // of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: that of the source's folder, or DST/release
   int threads = 1;
@@ -37,7 +39,7 @@ struct ToMcoreOptions {
 
 // Throws what open_hf_model(), open_checkpoint(), TorchDistPlan, import_job() and keyed_job() throw; kNotFound for a
 // model without weights; kUnknownFormat where the layers of the source are in groups or have other names; kNotHeld for states of the
-// optimizer for which torch_dist has no place, or whose groups are not known.
+// optimizer for which torch_dist has no place, or whose groups are not known; kUsage for a spelling without effect.
 Conversion plan_to_mcore(const ToMcoreOptions& options);
 
 }  // namespace mckpt::impl

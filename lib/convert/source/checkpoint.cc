@@ -28,6 +28,7 @@
 #include "core/fsdp/grid.h"
 #include "core/hybrid/pattern.h"
 #include "hf/model.h"
+#include "hf/quantized/recognise.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
@@ -64,7 +65,9 @@ void refuse_other_formats(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp || is_of_ranks(store)) return;
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
-    e.help("mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
+    e.help(has_codes(store) ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised "
+                              "weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
+                            : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   else if (has_own_names(store))
     e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())

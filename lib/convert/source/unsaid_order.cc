@@ -7,12 +7,14 @@
 #include "io/output/manifest.h"
 #include "io/store/store.h"
 #include "io/torch/rank_order.h"
+#include "io/torch/store.h"
 #include "io/torch/zero/store.h"
 
 namespace mckpt::impl {
 
 bool order_is_unsaid(const Store& store) {
   if (store.format() == Format::kDeepSpeed) return !says_rank_order(store);
+  if (format_family(store.format()) == FormatFamily::kTorch) return !pieces_say_rank_order(store);
   return store.format() == Format::kMegatronRanks && !rank_order(store).said && has_ranks_alike(store);
 }
 

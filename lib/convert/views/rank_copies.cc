@@ -3,11 +3,11 @@
 #include "convert/views/rank_copies.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "convert/objects/scalar.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/rank_folders.h"
@@ -17,6 +17,7 @@
 #include "io/store/store_files.h"
 #include "io/values/same_bytes.h"
 #include "io/values/tensor_reader.h"
+#include "io/values/varying_items.h"
 
 namespace mckpt::impl {
 namespace {
@@ -73,13 +74,11 @@ bool varies(const Store& store, const StoreFiles& files, i64 tensor) {
   struct Differs {};
   const i64 item = dtype_info(store.dtype(tensor)).bits / 8;
   if (store.dims(tensor).size() < 2 || item == 0) return false;
-  std::vector<u8> first;
+  VaryingItems items(item);
   TensorReader reader(store, files);
   try {
     reader.read(tensor, [&](std::span<const u8> bytes, i64) {
-      if (first.empty()) first.assign(bytes.begin(), bytes.begin() + item);
-      for (i64 at = 0; at < std::ssize(bytes); at += item)
-        if (std::memcmp(bytes.data() + at, first.data(), first.size()) != 0) throw Differs();
+      if (items.add(bytes)) throw Differs();
     });
   } catch (Differs) {
     return true;
@@ -117,6 +116,33 @@ void refuse_equal_ranks(const Store& store) {
           .file(file_path(store, store.chunk(t, 0).file))
           .tensor(store.name(t))
           .help("one file was copied over the other; copy the folders again from where they were saved");
+}
+
+// Of counts with equal records one is read.
+void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> steps) {
+  struct Most {
+    i64 tensor;
+    double steps;
+  };
+  std::optional<Most> first;
+  std::vector<std::pair<i64, double>> known;  // of all files, counts with unequal records
+  for (const std::vector<i64>& file : steps) {
+    std::optional<Most> most;
+    for (i64 t : file) {
+      auto same = std::ranges::find_if(known, [&](const auto& k) { return have_same_sum(store, k.first, t); });
+      const double count = same == known.end() ? scalar_of(store, t) : same->second;
+      if (same == known.end() && known.size() < kMostNamed) known.emplace_back(t, count);
+      if (!most || count > most->steps) most = {t, count};
+    }
+    if (!first) first = most;
+    if (most && most->steps != first->steps)
+      throw Error(Code::kBadShards, "the optimizer had made another number of steps in the files of two ranks")
+          .file(file_path(store, store.chunk(most->tensor, 0).file))
+          .tensor(store.name(most->tensor))
+          .expected(cat(first->steps, ", as in ", file_label(store, store.chunk(first->tensor, 0).file)))
+          .found(most->steps)
+          .help("files of several saves may be in the folder; copy it again");
+  }
 }
 
 bool has_ranks_alike(const Store& store) {

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/base/int.h"
 
@@ -19,6 +20,10 @@ void refuse_unlike_copies(const Store& store, std::span<const std::pair<i64, i64
 // model has parameters that are cut over the tensor ranks, so one file is a copy of the other. Models of constants alone
 // (ones and zeros) are equal on all ranks and pass. pre: a store of files of Megatron's ranks.
 void refuse_equal_ranks(const Store& store);
+
+// `steps`: of each file, the counts of steps that the optimizer had made of its parameters. Throws kBadShards if the
+// largest count of a file is another than that of the first file: all parameters of a run step together.
+void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> steps);
 
 // Whether the models of two files have the same names and shapes, so that no table of parameters tells whether the files
 // changed places.

@@ -110,7 +110,11 @@ class Joining {
       Joined& joined = joined_.at(key);
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
     }
-    if (reading_.compare) refuse_unlike_copies(source_, copies_, reading_.copies), refuse_equal_ranks(source_);
+    if (reading_.compare) {
+      refuse_other_steps(source_, steps_);
+      refuse_unlike_copies(source_, copies_, reading_.copies);
+      refuse_equal_ranks(source_);
+    }
     make_objects();
     return std::move(out_);
   }
@@ -151,6 +155,8 @@ class Joining {
   std::vector<std::string> order_;           // their keys
   NameSet<std::string> optioned_;            // parameters whose options are made
   std::vector<std::pair<i64, i64>> copies_;  // a tensor of the source, and one that has the same
+  NameMap<std::string, i64> step_of_;        // by parameter, the first file's count of steps
+  std::vector<std::vector<i64>> steps_;      // of each file, all its counts
   std::vector<std::string> missing_;
 };
 
@@ -190,7 +196,7 @@ void Joining::refuse_other_layers(const PipelineSplit& split) const {
   if (split.layers() == layers) return;
   throw Error(Code::kContradiction, "the stages have other layers than the model")
       .file(source_.root())
-      .expected(cat(layers, " layers, by config.json"))
+      .expected(cat(counted(layers, "layer"), ", by config.json"))
       .found(cat(split.layers(), " on ", counted(split.stages(), "stage")))
       .help("`assets` names the folder of the model that the checkpoint is of");
 }
@@ -277,7 +283,14 @@ void Joining::add_states(const RankFile& file, const std::vector<Held>& held) {
   }
   const ClassicOptimizer optimizer(source_, front, file.states, file.groups);
   const std::vector<ClassicStates> states = optimizer.of(order, half);
+  std::vector<i64>& steps = steps_.emplace_back();
   for (std::size_t i = 0; i < states.size(); i++) {
+    if (const i64 step = states[i].step; step >= 0) {
+      steps.push_back(step);
+      // Every tensor rank counts the steps of its part.
+      if (auto [first, fresh] = step_of_.try_emplace(order[i].key, step); !fresh)
+        copies_.emplace_back(first->second, step);
+    }
     for (const ClassicStates::State& s : states[i].states) add(s.tensor, *of[i], s.kind);
     if (states[i].options && optioned_.insert(order[i].key).second)
       add_options(of[i]->parameter(), states[i]);

@@ -181,7 +181,7 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
   }
   if (!is_made_of_rows(dims, s.of().shape()))
     throw refusal(s, h, "a rank's piece of a state is not made of rows of its parameter")
-        .expected(cat("a multiple of ", s.of().shape().row_items(), " items"))
+        .expected(cat("a multiple of ", counted(s.of().shape().row_items(), "item")))
         .found(cat("a local shape of ", dims_to_string(dims)));
   if (!table(h.file).strides(h.row).empty())
     throw refusal(s, h, "a rank's piece of a state is a view that skips items").found(dims_to_string(dims));
@@ -199,8 +199,8 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
     for (const Held& h : s.held)
       shapes.push_back(cat("rank ", h.rank, " ", dims_to_string(table(h.file).dims(h.row))));
     throw refusal(s, s.held[0], "the ranks' pieces of a state do not add up to their parameter")
-        .expected(cat(s.of().shape().items(), " items"))
-        .found(cat(sum(items), " items: ", listed(shapes, 8)));
+        .expected(counted(s.of().shape().items(), "item"))
+        .found(cat(counted(sum(items), "item"), ": ", listed(shapes, 8)));
   }
   i64 row = s.of().shape().row_items();
   for (const Piece& piece : stored_pieces(s.of(), model)) {

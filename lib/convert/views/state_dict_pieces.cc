@@ -130,7 +130,7 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
       throw Error(Code::kUnknownPartition, "this number of tensor-parallel ranks cannot have cut a parameter")
           .file(source_.root())
           .tensor(source_.name(t))
-          .expected(cat("a divisor of its ", piece.rows, " rows"))
+          .expected(cat("a divisor of its ", counted(piece.rows, "row")))
           .found(cells)
           .help("give the number of ranks with `source_tp`, for experts with `source_etp`");
     std::vector<i64> part(dims.begin(), dims.end());

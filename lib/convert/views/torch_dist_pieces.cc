@@ -149,12 +149,8 @@ bool Translation::has(const ModelParameter& p, const std::string& name, std::str
 // final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored name. Megatron's
 // own modules save the norm in front of experts under the name that a fused one would have.
 std::string Translation::stored_name(ModelParameter& p) const {
-  constexpr std::string_view kNorm = "pre_mlp_layernorm.", kFused = "mlp.linear_fc1.layer_norm_";
-  if (std::size_t at = p.global_name.find(kNorm); at != p.global_name.npos && !has(p, p.global_name)) {
-    std::string fused = p.global_name;
-    fused.replace(at, kNorm.size(), kFused);
-    if (has(p, fused)) return fused;
-  }
+  if (std::optional<std::string> own = own_norm_of_experts(p.global_name))
+    if (!has(p, p.global_name) && has(p, *own)) return *own;
   std::optional<Respelt> other = other_name(p.global_name);
   if (!other || !has(p, other->name)) return p.global_name;
   if (has(p, p.global_name)) refuse_two_names(p.global_name, other->name);
@@ -242,7 +238,7 @@ void Translation::refuse_rest_of(i64 t, i64 taken) const {
   throw Error(Code::kUnaccounted, "the checkpoint has more layers or experts than the model")
       .file(source_.root())
       .tensor(source_.name(t))
-      .expected(cat(taken, " items, as the configuration says"))
+      .expected(cat(counted(taken, "item"), ", as the configuration says"))
       .found(cat(items, ": ", dims_to_string(source_.dims(t))))
       .help("`assets` names the folder of the model that the checkpoint was made from");
 }
@@ -321,6 +317,18 @@ void Translation::add_common() {
 std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
                                               const RunSetup& setup, bool weights_only) {
   return Translation(std::move(store), map, setup, weights_only).run();
+}
+
+bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters) {
+  NameSet<std::string> names;
+  for (i64 t = 0; t < torch_dist.tensor_count(); t++) names.emplace(torch_dist.name(t));
+  auto stored = [&](std::string_view name) {
+    return std::ranges::any_of(torch_dist_places(name), [&](const TorchDistPlace& p) { return names.contains(p.name); });
+  };
+  return std::ranges::any_of(parameters, [&](const ModelParameter& p) {
+    const std::optional<std::string> own = own_norm_of_experts(p.global_name);
+    return own && !stored(p.global_name) && stored(*own);
+  });
 }
 
 }  // namespace mckpt::impl

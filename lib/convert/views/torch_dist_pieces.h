@@ -17,12 +17,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 namespace mckpt::impl {
 
 class ModelMap;
 class PieceStore;
 class Store;
+struct ModelParameter;
 struct RunSetup;
 
 // Takes the store into the result. The map may be discarded afterwards. Throws kNotHeld for states of the
@@ -30,5 +32,9 @@ struct RunSetup;
 // experts that the model does not have; kBadSplit.
 std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
                                               const RunSetup& setup, bool weights_only);
+
+// Whether the norms in front of experts have the name that Megatron's own modules give them. pre: a torch_dist checkpoint
+// of a model with these parameters.
+bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters);
 
 }  // namespace mckpt::impl

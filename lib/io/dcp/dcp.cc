@@ -103,8 +103,8 @@ void DcpStore::read_metadata(const Folder& folder) {
         .found(has_data ? "only data files: the save was interrupted before it was complete"
                         : "no DCP folder");
   meta_ = merge_dcp_metadata(parts);
-  add_fact("metadata", cat("one file for each of ", parts.size(),
-                           " ranks; objects are read from the lowest rank's file"));
+  add_fact("metadata", cat("one file for each of ", counted(std::ssize(parts), "rank"),
+                           "; objects are read from the lowest rank's file"));
 }
 
 // Looks up the size of each data file, -1 for a missing one, and counts the ranks that wrote.
@@ -243,6 +243,11 @@ RunFacts dcp_run_facts(const Store& store) {
 std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);
   return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(part);
+}
+
+i64 dcp_alike_files(const Store& store) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? 0 : dcp->alike_files();
 }
 
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {

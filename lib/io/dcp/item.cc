@@ -104,7 +104,7 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
   if (table.size() != 1 || !is_torch_tensor(table.pickle()->root()))
     throw Error(Code::kItemMismatch, "the record is not one tensor")
         .expected("a tensor")
-        .found(cat(table.size(), " tensors"));
+        .found(counted(table.size(), "tensor"));
   if (table.sharding(0)) throw_piece(*table.sharding(0));
   check_matches(table.dtype(0), table.dims(0), dtype, sizes);
   DcpItem item;

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "io/dcp/check/alike_files.h"
 #include "io/dcp/check/integrity.h"
 #include "io/dcp/check/loading.h"
 #include "io/dcp/check/mixed.h"
@@ -165,12 +166,22 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   return findings.take();
 }
 
-// Names, files of two saves, copies that differ.
+// Names, files of two saves, copies that differ, files that are copies.
 std::vector<Finding> DcpStore::damage(CheckedPart part) const {
   std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), part);
   for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
   check_copies(found);
+  auto same = [&](const DcpRecord& a, const DcpRecord& b) { return same_bytes(a, b); };
+  for (Finding& f : find_copied_files(*this, *open_files_, impl::alike_files(*this, meta_.copies), same))
+    found.push_back(std::move(f));
   return found;
+}
+
+i64 DcpStore::alike_files() const {
+  if (has_integrity(Folder(root_, opening_))) return 0;
+  i64 files = 0;
+  for (const std::vector<AlikeFile>& group : impl::alike_files(*this, meta_.copies)) files += std::ssize(group);
+  return files;
 }
 
 // Whether two records are equal byte for byte. A record that cannot be read counts as equal here: reading

@@ -40,6 +40,7 @@ class DcpStore final : public Store {
   RunFacts run_facts_found() const;
   // See dcp_damage() in dcp.h.
   std::vector<Finding> damage(CheckedPart part) const;
+  i64 alike_files() const;
 
  private:
   // Steps of opening, in this order (dcp.cc).

@@ -22,6 +22,7 @@
 
 #include "core/base/error.h"
 #include "io/file/archive.h"
+#include "io/file/denied.h"
 #include "io/file/retried.h"
 
 namespace mckpt::impl {
@@ -82,7 +83,9 @@ std::string errno_text(int error) {
 
 void throw_open_failed(const std::string& path, int error) {
   Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kReadFailed;
-  throw Error(code, cat("cannot open the file: ", errno_text(error))).file(path);
+  Error e(code, cat("cannot open the file: ", errno_text(error)));
+  explain_denied(e, path, error);
+  throw e.file(path);
 }
 
 void ByteSource::check_range(i64 offset, i64 bytes) const {

@@ -30,6 +30,7 @@
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "io/file/archive.h"
+#include "io/file/denied.h"
 #include "io/file/retried.h"
 
 namespace mckpt::impl {
@@ -182,9 +183,10 @@ Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), open
     throw Error(Code::kNotAFolder, "this is not a folder")
         .file(path_)
         .help("name the folder that contains the file, not the file");
-  throw Error(errno == ENOENT ? Code::kNotFound : Code::kReadFailed,
-              cat("cannot open the folder: ", errno_text(errno)))
-      .file(path_);
+  const int error = errno;
+  Error e(error == ENOENT ? Code::kNotFound : Code::kReadFailed, cat("cannot open the folder: ", errno_text(error)));
+  explain_denied(e, path_, error);
+  throw e.file(path_);
 }
 
 Folder::~Folder() {

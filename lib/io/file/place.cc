@@ -67,17 +67,20 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
         .help("write to another folder");
   if (fs.f_blocks == 0) return;  // the size is not known: a tmpfs without limit, some FUSE file systems
   u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
-  if (free < static_cast<u64>(bytes))
+  if (free < static_cast<u64>(bytes)) {
+    std::string needed = human_bytes(bytes), there = human_bytes(static_cast<i64>(free));
+    if (needed == there) needed = counted(bytes, "byte"), there = counted(static_cast<i64>(free), "byte");
     throw Error(Code::kNoRoom, "the file system does not have enough space for the output")
         .file(path)
-        .expected(cat(bytes, " bytes"))
-        .found(cat(free, " bytes free"))
+        .expected(needed)
+        .found(cat(there, " free"))
         .help("free some space, or write to another disk");
+  }
   // Some file systems do not count files.
   if (fs.f_files > 0 && static_cast<u64>(fs.f_favail) < static_cast<u64>(files))
     throw Error(Code::kNoRoom, "the file system cannot hold as many more files as the output has")
         .file(path)
-        .expected(cat(files, " files"))
+        .expected(counted(files, "file"))
         .found(cat(static_cast<u64>(fs.f_favail), " free"))
         .help("remove some files, or write to another disk");
 }

@@ -45,7 +45,7 @@ Hdf5Chunks::Hdf5Chunks(const ByteSource& file, i64 base, const Hdf5Dataset& data
   if (i64 bytes = checked_mul(row, chunk_bytes_, "the size of a row of chunks"); bytes > kMostRowBytes)
     throw Error(Code::kUnsupportedHdf5, "the chunks are too large to be unpacked in order")
         .expected(cat("at most ", kMostRowBytes, " bytes in a row of chunks"))
-        .found(cat(bytes, " bytes in ", row, " chunks"))
+        .found(cat(counted(bytes, "byte"), " in ", counted(row, "chunk")))
         .help("h5repack -l CHUNK=... IN OUT writes the file with smaller chunks");
   most_cached_ = static_cast<std::size_t>(row);
 }

@@ -56,8 +56,8 @@ void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const 
   i64 all = 0;
   for (const OutputFile& each : files_) all += each.bytes;
   if (error == ENOSPC || error == EDQUOT)
-    e.note(cat(f.bytes > 0 ? cat("the file needs ", f.bytes, " bytes; ") : "", "the result needs ", all,
-               " bytes"))
+    e.note(cat(f.bytes > 0 ? cat("the file needs ", human_bytes(f.bytes), "; ") : "", "the result needs ",
+               human_bytes(all)))
         .help("free some space, or write to another disk");
   throw e;
 }

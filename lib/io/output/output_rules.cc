@@ -46,7 +46,7 @@ bool lies_in(const fs::path& folder, const fs::path& path) {
   return false;
 }
 
-Error refused(const char* message, const std::string& output, const std::string& other) {
+Error refused(const std::string& message, const std::string& output, const std::string& other) {
   return Error(Code::kOutputExists, message).file(output).found(escaped(other, 4096));
 }
 
@@ -94,14 +94,15 @@ void OutputRules::check_folder(const std::string& path) const {
   refuse_empty_path(path, "the output");
   std::string to = whole_path(path);
   for (const std::string& source : sources_) {
+    const bool first = source == sources_[0];
+    const std::string what =
+        first ? "the source from which it is made" : "a folder that is read, such as that of the assets";
+    const std::string found = cat(first ? "the source " : "the folder ", source);
     if (lies_in(source, to))
-      throw refused("the result would be written into the source from which it is made", path,
-                    cat("the source ", source))
-          .help("choose an output outside of the source");
+      throw refused(cat("the result would be written into ", what), path, found)
+          .help(cat("choose an output outside of ", first ? "the source" : "this folder"));
     if (lies_in(to, source))
-      throw refused("the result would replace the source from which it is made", path,
-                    cat("the source ", source))
-          .help("choose another output");
+      throw refused(cat("the result would replace ", what), path, found).help("choose another output");
   }
   for (const std::string& folder : file_folders_)
     if (lies_in(to, folder))

@@ -97,7 +97,9 @@ void check_folder(const std::string& path, const StagedFolder::Options& options,
         .help(cat("name a folder in it, such as ", escaped(path, 4096), "/result"));
   if (folder && options.resume && has_plan(path, plan)) return;
   if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
+  const bool link = S_ISLNK(st.st_mode);
   throw Error(Code::kOutputExists, folder ? "the output folder exists already"
+                                   : link ? "the output is a folder, and a link has its name: a result replaces no link"
                                           : "the output is a folder, and a file has its name")
       .file(path)
       .help(help_of(path, options, folder));
@@ -142,13 +144,20 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
     check_folder(path_, options_, plan_);
     resumes_ = begin_plan();
   } catch (...) {
-    ::close(fd_);  // and with it the lock
+    let_go();
     throw;
   }
 }
 
 StagedFolder::~StagedFolder() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ >= 0) let_go();
+}
+
+// Closes the folder, and with it gives the lock up.
+void StagedFolder::let_go() {
+  std::error_code ignored;  // the error that ended the work says more
+  if (!options_.resumable && !published_) std::filesystem::remove_all(staging_, ignored);
+  ::close(std::exchange(fd_, -1));
 }
 
 std::string StagedFolder::staging_path(const std::string& path) { return hidden_beside(path, kStagingSuffix); }

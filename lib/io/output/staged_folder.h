@@ -34,6 +34,7 @@ class StagedFolder {
     // What the help of kOutputExists proposes besides "choose another name".
     const char* instead = "replace it with `overwrite`";
     FileNames copied{};  // files of the result that are copies and may have any name
+    bool resumable = true;  // false: nothing of a folder that is not published stays
   };
 
   // Refuses what can be refused before anything is written. Throws kOutputExists, also if files would be
@@ -46,7 +47,7 @@ class StagedFolder {
   // what, how, by which version. Throws kOutputExists, kOutputBusy if another program makes the same folder,
   // kOtherPlan if a run with another plan is to be resumed, kWriteFailed.
   StagedFolder(std::string path, Options options, std::string plan);
-  // Unlocks. What was not published stays for --resume.
+  // Unlocks. What was not published stays for --resume, unless the options say that nothing resumes it.
   ~StagedFolder();
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;
@@ -71,6 +72,7 @@ class StagedFolder {
  private:
   bool go_on_with_published();
   void lock(const std::string& folder, bool make);
+  void let_go();
   void settle_old() const;
   bool begin_plan();
   void empty_folder() const;

@@ -60,7 +60,7 @@ class Line {
       case Kind::kText:
         return add(cat("'", escaped(v.text(), most_), "'"));
       case Kind::kBytes:
-        return add(cat("<", v.size(), " bytes>"));
+        return add(cat("<", v.size(), v.size() == 1 ? " byte>" : " bytes>"));
       case Kind::kTuple:
         return sequence("(", v, v.size() == 1 ? ",)" : ")", depth);
       case Kind::kList:
@@ -231,7 +231,7 @@ std::string pickle_summary(PickleValue v) {
     case Kind::kText:
       return cat("str ", pickle_line(v, 80));
     case Kind::kBytes:
-      return cat(v.size(), " bytes");
+      return cat(v.size(), v.size() == 1 ? " byte" : " bytes");
     case Kind::kTuple:
       return v.size() <= 8 ? cat("tuple ", pickle_line(v, 80)) : cat("tuple of ", v.size());
     case Kind::kList:

@@ -132,9 +132,14 @@ StatePart part_of_path(std::string_view path) {
   auto begins = [&](std::string_view word) { return path.starts_with(word); };
   if (begins("model")) return StatePart::kModel;  // model_optim_rng.pt has all of it
   if (has("optim") || has("optimizer") || has("optimizers")) return StatePart::kOptimizer;
-  const bool other = has("rng") || has("random_states") || has("scheduler") || has("schedulers") ||
-                     has("extra_state") || std::ranges::any_of(kOtherFiles, begins) || path == "data.pt";
+  const bool other = has("rng") || has("random_states") || is_schedule(path) || has("extra_state") ||
+                     std::ranges::any_of(kOtherFiles, begins) || path == "data.pt";
   return other ? StatePart::kOther : StatePart::kModel;
+}
+
+bool is_schedule(std::string_view path) {
+  path = path.substr(path.rfind('/') + 1);
+  return has_whole_word(path, "scheduler") || has_whole_word(path, "schedulers");
 }
 
 StatePart part_of(std::string_view name) {

@@ -32,6 +32,9 @@ StatePart part_of(std::string_view name);
 // the model.
 StatePart part_of_path(std::string_view path);
 
+// Whether a file of this name has the schedule of an optimizer: "scheduler.bin", "lr_scheduler.pt".
+bool is_schedule(std::string_view path);
+
 // The parts of the tensors of one store: whether a tensor is a scale of a quantized weight depends on the
 // names of the other tensors. The store outlives it. Immutable, so thread-safe.
 class StateParts {

@@ -51,8 +51,8 @@ void add_flat_file(TorchStore& store, i32 file, std::string_view prefix, FlatUni
   store.add_finding({.code = Code::kShardAlone,
                      .file = path,
                      .message = cat("the file has only the flat pieces of rank ", flat->writer(), " of ",
-                                    flat->least_ranks(), " (LOCAL_STATE_DICT), of ", pieces.size(),
-                                    " tensors: ", listed(pieces, 3)),
+                                    flat->least_ranks(), " (LOCAL_STATE_DICT), of ", counted(std::ssize(pieces), "tensor"),
+                                    ": ", listed(pieces, 3)),
                      .help = "open the folder that holds the files of all ranks",
                      .warning = true});
 }
@@ -89,7 +89,7 @@ void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
   if (any == nullptr) return;
   std::string who = any->writer() >= 0 ? cat("rank ", any->writer()) : "one rank";
   std::string message = cat("the file has only the pieces of ", who, " of ", any->least_ranks(), ", of ",
-                            shards.size(), " tensors: ", listed(shards, 3), " (", to_string(*any), ")");
+                            counted(std::ssize(shards), "tensor"), ": ", listed(shards, 3), " (", to_string(*any), ")");
   if (!unplaced.empty())
     message +=
         cat("; uneven pieces do not say where in the tensor they belong, and are shown at its beginning: ",

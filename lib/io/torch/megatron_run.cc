@@ -12,6 +12,7 @@
 #include "core/fsdp/rank_folders.h"
 #include "io/file/folder.h"
 #include "io/torch/files.h"
+#include "io/torch/one_save.h"
 #include "io/torch/rank_order.h"
 #include "io/torch/store.h"
 
@@ -27,78 +28,36 @@ std::vector<std::string> rank_folders(const Folder& folder) {
   return out;
 }
 
-// An integer field of a file's arguments, or -1.
-i64 argument_of(const TorchStore& store, std::size_t args, std::string_view field) {
-  std::shared_ptr<const PickleValue> value = store.object(static_cast<i64>(args));
-  if (!value->is(PickleValue::Kind::kObject)) return -1;
-  const PickleValue* v = value->as_object().field(field);
-  return v != nullptr && v->is_int() ? v->as_int() : -1;
-}
-
 // An integer field of the run's arguments, or -1.
 i64 argument(const TorchStore& store, std::string_view field) {
-  for (std::size_t i = 0; i < store.objects().size(); i++)
-    if (store.objects()[i].name.ends_with("/args")) return argument_of(store, i, field);
-  return -1;
-}
-
-// What the main file of a rank says of its save: sizes of the run and of the model, and the iteration. Ranks of one save
-// say the same.
-std::vector<std::pair<std::string_view, i64>> save_of(const TorchStore& store, std::string_view folder) {
-  std::vector<std::pair<std::string_view, i64>> out;
   for (std::size_t i = 0; i < store.objects().size(); i++) {
-    std::string_view name = store.objects()[i].name;
-    if (!name.starts_with(folder) || name.substr(folder.size(), 1) != "/") continue;
-    std::string_view inside = name.substr(folder.size() + 1);
-    if (inside == "iteration") {
-      std::shared_ptr<const PickleValue> value = store.object(static_cast<i64>(i));
-      if (value->is_int()) out.emplace_back("iteration", value->as_int());
-    } else if (inside == "args") {
-      for (std::string_view field :
-           {"tensor_model_parallel_size", "pipeline_model_parallel_size",
-            "virtual_pipeline_model_parallel_size", "expert_model_parallel_size",
-            "expert_tensor_parallel_size", "num_layers", "hidden_size", "num_experts"})
-        if (i64 n = argument_of(store, i, field); n >= 0) out.emplace_back(field, n);
-    }
+    if (!store.objects()[i].name.ends_with("/args")) continue;
+    std::shared_ptr<const PickleValue> args = store.object(static_cast<i64>(i));
+    const PickleValue* v = args->is(PickleValue::Kind::kObject) ? args->as_object().field(field) : nullptr;
+    return v != nullptr && v->is_int() ? v->as_int() : -1;
   }
-  std::ranges::sort(out);
-  return out;
-}
-
-// The files of one save have the same iteration and the same sizes.
-void find_mixed_saves(TorchStore& store, const std::vector<std::string>& folders) {
-  const auto first = save_of(store, folders[0]);
-  for (const std::string& folder : folders) {
-    const auto mine = save_of(store, folder);
-    for (const auto& [name, value] : mine) {
-      auto other = std::ranges::find(first, name, [](const auto& said) { return said.first; });
-      if (other == first.end() || other->second == value) continue;
-      store.add_finding({.code = Code::kMixedSaves,
-                         .file = cat(folder, "/", kMainFile),
-                         .message = cat("the file is of another save than that of ", folders[0], ": ", name,
-                                        " is ", value, " here and ", other->second, " there"),
-                         .help = "copy the folder again as a whole"});
-      break;
-    }
-  }
+  return -1;
 }
 
 // Every rank writes a main file; other files, of an optimizer, are written by some ranks.
 void find_missing_files(TorchStore& store, const std::vector<std::string>& folders,
                         const std::vector<std::string>& files) {
+  std::vector<std::string> missing;
   auto is_main = [](const std::string& f) { return f.ends_with(cat("/", kMainFile)); };
   const bool any_main = std::ranges::any_of(files, is_main);
   for (const std::string& rank : folders) {
     bool found = std::ranges::any_of(files, [&](const std::string& f) {
       return f.starts_with(cat(rank, "/")) && (!any_main || is_main(f));
     });
-    if (!found)
-      store.add_finding({.code = Code::kShardMissing,
-                         .file = rank,
-                         .message = cat("the rank's file is missing: its folder has no ",
-                                        any_main ? kMainFile : std::string_view(".pt file")),
-                         .help = "copy it again; its tensors are lost otherwise"});
+    if (found) continue;
+    if (any_main) missing.push_back(cat(rank, "/", kMainFile));
+    store.add_finding({.code = Code::kShardMissing,
+                       .file = any_main ? missing.back() : rank,
+                       .message = cat("the rank's file is missing: its folder has no ",
+                                      any_main ? kMainFile : std::string_view(".pt file")),
+                       .help = "copy it again; its tensors are lost otherwise"});
   }
+  for (std::string& file : missing) store.add_missing_file(std::move(file));
 }
 
 // The folders that a run with these args writes; empty if the args do not say it.
@@ -122,11 +81,12 @@ std::vector<std::string> folders_of_run(const TorchStore& store) {
 void add_missing_ranks(TorchStore& store, const std::vector<std::string>& folders, i64 expected,
                        const std::vector<std::string>& missing) {
   store.add_finding({.code = Code::kShardMissing,
-                     .file = missing.empty() ? std::string() : missing[0],
+                     .file = missing.empty() ? std::string() : cat(missing[0], "/", kMainFile),
                      .message = cat("folders of ranks are missing: ", folders.size(), " of ", expected,
                                     " are there: ", listed(folders),
                                     missing.empty() ? "" : cat("; missing: ", listed(missing))),
                      .help = "copy the missing mp_rank_* folders; their tensors are lost otherwise"});
+  for (const std::string& rank : missing) store.add_missing_file(cat(rank, "/", kMainFile));
 }
 
 // Every rank of the run's grid has a folder. Without args, every combination of the numbers up to the largest must be
@@ -197,7 +157,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOpti
   }
   find_missing_files(*store, ranks, names);
   find_missing_ranks(*store, ranks);
-  find_mixed_saves(*store, ranks);
+  for (Finding& f : mixed_saves(*store)) store->add_finding(std::move(f));
   for (Finding& f : rank_order(*store).findings) store->add_finding(std::move(f));
   add_layout(*store);
   return store;

@@ -36,8 +36,8 @@ void RankGroup::add(OpenedTorchFile& o, const RankName& name) {
   }
 }
 
-// A copied or renamed file: its tensors know the rank that wrote them, and of how many ranks it was one. Returns that
-// number, or 0.
+// A copied or renamed file: its tensors know the rank that wrote them, and of how many ranks it was one, or its archive
+// has the name that it had. Returns the number of ranks, or 0.
 i64 RankGroup::check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& rows) {
   auto find = [&](const std::string& message) {
     store_.add_finding({.code = Code::kBadShards, .file = file.path, .message = message});
@@ -50,9 +50,21 @@ i64 RankGroup::check_writer(const OpenedTorchFile& file, const RankName& name, c
     else if (name.world >= 0 && s->least_ranks() > name.world)
       find(cat("by its name the file is of one of ", name.world, " ranks, but a job of ", s->least_ranks(),
                " ranks wrote it"));
+    else if (s->writer() < 0)
+      check_saved_name(file, name);
     return s->least_ranks();
   }
+  check_saved_name(file, name);
   return 0;
+}
+
+// Where no tensor says the rank.
+void RankGroup::check_saved_name(const OpenedTorchFile& file, const RankName& name) {
+  const std::optional<RankName> saved = rank_name(saved_as(file));
+  const bool says = saved && saved->group == name.group;
+  unsaid_ranks_ |= !says;
+  if (says && (saved->rank != name.rank || saved->world != name.world))
+    store_.add_finding(moved_file(file, name.rank));
 }
 
 i64 RankGroup::least_ranks() const {
@@ -80,6 +92,7 @@ void RankGroup::join(bool whole) {
       join_plain(n);
   }
   if (units_.size() > 0) conclude_flat();
+  if (unsaid_ranks_ && files_.size() > 1 && (distributed_ || units_.size() > 0)) store_.set_says_order(false);
   note_uncompared();
 }
 
@@ -354,8 +367,8 @@ void RankGroup::note_uncompared() {
   store_.add_finding(
       {.code = Code::kNoChecksums,
        .message =
-           cat("the files have no checksums of ", uncompared_.size(),
-               " tensors of which several ranks have copies: the copies were not compared, and the first "
+           cat("the files have no checksums of ", counted(std::ssize(uncompared_), "tensor"),
+               " of which several ranks have copies: the copies were not compared, and the first "
                "rank's is used: ",
                listed(uncompared_, 3)),
        .warning = true});

@@ -61,6 +61,7 @@ class RankGroup {
   bool is_described_alike(const Holder& a, const Holder& b);
   std::vector<i64> unlike_ranks(i64 reference);
   i64 check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& table);
+  void check_saved_name(const OpenedTorchFile& file, const RankName& name);
   bool alike(const TorchSharding& a, const TorchSharding& b);
   bool same_boxes(const TorchBoxes& a, const TorchBoxes& b);
   bool same_mesh(const TorchMesh& a, const TorchMesh& b);
@@ -94,6 +95,7 @@ class RankGroup {
   std::vector<Part> files_;
   bool whole_ = true;         // all files of the group were added, and used
   bool distributed_ = false;  // some tensor is in pieces
+  bool unsaid_ranks_ = false;  // a file does not say its rank
   FlatUnits units_;
   std::vector<Name> names_;
   std::map<std::string, std::size_t, std::less<>> by_name_;

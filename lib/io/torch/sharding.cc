@@ -112,7 +112,7 @@ TorchMesh read_mesh(const PickleObject& o) {
   if (rank.is_int()) m.rank = rank.as_int();
   if (static_cast<i64>(m.ranks.size()) != Shape(m.sizes).items())
     throw Error(Code::kBadPickle, "the sizes and the ranks of a device mesh do not fit together")
-        .found(cat("a mesh of ", dims_to_string(m.sizes), ", ", m.ranks.size(), " ranks"));
+        .found(cat("a mesh of ", dims_to_string(m.sizes), ", ", counted(std::ssize(m.ranks), "rank")));
   return m;
 }
 
@@ -174,7 +174,7 @@ TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes) {
 }
 
 std::string to_string(const TorchSharding& s) {
-  if (s.boxes) return cat("ShardedTensor ", dims_to_string(s.global), " of ", s.boxes->all.size(), " shards");
+  if (s.boxes) return cat("ShardedTensor ", dims_to_string(s.global), " of ", counted(std::ssize(s.boxes->all), "shard"));
   std::string out;
   for (const TorchPlacement& p : s.placements) {
     if (!out.empty()) out += ", ";
@@ -259,7 +259,7 @@ std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
     if (all_there) break;
     std::optional<std::vector<i64>> offsets = even_offsets(s, p.rank, p.sizes);
     if (!offsets)
-      return cat("the tensor is of ", s.mesh->ranks.size(), " ranks, of which ", pieces.size(),
+      return cat("the tensor is of ", counted(std::ssize(s.mesh->ranks), "rank"), ", of which ", pieces.size(),
                  " are there, and uneven pieces do not say where they begin");
     p.offsets = std::move(*offsets);
   }

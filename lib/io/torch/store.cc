@@ -138,4 +138,9 @@ void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit
     }
 }
 
+bool pieces_say_rank_order(const Store& store) {
+  const auto* files = dynamic_cast<const TorchStore*>(&store);
+  return files == nullptr || files->says_order();
+}
+
 }  // namespace mckpt::impl

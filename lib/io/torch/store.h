@@ -24,6 +24,8 @@ class TorchStore final : public Store {
   // Takes over the headers of a file; its objects and findings become the store's. Names of its objects
   // begin with `prefix`. Returns the number of the file.
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
+  // A file that should be there; no tensor is in it. pre: all files that are there were added.
+  void add_missing_file(std::string path) { files_.push_back({std::move(path), -1}); }
   const TorchTable& table(i32 file) const { return parts_[file].table; }
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
@@ -45,6 +47,9 @@ class TorchStore final : public Store {
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
   void set_format(Format format) { format_ = format; }
+  // Whether the files of ranks that have pieces say which rank each is of.
+  bool says_order() const { return says_order_; }
+  void set_says_order(bool says) { says_order_ = says; }
   void add_finding(Finding f) { findings_.push_back(std::move(f)); }
 
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
@@ -88,6 +93,7 @@ class TorchStore final : public Store {
   const Part& part(i32 file) const { return parts_[file]; }
   void open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims);
 
+  bool says_order_ = true;
   std::deque<Part> parts_;
   std::vector<Row> rows_;
   std::vector<Tensor> tensors_;
@@ -96,5 +102,8 @@ class TorchStore final : public Store {
   std::vector<ObjectValue> values_;              // of objects_
   std::vector<std::vector<i64>> tensor_of_row_;  // by file: the tensor that a row became, for checksums
 };
+
+// TorchStore::says_order(); true for other stores.
+bool pieces_say_rank_order(const Store& store);
 
 }  // namespace mckpt::impl

@@ -33,7 +33,7 @@ TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<con
   TorchWalk(*this, std::move(rows)).run();
   if (more_findings_ > 0)
     findings_.push_back(
-        {.code = Code::kBadTorchFile, .message = cat("and ", more_findings_, " more problems of this file")});
+        {.code = Code::kBadTorchFile, .message = cat("and ", counted(more_findings_, "more problem"), " of this file")});
 }
 
 void TorchTable::add_finding(Finding f) {

@@ -173,10 +173,10 @@ class Verifier {
 // Opens every file, which compares its size. A missing file that the opener has a finding about is not
 // reported again; one without a file counts those that are not listed.
 void Verifier::check_files() {
-  NameSet<std::string_view> told;
+  NameSet<std::string_view> files_with_findings;
   bool counted = false;
   for (const Finding& f : store_.findings()) {
-    told.insert(f.file);
+    files_with_findings.insert(f.file);
     counted |= f.code == Code::kShardMissing && f.file.empty();
   }
   for (std::size_t i = 0; i < store_.files().size(); i++) {
@@ -184,7 +184,8 @@ void Verifier::check_files() {
     (file.bytes < 0 ? at(kFiles).unseen : at(kFiles).count)++;
     try {
       if (file.bytes >= 0) files_.open(static_cast<i32>(i));
-      if (file.bytes < 0 && !counted && !told.contains(file.path)) throw Error(Code::kNotFound, "the file is missing");
+      if (file.bytes < 0 && !counted && !files_with_findings.contains(file.path))
+        throw Error(Code::kNotFound, "the file is missing");
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = file_label(store_, static_cast<i32>(i));
@@ -205,12 +206,12 @@ void Verifier::check_format() {
 // Checks that the chunks of each tensor tile it. A tensor that the opener has a problem with is not checked
 // again, and its data are not read.
 void Verifier::check_coverage() {
-  NameSet<std::string_view> told;  // openers of sharded formats check the cover themselves
+  NameSet<std::string_view> refused;  // openers of sharded formats check the cover themselves
   for (const Finding& f : store_.findings())
-    if (!f.warning) told.insert(f.tensor);
+    if (!f.warning) refused.insert(f.tensor);
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     at(kCoverage).count++;
-    if (told.contains(store_.name(t))) {
+    if (refused.contains(store_.name(t))) {
       unreadable_.insert(t);
       continue;
     }

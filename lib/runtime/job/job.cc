@@ -30,7 +30,7 @@ Comm& Job::comm() {
   through_mpi_ = true;
   if (launch_.size > 0 && comm_->size() != launch_.size)
     throw Error(Code::kRanksFailed, "the launcher and the MPI library do not belong together")
-        .expected(cat(launch_.size, " ranks, as the launcher says"))
+        .expected(cat(counted(launch_.size, "rank"), ", as the launcher says"))
         .found(cat(comm_->size(), " as MPI says"))
         .help(
             "start mckpt with the mpirun of the MPI that it was built with: scripts/mpirun; `mckpt env` "

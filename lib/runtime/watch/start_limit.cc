@@ -44,7 +44,7 @@ StartLimit::~StartLimit() {
 Error StartLimit::error() const {
   Error e(Code::kRanksFailed,
           "not all ranks of the job have started: at least one did not start, is stopped or hangs");
-  if (size_ > 0) e.expected(cat(size_, " ranks within ", limit_s_, " s"));
+  if (size_ > 0) e.expected(cat(counted(size_, "rank"), " within ", limit_s_, " s"));
   return e.found(cat("rank ", rank_, " still waits for the others"))
       .help("look for a stopped process of mckpt; `rank_timeout` gives slow hosts more time");
 }

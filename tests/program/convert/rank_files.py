@@ -215,6 +215,7 @@ def both_refuse(status, folder, *says):
 
 
 both_refuse(3, broken("missing", lambda f: shutil.rmtree(os.path.join(f, "mp_rank_01_001"))), "MC1106", "missing: mp_rank_01_001", "1 of 2")
+expect(run_mckpt("verify", at("missing")).stdout.startswith("FAIL  files    1 of 2 files"), "verify counts the files that should be there")
 both_refuse(3, broken("empty", lambda f: os.unlink(os.path.join(f, "mp_rank_01_001", MAIN))), "MC1106", "mp_rank_01_001")
 more = broken("more", lambda f: shutil.copytree(os.path.join(f, "mp_rank_01_001"), os.path.join(f, "mp_rank_02_001")))
 both_refuse(3, more, "MC1113", f"mp_rank_02_001/{MAIN}", "its args say rank 1, which is tp 1, ep 1, and the folder is that of tp 2, ep 1")

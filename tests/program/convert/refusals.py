@@ -263,7 +263,7 @@ def no_room():
     """More than any disk has, in files that have their size and no data."""
     huge = make_model(path("huge"), layers=1, hidden=65536, heads=8, kv=8, head_dim=64, ffn=64, vocab=8_000_000, sparse=True)
     for flags in ([], ["-n"]):
-        refused(4, "MC3006", ["bytes free"], *convert(huge, path("out"), "--no-sync", *flags))
+        refused(4, "MC3006", ["iB free"], *convert(huge, path("out"), "--no-sync", *flags))
 
 
 model = make_model(path("model"), **SIZES)

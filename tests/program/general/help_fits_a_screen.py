@@ -45,7 +45,8 @@ def look_at(command, folder):
     check(lines_on_screen(short) <= LINES, f"{name} --help takes {lines_on_screen(short)} lines")
     check(short.splitlines()[-1].startswith(f"`mckpt {name} --help-all`"), f"{name} --help does not end with --help-all")
     check(len(command["examples"]) >= EXAMPLES, f"{name} has {len(command['examples'])} examples")
-    shown = [line.strip() for line in short.split("\nExamples\n")[1].split("\n\n")[0].splitlines()]
+    lines = re.sub(r" \\\n +", " ", short.split("\nExamples\n")[1].split("\n\n")[0]).splitlines()
+    shown = [line.strip() for line in lines]
     check(shown == command["examples"][:EXAMPLES], f"{name} --help shows other examples: {shown}")
     for option in command["options"]:
         left = ", ".join(option["names"])

@@ -5,7 +5,7 @@ for command in $(commands); do
   expect 0 "$mckpt" "$command" --help
   empty err
   head -n 1 out | grep -q "^mckpt $command - " || fail "$command --help does not begin with its summary"
-  sed -n '/^Examples$/,/^$/{/^$/!p}' out >examples
+  sed -n '/^Examples$/,/^$/{/^$/!p}' out | sed ':a; /\\$/{N; s/ \\\n *//; ba}' >examples
   [ "$(wc -l <examples)" -ge 2 ] || fail "$command --help has no examples"
   ! sed 1d examples | grep -vE "^  (mckpt|mpirun -n [0-9]+ mckpt|source <\(mckpt) $command( |$)" ||
     fail "$command --help does not end with examples of itself"

@@ -31,7 +31,7 @@ mkdir -p saved/mp_rank_00 saved/mp_rank_01
 cp "$file" saved/mp_rank_00/model_optim_rng.pt
 cp "$file" saved/mp_rank_01/distrib_optim.pt
 expect 1 "$mckpt" verify saved
-has out "problem[MC1106]: mp_rank_01: the rank's file is missing: its folder has no model_optim_rng.pt"
+has out "problem[MC1106]: mp_rank_01/model_optim_rng.pt: the rank's file is missing: its folder has no model_optim_rng.pt"
 rm saved/*/*
 expect 1 "$mckpt" verify saved
 has out "problem[MC1106]: mp_rank_00: the rank's file is missing: its folder has no .pt file"

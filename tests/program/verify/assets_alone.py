@@ -54,6 +54,19 @@ def of_own_names():
     verified(local, assets("local", config, num_hidden_layers=config["num_hidden_layers"] + 1), 1, "FAIL  model", "1 check failed")
 
 
+def of_settings():
+    """What names and shapes do not show is compared with the config that the checkpoint has of its own, as verl's has."""
+    source = os.path.join(DATA, "rank_files", "verl1st_w3")
+    with open(os.path.join(source, "huggingface", "config.json")) as f:
+        config = json.load(f)
+    verified(source, assets("same", config, transformers_version="1", use_cache=False), 0, "pass  model", "sound")
+    verified(source, assets("rope", config, rope_parameters={"rope_theta": 12345.5, "rope_type": "default"}, hidden_act="gelu", bos_token_id=7), 0, "warn  model", "sound, with warnings",
+             f"warning[MC2015]: the config.json of --assets has other settings than {source}/huggingface/config.json: "
+             "hidden_act gelu, and silu there; rope_theta 12345.5, and 10000.0 there")
+    # Without one, verify says what was not compared.
+    verified(ZERO, folder.name + "/model", 0, "config.json has them all; names and shapes, not the settings of config.json", "sound")
+
+
 def of_megatron():
     """Also of a folder that another program saved: without what mckpt puts beside its own."""
     for mode, check in (("to-pt", "ranks"), ("to-mcore", "model"), ("hf-to-fsdp", "model")):
@@ -77,6 +90,7 @@ def refused():
 
 
 of_own_names()
+of_settings()
 of_megatron()
 refused()
 finish(40)

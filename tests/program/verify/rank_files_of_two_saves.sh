@@ -93,6 +93,38 @@ python bias.py "$data/pieces/model_world_size_3_rank_2.pt" saved/model_world_siz
 python no_sums.py saved/*.pt
 broken "rank 0 and rank 2 have different values of it"
 
+# Files that changed places. What verl's other files have is of no rank by itself, but torch.save wrote their names in them.
+swap() { mv "$1" held && mv "$2" "$1" && mv held "$2"; }
+begin verl1st_w3
+swap saved/extra_state_world_size_3_rank_0.pt saved/extra_state_world_size_3_rank_2.pt
+broken "extra_state_world_size_3_rank_0.pt: rank 0: this is another file of the save: it was saved as extra_state_world_size_3_rank_2.pt" \
+  "extra_state_world_size_3_rank_2.pt: rank 2: this is another file of the save"
+# DTensors whose meshes do not say the rank; then the name says it, and if the name is "archive", nothing does.
+cat > unsaid.py <<'P'
+import sys, zipfile
+top = sys.argv[1]
+for path in sys.argv[2:]:
+    old = zipfile.ZipFile(path)
+    entries = [(e.filename, old.read(e)) for e in old.infolist()]
+    with zipfile.ZipFile(path, 'w') as new:
+        for name, data in entries:
+            data = data.replace(b'\5\0\0\0_rank', b'\5\0\0\0_runk')
+            new.writestr(name if not top else top + name[name.index('/'):], data)
+P
+begin pieces
+rm saved/optim*
+python unsaid.py "" saved/*.pt
+expect 0 "$mckpt" verify saved
+lacks out "order of the ranks"
+swap saved/model_world_size_3_rank_0.pt saved/model_world_size_3_rank_1.pt
+broken "model_world_size_3_rank_1.pt: rank 1: this is another file of the save: it was saved as model_world_size_3_rank_0.pt"
+python unsaid.py archive saved/*.pt
+expect 0 "$mckpt" verify saved
+has out "order of the ranks: not checked (nothing in the files says it)"
+has out "sound, but the order of the ranks was not checked"
+expect 0 "$mckpt" convert to-safetensors saved swapped --no-sync
+has err "if files of two ranks changed places, the weights are wrong"
+
 # Flat pieces (LOCAL_STATE_DICT): shown without shapes; and files that are not one save.
 expect 0 "$mckpt" verify "$data/flat"
 has out "sound"

@@ -46,6 +46,18 @@ for file in optimizer.bin scheduler.bin random_states_0.pkl rng_state_0.pth trai
   has out "$file: "
   has out "trainer: 1 check failed"
 done
+expect 0 "$mckpt" verify "$data/rank_files/trainer"
+has out "trainer: sound"
+lacks out "no optimizer"
+rm -rf trainer && cp -r "$data/rank_files/trainer" trainer
+rm trainer/optimizer.bin
+expect 0 "$mckpt" verify trainer
+has out "-     states   no optimizer was found beside scheduler.bin, which is saved together with one"
+has out "trainer: sound, but no optimizer was found"
+# A folder that was saved without either says nothing of it.
+rm trainer/scheduler.bin
+expect 0 "$mckpt" verify trainer
+lacks out "no optimizer"
 expect 0 "$mckpt" inspect "$data/rank_files/trainer"
 has out "optimizer.bin, random_states_0.pkl, rng_state_0.pth, scheduler.bin, training_args.bin"
 # A rank's optimizer that is cut, or not there: the file is named once, and leads.

@@ -55,7 +55,7 @@ void write_groups(Output& out, const Diff& diff, bool all) {
     table.row({i == 0 ? "changed" : "", escaped(groups[i].pattern), group_text(groups[i])});
   if (shown > 0) table.write(out);
   if (shown < changed)
-    out.line(cat("         and ", changed - shown, " more kinds of tensors; -v shows all"));
+    out.line(cat("         and ", counted(changed - shown, "more kind"), " of tensors; -v shows all"));
   std::vector<std::string> names;
   for (auto g = same; g != groups.end(); g++) names.push_back(g->pattern);
   if (!names.empty() && changed > 0)

@@ -123,7 +123,7 @@ void write_objects(Output& out, const Store& store) {
   std::size_t shown = 0;
   for (const auto& [name, g] : groups) {
     if (shown++ == kMostObjectLines) {
-      out.line(cat("  and ", groups.size() - kMostObjectLines, " more kinds"));
+      out.line(cat("  and ", counted(std::ssize(groups) - kMostObjectLines, "more kind")));
       break;
     }
     out.line(cat("  ", escaped(name), g.count > 1 ? cat("  x", g.count) : "",
@@ -145,7 +145,7 @@ class TreeWriter {
       children(t, "");
     }
     table_.write(out);
-    if (hidden_ > 0) out.line(cat("... ", with_commas(hidden_), " more lines; --tree shows all"));
+    if (hidden_ > 0) out.line(cat("... ", counted(hidden_, "more line"), "; --tree shows all"));
   }
 
  private:

@@ -45,8 +45,8 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
     write_pairs(out, map);
     out.write("\n");
   }
-  out.line(cat(map.family().name, ": ", with_commas(map.parameter_count()), " Megatron parameters from ",
-               with_commas(map.sources().size()), " tensors",
+  out.line(cat(map.family().name, ": ", counted(map.parameter_count(), "Megatron parameter"), " from ",
+               counted(std::ssize(map.sources()), "tensor"),
                m.has_data() ? "" : " (by the config; the folder has no data)",
                map.unread().empty() ? "" : cat(", ", map.unread().size(), " of them copies or not needed")));
 }

@@ -14,7 +14,7 @@ from ._call import Handle, Path, call, name_bytes, read_json, settings, taken_te
 from ._library import Table
 from .settings import SOURCE, SourceSettings, Unpack, lists
 from .tensor import Tensor
-from .values import Finding, Object
+from .values import Finding, Object, counted
 
 
 def open(path: Path, *, follow_links: bool = False, base: Path | None = None) -> Checkpoint:
@@ -43,8 +43,8 @@ def tensors(path: Path, glob: str = "") -> Iterator[tuple[str, Tensor]]:
 
 
 class Checkpoint(Mapping[str, Tensor]):
-    """An open checkpoint. All threads may use it. Its tensors can be read until it is closed; arrays that were made
-    of them live on."""
+    """An open checkpoint. All threads may use it. Once it is closed its names are left, and asking for a tensor or for the
+    values of one is a ValueError; arrays that were made of them before live on."""
 
     def __init__(self, function: str, path: Path, values: Mapping[str, Any]) -> None:
         handle = Handle(call(function, name_bytes(path), settings(values)), "mckpt_checkpoint_free")
@@ -81,6 +81,7 @@ class Checkpoint(Mapping[str, Tensor]):
         return self._tensor(number)
 
     def _tensor(self, number: int) -> Tensor:
+        self._opened()
         return Tensor(self, self._names[number], self._dtypes[number], self._shapes[number], self._bytes[number])
 
     # Those of Mapping would look every name up again.
@@ -105,10 +106,12 @@ class Checkpoint(Mapping[str, Tensor]):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<mckpt.Checkpoint {self.path}: {self.format}, {len(self)} tensors{'' if self._handle else ', closed'}>"
+        tensors = counted(len(self), "tensor")
+        return f"<mckpt.Checkpoint {self.path}: {self.format}, {tensors}{'' if self._handle else ', closed'}>"
 
     def _repr_html_(self) -> str:
-        rows = [(t.name, t.dtype, list(t.shape), f"{t.nbytes:,}") for t in self.values()]
+        opened = self.values() if self._handle else ()
+        rows = [(t.name, t.dtype, list(t.shape), f"{t.nbytes:,}") for t in opened]
         return _html.table(repr(self), rows, ("tensor", "dtype", "shape", "bytes"))
 
     def names(self, glob: str = "") -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from . import _html
 from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
 from .progress import Show, checked, watched
-from .settings import CONVERSION, EXPORT, ConversionSettings, ExportSettings, Kind, Unpack, lists
+from .settings import CONVERSION, EXPORT, ConversionSettings, ExportSettings, Kind, Unpack, lists, refuse_misnamed
 from .values import Account, Finding, Note, OutputFile, RunReport, run_report
 
 
@@ -27,13 +27,9 @@ def plan(
 ) -> Conversion:
     """Plans a conversion: headers are read, nothing is written.
 
-    to: "fsdp" and "safetensors" (of a Hugging Face model, or of a checkpoint with its names, such as FSDP2's, verl's
-    or DeepSpeed's), "dcp" (of the same, or of a DCP folder), "mcore" and "hdf5" (of any checkpoint), "from-hdf5",
-    "dequantize" and "quantize" (of a Hugging Face folder), "hf" (of a sharded one), "reshard",
-    "pt-to-safetensors", "pt" (of safetensors files), "ranks" (files of a Megatron run's ranks, mp_rank_*), "ungroup",
-    "group", "hybrid-to-gpt", "gpt-to-hybrid"; or the program's word for it, such as
-    "hf-to-fsdp". threads: as many as there are processors, unless it is set.
+    to: what is made, a word of the list below. threads: as many as there are processors, unless it is set.
     """
+    refuse_misnamed(what)
     threads = thread_count(threads)
     values = {"source": source, "target": target, "threads": threads, **what}
     kind = name_bytes(to)
@@ -57,7 +53,7 @@ def convert(
     progress: Show = None,
     **what: Unpack[ConversionSettings],
 ) -> RunReport:
-    """Plans, proves and runs. See plan() for `to`, and Conversion.run() for what is not listed here."""
+    """Plans, proves and runs. to: what is made, a word of the list below. See Conversion.run() for what is not listed here."""
     checked(progress)
     return plan(source, target, to=to, threads=threads, **what).run(
         max_memory=max_memory,
@@ -189,13 +185,14 @@ class Conversion:
         """Carries the conversion out and publishes the result. Proves before, if prove() was not called.
 
         max_memory: bytes for buffers. sync: wait until the result is on the disk. overwrite: replace an existing
-        result, once the new one is complete. resume: continue what an interrupted run of the same conversion left.
+        result, once the new one is complete. resume: continue what an interrupted run of the same conversion left; a
+        result that is one file is made anew, without `resume`.
         allow_overflow: publish although a cast made finite values infinite. card: a file, or several, for a card of the
         result (.json, .md or .sha256), for which the result is read once more. progress: a function that is called
         with a Progress some ten times a second; True: a bar on stderr; None: the bar, if stderr is a terminal; False: none.
 
         Ctrl-C ends the work and raises KeyboardInterrupt: no result is published, and the same conversion, planned
-        again and run with `resume`, continues.
+        again and run with `resume`, continues, if the result is a folder.
         """
         values = settings(
             {

@@ -16,8 +16,10 @@ from typing import Any
 from . import _html
 from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
-from .settings import DIFF, DiffSettings, Unpack, lists
-from .values import Check, Finding
+from .settings import DIFF, DiffSettings, Unpack, lists, refuse_misnamed
+from .values import Check, Finding, counted
+
+_MOST_SHOWN = 20  # rows of a text
 
 _KINDS = {  # in words, for one or more of them
     "only_a": "only in the first",
@@ -69,7 +71,7 @@ class DiffRow:
 
 
 class Diff:
-    """What diff() has found: an iterable of rows. As text it is a line for each; a notebook shows a table."""
+    """What diff() has found: an iterable of rows. As text it is a line for each of the first 20; a notebook shows a table."""
 
     def __init__(self, a: str, b: str, fields: dict[str, Any]) -> None:
         self.a = a
@@ -114,7 +116,7 @@ class Diff:
         parts = [f"{counts[kind]:,} {words}" for kind, words in _KINDS.items() if kind in counts]
         problems = sum(not f.warning for f in self.findings)
         if problems:
-            parts.append(f"{problems:,} problem{'s' if problems > 1 else ''}")
+            parts.append(counted(problems, "problem"))
         return f"not equal: {'; '.join(parts)}. Compared: {self.compared} ({self.tensors:,})"
 
     def _not_compared(self) -> list[tuple[str, str]]:
@@ -128,7 +130,9 @@ class Diff:
 
     def __str__(self) -> str:
         lines = [f"{self.a} | {self.b}", self._answer()]
-        lines += [f"  {row}" for row in self.rows]
+        lines += [f"  {row}" for row in self.rows[:_MOST_SHOWN]]
+        if len(self.rows) > _MOST_SHOWN:
+            lines.append(f"  ... and {len(self.rows) - _MOST_SHOWN:,} more, in .rows")
         return "\n".join(lines + [f"  {kind}: {text}" for kind, text in self._not_compared()])
 
     def _repr_html_(self) -> str:
@@ -162,6 +166,7 @@ def diff(
     names: a glob of names, as `a` has them, or with `regex` a regular expression: only these tensors are compared, and neither
     objects nor files. html: a file that gets a page of the change by layer and module. threads: as many as there are processors, unless it is set. progress: see Conversion.run().
     """
+    refuse_misnamed(how)
     values = settings({"names": names, "regex": regex or None, "html": html, "threads": thread_count(threads), **how})
 
     def work(observer: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from ._library import library
 from .errors import no_such_tensor
 from .progress import Show, watched
 from .settings import LOAD, DType, LoadSettings, Unpack, lists
+from .values import counted
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
@@ -185,10 +186,13 @@ class Loaded(Mapping[str, LoadedTensor]):
     def __getitem__(self, name: str) -> LoadedTensor:
         tensor = self._tensors.get(name)
         if tensor is None:
-            if self._closed:
-                raise ValueError(f"the tensors of {self._path} were given up")
+            self._require_open()
             raise no_such_tensor(self._path, name, self._tensors)
         return tensor
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"the tensors of {self._path} were given up")
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
@@ -218,7 +222,7 @@ class Loaded(Mapping[str, LoadedTensor]):
     def __repr__(self) -> str:
         if self._closed:
             return f"<mckpt.Loaded {self._path}: given up>"
-        return f"<mckpt.Loaded {len(self)} tensors, {self.nbytes:,} bytes on {self.device}>"
+        return f"<mckpt.Loaded {counted(len(self), 'tensor')}, {self.nbytes:,} bytes on {self.device}>"
 
     def _repr_html_(self) -> str:
         rows = [(t.name, t.dtype, list(t.shape), f"{t.nbytes:,}") for t in self.values()]
@@ -226,4 +230,5 @@ class Loaded(Mapping[str, LoadedTensor]):
 
     def torch(self) -> dict[str, Any]:
         """All tensors as torch.Tensors over the same memory: a state_dict."""
+        self._require_open()
         return {name: tensor.torch() for name, tensor in self._tensors.items()}

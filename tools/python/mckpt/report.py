@@ -9,8 +9,8 @@ from typing import Any
 from . import _html
 from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
-from .settings import COMPARE, CompareSettings, Unpack, lists
-from .values import Check, Difference, Finding, difference
+from .settings import COMPARE, CompareSettings, Unpack, lists, refuse_misnamed
+from .values import Check, Difference, Finding, counted, difference
 
 
 @lists(COMPARE)
@@ -34,6 +34,7 @@ def verify(
     as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are two other
     settings: follow_links, and assets, a folder with config.json whose names and shapes the tensors must have.
     """
+    refuse_misnamed(how)
     command = None if report is None else call_text("verify", path, against, report=report, **how)
     given = {"against": against, "report": report, "card": card, "command": command, "threads": thread_count(threads)}
     values = settings({**given, **how})
@@ -79,7 +80,7 @@ class Report:
             return f"{self.path}: {'as' if self.as_card else 'not as'} on the card"
         if self.against is None:
             return f"{self.path}: {'sound' if self.sound else 'not sound'}"
-        cast = f" after a cast that rounds {self.rounded} tensors" if self.equal and self.rounded else ""
+        cast = f" after a cast that rounds {counted(self.rounded, 'tensor')}" if self.equal and self.rounded else ""
         return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
@@ -93,7 +94,7 @@ class Report:
         return rows
 
     def __repr__(self) -> str:
-        return f"<mckpt.Report {self._answer()}; {len(self.findings)} findings, {len(self.differences)} differences>"
+        return f"<mckpt.Report {self._answer()}; {counted(len(self.findings), 'finding')}, {counted(len(self.differences), 'difference')}>"
 
     def __str__(self) -> str:
         return "\n".join([self._answer()] + ["  " + "  ".join(filter(None, row)) for row in self._rows()])

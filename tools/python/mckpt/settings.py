@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
 
 from ._call import Path
@@ -32,7 +32,8 @@ Place = Optional[Path]
 DType = Union[str, "torch.dtype", None]
 Rules = Optional[Mapping[str, Union[str, "torch.dtype"]]]
 
-#: What a conversion is to make: `to` of plan() and convert(). The last three words, and pt-to-safetensors, are those of the program.
+#: What a conversion is to make: `to` of plan() and convert(). WORDS has a line for each of the first 17; the others are other
+#: words for the same, such as those of the program.
 Kind = Literal[
     "fsdp",
     "mcore",
@@ -424,7 +425,7 @@ LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export, Quantizing)}
 CONVERSION: dict[str, tuple[type, ...]] = {
     "fsdp": (Files, Model, Assets, Accept, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
-    "mcore": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Stacks, WeightsOnly, Iteration),
+    "mcore": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Stacks, WeightsOnly, Iteration),
     "hf": EXPORT[""],
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
@@ -439,6 +440,43 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
 }
 
+#: What each `to` makes, and the program's word where it is another one.
+WORDS: dict[str, str] = {
+    "fsdp": "fsdp_dtensor of Megatron-FSDP, of a Hugging Face model or a checkpoint with its names; hf-to-fsdp, to-fsdp",
+    "mcore": "torch_dist of Megatron-Core, of any checkpoint; to-mcore",
+    "hf": "a Hugging Face folder, of a checkpoint of a training run; to-hf, fsdp-to-hf; as mckpt.export()",
+    "reshard": "fsdp_dtensor of another grid, with the states of the optimizer",
+    "safetensors": "one safetensors file, of a Hugging Face model or a checkpoint with its names; to-safetensors",
+    "dcp": "a torch DCP folder, of the same; to-dcp",
+    "dequantize": "a Hugging Face folder with plain numbers, of a quantised one",
+    "quantize": "a Hugging Face folder with codes and scales, of one with plain numbers",
+    "hdf5": "an HDF5 archive with all files, of any checkpoint; to-hdf5",
+    "from-hdf5": "the files again, of such an archive",
+    "pt-to-safetensors": "one safetensors file with the tensors of .pt files as they are",
+    "pt": "ONE FILE of torch.save, .pt, .pth, .bin or .ckpt, with the tensors of safetensors files as they are; safetensors-to-pt",
+    "ranks": "A FOLDER with the files of Megatron's ranks, mp_rank_*/model_optim_rng.pt, of any checkpoint; to-ranks, to-pt",
+    "ungroup": "the same format, with the layers of groups as layers of their own",
+    "group": "the same format, with layers in groups",
+    "hybrid-to-gpt": "the same format, with names of layers as a GPT model has them",
+    "gpt-to-hybrid": "the same format, with names of layers as a hybrid model has them",
+}
+# Settings that other programs, or the program, have: what to call instead.
+MISNAMED: dict[str, str] = {
+    "dry_run": "mckpt.plan() plans without writing, and prove() of what it returns proves",
+    "rtol": 'tolerances are those of mckpt.diff(a, b, within="rtol:1e-3")',
+    "atol": 'tolerances are those of mckpt.diff(a, b, within="atol:1e-6")',
+    "force": "overwrite=True replaces an existing result",
+    "exist_ok": "overwrite=True replaces an existing result",
+}
+
+
+def refuse_misnamed(given: Iterable[str]) -> None:
+    """Raises TypeError for a setting that there is under another name."""
+    for name in given:
+        if name in MISNAMED:
+            raise TypeError(f"there is no setting {name}: {MISNAMED[name]}")
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -447,7 +485,8 @@ def names_of(groups: tuple[type, ...]) -> list[str]:
 
 
 def lists(parts: dict[str, tuple[type, ...]]) -> Callable[[Function], Function]:
-    """Puts the settings of each part behind the text of a function, with a line for each setting."""
+    """Puts the settings of each part behind the text of a function, with a line for each setting; where the parts are kinds
+    of conversions, also a line for each kind."""
     heads: list[str] = []
     lines: dict[str, None] = {}  # in order, each once
     for kind, groups in parts.items():
@@ -455,7 +494,8 @@ def lists(parts: dict[str, tuple[type, ...]]) -> Callable[[Function], Function]:
         for group in groups:
             for line in (group.__doc__ or "").strip().splitlines():
                 lines[line.strip()] = None
-    text = "\n".join([*(heads or ["Settings:"]), "", *lines])
+    words = ["Values of to:", *(f'"{word}": {line}' for word, line in WORDS.items()), ""] if heads else []
+    text = "\n".join([*words, *(heads or ["Settings:"]), "", *lines])
 
     def listing(function: Function) -> Function:
         if function.__doc__:  # python -OO has no texts

@@ -87,6 +87,7 @@ class Tensor:
 
     def __getitem__(self, key: Any) -> Tensor:
         """A part, as Python's slices name it, without steps: t[0:4, :3], t[-1], t[..., 0]."""
+        self._checkpoint._opened()
         keys = key if isinstance(key, tuple) else (key,)
         if any(k is Ellipsis for k in keys):
             at = next(i for i, k in enumerate(keys) if k is Ellipsis)
@@ -149,6 +150,7 @@ class Tensor:
 
         dtype = dtypes.torch_dtype(self.dtype)
         if self.nbytes == 0:
+            self._checkpoint._opened()
             return torch.empty(self.shape, dtype=dtype)
         return torch.frombuffer(self._memory(copy), dtype=dtype).reshape(self.shape)
 

@@ -9,6 +9,11 @@ from typing import Any
 from . import _html
 
 
+def counted(count: int, what: str) -> str:
+    """1 tensor, 1,024 tensors."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 class _Shown:
     """Values that a notebook shows as a table of their fields."""
 

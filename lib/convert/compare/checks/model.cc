@@ -5,12 +5,15 @@
 #include <algorithm>
 
 #include "convert/source/checkpoint.h"
+#include "convert/source/model_folder.h"
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "hf/model.h"
+#include "hf/unlike_settings.h"
 #include "io/file/folder.h"
+#include "io/json/json_file.h"
 #include "io/store/finding.h"
 #include "io/store/open/beside.h"
 #include "io/store/soundness.h"
@@ -62,6 +65,41 @@ std::string compare_with_assets(const Store& store, const std::string& assets, i
   return model.judged_by;
 }
 
+// A text of two config.json: up to five settings that differ.
+std::string settings_text(const std::vector<UnlikeSetting>& unlike) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> parts;
+  for (const UnlikeSetting& u : unlike)
+    parts.push_back(u.one == u.other ? u.key : cat(u.key, " ", u.one, ", and ", u.other, " there"));
+  std::string out;
+  for (std::size_t i = 0; i < std::min(parts.size(), kMost); i++) out += cat(i == 0 ? "" : "; ", parts[i]);
+  if (parts.size() > kMost) out += cat("; and ", parts.size() - kMost, " more");
+  return out;
+}
+
+// Compares the settings with those of the checkpoint's own config.json, which decide what the model computes and are not
+// seen in names and shapes. Returns what was not compared.
+std::string compare_settings(const Store& store, const std::string& assets, std::vector<Finding>& odd) {
+  constexpr const char* kNotCompared = "names and shapes, not the settings of config.json";
+  try {
+    const ModelFolder own = find_model_folder(store, store.root(), std::nullopt);
+    if (own.path.empty() || real_path_of(own.path) == real_path_of(assets)) return kNotCompared;
+    auto text = [&](const std::string& folder) {
+      return json_text(Folder(folder, store.opening()).open_file("config.json"));
+    };
+    const std::vector<UnlikeSetting> unlike = unlike_settings(text(assets), text(own.path));
+    if (!unlike.empty())
+      odd.push_back({.code = Code::kContradiction,
+                     .message = cat("the config.json of `assets` has other settings than ", own.path, "/config.json: ",
+                                    settings_text(unlike)),
+                     .warning = true});
+    return "";
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return kNotCompared;  // a config that cannot be read is reported as a file beside the checkpoint
+  }
+}
+
 }  // namespace
 
 void check_by_assets(const Store& store, const std::string& assets, int threads, VerifyReport& report) {
@@ -72,14 +110,16 @@ void check_by_assets(const Store& store, const std::string& assets, int threads,
       .name = "model", .status = Check::Status::kPass, .count = store.tensor_count(), .unit = "tensors"};
   std::vector<Finding> odd;
   try {
-    if (compare_with_assets(store, assets, threads, odd).empty())
+    if (compare_with_assets(store, assets, threads, odd).empty()) {
       check = {.name = "model",
                .unit = "tensors",
                .note =
                    "not compared with config.json: neither it nor the files beside it say which tensors "
                    "there are"};
-    else if (!odd.empty())
-      check.status = Check::Status::kWarn;
+    } else {
+      check.note = compare_settings(store, assets, odd);
+      if (!odd.empty()) check.status = Check::Status::kWarn;
+    }
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     if (is_unknown(e.code())) {

@@ -22,7 +22,8 @@ void check_model(const Store& store, VerifyReport& report);
 // asks for. Files of Megatron's ranks have the check "ranks" instead.
 // pre: the folder has a config.json.
 //
-//   pass  model    24 tensors      config.json has them all
+//   pass  model    24 tensors      config.json has them all; names and shapes, not the settings of config.json
+//   warn  model    24 tensors      the same, but the checkpoint's own config.json has another rope_theta
 //   FAIL  model    23 tensors      tensors against config.json
 //         problem[MC2005]: the checkpoint lacks 1 tensor of the model: model.norm.weight
 void check_by_assets(const Store& store, const std::string& assets, int threads, VerifyReport& report);

@@ -10,6 +10,7 @@
 #include "convert/source/unsaid_order.h"
 #include "convert/views/rank_copies.h"
 #include "core/base/error.h"
+#include "io/dcp/dcp.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -20,6 +21,8 @@ namespace {
 
 constexpr const char* kNotCompared = "not compared with each other or with config.json";
 
+constexpr const char* kStates = "not compared: ";
+
 // Errors because of which the files cannot be compared, though nothing is wrong with them: mckpt does not
 // know the model, or the folder does not say on which grid it was written.
 bool is_unknown(Code code) {
@@ -27,14 +30,20 @@ bool is_unknown(Code code) {
          code == Code::kUnknownPartition || code == Code::kModuleMissing;
 }
 
-// What is said where files could have changed places: a manifest that fits says which file is whose.
-std::string order_note(const Store& store, const VerifyReport& report) {
+// A manifest that fits says which file is whose.
+bool is_by_manifest(const VerifyReport& report) {
   auto manifest = std::ranges::find(report.checks, "manifest", &Check::name);
-  if (manifest != report.checks.end() && manifest->status == Check::Status::kPass) return "";
-  return order_is_unsaid(store) ? cat("order of the ranks: not checked (", kOrderUnsaid, ")") : "";
+  return manifest != report.checks.end() && manifest->status == Check::Status::kPass;
 }
 
-void check_zero_ranks(const Store& store, VerifyReport& report) {
+// What is said where files could have changed places.
+std::string order_note(const Store& store, const VerifyReport& report) {
+  const bool unsaid = !is_by_manifest(report) && order_is_unsaid(store);
+  return unsaid ? cat("order of the ranks: not checked (", kOrderUnsaid, ")") : "";
+}
+
+// Files of ranks that are compared when they are opened.
+void note_order(const Store& store, VerifyReport& report) {
   if (store.ranks() > 1)
     report.add({.name = "ranks",
                 .status = Check::Status::kPass,
@@ -44,11 +53,25 @@ void check_zero_ranks(const Store& store, VerifyReport& report) {
                {});
 }
 
+// Data files of a DCP folder, of which most say by their sizes that they have their own names.
+void check_dcp_files(const Store& store, VerifyReport& report) {
+  const i64 alike = report.sound() && !is_by_manifest(report) ? dcp_alike_files(store) : 0;
+  if (alike == 0) return;
+  report.add({.name = "ranks",
+              .status = Check::Status::kPass,
+              .count = std::ssize(store.files()),
+              .unit = "files",
+              .note = cat("order of the ranks: not checked for ", alike, " files of equal layout (", kOrderUnsaid, ")")},
+             {});
+}
+
 }  // namespace
 
 void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report) {
   if (!is_sound(store)) return;
-  if (store.format() == Format::kDeepSpeed) return check_zero_ranks(store, report);
+  if (store.format() == Format::kDeepSpeed) return note_order(store, report);
+  if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store)) return note_order(store, report);
+  if (format_family(store.format()) == FormatFamily::kDcp) return check_dcp_files(store, report);
   if (store.format() != Format::kMegatronRanks) return;
   Check check{.name = "ranks", .unit = "tensors", .note = kNotCompared};
   auto fail = [&](const Error& e) {
@@ -59,13 +82,27 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
   CheckpointOptions options;
   options.read_copies = true;
   options.assets = assets;
+  options.parts = CheckedPart::kAll;
+  std::string states;  // why those of the optimizer are not compared
+  auto open = [&] {
+    const CheckpointModel opened = open_checkpoint(store.root(), options);
+    if (!opened.left_states().empty() && states.empty())
+      states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
+  };
   options.model.files = store.opening();
   try {
     if (!assets && own_assets(store).empty()) {
       refuse_equal_ranks(store);
       return report.add(std::move(check), {});
     }
-    open_checkpoint(store.root(), options);
+    try {
+      open();
+    } catch (const Error& e) {
+      if (e.code() != Code::kNotHeld) throw;
+      states = cat(kStates, e.message());
+      options.parts = CheckedPart::kModel;
+      open();
+    }
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     if (!is_unknown(e.code())) return fail(e);
@@ -75,6 +112,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
   check.status = Check::Status::kPass;
   check.count = store.tensor_count(), check.note = order_note(store, report);
   report.add(std::move(check), {});
+  if (!states.empty()) report.add({.name = "optimizer", .unit = "tensors", .note = std::move(states)}, {});
 }
 
 }  // namespace mckpt::impl

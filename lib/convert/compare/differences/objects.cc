@@ -221,7 +221,7 @@ class Objects {
     if (i64 left = differences.count - std::ssize(differences.first); left > 0)
       placed_.add(place, {.code = Code::kUnequal,
                           .tensor = name,
-                          .message = cat("the object differs in ", left, " more values")});
+                          .message = cat("the object differs in ", counted(left, "more value"))});
   }
 
   Side found_, expected_;

@@ -38,6 +38,7 @@
 #include "io/file/sha256.h"
 #include "io/output/plan_identity.h"
 #include "io/pickle/writer.h"
+#include "io/store/open/torch_names.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
@@ -174,6 +175,15 @@ void refuse_instances(const Grid& grid) {
         .help("leave it out");
 }
 
+// `to-pt` sounds like one .pt file.
+void refuse_name_of_file(const std::string& target) {
+  if (!has_torch_suffix(target)) return;
+  throw Error(Code::kUsage, "the result is a folder with a file of each rank, and its name is that of one file")
+      .expected("a name that does not end in .pt, .pth, .bin or .ckpt")
+      .found(escaped(target, 4096))
+      .help("`mckpt convert safetensors-to-pt`, in Python to=\"pt\", makes one .pt file of a Hugging Face model");
+}
+
 void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.grid = grid;
   c.format = "Megatron rank files";
@@ -196,6 +206,7 @@ void note_states(Conversion& c, const OpenSource& source) {
 
 Conversion plan_to_ranks(const ToRanksOptions& options) {
   refuse_instances(options.grid);
+  refuse_name_of_file(options.target);
   Conversion c;
   auto& source = c.parts.make<OpenSource>(open_source(options, c));
   auto& run = c.parts.make<RankRun>(run_of(source, options, c));

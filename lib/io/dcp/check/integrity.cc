@@ -41,9 +41,11 @@ void check_file(const Folder& folder, const std::string& name, const std::string
 
 }  // namespace
 
+bool has_integrity(const Folder& folder) { return folder.has_file(kName); }
+
 std::vector<Finding> check_integrity(const Folder& folder) {
   Findings findings;
-  if (!folder.has_file(kName)) return {};
+  if (!has_integrity(folder)) return {};
   try {
     InputFile file = folder.open_file(kName);
     if (file.size() > kMostBytes)

@@ -251,7 +251,8 @@ std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
 std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   std::vector<FolderEntry> snapshots = folder.entries("snapshots");
   std::string name = snapshots.size() == 1 ? snapshots[0].name : "";
-  if (folder.has_file("refs/main")) {
+  const bool named = folder.has_file("refs/main");
+  if (named) {
     InputFile file = folder.open_file("refs/main");
     std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
     name = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -259,10 +260,12 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   bool known =
       std::any_of(snapshots.begin(), snapshots.end(), [&](const FolderEntry& e) { return e.name == name; });
   if (!known)
-    throw Error(Code::kUnknownFormat, "the model's cache folder has no snapshot that refs/main names")
+    throw Error(Code::kUnknownFormat, named ? "the model's cache folder has no snapshot that refs/main names"
+                                            : "the model's cache folder has no refs/main, which names a snapshot")
         .file(folder.path())
+        .found(snapshots.empty() ? "no snapshot" : counted(std::ssize(snapshots), "snapshot"))
         .help("name a folder below snapshots/");
-  return open_iteration(folder, cat("snapshots/", name), "refs/main");
+  return open_iteration(folder, cat("snapshots/", name), named ? "refs/main" : "the only snapshot");
 }
 
 // Adds the checkpoints in the folder to the error: a parent folder is the most common wrong path.

@@ -117,17 +117,10 @@ class SaveReader {
   // Whether the file says by the name under which it was saved which one of the save it is. Adds a finding if it is
   // another one than its name says now.
   bool check_name(const OpenedTorchFile& file) {
-    const std::string saved_as = cat(file.file->saved_name, ".pt");
-    const std::optional<ZeroName> saved = zero_name(saved_as), now = zero_name(file.path);
+    const std::optional<ZeroName> saved = zero_name(saved_as(file)), now = zero_name(file.path);
     if (!saved || !now || saved->kind != now->kind) return false;
     auto which = [](const ZeroName& n) { return std::tuple(n.rank, n.model_rank, n.layer, n.expert); };
-    if (which(*saved) != which(*now))
-      store_.add_finding(
-          {.code = Code::kBadShards,
-           .file = file.path,
-           .message = cat("this is another file of the save: it was saved as ", escaped(saved_as)),
-           .help = "copy the folder again, each file under its own name",
-           .rank = static_cast<i32>(now->rank)});
+    if (which(*saved) != which(*now)) store_.add_finding(moved_file(file, now->rank));
     return true;
   }
 
@@ -185,7 +178,7 @@ class SaveReader {
         wrong = cat("the file is of rank ", o.rank, ", but ", first, " is of a save by ",
                     counted(save_.ranks, "rank"));
       else if (s.groups.size() != groups)
-        wrong = cat("the file has ", s.groups.size(), " groups of parameters, but ", first, " has ", groups);
+        wrong = cat("the file has ", counted(std::ssize(s.groups), "group"), " of parameters, but ", first, " has ", groups);
       else if (!std::ranges::equal(s.groups, save_.optimizers[0].states.groups, {}, &Group::ranks, &Group::ranks))
         wrong = cat("its groups of parameters are cut over other numbers of ranks than in ", first);
       if (wrong.empty()) return false;

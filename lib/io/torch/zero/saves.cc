@@ -1,7 +1,6 @@
 // Compares what the files of a folder say of the save that they are of. A folder into which a second save was
 // written in part has files that fit together by their names and sizes, and so have copies of the file of another rank.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -11,8 +10,10 @@
 #include "core/base/text.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
+#include "io/store/copied_files.h"
 #include "io/torch/zero/files.h"
 #include "io/torch/zero/store.h"
+#include "io/values/varying_items.h"
 
 namespace mckpt::impl {
 namespace {
@@ -74,7 +75,7 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
   if (!a.groups || !b.groups) return;
   if (a.groups->size() != b.groups->size())
     return check.add(Code::kBadShards,
-                     cat("the file has ", b.groups->size(), " groups of parameters, not ", a.groups->size()));
+                     cat("the file has ", counted(std::ssize(*b.groups), "group"), " of parameters, not ", a.groups->size()));
   for (std::size_t g = 0; g < a.groups->size(); g++) check.compare((*a.groups)[g], (*b.groups)[g]);
   check.compare(a.frozen, b.frozen);
   if (a.shared.empty() && !b.shared.empty())
@@ -110,24 +111,12 @@ Weights weights_of(const ZeroFile<ZeroModelStates>& of, const ZeroStore& store) 
   return out;
 }
 
-// Whether the items of the tensor differ. Constants, such as the ones of a norm, or padding, are alike on all ranks.
-bool varies(const ZeroStore& store, const InputFile& file, const ZeroPlace& place) {
-  constexpr i64 kBlockItems = 1 << 14;
-  const TorchTable& table = store.table(place.file);
-  const i64 item = std::max<i64>(dtype_bytes(table.dtype(place.row), 1), 1),
-            bytes = table.extent_bytes(place.row);
-  std::vector<u8> block(static_cast<std::size_t>(std::min(bytes, kBlockItems * item)));
-  std::vector<u8> first;
-  for (i64 begin = 0; begin < bytes; begin += std::ssize(block)) {
-    const std::span<u8> part(block.data(),
-                             static_cast<std::size_t>(std::min<i64>(std::ssize(block), bytes - begin)));
-    file.read(table.offset(place.row) + begin, part);
-    if (first.empty()) first.assign(part.begin(), part.begin() + item);
-    for (std::size_t i = 0; i < part.size(); i += static_cast<std::size_t>(item))
-      if (!std::ranges::equal(part.subspan(i, first.size()), first)) return true;
-  }
-  return false;
-}
+// The file of a rank, as find_copies() compares it.
+struct RankFile {
+  std::string path;
+  i64 rank;
+  Weights weights;
+};
 
 // Finds files that were copied to the name of another rank, by the stored sums of their weights: their sizes fit.
 class Copies {
@@ -135,38 +124,53 @@ class Copies {
   Copies(const Folder& folder, const ZeroStore& store, SaveCheck& check)
       : folder_(folder), store_(store), check_(check) {}
 
-  void add(const std::string& path, i64 rank, const Weights& weights) {
-    std::vector<std::pair<i64, u32>> sums;
-    for (const ZeroPlace& place : weights.all) {
-      if (!place.is_there()) return;
-      const i64 bytes = store_.table(place.file).extent_bytes(place.row);
-      const std::optional<u32> sum = bytes > 0 ? store_.checksum(place) : 0;
-      if (!sum) return;
-      sums.emplace_back(bytes, *sum);
-    }
-    auto [first, is_new] = paths_.emplace(std::move(sums), path);
-    if (is_new) return;
-    const InputFile file = folder_.open_file(path);
-    if (std::ranges::none_of(weights.own, [&](const ZeroPlace& p) { return varies(store_, file, p); }))
-      return;
-    check_.of(path, rank);
-    check_.add(Code::kBadShards,
-               cat("the file has the same weights as ", first->second,
-                   ", and each rank has others: one of the two is a copy under another rank's name"));
+  void add(RankFile file) {
+    if (std::ranges::all_of(file.weights.all, &ZeroPlace::is_there)) files_.push_back(std::move(file));
+  }
+
+  void find() {
+    std::vector<i64> pieces;
+    for (const RankFile& f : files_) pieces.push_back(std::ssize(f.weights.all));
+    auto sum = [&](i64 f, i64 piece) { return sum_of(files_[f].weights.all[piece]); };
+    for (const std::vector<i64>& alike : files_with_equal_sums(pieces, sum))
+      for (std::size_t i = 1; i < alike.size(); i++)
+        if (varies(files_[alike[i]])) add_finding(files_[alike[i]], files_[alike[0]]);
   }
 
  private:
+  std::optional<PieceSum> sum_of(const ZeroPlace& place) const {
+    const i64 bytes = store_.table(place.file).extent_bytes(place.row);
+    const std::optional<u32> sum = bytes > 0 ? store_.checksum(place) : 0;
+    return sum ? std::optional(PieceSum{bytes, *sum}) : std::nullopt;
+  }
+
+  // Whether the file has weights of its own that are no constants.
+  bool varies(const RankFile& of) const {
+    const InputFile file = folder_.open_file(of.path);
+    return std::ranges::any_of(of.weights.own, [&](const ZeroPlace& p) {
+      const TorchTable& table = store_.table(p.file);
+      return items_vary(file, table.offset(p.row), table.extent_bytes(p.row),
+                        std::max<i64>(dtype_bytes(table.dtype(p.row), 1), 1));
+    });
+  }
+
+  void add_finding(const RankFile& copy, const RankFile& first) {
+    check_.of(copy.path, copy.rank);
+    check_.add(Code::kBadShards, copied_file_message(first.path));
+  }
+
   const Folder& folder_;
   const ZeroStore& store_;
   SaveCheck& check_;
-  std::map<std::vector<std::pair<i64, u32>>, std::string> paths_;
+  std::vector<RankFile> files_;
 };
 
 void find_copies(const ZeroSave& save, const Folder& folder, const ZeroStore& store, SaveCheck& check) {
   Copies optimizers(folder, store, check), models(folder, store, check);
-  for (const auto& o : save.optimizers) optimizers.add(o.path, o.rank, weights_of(o, save.ranks));
+  for (const auto& o : save.optimizers) optimizers.add({o.path, o.rank, weights_of(o, save.ranks)});
   if (save.stage == 3)
-    for (const auto& m : save.models) models.add(m.path, m.rank, weights_of(m, store));
+    for (const auto& m : save.models) models.add({m.path, m.rank, weights_of(m, store)});
+  optimizers.find(), models.find();
 }
 
 // In ZeRO 1 and 2, where the parameters of each group are in the rank's part.

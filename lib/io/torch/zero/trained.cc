@@ -105,8 +105,8 @@ class TrainedParameters {
     const std::vector<i64>& expected = save_.model().experts;
     for (const auto& [front, count] : experts.counts())
       if (!expected.empty() && std::ranges::find(expected, count * sets) == expected.end())
-        report(cat("group ", g, " has ", count, " experts of ", escaped(front), " on each of ", sets,
-                   " ranks, and no layer has ", count * sets, " by num_experts"),
+        report(cat("group ", g, " has ", counted(count, "expert"), " of ", escaped(front), " on each of ",
+                   counted(sets, "rank"), ", and no layer has ", count * sets, " by num_experts"),
                save_.models[0].path);
   }
 
@@ -128,7 +128,7 @@ class TrainedParameters {
     const i64 step = 2 * sharing.ranks;
     if (available < 0) return;
     if (needed > available || round_up(consumed, step, kCounting) != round_up(available, step, kCounting))
-      return report(cat("the parts of group ", g, " have ", with_commas(available), " items, but its ",
+      return report(cat("the parts of group ", g, " have ", counted(available, "item"), ", but its ",
                         counted(std::ssize(parameters), "parameter"), " take ", with_commas(consumed),
                         ": they are not of one save, and are left out"));
     std::vector<std::vector<ZeroStretch>> stretches(parameters.size());
@@ -181,13 +181,13 @@ class TrainedParameters {
           wrong[k] = cat("it does not list ", escaped(parameters[i].name));
         else if (a->second.begin != s.begin || a->second.items != s.items.items())
           wrong[k] =
-              cat("it has ", a->second.items, " items of ", escaped(parameters[i].name), " at ",
+              cat("it has ", counted(a->second.items, "item"), " of ", escaped(parameters[i].name), " at ",
                   a->second.begin, ", param_shapes and the parts' sizes ", s.items.items(), " at ", s.begin);
       }
     for (std::size_t k = 0; k < files_.size(); k++) {
       if (!sharing.has(files_[k].rank)) continue;
       if (group(k, g).addresses && wrong[k].empty() && there[k] != std::ssize(*group(k, g).addresses))
-        wrong[k] = cat("it lists ", std::ssize(*group(k, g).addresses), " parameters, ", there[k],
+        wrong[k] = cat("it lists ", counted(std::ssize(*group(k, g).addresses), "parameter"), ", ", there[k],
                        " are in the part");
       if (!wrong[k].empty())
         report(cat("param_slice_mappings of group ", g, " does not fit: ", wrong[k]), files_[k].path);

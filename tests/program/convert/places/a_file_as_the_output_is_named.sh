@@ -12,4 +12,8 @@ done
 expect 0 "$mckpt" convert hf-to-fsdp "$model" run --no-sync
 expect 4 "$mckpt" export run taken
 has err "the output is a folder, and a file has its name"
+mkdir elsewhere && ln -s elsewhere link
+expect 4 "$mckpt" export run link --overwrite
+has err "the output is a folder, and a link has its name: a result replaces no link"
+[ -L link ] && [ -d elsewhere ] || fail "the link or its folder was changed"
 [ "$(cat taken)" = text ] || fail "the file was changed"

@@ -7,14 +7,14 @@ expect 0 "$mckpt" convert hf-to-fsdp hf run --tp 2 --no-sync
 refused() {
   expect 4 "$mckpt" "$@" --overwrite --no-sync
   has err "error[MC3003]"
-  has err "the source from which it is made"
+  has err "${what:-the source from which it is made}"
   expect 0 "$mckpt" verify run --against hf
 }
 refused export run run
 refused export run/release run
 refused export run run/release
 refused export run run/release/hf_assets
-refused export run hf --assets hf
+what="a folder that is read, such as that of the assets" refused export run hf --assets hf
 refused export run "$PWD"
 ln -s run link
 refused convert reshard link run

@@ -9,7 +9,7 @@ before=$(find hf run | sort)
 refused() {
   for how in "" --dry-run; do
     expect 4 "$mckpt" "$@" $how --no-sync
-    has err "error[MC3003]: the result would be written into the source from which it is made"
+    has err "error[MC3003]: the result would be written into ${what:-the source from which it is made}"
     [ "$(find hf run | sort)" = "$before" ] || fail "something was written: $*"
   done
 }
@@ -23,7 +23,9 @@ refused convert reshard run run/release
 refused convert reshard run run/release --iteration 5
 refused convert reshard run run
 refused export run run/release/hf
-refused export run hf/exported --assets hf
+# The folder of the assets is read too.
+what="a folder that is read, such as that of the assets" refused export run hf/exported --assets hf
+has err "choose an output outside of this folder"
 # Beside it, they may be: another iteration of the run, and names that begin alike.
 expect 0 "$mckpt" convert reshard run run --iteration 5 --no-sync
 expect 0 "$mckpt" convert reshard run/iter_0000005 run --iteration 6 --no-sync

@@ -53,3 +53,19 @@ expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
 has err "the unfinished output of an interrupted run was removed; --resume would have continued it"
 expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
 lacks err "was removed"
+
+# A cache folder of the hub whose refs/main is lost; a plain model to decode; codes where a checkpoint is expected.
+mkdir -p cache/snapshots && cp -r "$model" cache/snapshots/abc
+expect 0 "$mckpt" inspect cache
+has out "chosen snapshots/abc (the only snapshot)"
+mkdir cache/snapshots/other
+expect 3 "$mckpt" inspect cache
+has err "has no refs/main"
+expect 3 "$mckpt" convert dequantize model decoded
+has err "error[MC1112]: no tensor is quantised"
+expect 3 "$mckpt" export "$MCKPT_SOURCE"/test_data/quantized/gpt_oss exported
+has err "mckpt convert dequantize makes"
+
+# The list of commands, where no command is near.
+expect 2 "$mckpt" man nope
+has err "help: mckpt --help lists the commands"
