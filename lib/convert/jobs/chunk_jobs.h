@@ -65,9 +65,9 @@ struct KeyedChunks {
   const KeyTable& keys;
   const ChunkList& chunks;
 };
-// From the chunks of a checkpoint to those that a rank of a live model holds. The two tables are of one
-// model, but the grid, the sharding strategy, and whether fused parameters are stored whole or in parts may
-// differ. pre: `from` is stored in the files of `checkpoint`.
+// From the chunks of a checkpoint to those that a rank of a run holds. The two tables are of one model; grid, strategy,
+// rows of the vocabulary, and whether fused parameters are whole or in parts may differ. Keys that both sides store alike
+// keep all of their items, also padding. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
 // From keys of `checkpoint` to those of another dialect. Chunks of a group (below 0: none) hold the same items, as
