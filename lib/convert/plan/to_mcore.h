@@ -31,7 +31,7 @@ struct ToMcoreOptions {
   LayerStacks layers = LayerStacks::kAuto;
   Spelling spelling{};  // of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
   ValueOptions values{};
-  std::optional<i64> iteration{};  // none: that of the source's folder, or DST/release
+  std::optional<i64> iteration{};  // none: of the folder; with states, of the objects; or release
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
