@@ -80,7 +80,7 @@ void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensor
 }  // namespace
 
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
-  SectionedNames names = sectioned_names(*store);
+  SectionedNames names = sectioned_names(*store, {options.expected, options.as_saved});
   if (store->format() == Format::kTorchFlat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
@@ -98,7 +98,8 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
 }
 
 CommonNames common_names(const Store& one, const Store& other) {
-  std::vector<NamedTensor> a = sectioned_names(one).model, b = sectioned_names(other).model;
+  const SectionOptions keep_all{.keep_all = true};
+  std::vector<NamedTensor> a = sectioned_names(one, keep_all).model, b = sectioned_names(other, keep_all).model;
   if (is_of_titan(a) != is_of_titan(b) || has_stacks(a) != has_stacks(b)) return CommonNames::kFew;
   NameSet<std::string_view> names;
   for (const NamedTensor& n : a) names.insert(n.name);

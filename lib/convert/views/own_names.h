@@ -33,6 +33,7 @@ struct OwnNamesOptions {
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
   bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source
+  ExpectedTensors expected{};  // in the model's folder; empty: they are not known
   FlatModel flat{};       // for a store of Format::kTorchFlat
 };
 
