@@ -13,8 +13,8 @@ namespace mckpt::impl {
 namespace {
 
 // The last key of dicts that are a model, whatever is beside them.
-constexpr std::string_view kOfModels[] = {"model",          "module",         "state_dict", "model_state_dict",
-                                          "policy.weights", "policy/weights", "model_state"};
+constexpr std::string_view kOfModels[] = {"model",       "module",         "state_dict",    "model_state_dict",
+                                          "model_state", "policy.weights", "policy/weights"};
 // The first choice where several dicts have such a key.
 constexpr std::string_view kFirst[] = {"model.", "app.model.", "state.model.", "policy.model."};
 // What may be in front of the model's own names inside of the dict.
@@ -94,7 +94,7 @@ class Choice {
     });
   }
 
-  // The dicts beside the only one with modules that may be parts of the model too, such as a head without modules.
+  // The dicts beside the only one with modules that may be parts of the model too, such as a head alone.
   std::vector<const Dict*> parts_beside() const {
     std::vector<const Dict*> out;
     if (candidates_.size() != 1 || candidates_[0]->front.empty()) return out;

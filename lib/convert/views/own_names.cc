@@ -109,4 +109,15 @@ CommonNames common_names(const Store& one, const Store& other) {
   return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
 }
 
+bool differ_in_section(const Store& one, const Store& other) {
+  const SectionOptions keep_all{.keep_all = true};
+  try {
+    return sectioned_names(one, keep_all).section != sectioned_names(other, keep_all).section &&
+           common_names(one, other) == CommonNames::kAll;
+  } catch (const Error& e) {
+    if (e.code() == Code::kReadFailed) throw;
+    return false;  // then they are compared as they are
+  }
+}
+
 }  // namespace mckpt::impl

@@ -59,4 +59,7 @@ enum class CommonNames : u8 {
 // Throws what sectioned_names() throws.
 CommonNames common_names(const Store& one, const Store& other);
 
+// Whether two checkpoints have the names of one model, in different sections. False too if one has no model.
+bool differ_in_section(const Store& one, const Store& other);
+
 }  // namespace mckpt::impl
