@@ -4,7 +4,7 @@
 //   a checkpoint           a model                against_model        with the import of the source
 //   a Hugging Face dir     a checkpoint           against_export       with the export of the source
 //   either of them with the model's own names     against_own_export, against_own_import
-//   two formats with these names                  against_own_pair
+//   two formats, or sections, with these names    against_own_pair
 //   two checkpoints                               against_checkpoint   by name, perhaps translated first
 //   two stores of the same names                  against_names        tensor by tensor
 #pragma once

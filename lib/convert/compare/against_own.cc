@@ -1,7 +1,7 @@
 // Compares checkpoints with the model's own names, under these names:
 //
 //   a Hugging Face folder and such a checkpoint, either of them tested     under the names of the folder
-//   such checkpoints of two formats, or one and a file                     under the names that both have, or
+//   such checkpoints of two formats or sections, or one and a file         under the names that both have, or
 //                                                                          where these differ, those of the folder
 //
 // Only the tensors of the model are compared; what is beside them is named.
@@ -131,16 +131,19 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
 
 bool is_own_pair(const Store& tested, const Store& source) {
   bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
-  return readable && tested.format() != source.format() &&
-         (is_of_a_run(tested.format()) || is_of_a_run(source.format())) && has_own_names(tested) &&
-         has_own_names(source);
+  return readable && (is_of_a_run(tested.format()) || is_of_a_run(source.format())) &&
+         has_own_names(tested) && has_own_names(source) &&
+         (tested.format() != source.format() ||
+          (!same_names(tested, source) && differ_in_section(tested, source)));
 }
 
 bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                       const std::string& source_path, const Comparing& c) {
   if (!tested->objects().empty() || !source->objects().empty())
-    objects_not_compared(cat(format_text(tested->format()), " and ", format_text(source->format()),
-                             " do not store objects in the same way"),
+    objects_not_compared(tested->format() == source->format()
+                             ? "they are beside the models, whose tensors alone are compared"
+                             : cat(format_text(tested->format()), " and ", format_text(source->format()),
+                                   " do not store objects in the same way"),
                          c.report);
   const bool flat = tested->format() == Format::kTorchFlat || source->format() == Format::kTorchFlat;
   if (!flat && same_names(*tested, *source))

@@ -125,8 +125,8 @@ std::unique_ptr<Store> as_the_other(std::unique_ptr<Store> side, const std::stri
 std::optional<Finding> contradiction_of(const Store& side) {
   const DequantizedStore* view = dequantized_view(side);
   if (!view) return std::nullopt;
-  auto found = std::ranges::find(view->model().findings, false, &Finding::warning);
-  return found == view->model().findings.end() ? std::nullopt : std::optional(*found);
+  const Finding* found = view->model().contradiction();
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 // Compares everything except the assets.

@@ -17,8 +17,8 @@ constexpr std::string_view kMain = ".fp32_param", kReshardableMain = ".param";
 
 WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tested)
     : source_(source.store()) {
-  root_ = source_.root(), opening_ = source_.opening(), format_ = source_.format(), ranks_ = source_.ranks();
-  files_ = source_.files(), objects_ = source_.objects();
+  describe_as(source_);
+  objects_ = source_.objects();
   NameSet<std::string> trained;  // keys with states
   for (i64 t = 0; t < source_.tensor_count(); t++) {
     std::optional<StateName> state = state_name(source_.name(t));

@@ -139,8 +139,7 @@ void check_codes(const Store& store, const ExportTypes& types, const std::string
         .help("leave `dtype` out, and then: mckpt convert dequantize SRC DST");
   if (folder.empty()) return;
   const QuantizedModel model = recognise(store, read_quant_declaration(Folder(folder, store.opening())));
-  auto fault = std::ranges::find(model.findings, false, &Finding::warning);
-  if (fault != model.findings.end())
+  if (const Finding* fault = model.contradiction())
     throw Error(fault->code, fault->message).tensor(fault->tensor).file(folder);
 }
 

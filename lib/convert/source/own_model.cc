@@ -267,6 +267,15 @@ void refuse_unknown(const Store& store, const ModelFolder& folder) {
       .help("`assets` HF_DIR   the folder of the model, or one with its config.json and tokenizer");
 }
 
+// What the files of the folder list, or else its table.
+ExpectedTensors expected_tensors(const ModelFolder& folder, const KnownTensors& own) {
+  ExpectedTensors out;
+  for (const KnownTensors::Tensor& t : own.tensors) out.emplace(t.name, t.dims);
+  if (out.empty())
+    for (const auto& [name, dims] : known_shapes(folder, own)) out.emplace(name, dims);
+  return out;
+}
+
 // The shapes of a model whose tensors were saved flat. Its config is needed where names are kept, too.
 FlatModel flat_model(const Store& source, const OwnModelOptions& options) {
   const ModelFolder folder = find_model_folder(source, options.source, options.shapes ? options.shapes : options.assets);
@@ -310,6 +319,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
                       .stacks = has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names};
   if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
+  how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);
   model.store = std::move(own.store);
   model.beside = std::move(own.beside);

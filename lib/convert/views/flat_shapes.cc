@@ -22,12 +22,7 @@ namespace {
 class ShapedStore final : public Store {
  public:
   explicit ShapedStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
-    root_ = source_->root();
-    format_ = source_->format();
-    opening_ = source_->opening();
-    ranks_ = source_->ranks();
-    files_ = source_->files();
-    facts_ = source_->facts();
+    describe_as(*source_);
     objects_ = source_->objects();
     for (i64 t = 0; t < source_->tensor_count(); t++) {
       std::span<const i64> dims = source_->dims(t);

@@ -1,15 +1,19 @@
 // Decides in this order, because each step needs the one before it:
 //
 //   1 the file     "pytorch_model.bin:" in front of the names of a folder of separate files
-//   2 the section  "app.model." and the like, of which no other reading exists
+//   2 the section  the dict of the model; where dicts are not known, "app.model." and the like, of which no other
+//                  reading exists
 //   3 beside       what begins as the states of optimizers, schedulers and loaders do
 //   4 wrappers     _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module, anywhere
-//   5 the front    "module.", "_forward_module." and "model.", as long as all names have one of them
+//   5 the front    what is in front of the names of the model's folder, if these are known; "module.",
+//                  "_forward_module." and "model.", as long as all names have one of them
 #include "convert/views/model_section.h"
 
 #include <algorithm>
 #include <array>
 
+#include "convert/views/name_words.h"
+#include "convert/views/saved_dicts.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
@@ -25,35 +29,6 @@ namespace {
 constexpr std::string_view kSections[] = {"app.model.",      "state.model.",    "policy.model.",
                                           "policy.weights.", "policy/weights/", "model_state_dict.",
                                           "state_dict."};
-// The first part of names that are of no model, beside those of optimizers (is_of_optimizer). A number may follow.
-constexpr std::string_view kBeside[] = {"param_groups",
-                                        "lr_scheduler",
-                                        "lr_schedulers",
-                                        "scheduler",
-                                        "schedulers",
-                                        "opt_param_scheduler",
-                                        "train_state",
-                                        "trainer_state",
-                                        "dataloader",
-                                        "data_loader",
-                                        "rng",
-                                        "rng_state",
-                                        "rng_states",
-                                        "torch_rng_state",
-                                        "cuda_rng_state",
-                                        "random_states",
-                                        "extra_state",
-                                        "extra_states",
-                                        "grad_scaler",
-                                        "loss_scaler",
-                                        "rerun_state_machine"};
-// Whole names of counters.
-constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", "iteration",
-                                          "epoch", "epochs_run", "seed",        "consumed_samples"};
-// The last part of what a file of an optimizer alone has behind "state.".
-constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
-                                         "step"};
-constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 // In front of everything that a model has, if it is there at all.
 constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
 // What is behind "model." where that is a section. The first part of names of a whole model.
@@ -73,17 +48,6 @@ bool has(const std::string_view (&table)[N], std::string_view text) {
   return std::ranges::find(table, text) != std::end(table);
 }
 
-// Calls `visit` for each part of a name: "a.b.c" has three.
-template <typename Visit>
-void each_part(std::string_view name, Visit&& visit) {
-  while (true) {
-    std::size_t dot = name.find('.');
-    visit(name.substr(0, dot));
-    if (dot == name.npos) return;
-    name.remove_prefix(dot + 1);
-  }
-}
-
 template <std::size_t N>
 bool any_part(const std::string_view (&table)[N], std::string_view name) {
   bool found = false;
@@ -92,23 +56,18 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
 }
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-std::string_view first_part(std::string_view name) { return name.substr(0, name.find_first_of(".:/")); }
-
-bool is_beside(std::string_view name) {
-  if (is_of_optimizer(name) || has(kBeside, section_word(name)) || has(kCounters, name)) return true;
-  return first_part(name) == "state" && has(kMoments, last_part(name));
-}
-
 // One pass over the names of a store.
 class Sections {
  public:
-  explicit Sections(const Store& store) : store_(store) {}
+  Sections(const Store& store, const SectionOptions& options) : store_(store), options_(options) {}
 
   SectionedNames run() {
     take_file();
-    take_section();
+    if (!take_dict()) take_section();
+    leave_beside();
     if (names_.empty()) refuse_no_model();
-    for (NamedTensor& n : names_) unwrap(n.name);
+    for (NamedTensor& n : names_) n.name = without_wrappers(n.name);
+    take_expected_front();
     while (take_front()) {
     }
     refuse_other_kinds();
@@ -120,11 +79,15 @@ class Sections {
 
  private:
   void take_file();
+  bool take_dict();
   void take_section();
+  void leave_beside();
+  void take_expected_front();
   bool take_front();
   bool all_begin_with(std::string_view front) const;
   void take(std::string_view front);
-  static void unwrap(std::string& name);
+  bool has_all_expected() const;
+  [[noreturn]] void refuse_several(std::vector<std::string> candidates) const;
   [[noreturn]] void refuse_no_model() const;
   void refuse_other_kinds() const;
   void drop_computed();
@@ -134,8 +97,10 @@ class Sections {
   }
 
   const Store& store_;
+  const SectionOptions& options_;
   std::vector<NamedTensor> names_;
   SectionedNames out_;
+  bool fits_ = false;  // the names are those of the model's folder
 };
 
 // Lists all names; those of one file lose the file's name, which the others then do not have.
@@ -143,7 +108,7 @@ void Sections::take_file() {
   std::string_view file;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     std::string_view name = store_.name(t);
-    if (is_beside(name)) {
+    if (is_beside_model(name)) {
       out_.beside.push_back(t);
       continue;
     }
@@ -163,28 +128,69 @@ void Sections::take_file() {
   if (!file.empty()) take(std::string(file));
 }
 
+// The dict of the model, if the checkpoint keeps the dicts that were saved, and they say which it is.
+bool Sections::take_dict() {
+  std::vector<std::string_view> dicts = saved_dicts(store_);
+  if (dicts.empty() || names_.empty()) return false;
+  for (std::string_view& dict : dicts) dict.remove_prefix(std::min(dict.size(), out_.section.size()));
+  ModelDict model = model_dict(store_, names_, dicts, options_.expected);
+  if (!model.known) {
+    const bool as_saved = options_.keep_all || has_all_expected();
+    if (!model.candidates.empty() && !as_saved) refuse_several(model.candidates);
+    return false;
+  }
+  std::erase_if(names_, [&](const NamedTensor& n) {
+    std::string_view dict = dicts[static_cast<std::size_t>(n.tensor)];
+    bool in = model.front.empty() ? dict.empty() : dict.starts_with(model.front);
+    if (!in) out_.beside.push_back(n.tensor);
+    return !in;
+  });
+  take(model.front);
+  return true;
+}
+
+bool Sections::has_all_expected() const {
+  const ExpectedTensors& expected = options_.expected;
+  return !expected.empty() && count_expected(names_, 0, expected) == std::ssize(expected);
+}
+
+void Sections::refuse_several(std::vector<std::string> candidates) const {
+  for (std::string& dict : candidates)
+    dict = dict.empty() ? "the outermost dict" : escaped(std::string_view(dict).substr(0, dict.size() - 1));
+  std::vector<std::string_view> listing(candidates.begin(), candidates.end());
+  throw Error(Code::kUnaccounted, "several dicts of the checkpoint may be the model")
+      .file(store_.root())
+      .expected("one, or one named model, module, state_dict or model_state_dict")
+      .found(listed(listing))
+      .help(options_.expected.empty()
+                ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken"
+                : "none of them has all tensors of the model's folder, or several have them: save the model alone");
+}
+
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is
 // beside anyway.
 void Sections::take_section() {
   for (std::string_view section : kSections) {
     std::string_view head = section.substr(0, section.find_first_of("./") + 1);
     auto begins = [](std::string_view text) {
-      return [text](const NamedTensor& n) { return n.name.starts_with(text) && !is_beside(n.name); };
+      return [text](const NamedTensor& n) { return n.name.starts_with(text) && !is_beside_model(n.name); };
     };
     if (std::ranges::none_of(names_, begins(section))) continue;
-    auto other = [&](const NamedTensor& n) { return !n.name.starts_with(head) && !is_beside(n.name); };
+    auto other = [&](const NamedTensor& n) { return !n.name.starts_with(head) && !is_beside_model(n.name); };
     if (std::ranges::any_of(names_, other)) continue;
     std::erase_if(names_, [&](const NamedTensor& n) {
       bool model = begins(section)(n);
       if (!model) out_.beside.push_back(n.tensor);
       return !model;
     });
-    take(section);
-    break;
+    return take(section);
   }
+}
+
+void Sections::leave_beside() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    if (is_beside(n.name)) out_.beside.push_back(n.tensor);
-    return is_beside(n.name);
+    if (is_beside_model(n.name)) out_.beside.push_back(n.tensor);
+    return is_beside_model(n.name);
   });
   std::ranges::sort(out_.beside);
 }
@@ -200,7 +206,25 @@ void Sections::take(std::string_view front) {
   out_.section += front;
 }
 
+// Of the parts in front of all names, those without which the most names are of the model's folder.
+void Sections::take_expected_front() {
+  const ExpectedTensors& expected = options_.expected;
+  if (expected.empty()) return;
+  i64 most = count_expected(names_, 0, expected);
+  std::string best;
+  const std::string first = names_[0].name;
+  for (std::size_t dot = first.find('.'); dot != first.npos; dot = first.find('.', dot + 1)) {
+    std::string front = first.substr(0, dot + 1);
+    if (!all_begin_with(front)) break;
+    if (i64 count = count_expected(names_, front.size(), expected); count > most)
+      most = count, best = std::move(front);
+  }
+  fits_ = 2 * most > std::min(std::ssize(names_), std::ssize(expected));  // torchtitan has a few of the names
+  if (fits_) take(best);
+}
+
 bool Sections::take_front() {
+  if (fits_) return false;
   for (std::string_view front : kFronts)
     if (all_begin_with(front)) return take(front), true;
   constexpr std::string_view kModel = "model.";
@@ -211,17 +235,6 @@ bool Sections::take_front() {
   });
   if (of_whole) take(kModel);
   return of_whole;
-}
-
-// `module` is a wrapper too where it is directly inside of one: in front of everything, take_front() decides.
-void Sections::unwrap(std::string& name) {
-  std::string out;
-  bool wrapped = false;
-  each_part(name, [&](std::string_view part) {
-    wrapped = has(kWrappers, part) || (wrapped && part == "module" && !out.empty());
-    if (!wrapped) out += cat(out.empty() ? "" : ".", part);
-  });
-  if (!out.empty()) name = std::move(out);
 }
 
 void Sections::refuse_no_model() const {
@@ -278,6 +291,8 @@ void Sections::join_equal() {
 
 }  // namespace
 
-SectionedNames sectioned_names(const Store& store) { return Sections(store).run(); }
+SectionedNames sectioned_names(const Store& store, const SectionOptions& options) {
+  return Sections(store, options).run();
+}
 
 }  // namespace mckpt::impl

@@ -5,24 +5,26 @@
 //   app.optim.state.lm_head.weight.exp_avg                         beside
 //   '- section -'
 //
-// `model.` is the first part of most names of Hugging Face as well as a section. It is a section only where
-// every tensor of the model has it and what is behind it shows another one: `model.model.layers.0`,
-// `model.lm_head`.
+// Where the checkpoint keeps the dicts that were saved, the section is the dict of the model (model_dict.h). Else
+// the names decide: `model.` is the first part of most names of Hugging Face as well as a section, and a section only
+// where every tensor of the model has it and what is behind it shows another one (`model.model.layers.0`,
+// `model.lm_head`), or where the names of the model's folder say so.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "convert/views/model_dict.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
 
 class Store;
 
-// A tensor of the model: its number in the store, and its name in the model.
-struct NamedTensor {
-  i64 tensor = 0;
-  std::string name;
+// Plain values.
+struct SectionOptions {
+  ExpectedTensors expected{};  // in the model's folder; empty: they are not known
+  bool keep_all = false;       // of several dicts that may be the model all are taken, with their fronts
 };
 
 struct SectionedNames {
@@ -33,7 +35,8 @@ struct SectionedNames {
 
 // Reads data only where two tensors have the same name without wrappers: equal ones are one tensor. Throws
 // kUnaccounted if such two differ, kUnsupportedTensor for adapters and flat parameters, kBadShards for a
-// tensor that each rank has in another form, kUnknownFormat if no tensor is one of a model.
-SectionedNames sectioned_names(const Store& store);
+// tensor that each rank has in another form, kUnknownFormat if no tensor is one of a model; kUnaccounted for
+// several dicts that may be the model, unless all are kept.
+SectionedNames sectioned_names(const Store& store, const SectionOptions& options = {});
 
 }  // namespace mckpt::impl

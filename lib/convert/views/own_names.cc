@@ -80,7 +80,7 @@ void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensor
 }  // namespace
 
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
-  SectionedNames names = sectioned_names(*store);
+  SectionedNames names = sectioned_names(*store, {options.expected, options.as_saved});
   if (store->format() == Format::kTorchFlat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
@@ -98,7 +98,8 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
 }
 
 CommonNames common_names(const Store& one, const Store& other) {
-  std::vector<NamedTensor> a = sectioned_names(one).model, b = sectioned_names(other).model;
+  const SectionOptions keep_all{.keep_all = true};
+  std::vector<NamedTensor> a = sectioned_names(one, keep_all).model, b = sectioned_names(other, keep_all).model;
   if (is_of_titan(a) != is_of_titan(b) || has_stacks(a) != has_stacks(b)) return CommonNames::kFew;
   NameSet<std::string_view> names;
   for (const NamedTensor& n : a) names.insert(n.name);
@@ -106,6 +107,17 @@ CommonNames common_names(const Store& one, const Store& other) {
   i64 most = std::max(std::ssize(a), std::ssize(b));
   if (shared == most) return CommonNames::kAll;
   return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
+}
+
+bool differ_in_section(const Store& one, const Store& other) {
+  const SectionOptions keep_all{.keep_all = true};
+  try {
+    return sectioned_names(one, keep_all).section != sectioned_names(other, keep_all).section &&
+           common_names(one, other) == CommonNames::kAll;
+  } catch (const Error& e) {
+    if (e.code() == Code::kReadFailed) throw;
+    return false;  // then they are compared as they are
+  }
 }
 
 }  // namespace mckpt::impl

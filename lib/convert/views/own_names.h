@@ -33,6 +33,7 @@ struct OwnNamesOptions {
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
   bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source
+  ExpectedTensors expected{};  // in the model's folder; empty: they are not known
   FlatModel flat{};       // for a store of Format::kTorchFlat
 };
 
@@ -57,5 +58,8 @@ enum class CommonNames : u8 {
 };
 // Throws what sectioned_names() throws.
 CommonNames common_names(const Store& one, const Store& other);
+
+// Whether two checkpoints have the names of one model, in different sections. False too if one has no model.
+bool differ_in_section(const Store& one, const Store& other);
 
 }  // namespace mckpt::impl

@@ -12,12 +12,7 @@
 namespace mckpt::impl {
 
 PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
-  root_ = source_->root();
-  format_ = source_->format();
-  opening_ = source_->opening();
-  ranks_ = source_->ranks();
-  files_ = source_->files();
-  facts_ = source_->facts();
+  describe_as(*source_);
 }
 
 void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces) {

@@ -81,13 +81,8 @@ AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> a
       folder_(std::move(folder)),
       config_text_(config.text),
       rank_(config.rank) {
-  root_ = base_->root();
-  format_ = base_->format();
-  opening_ = base_->opening();
-  ranks_ = base_->ranks();
-  files_ = base_->files();
+  describe_as(*base_);
   objects_ = base_->objects();
-  facts_ = base_->facts();
   findings_ = base_->findings();
   adapted_ = with_file(folder_, [&] { return pair_adapter(*base_, *adapter_, config); });
   memory_ = std::make_unique<AdapterMemory>(*base_, *adapter_);

@@ -20,13 +20,8 @@ DequantizedStore::DequantizedStore(std::unique_ptr<Store> source, QuantizedModel
     throw Error(Code::kBadCast, "quantised weights are not decoded to this type")
         .expected("bfloat16, float16 or float32")
         .found(dtype_name(dtype));
-  root_ = source_->root();
-  format_ = source_->format();
-  opening_ = source_->opening();
-  ranks_ = source_->ranks();
-  files_ = source_->files();
+  describe_as(*source_);
   objects_ = source_->objects();
-  facts_ = source_->facts();
   findings_ = source_->findings();
   findings_.insert(findings_.end(), model_.findings.begin(), model_.findings.end());
   std::vector<i64> made(static_cast<std::size_t>(source_->tensor_count()), -1);

@@ -186,6 +186,11 @@ class Recogniser {
 
 }  // namespace
 
+const Finding* QuantizedModel::contradiction() const {
+  auto found = std::ranges::find(findings, false, &Finding::warning);
+  return found == findings.end() ? nullptr : &*found;
+}
+
 QuantizedModel recognise(const Store& store, const QuantDeclaration& declared) {
   return Recogniser(store, declared).run();
 }

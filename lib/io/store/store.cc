@@ -24,6 +24,15 @@ Finding to_finding(const Error& e) {
           .offset = e.offset()};
 }
 
+void Store::describe_as(const Store& source) {
+  root_ = source.root_;
+  opening_ = source.opening_;
+  format_ = source.format_;
+  ranks_ = source.ranks_;
+  files_ = source.files_;
+  facts_ = source.facts_;
+}
+
 Shape Store::shape(i64 tensor) const { return Shape(dims(tensor)); }
 
 std::string file_path(const Store& store, i32 file) {

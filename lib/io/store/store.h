@@ -122,6 +122,10 @@ class Store {
   Shape shape(i64 tensor) const;
 
  protected:
+  // For a view of `source`: root, opening, format, ranks, files and facts become those of the source. Objects and
+  // findings do not.
+  void describe_as(const Store& source);
+
   std::string root_;
   OpenOptions opening_;
   Format format_ = Format::kSafetensors;

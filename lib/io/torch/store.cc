@@ -82,6 +82,12 @@ std::string_view TorchStore::name(i64 tensor) const {
   return {names_.data() + t.name_begin, t.name_bytes};
 }
 
+i64 TorchStore::dict_bytes(i64 tensor) const {
+  const Row& r = row_at(tensor, 0);
+  const TorchTable& t = table(r.file);
+  return std::ssize(name(tensor)) - std::ssize(t.name(r.row)) + t.dict_bytes(r.row);
+}
+
 DType TorchStore::dtype(i64 tensor) const {
   const Row& r = row_at(tensor, 0);
   return table(r.file).dtype(r.row);

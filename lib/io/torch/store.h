@@ -30,6 +30,9 @@ class TorchStore final : public Store {
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
 
+  // The first bytes of the tensor's name that lead to the dict or list with it, prefixes included (TorchTable).
+  i64 dict_bytes(i64 tensor) const;
+
   // The sum of the record that the row is in; null if there is none.
   const Checksum* record_sum(i32 file, i64 row) const;
 

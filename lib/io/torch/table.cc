@@ -54,13 +54,14 @@ u32 TorchTable::storage_index(const TorchStorage& s) {
   return it->second;
 }
 
-void TorchTable::add(std::string_view name, const TorchTensor& t) {
+void TorchTable::add(std::string_view name, i64 dict_bytes, const TorchTensor& t) {
   Row r{};
   r.storage = t.nothing ? kNoStorage : storage_index(t.storage);
   r.sharding = t.sharding ? static_cast<i32>(shardings_.size()) : -1;
   if (t.sharding) shardings_.push_back(*t.sharding);
   r.name_begin = names_.size();
   r.name_bytes = static_cast<u32>(name.size());
+  r.dict_bytes = static_cast<u32>(dict_bytes);
   names_ += name;
   r.rank = static_cast<u32>(t.shape.rank());
   r.dims = numbers_.size();

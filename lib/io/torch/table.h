@@ -59,6 +59,9 @@ class TorchTable {
 
   i64 size() const { return static_cast<i64>(rows_.size()); }
   std::string_view name(i64 row) const { return {names_.data() + at(row).name_begin, at(row).name_bytes}; }
+  // The first bytes of the name that lead to the dict or list with the tensor: 6 for {"model": {"a.w": T}}, 0 for
+  // {"model.a.w": T} and for names that are not their keys alone.
+  i64 dict_bytes(i64 row) const { return at(row).dict_bytes; }
   DType dtype(i64 row) const { return at(row).dtype; }
   std::span<const i64> dims(i64 row) const { return {numbers_.data() + at(row).dims, at(row).rank}; }
   std::span<const i64> strides(i64 row) const;                      // empty: row-major
@@ -74,6 +77,7 @@ class TorchTable {
   struct Row {
     u64 name_begin;
     u32 name_bytes;
+    u32 dict_bytes;
     u32 rank;
     u32 storage;
     i32 sharding;
@@ -84,7 +88,7 @@ class TorchTable {
     bool row_major;
   };
   const Row& at(i64 row) const { return rows_[row]; }
-  void add(std::string_view name, const TorchTensor& tensor);
+  void add(std::string_view name, i64 dict_bytes, const TorchTensor& tensor);
   u32 storage_index(const TorchStorage& s);
   void add_finding(Finding f);
   void drop_rows_without_storage(const std::map<u32, Finding>& wrong);  // by storage

@@ -153,7 +153,7 @@ void TorchWalk::tensor(PickleValue v) {
     std::vector<TorchTensor> pieces = read_torch_tensors(v, meshes_);
     for (const TorchTensor& t : pieces)
       if (!t.nothing) check_torch_view(t);
-    for (const TorchTensor& t : pieces) table_.add(name, t);
+    for (const TorchTensor& t : pieces) table_.add(name, dict_bytes(name), t);
   } catch (const Error& e) {
     Finding f = to_finding(e);
     f.tensor = name;
@@ -184,6 +184,13 @@ std::string TorchWalk::joined(bool escape_dots) const {
     }
   }
   return out;
+}
+
+// What of the name leads to the container of the last key.
+i64 TorchWalk::dict_bytes(std::string_view name) const {
+  i64 last = std::ssize(path_.back()), bytes = std::ssize(path_) - 1;
+  for (const std::string& part : path_) bytes += std::ssize(part);
+  return bytes == std::ssize(name) && name.ends_with(path_.back()) ? bytes - last : 0;
 }
 
 // The name that no earlier tensor has; see table.h for the rule.

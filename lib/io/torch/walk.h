@@ -42,6 +42,7 @@ class TorchWalk {
   void object(PickleValue v);
   std::string unique_name();
   std::string joined(bool escape_dots) const;
+  i64 dict_bytes(std::string_view name) const;
 
   TorchTable& table_;
   std::vector<std::string> path_;

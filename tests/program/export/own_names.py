@@ -329,6 +329,22 @@ def accounts():
     expect("empty part" in text, text)
 
 
+def dicts():
+    """A model without a table, in a dict beside others: its names are those inside of the dict."""
+    saves = os.path.join(os.path.dirname(GOLDEN), "saved_dicts")
+    config = new("config")
+    os.mkdir(config)
+    with open(os.path.join(config, "config.json"), "w") as f:
+        json.dump({"model_type": "bert", "architectures": ["BertForMaskedLM"]}, f)
+    for source in ("model_and_more", "model_and_more.pt"):
+        out = new()
+        said = mckpt("export", os.path.join(saves, source), out, "--assets", config)
+        expect_equal(f"names of {source}", sorted(safetensors(out)), ["bert.embeddings.weight", "bert.pooler.dense.bias", "cls.bias"])
+        expect("tensors beside the model: ema.bert" in said, f"{source}: what is beside is not named: {said}")
+    refused = mckpt("export", os.path.join(saves, "two_models.pt"), new(), "--assets", config, status=3)
+    expect("actor, critic" in refused, f"two models: {refused}")
+
+
 expected_tensors()
 any_chunks()
 types()
@@ -339,4 +355,5 @@ flat_pieces()
 tied_layers()
 files_beside()
 accounts()
+dicts()
 finish(least=250)

@@ -31,7 +31,7 @@ def place(name):
 
 
 def mckpt(*args, status=0):
-    run = run_mckpt(*args, *(["--no-sync"] if args[0] != "verify" else []), "-j1")
+    run = run_mckpt(*args, *(["--no-sync"] if args[0] not in ("verify", "diff") else []), "-j1")
     expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stdout}{run.stderr}")
     return run.stdout
 
@@ -147,4 +147,20 @@ cast(os.path.join(DATA, "rank_files/rows"), place("cast_ranks.safetensors"))
 cast(os.path.join(DATA, "own_names/fsdp2_bare/checkpoint"), place("cast_dcp.safetensors"))
 tied_head(os.path.join(DATA, "own_names/wrapped_compile_per_layer_tied/checkpoint.bin"), os.path.join(DATA, "own_names/wrapped_compile_per_layer_tied"))
 file_of_one_rank(os.path.join(DATA, "own_names/verl_fsdp2/checkpoint"))
+# Two DCP folders of one model in different sections; the second has other values.
+saved = os.path.join(DATA, "saved_dicts", "model_and_more")
+alone = place("net")
+mckpt("convert", "to-dcp", saved + ".pt", alone, "--section", "net.")
+said = mckpt("diff", alone, saved)
+expect("equal: all 3 tensors" in said and "ema.bert.embeddings.weight" in said, f"sections: {said}")
+path = os.path.join(alone, "__0_0.distcp")
+with open(path, "rb") as f:
+    data = bytearray(f.read())
+at = data.index(struct.pack("<3f", 100, 101, 102))
+data[at : at + 4] = struct.pack("<f", 99)
+with open(path, "wb") as f:
+    f.write(data)
+said = mckpt("diff", alone, saved, status=1)
+expect("1 of 3 tensors differ" in said and "bert.pooler.dense.bias" in said, f"a changed value: {said}")
+
 finish(least=90)

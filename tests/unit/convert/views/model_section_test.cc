@@ -14,12 +14,12 @@ using Names = std::vector<std::string>;
 
 // "app.model. | model.norm.weight lm_head.weight | 2": the section, the names of the model, and the numbers
 // of the tensors beside it.
-std::string sectioned(const Names& names) {
+std::string sectioned(const Names& names, const SectionOptions& options = {}) {
   TempFolder folder;
   std::vector<MadeTensor> tensors;
   for (const std::string& name : names) tensors.push_back({name, {2}});
   return thrown_by([&] {
-           SectionedNames s = sectioned_names(*made_store(folder, tensors));
+           SectionedNames s = sectioned_names(*made_store(folder, tensors), options);
            std::string out = cat(s.section, " |");
            for (const NamedTensor& n : s.model) out += cat(" ", n.name);
            out += " |";
@@ -78,6 +78,22 @@ TEST(SectionedNames, FindsWhatIsInFrontOfTheModel) {
        " | lm_head.weight | 0 2"},
   };
   for (const auto& c : kCases) EXPECT_EQ(sectioned(c.names), c.expected) << c.what;
+}
+
+// No dicts are known here, as of rank files that were joined elsewhere: the names of the folder decide.
+TEST(SectionedNames, LeavesTheFrontBehindWhichTheNamesOfTheFolderAre) {
+  const ExpectedTensors expected = {{"bert.a.w", std::nullopt}, {"bert.b.w", std::nullopt},
+                                    {"cls.w", std::nullopt}};
+  const std::pair<Names, std::string> kCases[] = {
+      {{"model.bert.a.w", "model.bert.b.w", "model.cls.w"}, "model. | bert.a.w bert.b.w cls.w |"},
+      {{"net.model.bert.a.w", "net.model.bert.b.w"}, "net.model. | bert.a.w bert.b.w |"},
+      {{"bert.a.w", "bert.b.w"}, " | bert.a.w bert.b.w |"},
+      {{"module.bert.a.w", "loss.w"}, " | module.bert.a.w loss.w |"},
+      // One name by chance decides nothing.
+      {{"model.lm_head.w", "model.bert.a.w", "model.x.w"}, "model. | lm_head.w bert.a.w x.w |"},
+  };
+  for (const auto& [names, text] : kCases) EXPECT_EQ(sectioned(names, {expected}), text);
+  EXPECT_EQ(sectioned({"model.bert.a.w", "model.bert.b.w"}), " | model.bert.a.w model.bert.b.w |");
 }
 
 TEST(SectionedNames, RemovesWrappersOfModules) {

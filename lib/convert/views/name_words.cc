@@ -1,0 +1,67 @@
+#include "convert/views/name_words.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "io/dcp/keys/key.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The first part of names that are of no model, beside those of optimizers (is_of_optimizer). A number may follow.
+constexpr std::string_view kBeside[] = {"param_groups",
+                                        "lr_scheduler",
+                                        "lr_schedulers",
+                                        "scheduler",
+                                        "schedulers",
+                                        "opt_param_scheduler",
+                                        "train_state",
+                                        "trainer_state",
+                                        "dataloader",
+                                        "data_loader",
+                                        "rng",
+                                        "rng_state",
+                                        "rng_states",
+                                        "torch_rng_state",
+                                        "cuda_rng_state",
+                                        "random_states",
+                                        "extra_state",
+                                        "extra_states",
+                                        "grad_scaler",
+                                        "loss_scaler",
+                                        "rerun_state_machine"};
+// Whole names of counters.
+constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", "iteration",
+                                          "epoch", "epochs_run", "seed",        "consumed_samples"};
+// The last part of what a file of an optimizer alone has behind "state.".
+constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
+                                         "step"};
+constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
+
+template <std::size_t N>
+bool has(const std::string_view (&table)[N], std::string_view text) {
+  return std::ranges::find(table, text) != std::end(table);
+}
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+std::string_view first_part(std::string_view name) { return name.substr(0, name.find_first_of(".:/")); }
+
+}  // namespace
+
+bool is_beside_model(std::string_view name) {
+  if (is_of_optimizer(name) || has(kBeside, section_word(name)) || has(kCounters, name)) return true;
+  return first_part(name) == "state" && has(kMoments, last_part(name));
+}
+
+// `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
+std::string without_wrappers(std::string_view name) {
+  std::string out;
+  bool wrapped = false;
+  each_part(name, [&](std::string_view part) {
+    wrapped = has(kWrappers, part) || (wrapped && part == "module" && !out.empty());
+    if (!wrapped) out += cat(out.empty() ? "" : ".", part);
+  });
+  return out.empty() ? std::string(name) : out;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,26 @@
+// Words in the names of tensors that are of no model, and of the wrappers of modules.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mckpt::impl {
+
+// Whether a name is one of an optimizer, a scheduler, a loader, a random state or a counter.
+bool is_beside_model(std::string_view name);
+
+// "model.layers.0._orig_mod.mlp.w" is "model.layers.0.mlp.w".
+std::string without_wrappers(std::string_view name);
+
+// Calls `visit` for each part of a name: "a.b.c" has three.
+template <typename Visit>
+void each_part(std::string_view name, Visit&& visit) {
+  while (true) {
+    std::size_t dot = name.find('.');
+    visit(name.substr(0, dot));
+    if (dot == name.npos) return;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+}  // namespace mckpt::impl

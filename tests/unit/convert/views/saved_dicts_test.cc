@@ -1,0 +1,79 @@
+// Saves of nested dicts by torch (test_data/saved_dicts): which names the model's tensors have, in the dict that was saved.
+#include "convert/views/saved_dicts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "convert/views/own_names.h"
+#include "core/base/text.h"
+#include "tests/support/made_store.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace saved_dicts_test {
+
+const std::string kData = std::string(MCKPT_TEST_DATA) + "/saved_dicts/";
+
+// "model. | cls.bias=200 | loss": the section, each name with its first value, and what is beside the model.
+std::string model_of(const char* name, const ExpectedTensors& expected = {}) {
+  OwnNamesOptions options;
+  options.expected = expected;
+  OwnNames own = own_names(open_store(kData + name), options);
+  std::vector<std::string> tensors;
+  for (i64 t = 0; t < own.store->tensor_count(); t++) {
+    StoreFiles files(*own.store);
+    float first = -1;
+    TensorReader(*own.store, files).read(t, [&](std::span<const u8> bytes, i64) {
+      if (first < 0) std::memcpy(&first, bytes.data(), sizeof first);
+    });
+    tensors.push_back(cat(own.store->name(t), "=", static_cast<int>(first)));
+  }
+  std::ranges::sort(tensors);
+  std::ranges::sort(own.beside);
+  std::string out = cat(own.section, " |");
+  for (const std::string& t : tensors) out += cat(" ", t);
+  out += " |";
+  for (const std::string& b : own.beside) out += cat(" ", b);
+  return out;
+}
+
+TEST(SavedDicts, SayWhichTensorsAreTheModel) {
+  const std::string expected =
+      "model. | bert.embeddings.weight=0 bert.pooler.dense.bias=100 cls.bias=200 | cuda_rng.0 "
+      "ema.bert.embeddings.weight ema.bert.pooler.dense.bias ema.cls.bias loss opt.state.a";
+  EXPECT_EQ(model_of("model_and_more"), expected);
+  EXPECT_EQ(model_of("model_and_more.pt"), expected);
+  EXPECT_EQ(model_of("model_alone"),
+            " | model.bert.embeddings.weight=0 model.bert.pooler.dense.bias=100 model.cls.bias=200 |");
+}
+
+TEST(SavedDicts, OfTwoModelsTheFolderChoosesOne) {
+  std::string told = thrown_by([] { model_of("two_models.pt"); });
+  EXPECT_EQ(told.substr(0, 6), "MC2005") << told;
+  EXPECT_NE(told.find("several dicts"), told.npos) << told;
+  EXPECT_NE(told.find("actor, critic"), told.npos) << told;
+  const ExpectedTensors folder = {{"bert.embeddings.weight", std::vector<i64>{2}},
+                                  {"bert.pooler.dense.bias", std::nullopt},
+                                  {"cls.bias", std::vector<i64>{8}}};
+  EXPECT_EQ(model_of("two_models.pt", folder),
+            "actor. | bert.embeddings.weight=0 bert.pooler.dense.bias=100 cls.bias=200 | "
+            "critic.bert.embeddings.weight critic.bert.pooler.dense.bias");
+}
+
+TEST(SavedDicts, AreTheKeysInFrontOfEachName) {
+  std::unique_ptr<Store> store = open_store(kData + "model_and_more");
+  std::vector<std::string_view> dicts = saved_dicts(*store);
+  ASSERT_EQ(std::ssize(dicts), store->tensor_count());
+  std::map<std::string_view, std::string_view> by_name;
+  for (i64 t = 0; t < store->tensor_count(); t++) by_name[store->name(t)] = dicts[t];
+  EXPECT_EQ(by_name["model.bert.pooler.dense.bias"], "model.");
+  EXPECT_EQ(by_name["opt.state.a"], "opt.state.");
+  EXPECT_EQ(by_name["cuda_rng.0"], "cuda_rng.");
+  EXPECT_EQ(by_name["loss"], "");
+}
+
+}  // namespace saved_dicts_test
+}  // namespace mckpt::impl
