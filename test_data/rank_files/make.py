@@ -14,7 +14,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp import LocalStateDictConfig, ShardedStateDictConfig, StateDictType
 from torch.distributed.fsdp._shard_utils import _create_chunk_sharded_tensor
@@ -59,6 +59,11 @@ def named_states(prefix, tensors):
     return {f"{prefix}:state.{n}.{k}": v for n, t in tensors.items() for k, v in (("exp_avg", t), ("step", torch.tensor(7.0)))}
 
 
+def older_mesh_state(mesh):
+    """What DeviceMesh pickled in torch 2.9: the ranks of its own row."""
+    return {"device_type": "cpu", "mesh": mesh.mesh, "_layout": mesh._layout, "_flatten_mesh_list": tuple(mesh.mesh.flatten().tolist())}
+
+
 class Linear(torch.nn.Module):
     def __init__(self, inputs=3):
         super().__init__()
@@ -74,6 +79,13 @@ def work(rank, world, scratch, out):
         grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("ddp", "fsdp"))
         pieces = {n: distribute_tensor(t, grid, [Replicate(), Shard(0)]) for n, t in model().items()}
         pt("replicas", {**pieces, **BIAS}, "model")
+        # Each tensor on one of the grid's dimensions, or on a flattened grid: all ranks pickle the same, and mean their own row.
+        meshes = [grid["fsdp"], grid["ddp"], grid, grid._flatten("all")]
+        parts = [[Shard(0)], [Shard(0)], [Shard(0), Shard(1)], [Shard(0)]]
+        rows = {n: distribute_tensor(t, m, p) for (n, t), m, p in zip(model().items(), meshes, parts)}
+        pt("rows", rows, "model")
+        DeviceMesh.__getstate__ = older_mesh_state
+        pt("older_rows", rows, "model")
     if world == 3:
         pieces = {n: _create_chunk_sharded_tensor(t, rank, world, 8, dist.group.WORLD) for n, t in model().items()}
         pt("shards", {**pieces, **BIAS}, "model")
@@ -98,13 +110,15 @@ def work(rank, world, scratch, out):
 
 def main():
     out = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__)))
-    for name in ("replicas", "shards", "pieces", "accelerate", "flat", "flat_nameless", "flat_lost", "trainer"):
+    for name in ("replicas", "rows", "older_rows", "shards", "pieces", "accelerate", "flat", "flat_nameless", "flat_lost", "trainer"):
         shutil.rmtree(f"{out}/{name}", ignore_errors=True)
         os.makedirs(f"{out}/{name}")
     with tempfile.TemporaryDirectory() as scratch:
         for world in (2, 3, 4):
             mp.start_processes(work, (world, scratch, out), nprocs=world, start_method="fork")
     expected(out, "replicas", {**model(), **BIAS})
+    expected(out, "rows", model())
+    expected(out, "older_rows", model())
     expected(out, "shards", {**model(), **BIAS})
     expected(out, "pieces", {**model(), **BIAS, **named_states("optim", model())})
     expected(out, "accelerate", {**model(), **named_states("optimizer_0", model())})

@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (s->boxes && s->offsets.size() != file.table.dims(row).size()) __builtin_trap();
         if (s->boxes) continue;
         even_offsets(*s, s->mesh->rank, file.table.dims(row));
-        TorchPiece piece{.rank = s->mesh->rank, .sizes = file.table.dims(row)};
-        place_pieces(*s, {&piece, 1});
+        TorchPiece piece{.rank = s->mesh->rank, .sizes = file.table.dims(row), .sharding = s};
+        place_pieces({&piece, 1});
       }
     }
   } catch (const Error&) {

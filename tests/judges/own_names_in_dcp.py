@@ -137,8 +137,13 @@ def at_strides():
         expect_state(f"{source}, to-safetensors", load_file(one), want)
         mckpt("convert", "to-dcp", source, cut, "--dp", "3")
         check(f"{source}, to-dcp", cut, want)
+        for tested, other in ((one, source), (cut, source), (source, one), (source, cut)):
+            done = run_mckpt("verify", tested, "--against", other)
+            expect(done.stdout.endswith(f"{tested}: equal\n"), f"{tested} against {other}: {done.stdout}")
     wide = new("wide.safetensors")
     mckpt("convert", "to-safetensors", file, wide, "--dtype", "fp32")
+    done = run_mckpt("verify", wide, "--against", folder, "--dtype", "fp32")
+    expect(done.stdout.endswith(f"{wide}: equal\n"), f"cast, verify: {done.stdout}")
     expect_state("cast", load_file(wide), {name: value.float() for name, value in want.items()})
 
 

@@ -1,5 +1,5 @@
 """Files that the ranks of FSDP jobs save are the tensors that torch has: random saves of one to five ranks, by DTensors of one and two
-mesh axes, ShardedTensors (FSDP1 itself, with and without groups of replicas; ranks with no shard, with one, with two), flat pieces
+mesh axes and of one axis of two, ShardedTensors (FSDP1 itself, with and without groups of replicas; ranks with no shard, with one, with two), flat pieces
 (FSDP1's LOCAL_STATE_DICT, whose tensors have one dimension) and plain copies,
 of uneven, empty and single items, views at strides and tied weights, under verl's and accelerate's file names and as DCP folders. Every
 save is compared with torch's own whole tensors by `ls --digest`, and is judged sound by
@@ -41,7 +41,7 @@ KINDS = {
     1: ["mesh", "shards", "dcp"],
     2: ["mesh", "shards", "fsdp1", "accelerate", "fsdp1_optimizer", "fsdp1_local"],
     3: ["mesh", "shards", "fsdp1", "accelerate", "dcp", "fsdp1_local"],
-    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid"],
+    4: ["grid", "replicas", "hybrid_fsdp1", "two_shards", "accelerate", "dcp_grid", "rows"],
     5: ["mesh", "shards", "two_shards", "fsdp1", "dcp", "fsdp1_local"],
 }
 
@@ -143,7 +143,8 @@ def fsdp1_state(kind, dice, seed):
 
 
 def distributed(kind, whole, rank, world, dice):
-    mesh = init_device_mesh("cpu", (2, 2) if kind in ("grid", "dcp_grid", "replicas") else (world,))
+    of_grid = kind in ("grid", "dcp_grid", "replicas", "rows")
+    mesh = init_device_mesh("cpu", (2, 2) if of_grid else (world,), mesh_dim_names=("ddp", "fsdp") if of_grid else None)
     out, made = {}, {}  # `made`: by the tensor that several names may have
     for name, tensor in whole.items():
         if id(tensor) in made:
@@ -157,6 +158,8 @@ def distributed(kind, whole, rank, world, dice):
             out[name] = distribute_tensor(tensor, mesh, [Replicate() if dice.random() < 0.1 else Shard(dim)])
         elif kind == "replicas":
             out[name] = distribute_tensor(tensor, mesh, [Replicate(), Shard(dim)])
+        elif kind == "rows":
+            out[name] = distribute_tensor(tensor, mesh[dice.choice(["ddp", "fsdp"])], [Replicate() if dice.random() < 0.1 else Shard(dim)])
         elif kind in ("grid", "dcp_grid"):
             out[name] = distribute_tensor(tensor, mesh, [Shard(dice.randrange(tensor.dim())), Shard(dim)])
         elif kind == "shards":

@@ -60,7 +60,7 @@ void ToSafetensorsFlags::parse(CommandLine& line) {
               "folder with the model's config.json: says which names the model has")
       .common();
   line.option("--dtype TYPE", dtype,
-              "data type of floating-point tensors: keep (as stored), bf16, fp16 or fp32")
+              "data type of floating-point tensors, but for float8: keep (as stored), bf16, fp16 or fp32")
       .words({"keep", "bf16", "fp16", "fp32"})
       .common();
   rules.declare_rules(line);

@@ -111,10 +111,16 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
   note_casts(headers.casts(), c.observer);
   warn_of_casts(headers.casts(), c.report);
   if (c.report.compared_as.empty()) c.report.compared_as = kComparedByName;
-  auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
+  auto job = [&](const ChunkList& some) {
+    return reshard_job(source, some, fused, {}, {.threads = c.options.threads});
+  };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };
-  return c.comparison.run({tested, chunks, source, tested.tensor_count(), name, job, made_of}, c.report);
+  auto by_values = [&](i32 tensor, i32 key) {
+    return compare_read_values(tested, source, tensor, key, c.comparison, c.observer);
+  };
+  return c.comparison.run({tested, chunks, source, tested.tensor_count(), name, job, made_of, by_values},
+                          c.report);
 }
 
 }  // namespace mckpt::impl

@@ -52,18 +52,24 @@ void leave_beside(const OwnModel& own, const Comparing& c) {
   for (const std::string& name : own.beside) c.comparison.leave_beside(reason, name);
 }
 
+// A conversion casts tensors of the source to the types that they have in its result. Refers to both arguments.
+Intended intended_casts(const Store& tested, const Store& source) {
+  Intended intended;
+  intended.type = [&tested, &source](i64 t) {
+    DType stored = source.dtype(t);
+    i64 at = find_tensor(tested, source.name(t));
+    return at >= 0 && is_castable(stored) && is_castable(tested.dtype(at)) ? tested.dtype(at) : stored;
+  };
+  return intended;
+}
+
 // What a conversion of the model's tensors leaves out and casts. Refers to both arguments.
 Intended intended_of(const Store& tested, const OwnModel& own) {
-  Intended intended;
+  Intended intended = intended_casts(tested, *own.store);
   intended.left_out = [&own](std::string_view name) -> std::string {
     for (auto [copy, of] : own.copies)
       if (own.store->name(copy) == name) return "a copy of the tensor that the model ties it to";
     return "";
-  };
-  intended.type = [&tested, &own](i64 t) {
-    DType stored = own.store->dtype(t);
-    i64 at = find_tensor(tested, own.store->name(t));
-    return at >= 0 && is_castable(stored) && is_castable(tested.dtype(at)) ? tested.dtype(at) : stored;
   };
   return intended;
 }
@@ -120,7 +126,7 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
   leave_beside(own, c);
   std::unique_ptr<Store> written = take_written(own);
   bool as_asked = check_types_by_name(*written, source, c);
-  return against_names(*written, source, nullptr, c) && as_asked;
+  return against_names(*written, source, nullptr, c, intended_casts(*written, source)) && as_asked;
 }
 
 bool is_own_pair(const Store& tested, const Store& source) {
@@ -138,7 +144,8 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
                          c.report);
   const bool flat = tested->format() == Format::kTorchFlat || source->format() == Format::kTorchFlat;
   if (!flat && same_names(*tested, *source))
-    return check_types_by_name(*tested, *source, c) & against_names(*tested, *source, nullptr, c);
+    return check_types_by_name(*tested, *source, c) &
+           against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
   CommonNames common = common_names(*tested, *source);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;

@@ -74,7 +74,9 @@ class ChunkJob::TaskMaker {
       i32 to = task_.plan.add_destination({place.file, place.data_offset, items, bytes, target});
       boxes ? add_boxes(to, box) : add_runs(to, target);
     }
-    if (boxes && resized_ && outline_) list_rows_left();
+    if (boxes && resized_ && outline_ &&
+        std::ranges::any_of(targets_, [&](i32 target) { return writes_first_item(target); }))
+      list_rows_left();
     task_.plan.finish();
     return std::move(task_);
   }
@@ -102,14 +104,18 @@ class ChunkJob::TaskMaker {
     if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
   }
 
+  // Whether the target has item 0 of its tensor, and is not a copy: of the tasks that write boxes of one, one has it.
+  bool writes_first_item(i32 target) const {
+    auto is_zero = [](i64 offset) { return offset == 0; };
+    return to_.chunks.items(target) > 0 && !to_.chunks.copy(target) &&
+           std::ranges::all_of(to_.chunks.box(target).offsets, is_zero);
+  }
+
   // Padding belongs to no slot, so exactly one task must list it as unwanted: the one that writes item 0 of
   // the parameter, or item 0 of the parameter's first tensor.
   bool answers_for_padding(i32 source) const {
     return std::ranges::any_of(targets_, [&](i32 target) {
-      auto is_zero = [](i64 offset) { return offset == 0; };
-      if (to_.chunks.items(target) == 0 || to_.chunks.copy(target) ||
-          !std::ranges::all_of(to_.chunks.box(target).offsets, is_zero))
-        return false;
+      if (!writes_first_item(target)) return false;
       if (!to_.is_box(target)) return to_.key(target).first_row == 0;
       return to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
     });

@@ -205,7 +205,7 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
 }
 
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused,
-                     std::vector<CarriedRecord> records) {
+                     std::vector<CarriedRecord> records, ReadMemory memory) {
   TaskList tasks(to);
   std::vector<i32> task_of(static_cast<std::size_t>(source.tensor_count()), -1);
   std::vector<bool> wanted(task_of.size());
@@ -218,7 +218,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
     }
     tasks.put(c, task_of[tensor]);
   }
-  auto from = std::make_shared<const ListedChunks>(source, listed(wanted));
+  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), memory);
   Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
@@ -226,7 +226,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
   ChunkTasks made = tasks.finish(std::move(sources));
   if (fused) made.resized = fused->resized;
   return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
-                   std::move(made), files_of(source), std::move(records), from});
+                   std::move(made), files_of(from), std::move(records), from});
 }
 
 // The tensors of the result that are made of one tensor share its group of sources.
@@ -260,14 +260,17 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
 namespace {
 
 // By parameter of `from`, the same parameter of `to`. They have the same numbers, except where other names put a model's
-// parameters into another order (mappings/model/respelling.h): then the same sources of the model tell.
+// parameters into another order (mappings/model/respelling.h): then the same sources of the model tell, and of
+// parameters without sources the names.
 std::vector<i32> same_parameters(const KeyTable& from, const KeyTable& to) {
   const std::vector<ModelParameter>&a = from.parameters(), &b = to.parameters();
   std::vector<i32> out(a.size());
   std::iota(out.begin(), out.end(), 0);
   if (std::ranges::equal(a, b, {}, &ModelParameter::global_name, &ModelParameter::global_name)) return out;
-  using Id = std::tuple<std::array<i32, 6>, const Row*, i64>;
-  auto id = [](const ModelParameter& p) { return Id(p.sources, p.row, p.expert_number); };
+  using Id = std::tuple<std::array<i32, 6>, const Row*, i64, std::string_view>;
+  auto id = [](const ModelParameter& p) {
+    return Id(p.sources, p.row, p.expert_number, p.sources[0] < 0 ? std::string_view(p.global_name) : "");
+  };
   std::map<Id, i32> numbers;
   for (std::size_t p = 0; p < b.size(); p++)
     if (!numbers.emplace(id(b[p]), static_cast<i32>(p)).second) return out;
@@ -279,26 +282,58 @@ std::vector<i32> same_parameters(const KeyTable& from, const KeyTable& to) {
   return out;
 }
 
+// The groups of a gather_job(), by key of each side: one for each key that both sides store alike, which are boxes, and
+// behind them one for each parameter, whose other keys meet at the items of the model's tensors. Boxes keep what those
+// have not: rows of padding, and parameters that the model has no tensor for.
+struct GatherGroups {
+  GatherGroups(const KeyTable& from, const KeyTable& to) {
+    const std::vector<i32> same = same_parameters(from, to);
+    for (i32 k = 0; k < from.size(); k++)
+      from_meaning.push_back(k), from_group.push_back(to.size() + same[from[k].parameter]);
+    count = to.size() + static_cast<i32>(std::max(from.parameters().size(), to.parameters().size()));
+    resized.resize(static_cast<std::size_t>(count));
+    for (i32 k = 0; k < to.size(); k++) {
+      const i32 alike = from.find_alike(to[k]);
+      to_meaning.push_back(alike < 0 ? k : -1);
+      to_group.push_back(alike < 0 ? to.size() + to[k].parameter : k);
+      if (alike < 0) continue;
+      from_meaning[alike] = -1, from_group[alike] = k;
+      resized[k] = from[alike].shape != to[k].shape;
+    }
+  }
+
+  std::vector<i32> from_meaning, to_meaning;  // ChunkSide::meaning
+  std::vector<i32> from_group, to_group;
+  i32 count = 0;
+  std::vector<bool> resized;
+};
+
 }  // namespace
 
 // The parts of a parameter may be stored in different types. The values of a chunk have the type of the
 // source's chunks of the same key; if the source has no such key, that of the first chunk of the parameter.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to) {
-  ChunkSide source{from.chunks, &from.keys}, target{to.chunks, &to.keys};
-  const std::vector<i32> same = same_parameters(from.keys, to.keys);
-  i64 parameters = std::ssize(from.keys.parameters());
-  Grouped sources = grouped_chunks(from.chunks, parameters, [&](i64 c) { return same[source.key(c).parameter]; });
+  auto groups = std::make_shared<const GatherGroups>(from.keys, to.keys);
+  Grouped sources = grouped_chunks(from.chunks, groups->count,
+                                   [&](i64 c) { return groups->from_group[from.chunks.key(c)]; });
   TaskList tasks(to.chunks);
   for (i64 c = 0; c < to.chunks.size(); c++) {
-    const CheckpointKey& key = target.key(c);
+    const i32 key = to.chunks.key(c), group = groups->to_group[key];
     DType to_type = to.chunks.dtype(c), type = to_type;
-    std::span<const i32> parts = sources[key.parameter];
-    i32 same_key = from.keys.find(key.name);
+    std::span<const i32> parts = sources[group];
+    i32 same_key = from.keys.find(to.keys[key].name);
     auto part_of_key = std::ranges::find(parts, same_key, [&](i32 part) { return from.chunks.key(part); });
     if (!parts.empty()) type = from.chunks.dtype(part_of_key != parts.end() ? *part_of_key : parts[0]);
-    tasks.put(c, tasks.add(key.parameter, checked({type, type, to_type, 0, 0}, to.chunks, c)));
+    tasks.put(c, tasks.add(group, checked({type, type, to_type, 0, 0}, to.chunks, c)));
   }
-  return ChunkJob({source, target, tasks.finish(std::move(sources)), files_of(checkpoint)});
+  ChunkTasks made = tasks.finish(std::move(sources));
+  made.resized = groups->resized;
+  return ChunkJob({{from.chunks, &from.keys, groups->from_meaning},
+                   {to.chunks, &to.keys, groups->to_meaning},
+                   std::move(made),
+                   files_of(checkpoint),
+                   {},
+                   groups});
 }
 
 // The chunks of a group have as many tasks as they have types.

@@ -56,18 +56,18 @@ struct FusedTables {
   std::vector<bool> resized{};  // by tensor of the source: has other rows in the result; empty: none has
 };
 // From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a
-// tensor of the source.
+// tensor of the source. `memory`: for tensors that are not stored row by row.
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused = nullptr,
-                     std::vector<CarriedRecord> records = {});
+                     std::vector<CarriedRecord> records = {}, ReadMemory memory = {});
 
 // Chunks with the table that gives their keys a meaning.
 struct KeyedChunks {
   const KeyTable& keys;
   const ChunkList& chunks;
 };
-// From the chunks of a checkpoint to those that a rank of a live model holds. The two tables are of one
-// model, but the grid, the sharding strategy, and whether fused parameters are stored whole or in parts may
-// differ. pre: `from` is stored in the files of `checkpoint`.
+// From the chunks of a checkpoint to those that a rank of a run holds. The two tables are of one model; grid, strategy,
+// rows of the vocabulary, and whether fused parameters are whole or in parts may differ. Keys that both sides store alike
+// keep all of their items, also padding. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
 // From keys of `checkpoint` to those of another dialect. Chunks of a group (below 0: none) hold the same items, as

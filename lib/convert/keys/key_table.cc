@@ -66,6 +66,12 @@ i32 KeyTable::find(const std::string& name) const {
   return at == by_name_.end() ? -1 : at->second;
 }
 
+// Rows in the order of one cell do not depend on the number of cells, so under one name they are the same on both sides.
+i32 KeyTable::find_alike(const CheckpointKey& other) const {
+  i32 own = other.by_cell ? -1 : find(other.name);
+  return own < 0 || keys_[own].by_cell ? -1 : own;
+}
+
 void KeyTable::add_whole(i32 parameter, bool one_cell) {
   const ModelParameter& p = parameters_[parameter];
   bool fused = rule_named(p.row->rule).parts != KeySplit::kNone && p.holding->partition_dim == 0;

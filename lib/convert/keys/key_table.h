@@ -74,6 +74,8 @@ class KeyTable {
   i32 size() const { return static_cast<i32>(keys_.size()); }
   const CheckpointKey& operator[](i32 key) const { return keys_[key]; }
   i32 find(const std::string& name) const;  // -1: there is none
+  // The key that stores the same items in the same order as a key of another table of the model; -1: there is none.
+  i32 find_alike(const CheckpointKey& other) const;
 
   // The items of a box of the key, in the box's own row-major order; the slot of a run is the index of the
   // tensor in map().sources(), copy_of() it, or kPaddingSlot. Thread-safe. Throws kUnknownPartition unless the box is whole

@@ -179,7 +179,8 @@ void add_positions(Fields& f, const MegatronArgs& args) {
   const ModelConfig& m = args.map.model();
   const RopeEntries& rope = args.entries.rope;
   const bool rotary = m.mamba.heads == 0, latent = m.mla.kv_lora > 0;
-  f.add("add_position_embedding", false);
+  // False is what --no-position-embedding gives, which Megatron refuses beside another type than "rope".
+  f.add("add_position_embedding", true);
   f.add("position_embedding_type", !rotary                          ? "none"
                                    : !rope.sections.empty()         ? "mrope"
                                    : rope.type == "yarn" && !latent ? "yarn"

@@ -80,6 +80,7 @@ Conversion plan_to_hdf5(const ToHdf5Options& options) {
   c.sums = std::make_unique<ReadSums>();
   c.layout = &layout;
   c.sources = {store.root()};
+  if (options.assets) c.sources.push_back(*options.assets);
   c.opening = store.opening();
   c.path = options.target;
   c.single_file = options.single_file;

@@ -134,6 +134,17 @@ class FilePlanner {
   std::vector<i64> tensors_;  // in the order in which the user sees them
 };
 
+// What `lay_out` returns. For tensors that the format cannot hold, the error says what is done about them here.
+template <typename LayOut>
+auto laid_out(LayOut&& lay_out) {
+  try {
+    return lay_out();
+  } catch (Error& e) {
+    if (e.code() == Code::kNotHeld) e.help("`exclude` leaves tensors out");
+    throw;
+  }
+}
+
 // Objects have no place in a safetensors file.
 void check_objects(const Store& store, bool tensors_only, Notes& notes) {
   if (store.objects().empty()) return;
@@ -170,7 +181,8 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
   Conversion& c = planner.c;
   c.notes = std::move(notes);
   c.format = "safetensors";
-  auto& layout = c.parts.make<SafetensorsLayout>(planner.specs());
+  auto& layout = c.parts.make<SafetensorsLayout>(
+      laid_out([&] { return SafetensorsLayout(planner.specs()); }));
   c.layout = &layout;
   planner.add_job([&](i64 i) { return layout.offset(i); }, "", layout.files()[0].bytes);
   return std::move(c);
@@ -183,7 +195,8 @@ Conversion plan_safetensors_to_pt(const FileOptions& options) {
   Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);
   c.format = "torch.save";
-  auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), planner.specs());
+  auto& layout = c.parts.make<TorchLayout>(
+      laid_out([&] { return TorchLayout(torch_archive_folder(options.target), planner.specs()); }));
   const TensorCopy* copy = planner.add_job([&](i64 i) { return layout.data_offset(i); },
                                            TorchLayout::kRecordMark, layout.file_bytes());
   c.layout = TorchResult{&layout, copy};

@@ -37,11 +37,11 @@ constexpr std::string_view kSchedule = "opt_param_scheduler.",
                            kOperations = "num_floating_point_operations_so_far";
 constexpr std::string_view kParams = "params";
 
-std::string args_of_model(const HfModel& model, const McoreRun& result) {
+std::string args_of_model(const HfModel& model, const McoreRun& result, i64 iteration) {
   FsdpRun run;
   run.grid = result.run.grid, run.run = result.run.run;
   return pickle_args(
-      {*model.map, model.config.run, run, result.iteration.value_or(0), !result.state_form.empty(),
+      {*model.map, model.config.run, run, iteration, !result.state_form.empty(),
        ArgsFormat::kTorchDist, result.run.pipeline});
 }
 
@@ -59,6 +59,7 @@ class CommonMaker {
   void gather();
   void take(std::string_view name, std::string pickle);
   std::string args();
+  void find_iteration();
   void add_optimizer(PickledEntries& entries);
   std::string optimizer_of(const std::vector<Options>& groups) const;
   std::vector<std::vector<Options>> groups() const;
@@ -112,7 +113,7 @@ void CommonMaker::gather() {
 // Those of the source with the new grid; else those that the model's config gives.
 std::string CommonMaker::args() {
   auto own = whole_.find("args");
-  if (own == whole_.end()) return args_of_model(source_.model(), result_);
+  if (own == whole_.end()) return args_of_model(source_.model(), result_, out_.iteration);
   std::string args = own->second;
   const std::optional<i64> divisor =
       other_vocab_divisor(args, keys_.map(), result_.run.run.vocab_rows, result_.run.grid.tp);
@@ -193,19 +194,25 @@ void CommonMaker::add_optimizer(PickledEntries& entries) {
   entries.emplace_back("optimizer", optimizers.size() == 1 ? optimizers[0] : pickle_numbered(optimizers));
 }
 
+// The one that is asked for, or that of the source's objects, or that of its folder.
+void CommonMaker::find_iteration() {
+  auto own = whole_.find("iteration");
+  if (own != whole_.end() && !result_.iteration) {
+    Pickle read({reinterpret_cast<const u8*>(own->second.data()), own->second.size()}, {});
+    if (read.root().is_int()) out_.iteration = read.root().as_int();
+  } else {
+    out_.iteration = result_.iteration ? *result_.iteration : iteration_of(source_.on_disk().root()).value_or(0);
+    whole_.insert_or_assign("iteration", pickle_integer(out_.iteration));
+  }
+}
+
 McoreObjects CommonMaker::make() {
   gather();
+  find_iteration();
   PickledEntries entries{{"args", args()}};
   auto version = whole_.find("checkpoint_version");
   entries.emplace_back("checkpoint_version", version == whole_.end() ? pickle_real(3.0) : version->second);
-  auto iteration = whole_.find("iteration");
-  if (result_.iteration || iteration == whole_.end()) {
-    std::optional<i64> of_folder = iteration_of(source_.on_disk().root());
-    entries.emplace_back("iteration",
-                         pickle_integer(result_.iteration ? *result_.iteration : of_folder.value_or(0)));
-  } else {
-    entries.emplace_back("iteration", iteration->second);
-  }
+  entries.emplace_back("iteration", whole_.at("iteration"));
   add_optimizer(entries);
   if (!schedule_.empty()) entries.emplace_back("opt_param_scheduler", pickle_dict(schedule_));
   if (auto operations = whole_.find(kOperations); operations != whole_.end())
@@ -218,11 +225,12 @@ McoreObjects CommonMaker::make() {
 }  // namespace
 
 McoreObjects mcore_objects(const HfModel& model, const McoreRun& result) {
-  PickledEntries entries{{"args", args_of_model(model, result)},
+  const i64 iteration = result.iteration.value_or(0);
+  PickledEntries entries{{"args", args_of_model(model, result, iteration)},
                          {"checkpoint_version", pickle_real(3.0)},
-                         {"iteration", pickle_integer(result.iteration.value_or(0))},
+                         {"iteration", pickle_integer(iteration)},
                          {"content_metadata", pickle_content({result.run.stacked, ""})}};
-  return {common_file(entries), 0, {}};
+  return {common_file(entries), iteration, 0, {}};
 }
 
 McoreObjects mcore_objects(const CheckpointModel& source, const KeyTable& keys, const McoreRun& result) {

@@ -33,6 +33,7 @@ struct McoreRun {
 
 struct McoreObjects {
   std::string common;  // the file common.pt
+  i64 iteration = 0;   // that the file says
   i64 left_out = 0;    // objects of the source that torch_dist has no place for
   Notes notes;
 };

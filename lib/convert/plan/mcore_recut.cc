@@ -118,10 +118,7 @@ i32 Recut::parameter_group(const ModelParameter& p) const {
 }
 
 // Whether the rows of the key are stored alike under the same name on both sides. `own_key`: of the target's table.
-bool Recut::is_box(i32 own_key) const {
-  i32 from = model_.keys().find(keys()[own_key].name);
-  return from >= 0 && !model_.keys()[from].by_cell;
-}
+bool Recut::is_box(i32 own_key) const { return model_.keys().find_alike(keys()[own_key]) >= 0; }
 
 i32 Recut::group_of(i32 own_key, i32 kind) const {
   i32 group = is_box(own_key) ? own_key : keys().size() + parameter_group(keys().parameter(keys()[own_key]));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/proof.h"
@@ -17,6 +18,7 @@
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
+#include "core/items/dtype.h"
 #include "core/items/item_cast.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/assets.h"
@@ -69,7 +71,13 @@ class WrittenTensors final : public ChunkList {
     if (original)
       if (std::optional<SafetensorsLayout> same = SafetensorsLayout::like(specs(), *original))
         return *std::move(same);
-    return SafetensorsLayout(specs(), SafetensorsOptions{.max_shard_bytes = max_shard_bytes});
+    try {
+      return SafetensorsLayout(specs(), SafetensorsOptions{.max_shard_bytes = max_shard_bytes});
+    } catch (Error& e) {
+      if (e.code() == Code::kNotHeld)
+        e.help("a DCP folder holds tensors of any type and name: mckpt convert to-dcp SRC DST");
+      throw;
+    }
   }
 
   const OwnModel& model_;
@@ -92,6 +100,23 @@ ProofInput proof_of(const OwnModel& model, const WrittenTensors& written) {
     return {};
   };
   return input;
+}
+
+// Names the floating-point tensors that one type for all does not change.
+void note_uncast(const ExportTypes& types, const OwnModel& model, Notes& notes) {
+  if (types.kind != ExportTypes::kGiven) return;
+  std::vector<std::string_view> names;
+  std::set<std::string_view> kept;
+  for (const OwnTensor& t : model.tensors) {
+    const DType stored = model.store->dtype(t.tensor);
+    if (is_castable(stored) || dtype_info(stored).kind != DTypeKind::kFloat || types.rules.of(t.name)) continue;
+    names.push_back(t.name);
+    kept.insert(dtype_name(stored));
+  }
+  if (!names.empty())
+    notes.note(cat("types   ", listed(names, 3), names.size() == 1 ? " stays " : " stay ",
+                   listed(std::vector<std::string_view>(kept.begin(), kept.end())),
+                   ": `dtype` casts bfloat16, float16, float32 and float64"));
 }
 
 // What both results have to say of their source.
@@ -152,6 +177,7 @@ Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTyp
   c.dropped_objects = model.objects;
   c.layout = &written.layout;
   add_details(c, model);
+  note_uncast(types, model, c.details);
   return {model, written};
 }
 
@@ -263,6 +289,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
         "and groups are");
   }
   c.sources = {options.source};
+  if (options.assets) c.sources.push_back(*options.assets);
   c.path = options.target;
   c.single_file = true;
   c.format = "safetensors";

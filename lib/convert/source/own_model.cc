@@ -49,6 +49,26 @@ bool is_embedding(std::string_view name) {
   return false;
 }
 
+// Whether one of the words between the dots is a number, as of a layer.
+bool has_number(std::string_view name) {
+  for (std::size_t from = 0, dot; from <= name.size(); from = dot + 1) {
+    dot = std::min(name.find('.', from), name.size());
+    const std::string_view word = name.substr(from, dot - from);
+    if (!word.empty() && word.find_first_not_of("0123456789") == word.npos) return true;
+  }
+  return false;
+}
+
+std::string_view last_word(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+// Whether the first name is the second with one word more before the last: a.b.weight, a.weight.
+bool has_module_more(std::string_view longer, std::string_view name) {
+  const std::string_view last = last_word(longer);
+  if (last_word(name) != last || longer.size() == last.size()) return false;
+  const std::string_view module = longer.substr(0, longer.size() - last.size() - 1);
+  return name == cat(module.substr(0, module.rfind('.') + 1), last);
+}
+
 // By own name, the place in the state dict that was saved.
 NameMap<std::string, i64> saved_places(const Store& store, std::string_view section) {
   NameMap<std::string, i64> places;
@@ -79,6 +99,7 @@ class Chooser {
  public:
   Chooser(OwnModel& model, KnownTensors own, const OwnModelOptions& options)
       : model_(model), store_(*model.store), options_(options) {
+    for (const KnownTensors::Tensor& t : own.tensors) listed_.insert(t.name);
     if (options.complete) known_ = known_tensors(model.folder, std::move(own), store_, model.notes);
     for (const KnownTensors::Tensor& t : known_.tensors) names_.insert(t.name);
     for (i32 t = 0; t < store_.tensor_count(); t++) stored_.emplace(store_.name(t), t);
@@ -86,6 +107,7 @@ class Chooser {
 
   void choose() {
     leave_copies_out();
+    leave_unlisted_copies_out();
     if (known_.tensors.empty()) return;
     model_.judged_by = known_.origin;
     model_.original = std::move(known_.original);
@@ -124,6 +146,39 @@ class Chooser {
       if (same[i] && !found) model_.copies.emplace_back(head, embedding);
       if (last && !same[i] && !found && model_.folder.tied.value_or(false)) refuse_unlike(head, embedding);
     }
+    erase_copies();
+  }
+
+  // Other tensors that the model ties, and that its own files do not list for that reason: embeddings of an encoder and
+  // a decoder, a head inside a module. That they are copies is proved by reading. Layers and experts may be equal and
+  // still not tied, so no name with a number is one. Tensors of one value are equal by chance; such a one is tied only
+  // if its name is the other's with a module more (cls.predictions.decoder.bias, cls.predictions.bias).
+  void leave_unlisted_copies_out() {
+    if (listed_.empty()) return;
+    std::vector<std::pair<i64, i64>> pairs;
+    for (const OwnTensor& copy : model_.tensors) {
+      if (listed_.contains(copy.name) || has_number(copy.name)) continue;
+      for (const OwnTensor& of : model_.tensors)
+        if (listed_.contains(of.name) && !has_number(of.name) && last_word(of.name) == last_word(copy.name))
+          pairs.emplace_back(copy.tensor, of.tensor);
+    }
+    std::vector<bool> same = have_same_bytes(store_, pairs, options_.threads);
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < pairs.size(); i++) {
+      auto [copy, of] = pairs[i];
+      if (!same[i] || (!names.empty() && names.back() == store_.name(copy))) continue;
+      if (!has_module_more(store_.name(copy), store_.name(of)) && is_of_one_value(store_, copy)) continue;
+      model_.copies.emplace_back(copy, of);
+      names.push_back(store_.name(copy));
+    }
+    erase_copies();
+    if (!names.empty())
+      model_.notes.note(cat("tied    ", listed(names, 3), names.size() == 1 ? " is" : " are",
+                            " left out, as in the files of ", escaped(model_.folder.path, 4096), ": ",
+                            names.size() == 1 ? "a copy" : "copies", " of tensors that are written"));
+  }
+
+  void erase_copies() {
     std::erase_if(model_.tensors, [&](const OwnTensor& o) {
       return std::ranges::find(model_.copies, o.tensor, &std::pair<i32, i32>::first) != model_.copies.end();
     });
@@ -192,7 +247,7 @@ class Chooser {
   void name_extra() {
     if (std::string extra = extra_names(); !extra.empty())
       model_.notes.warn(
-          cat("the checkpoint has tensors that ", escaped(known_.origin, 4096), " does not have: ", extra));
+          cat("the checkpoint has tensors beside those of ", escaped(known_.origin, 4096), ": ", extra));
   }
 
   OwnModel& model_;
@@ -200,6 +255,7 @@ class Chooser {
   const OwnModelOptions& options_;
   KnownTensors known_;
   NameSet<std::string_view> names_;
+  NameSet<std::string> listed_;  // by the files of the model's folder
   NameMap<std::string_view, i32> stored_;
 };
 

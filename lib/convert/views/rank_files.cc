@@ -53,9 +53,16 @@ std::vector<RankFile> sorted_names(const Store& store) {
   }
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
     std::string_view name = store.objects()[o].name, folder = name.substr(0, name.find('/'));
+    std::string_view inside = name.substr(std::min(name.size(), folder.size() + 1));
+    // A chunk without layers, of a stage between the first and the last, is an empty dictionary: no tensor names it.
+    if (std::optional<std::size_t> chunk = chunk_of(inside)) {
+      auto [at, fresh] = file_of.try_emplace(folder, files.size());
+      if (fresh) files.push_back({std::string(folder)});
+      std::vector<RankFile::Names>& chunks = files[at->second].chunks;
+      chunks.resize(std::max(chunks.size(), *chunk + 1));
+    }
     auto at = file_of.find(folder);
-    if (at != file_of.end() && name.substr(std::min(name.size(), folder.size() + 1)).starts_with(kOptimizer))
-      files[at->second].groups.push_back(o);
+    if (at != file_of.end() && inside.starts_with(kOptimizer)) files[at->second].groups.push_back(o);
   }
   std::erase_if(files, [](const RankFile& f) { return f.chunks.empty(); });
   if (files.empty())
@@ -122,11 +129,12 @@ void find_cells(const Store& store, RankFiles& ranks) {
         .found(counted(std::ssize(ranks.files), "folder"));
 }
 
-// What is in front of the number of a layer of the language model.
+// What is in front of the number of a layer of the language model. What belongs to a layer and is registered outside of
+// the decoder has the numbers of the whole model in every file.
 std::vector<std::string_view> layer_fronts(const ModelMap& map) {
   std::vector<std::string_view> out;
   for (const Section& s : map.family().sections)
-    if (s.scope == Scope::kLayers && s.tower == Tower::kText)
+    if (s.scope == Scope::kLayers && s.tower == Tower::kText && s.own_layers)
       out.push_back(s.megatron.substr(0, s.megatron.find("{L}")));
   return out;
 }

@@ -248,7 +248,10 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParame
           .file(cat(source_.root(), "/", file.folder))
           .tensor(p.name)
           .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
-          .found(dims_to_string(source_.dims(tensor)));
+          .found(dims_to_string(source_.dims(tensor)))
+          .help(p.expert() && !run_.expert_tensor_ranks
+                    ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
+                    : "");
     // The last of several stages has the embedding of a tied model once more.
     if (!single_.contains(p.global_name))
       if (auto first = by_source_.find(p.sources[0]); first != by_source_.end())

@@ -13,8 +13,7 @@ void throw_not_held(const std::vector<std::string>& faults, std::string_view for
   if (faults.empty()) return;
   throw Error(Code::kNotHeld, cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors",
                                   " cannot be stored in ", format))
-      .each_note(faults)
-      .help("`exclude` leaves tensors out");
+      .each_note(faults);
 }
 
 }  // namespace mckpt::impl

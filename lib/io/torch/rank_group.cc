@@ -103,9 +103,11 @@ bool RankGroup::same_boxes(const TorchBoxes& a, const TorchBoxes& b) {
   return it->second;
 }
 
+// Whether they are one mesh, or rows of one grid, each with the tensor.
 bool RankGroup::same_mesh(const TorchMesh& a, const TorchMesh& b) {
   auto [it, is_new] = same_mesh_.try_emplace({&a, &b}, false);
-  if (is_new) it->second = a.sizes == b.sizes && a.ranks == b.ranks;
+  auto in_a = [&](i64 rank) { return std::ranges::find(a.ranks, rank) != a.ranks.end(); };
+  if (is_new) it->second = a.sizes == b.sizes && (a.ranks == b.ranks || std::ranges::none_of(b.ranks, in_a));
   return it->second;
 }
 
@@ -188,8 +190,8 @@ void RankGroup::join_distributed(const Name& n) {
   const TorchSharding& layout = *sharding(n.holders[0]);
   const Name held = layout.boxes ? with_items(n) : n;
   std::vector<TorchPiece> pieces;
-  for (const Holder& h : held.holders) pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
-  wrong = layout.boxes ? place_shards(held, pieces) : place_pieces(layout, pieces);
+  for (const Holder& h : held.holders) pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row), .sharding = sharding(h)});
+  wrong = layout.boxes ? place_shards(held, pieces) : place_pieces(pieces);
   if (wrong.empty() || layout.boxes) {
     add_pieces(held, layout.global, pieces);
     if (wrong.empty()) wrong = fault_of(held, pieces);

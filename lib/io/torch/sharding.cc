@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "io/pickle/classes.h"
@@ -74,31 +75,65 @@ TorchPlacement read_placement(PickleValue v) {
   }
 }
 
-// The ranks that a layout of sizes and strides picks from a list, row-major.
-std::vector<i64> laid_out(std::span<const i64> sizes, std::span<const i64> strides,
-                          std::span<const i64> map) {
-  i64 count = Shape(sizes).items();
-  if (strides.size() != sizes.size() || count > kMostRanks)
-    throw Error(Code::kBadPickle, "the shape and the strides of a device mesh do not fit together");
-  std::vector<i64> out;
-  for (i64 i = 0; i < count; i++) {
-    i64 at = 0, rest = i;
-    for (std::size_t d = sizes.size(); d-- > 0; rest /= sizes[d])
-      at = checked_add(at, checked_mul(rest % sizes[d], strides[d], "a mesh stride"), "a mesh stride");
-    if (at < 0 || at >= static_cast<i64>(map.size()))
-      throw Error(Code::kBadPickle, "a device mesh names a rank that is not in its map").found(at);
-    out.push_back(map[at]);
+// What torch 2.10 and newer pickle of a mesh: for each dimension a size and a stride, in the ranks of the whole grid
+// that it was taken from. Each rank pickles the same numbers for a part of the grid, and means its own row:
+//
+//   grid of ranks  0 1   its second dimension, sizes [2], strides [1]: ranks [0, 1] where rank 0 or 1 wrote the
+//                  2 3   file, [2, 3] where 2 or 3 wrote it; the first, sizes [2], strides [2]: [0, 2] or [1, 3]
+class MeshLayout {
+ public:
+  // A dimension that was flattened is a tuple of the dimensions that it consists of.
+  MeshLayout(PickleValue shape, PickleValue stride, std::span<const i64> grid)
+      : sizes_(integers(shape)), strides_(integers(stride)), grid_(grid) {
+    for (PickleValue dimension : shape.items()) mesh_sizes_.push_back(Shape(integers(dimension)).items());
+    if (shape.is_int()) mesh_sizes_ = sizes_;
+    if (strides_.size() != sizes_.size() || Shape(sizes_).items() > kMostRanks)
+      throw Error(Code::kBadPickle, "the shape and the strides of a device mesh do not fit together");
   }
-  return out;
-}
 
-// torch 2.11 stores sizes and strides in _layout and the ranks in _flatten_rank_map; older releases a
-// tensor `mesh`, whose sizes are the mesh's, and _flatten_mesh_list.
+  const std::vector<i64>& mesh_sizes() const { return mesh_sizes_; }
+
+  // The ranks of the row that has that rank, row-major; of the first row if there is no such rank.
+  std::vector<i64> row_of(i64 rank) const {
+    const i64 begin = begin_of_row(std::find(grid_.begin(), grid_.end(), rank) - grid_.begin());
+    const i64 count = Shape(sizes_).items();
+    std::vector<i64> out;
+    for (i64 i = 0; i < count; i++) {
+      i64 at = begin, rest = i;
+      for (std::size_t d = sizes_.size(); d-- > 0; rest /= sizes_[d])
+        at = checked_add(at, checked_mul(rest % sizes_[d], strides_[d], "a mesh stride"), "a mesh stride");
+      if (at < 0 || at >= std::ssize(grid_))
+        throw Error(Code::kBadPickle, "a device mesh names a rank that is not in its map").found(at);
+      out.push_back(grid_[at]);
+    }
+    return out;
+  }
+
+ private:
+  // The place in the grid less its steps along the mesh's own dimensions.
+  i64 begin_of_row(i64 place) const {
+    if (place == std::ssize(grid_)) return 0;
+    i64 begin = place;
+    for (std::size_t d = 0; d < sizes_.size(); d++)
+      if (sizes_[d] > 1 && strides_[d] > 0) begin -= place / strides_[d] % sizes_[d] * strides_[d];
+    return begin;
+  }
+
+  std::vector<i64> sizes_, strides_, mesh_sizes_;
+  std::span<const i64> grid_;
+};
+
+// torch 2.10 and newer store a layout and the ranks of the whole grid; older releases a tensor `mesh`, whose sizes are
+// the mesh's, and its ranks (2.9 a layout as well, which is not needed).
 TorchMesh read_mesh(const PickleObject& o) {
   TorchMesh m;
-  if (const PickleObject* layout = object_of(field(o, "_layout"), Known::kMeshLayout)) {
-    m.sizes = integers(field(*layout, "shape"));
-    m.ranks = laid_out(m.sizes, integers(field(*layout, "stride")), integers(field(o, "_flatten_rank_map")));
+  if (PickleValue rank = field(o, "_rank"); rank.is_int()) m.rank = rank.as_int();
+  const PickleObject* layout = object_of(field(o, "_layout"), Known::kMeshLayout);
+  if (const PickleValue* ranks = o.field("_flatten_rank_map"); layout && ranks) {
+    const std::vector<i64> grid = integers(*ranks);
+    MeshLayout of_grid(field(*layout, "shape"), field(*layout, "stride"), grid);
+    m.sizes = of_grid.mesh_sizes();
+    m.ranks = of_grid.row_of(m.rank);
   } else {
     m.ranks = integers(field(o, "_flatten_mesh_list"));
     m.sizes = {static_cast<i64>(m.ranks.size())};
@@ -108,11 +143,12 @@ TorchMesh read_mesh(const PickleObject& o) {
       m.sizes.assign(shape.dims().begin(), shape.dims().end());
     }
   }
-  PickleValue rank = field(o, "_rank");
-  if (rank.is_int()) m.rank = rank.as_int();
   if (static_cast<i64>(m.ranks.size()) != Shape(m.sizes).items())
     throw Error(Code::kBadPickle, "the sizes and the ranks of a device mesh do not fit together")
         .found(cat("a mesh of ", dims_to_string(m.sizes), ", ", counted(std::ssize(m.ranks), "rank")));
+  for (i64 rank : m.ranks)
+    if (rank < 0 || rank >= kMostRanks)
+      throw Error(Code::kBadPickle, "a device mesh names a rank that no job has").found(rank);
   return m;
 }
 
@@ -137,6 +173,11 @@ std::vector<std::size_t> cuts_of(const TorchSharding& s, int dim) {
 }
 
 }  // namespace
+
+i64 TorchSharding::least_ranks() const {
+  if (!mesh) return ranks;
+  return mesh->ranks.empty() ? 0 : *std::ranges::max_element(mesh->ranks) + 1;
+}
 
 std::shared_ptr<const TorchMesh> TorchMeshes::read(PickleValue device_mesh) {
   const PickleObject* o = object_of(device_mesh, Known::kDeviceMesh);
@@ -243,28 +284,58 @@ void mark_replicas(std::span<TorchPiece> pieces) {
     p.replica = std::exchange(seen[{p.offsets, {p.sizes.begin(), p.sizes.end()}}], true);
 }
 
-std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
+namespace {
+
+// Places the pieces that the ranks of one mesh have.
+std::string place_in_mesh(std::span<TorchPiece> pieces) {
+  const TorchSharding& s = *pieces[0].sharding;
+  const TorchMesh& mesh = *s.mesh;
   std::vector<std::vector<i64>> places;
   for (TorchPiece& p : pieces) {
     p.offsets.assign(p.sizes.size(), 0);
-    std::optional<std::vector<i64>> place = mesh_place(*s.mesh, p.rank);
+    std::optional<std::vector<i64>> place = mesh_place(mesh, p.rank);
     if (!place) return cat("rank ", p.rank, " is not in the tensor's device mesh");
     places.push_back(std::move(*place));
   }
-  for (const TorchPlacement& p : s.placements)
-    if (p.kind == Placement::kPartial)
-      return "the ranks store partial sums of the tensor, which mckpt does not add up";
-  const bool all_there = pieces.size() == s.mesh->ranks.size();
+  const bool all_there = pieces.size() == mesh.ranks.size();
   for (TorchPiece& p : pieces) {
     if (all_there) break;
     std::optional<std::vector<i64>> offsets = even_offsets(s, p.rank, p.sizes);
     if (!offsets)
-      return cat("the tensor is of ", counted(std::ssize(s.mesh->ranks), "rank"), ", of which ", pieces.size(),
+      return cat("the tensor is of ", counted(std::ssize(mesh.ranks), "rank"), ", of which ", pieces.size(),
                  " are there, and uneven pieces do not say where they begin");
     p.offsets = std::move(*offsets);
   }
   for (std::size_t d = 0; all_there && d < s.global.size(); d++)
     if (std::string wrong = place_along(s, d, places, pieces); !wrong.empty()) return wrong;
+  return "";
+}
+
+}  // namespace
+
+std::string place_pieces(std::span<TorchPiece> pieces) {
+  for (const TorchPlacement& p : pieces[0].sharding->placements)
+    if (p.kind == Placement::kPartial)
+      return "the ranks store partial sums of the tensor, which mckpt does not add up";
+  std::set<i64> ranks;
+  std::vector<bool> placed(pieces.size());
+  for (std::size_t first = 0; first < pieces.size(); first++) {
+    if (placed[first]) continue;
+    const TorchMesh& mesh = *pieces[first].sharding->mesh;
+    for (i64 rank : mesh.ranks)
+      if (!ranks.insert(rank).second) return cat("rank ", rank, " is twice in the device meshes of the tensor");
+    std::vector<std::size_t> indices;
+    std::vector<TorchPiece> row;
+    for (std::size_t i = first; i < pieces.size(); i++) {
+      const TorchMesh& other = *pieces[i].sharding->mesh;
+      if (placed[i] || (&other != &mesh && other.ranks != mesh.ranks)) continue;
+      placed[i] = true;
+      indices.push_back(i);
+      row.push_back(pieces[i]);
+    }
+    if (std::string wrong = place_in_mesh(row); !wrong.empty()) return wrong;
+    for (std::size_t i = 0; i < row.size(); i++) pieces[indices[i]].offsets = std::move(row[i].offsets);
+  }
   mark_replicas(pieces);
   return "";
 }

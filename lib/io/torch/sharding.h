@@ -24,10 +24,10 @@ class PickleValue;
 class ShardRows;
 struct PickleNode;
 
-// A mesh of ranks.
+// A mesh of ranks: a whole grid, or the row of one that has the rank which wrote the file.
 struct TorchMesh {
   std::vector<i64> sizes;
-  std::vector<i64> ranks;  // row-major
+  std::vector<i64> ranks;  // row-major; its own alone
   i64 rank = -1;           // that wrote the file, where it says so
 };
 
@@ -80,7 +80,7 @@ struct TorchSharding {
 
   // The rank that wrote the file, and the number of ranks that it knows of; -1: it does not say.
   i64 writer() const { return mesh ? mesh->rank : rank; }
-  i64 least_ranks() const { return mesh ? static_cast<i64>(mesh->ranks.size()) : ranks; }
+  i64 least_ranks() const;
 };
 
 // From a DTensorSpec, of torch 2.0 to 2.11. `global` stays empty: the spec does not have it. Throws
@@ -98,6 +98,7 @@ std::optional<std::vector<i64>> mesh_place(const TorchMesh& mesh, i64 rank);
 struct TorchPiece {
   i64 rank = -1;
   std::span<const i64> sizes;
+  const TorchSharding* sharding = nullptr;  // as the rank's own file states it
   std::vector<i64> offsets{};  // result
   bool replica = false;        // result: an earlier piece is the same box
 };
@@ -107,8 +108,9 @@ void mark_replicas(std::span<TorchPiece> pieces);
 
 // Fills offsets and replica by adding up the sizes of the pieces in the order of the cuts, because an
 // uneven shard does not say where it is. If ranks are missing, sizes do not add up, and only even cuts can be
-// placed. pre: a DTensor; all pieces have its number of dimensions. Returns what is wrong, or "".
-std::string place_pieces(const TorchSharding& sharding, std::span<TorchPiece> pieces);
+// placed. A grid of ranks may have the tensor once in each of its rows: each row is a mesh of its own. pre: at least
+// one piece; of one DTensor, with its number of dimensions, placed alike. Returns what is wrong, or "".
+std::string place_pieces(std::span<TorchPiece> pieces);
 
 // The offsets of one rank's piece if the tensor was cut evenly, as torch.chunk does; nothing if its sizes
 // are not those of an even cut, or its rank is not in the mesh.

@@ -41,6 +41,11 @@ def refused(status, *args, says=()):
     expect(run.returncode == status and all(part in text for part in says), f"{args}: {run.returncode} {text}, without {says}")
 
 
+def equal(folder, other):
+    run = run_mckpt("verify", folder, "--against", other, "-q", "-j1")
+    expect(run.returncode == 0, f"{folder} against {other}: {run.stdout}{run.stderr}")
+
+
 def weights(folder):
     return os.path.join(folder, "model.safetensors")
 
@@ -135,6 +140,38 @@ check_chunks(3, [[0, 2, 4], [6, 8, 10]], vpp=2)
 check_chunks(2, [[0, 2]], first_stage_layers=2)
 check_chunks(2, [[0, 1], [6, 7]], first_stage_layers=2, vpp=2)
 check_chunks(3, [[0, 1, 10]], first_stage_layers=1, last_stage_layers=2)
+
+
+# A stage between the first and the last may have no layer: its file has an empty model.
+done("convert", "to-pt", deep, at("hollow"), *flags(tp=2, pp=3, first_stage_layers=4, last_stage_layers=8))
+expect_equal("ranks of a stage without layers", [name[11:14] for name in ranks_of(at("hollow"))], ["000", "001", "002"] * 2)
+expect_equal("its tensors", [name for name in listing(at("hollow")) if name[11:14] == "001"], [])
+equal(at("hollow"), deep)
+done("convert", "reshard", at("hollow"), at("hollow_fsdp"), "--dp", "2")
+done("export", at("hollow_fsdp"), at("hollow_hf"))
+expect(filecmp.cmp(weights(at("hollow_hf")), weights(deep), shallow=False), "a stage without layers: exported")
+
+
+# --- what is not in the model, or not in its layers ---
+
+families = Models("families", only=["gemma4_ple", "minimax_m3_vl"])
+# Indexers are registered outside of the decoder, in the stage of their layer, under the numbers of the whole model.
+sparse = families.path("minimax_m3_vl")
+done("convert", "to-pt", sparse, at("sparse"), *flags(pp=2, first_stage_layers=1))
+expect_equal("indexers", sorted({name.split("/")[0][-3:] + name.split("lightning_indexers")[1][:2] for name in listing(at("sparse"))
+                                 if "lightning_indexers" in name}), ["001.1", "001.2"])
+equal(at("sparse"), sparse)
+done("export", at("sparse"), at("sparse_hf"))
+expect(filecmp.cmp(weights(at("sparse_hf")), weights(sparse), shallow=False), "indexers: exported")
+
+# Parameters that the model has no tensor for: ones where they are made, and after that what the source has.
+done("convert", "to-pt", families.path("gemma4_ple"), at("norms"))
+for step, mode, *grid in (("norms_1", "to-mcore"), ("norms_2", "to-pt", "--tp", "2"), ("norms_3", "reshard", "--dp", "2"), ("norms_4", "to-pt")):
+    done("convert", mode, at("norms" if step == "norms_1" else f"norms_{int(step[-1]) - 1}"), at(step), *grid)
+expect_equal("parameters without a tensor of the model, by way of three formats", sorted(listing(at("norms_4")).items()), sorted(listing(at("norms")).items()))
+ones = json.loads(run_mckpt("stats", at("norms_4"), "--json", "-q").stdout)["tensors"]
+lone = [(t["min"], t["max"]) for t in ones if t["name"].endswith(".layers.4.self_attention.k_layernorm.weight")]
+expect_equal("ones", lone, [(1, 1)])
 
 model = models.path("qwen3_moe")
 refused(2, "convert", "to-pt", model, at("no"), "--vpp", "2", says=["MC0201", "one stage alone has one chunk"])
@@ -234,11 +271,6 @@ both_refuse(3, broken("dense", take_config), "MC2005", "mp_rank_00_000: decoder.
 flipped = broken("flipped", flip)
 refused(1, "verify", flipped, says=["mp_rank_01_001"])
 refused(3, "verify", flipped, "--against", model, says=["MC1113", "final_layernorm"])
-
-def equal(folder, other):
-    run = run_mckpt("verify", folder, "--against", other, "-q", "-j1")
-    expect(run.returncode == 0, f"{folder} against {other}: {run.stdout}{run.stderr}")
-
 
 # States of the optimizer: never left out in silence, and results of two formats are equal but for what the format says.
 optimizer_file = os.path.join(DATA, "pt", "dtypes.pt")

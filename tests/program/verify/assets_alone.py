@@ -43,7 +43,7 @@ def of_own_names():
     verified(ZERO, assets("wider", intermediate_size=26), 1, "FAIL  model", "1 check failed", "problem[MC2011]",
              "tensors of the checkpoint do not have the shapes of the model", "mlp.gate_proj.weight: expected [26, 24], found [22, 24]")
     verified(ZERO, assets("shallow", num_hidden_layers=1), 0, "warn  model", "sound, with warnings", "warning[MC2005]",
-             "the checkpoint has tensors that", "model.layers.1.self_attn.q_proj.weight")
+             "the checkpoint has tensors beside those of", "model.layers.1.self_attn.q_proj.weight")
     verified(ZERO, assets("unknown", model_type="nobody_knows_it"), 0, "-     model    not compared with config.json",
              "sound, but config.json was not compared")
     # Flat pieces have the shapes of their tensors from the model.

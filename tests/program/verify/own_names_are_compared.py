@@ -120,6 +120,19 @@ def tied_head(source, assets):
     expect([g[:2] for g in got] == [("MC1010", "lm_head.weight")], f"without a config: {got}")
 
 
+def cast(source, file):
+    """A result of other types is equal to the cast of its source, whether the types were asked for or not; with other values it is not."""
+    mckpt("convert", "to-safetensors", source, file, "--dtype", "fp16", "--allow-overflow")
+    expect({entry["dtype"] for entry in read(file)[0].values() if "dtype" in entry} == {"F16"}, "not all tensors were cast")
+    for types in ((), ("--dtype", "fp16")):
+        text = mckpt("verify", file, "--against", source, *types)
+        expect(text.splitlines()[-1].startswith(f"{file}: equal"), text)
+    mckpt("verify", file, "--against", source, "--dtype", "fp32", status=1)
+    header, data = read(file)
+    write(file, header, data[:-1] + bytes([data[-1] ^ 1]))
+    expect(["1 item differs" in message for _, _, message in unlike(file, source)].count(True) == 1, "a changed value is equal")
+
+
 def file_of_one_rank(folder):
     """Its tensors have holes where other ranks have their pieces, so nothing is equal to it."""
     for pair in ((f"{folder}/model_world_size_3_rank_0.pt", folder), (folder, f"{folder}/model_world_size_3_rank_0.pt")):
@@ -130,6 +143,8 @@ def file_of_one_rank(folder):
 for number, (source, beside) in enumerate(SOURCES):
     both_ways(number, os.path.join(DATA, source), beside)
 faults(os.path.join(DATA, "zero/zero1_groups_fp32_w3"))
+cast(os.path.join(DATA, "rank_files/rows"), place("cast_ranks.safetensors"))
+cast(os.path.join(DATA, "own_names/fsdp2_bare/checkpoint"), place("cast_dcp.safetensors"))
 tied_head(os.path.join(DATA, "own_names/wrapped_compile_per_layer_tied/checkpoint.bin"), os.path.join(DATA, "own_names/wrapped_compile_per_layer_tied"))
 file_of_one_rank(os.path.join(DATA, "own_names/verl_fsdp2/checkpoint"))
 finish(least=90)

@@ -291,7 +291,7 @@ def experts():
     told(folder, 1, "MC1221", "do not divide each other")
     folder, at = moe()
     changed(at / "mp_rank_00_model_states.pt", lambda s: s.update(num_experts=[4, 3]))
-    told(folder, 1, "problem[MC1113]", "has 1 experts of layers.1.")
+    told(folder, 1, "problem[MC1113]", "has 1 expert of layers.1.")
     folder, at = moe()
     changed(at / of_rank(1), lambda s: s["optimizer_state_dict"]["param_slice_mappings"][1].popitem())
     told(folder, 1, "problem[MC1113]", of_rank(1), "param_slice_mappings of group 1 does not fit")

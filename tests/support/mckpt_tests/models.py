@@ -26,11 +26,11 @@ def make_model(folder, **sizes):
 class Models:
     """A folder of the golden models: those of golden/models, or of golden/families."""
 
-    def __init__(self, kind="models"):
+    def __init__(self, kind="models", only=()):
         self.kind = kind
         self.root = tempfile.TemporaryDirectory(prefix="mckpt_golden_")
         at = os.path.join(GOLDEN, kind)
-        names = sorted(name for name in os.listdir(at) if os.path.isdir(os.path.join(at, name)))
+        names = sorted(name for name in os.listdir(at) if os.path.isdir(os.path.join(at, name)) and (not only or name in only))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(self.draw, names))
 

@@ -102,8 +102,10 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
                    counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst);
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
-  for (const Failure& failure : carry_out(all, sink, "compare", &lost_))
+  for (const Failure& failure : carry_out(all, sink, "compare", &lost_)) {
+    if (compared_by_values(compared, failure, all.targets_of(failure.task))) continue;
     for (i32 c : judge(compared, failure, all.targets_of(failure.task))) rest.push_back(c);
+  }
   if (!rest.empty()) {
     SomeChunks some(compared.chunks, std::move(rest));
     ChunkJob again = compared.job(some);
@@ -114,10 +116,12 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
   std::ranges::move(counted_, std::back_inserter(report.differences));
   if (counting_.all) {
     report.compared = std::move(compared_);
+    const std::set<std::string> by_values(report.compared.begin(), report.compared.end());
     std::set<i32> keys;
     for (i32 c = 0; c < compared.chunks.size(); c++)
       if (keys.insert(compared.chunks.key(c)).second)
-        report.compared.push_back(compared.name(compared.chunks.key(c)));
+        if (std::string name = compared.name(compared.chunks.key(c)); !by_values.contains(name))
+          report.compared.push_back(std::move(name));
   }
   std::vector<Finding> against = described(compared, sink, report);
   return add_checks(compared, std::move(against), report);
@@ -142,6 +146,15 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
   observer_.end();
   std::ranges::sort(failures, {}, &Failure::task);
   return failures;
+}
+
+// Compares the tensors of a task that failed because of the order in which the tested side stores one of them.
+bool Comparison::compared_by_values(const ComparedChunks& compared, const Failure& failure,
+                                    std::span<const i32> chunks) {
+  if (!compared.by_values || failure.error.code() != Code::kUnsupportedTensor) return false;
+  std::set<std::pair<i32, i32>> tensors;
+  for (i32 c : chunks) tensors.emplace(compared.chunks.entry(c).tensor, compared.chunks.key(c));
+  return std::ranges::all_of(tensors, [&](auto t) { return compared.by_values(t.first, t.second); });
 }
 
 // Reports the records that keep a task from being carried out. Returns the chunks of the task that can be

@@ -31,7 +31,6 @@
 namespace mckpt::impl {
 
 class ChunkJob;
-class ChunkList;
 class CompareSink;
 class CopyJob;
 class CopySink;
@@ -50,6 +49,8 @@ struct ComparedChunks {
   std::function<ChunkJob(const ChunkList& some)> job;  // makes the job that writes these chunks
   // The tensors of the source that chunks of the key are made of.
   std::function<std::vector<i64>(i32 key)> made_of;
+  // Compares a tensor of the tested side that is not stored row by row with that of the key; false: it cannot. Or empty.
+  std::function<bool(i32 tensor, i32 key)> by_values{};
 };
 
 // One comparison: first leave_out() and set_aside() as often as needed, then run() once. Threads are used
@@ -91,13 +92,12 @@ class Comparison {
   bool run_chosen(const ComparedChunks& compared, VerifyReport& report);
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
   std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
+  bool compared_by_values(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
   void warn_of_overflow(VerifyReport& report) const;
-  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink,
-                                 VerifyReport& report);
+  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink, VerifyReport& report);
   Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);
-  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared,
-                                                const std::set<i32>& keys) const;
+  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared, const std::set<i32>& keys) const;
   bool add_checks(const ComparedChunks& compared, std::vector<Finding> against, VerifyReport& report);
 
   const Store& tested_;
@@ -112,7 +112,7 @@ class Comparison {
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason
   LostValues lost_;  // by casts of the source's values to the stored types
   std::vector<UnlikeTensor> unlike_;
-  std::vector<std::string> compared_;  // by callers
+  std::vector<std::string> compared_;  // by callers, and by their values
   std::vector<Difference> counted_;    // by callers
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
 };

@@ -49,6 +49,10 @@ bool is_plain(const Store& store, i64 tensor) {
   }
 }
 
+bool is_alike(const Store& tested, i64 t, const Store& source, i64 s) {
+  return tested.dtype(t) == source.dtype(s) && std::ranges::equal(tested.dims(t), source.dims(s));
+}
+
 class ReadSides {
  public:
   ReadSides(const Store& tested, const Store& source, Observer& observer)
@@ -123,18 +127,15 @@ std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& sou
     auto at = by_name.find(tested.name(t));
     if (at == by_name.end() || except.contains(t) || dtype_info(tested.dtype(t)).bits < 8) continue;
     i64 s = at->second;
-    bool alike = tested.dtype(t) == source.dtype(s) && std::ranges::equal(tested.dims(t), source.dims(s));
-    if (alike && (!is_plain(tested, t) || !is_plain(source, s)) && comparison.chooses(tested.name(t)))
+    if (is_alike(tested, t, source, s) && (!is_plain(tested, t) || !is_plain(source, s)) && comparison.chooses(tested.name(t)))
       out.emplace_back(t, s);
   }
   return out;
 }
 
-}  // namespace
-
-std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
-                                  Comparison& comparison, Observer& observer) {
-  const std::vector<std::pair<i64, i64>> pairs = reordered(tested, source, except, comparison);
+// Compares these tensors, given as numbers in the tested store and in the source. Returns the former.
+std::set<i64> compare_pairs(const Store& tested, const Store& source, std::span<const std::pair<i64, i64>> pairs,
+                            Comparison& comparison, Observer& observer) {
   std::set<i64> out;
   if (pairs.empty()) return out;
   i64 bytes = 0;
@@ -176,6 +177,22 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
   }
   observer.end();
   return out;
+}
+
+}  // namespace
+
+std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
+                                  Comparison& comparison, Observer& observer) {
+  return compare_pairs(tested, source, reordered(tested, source, except, comparison), comparison, observer);
+}
+
+bool compare_read_values(const Store& tested, const Store& source, i64 tested_tensor, i64 source_tensor,
+                         Comparison& comparison, Observer& observer) {
+  if (!is_alike(tested, tested_tensor, source, source_tensor) || dtype_info(tested.dtype(tested_tensor)).bits < 8)
+    return false;
+  const std::pair pair{tested_tensor, source_tensor};
+  compare_pairs(tested, source, {&pair, 1}, comparison, observer);
+  return true;
 }
 
 }  // namespace mckpt::impl

@@ -54,7 +54,8 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, store);
-  c.job = std::make_unique<ChunkJob>(reshard_job(store, chunks, nullptr, std::move(records)));
+  c.job = std::make_unique<ChunkJob>(
+      reshard_job(store, chunks, nullptr, std::move(records), {.threads = options.threads}));
 
   c.sources = {store.root()};
   c.opening = store.opening();

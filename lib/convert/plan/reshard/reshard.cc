@@ -349,13 +349,13 @@ Conversion plan_known(const ReshardOptions& options) {
   ReshardedObjects objects = groups ? groups->placed(r.run().grid)
                                     : reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
   add_notes(c, r, objects.notes);
-
   auto& source = c.parts.make<std::vector<i32>>(r.source_of(plan.layout));
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);
   auto& fused = c.parts.make<FusedTables>(r.fused_tensors(plan, source));
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, r.model().on_disk());
-  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
+  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records),
+                                                {.threads = options.threads}));
 
   c.sources = r.from().roots();
   c.opening = options.from.checkpoint.model.files;

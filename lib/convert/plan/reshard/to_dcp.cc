@@ -121,6 +121,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
   std::string section = section_text(options.section.value_or(model.section));
   auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), false, names_under(section));
   c.sources = {store.root()};
+  if (options.assets) c.sources.push_back(*options.assets);
   c.proof = {side_of(store), side_of(plan.layout)};
   c.dropped_objects = model.objects;
   finish(c, options, plan, section, {});

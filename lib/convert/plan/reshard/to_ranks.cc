@@ -134,11 +134,10 @@ ProofInput proof_of(const OpenSource& source, const KeyTable& keys, const RankPl
   ProofSide target{plan.size(), [&](i64 t) { return plan.name(t); }, [&](i64 t) { return plan.items(t); }};
   ProofInput input = source.import ? import_proof(source.store(), keys, plan, std::move(target))
                                    : ProofInput{side_of(source.checkpoint->keys()), std::move(target)};
-  const i64 vocab = source.map().model().vocab;
+  const i64 vocab = source.import ? source.map().model().vocab : source.checkpoint->setup().vocab_rows;
   for (i64 c = 0; c < plan.size(); c++) {
     if (plan.copy(c)) input.tied.push_back(c);
-    if (source.checkpoint && is_constant(keys.parameter(keys[plan.key(c)]))) input.constant.push_back(c);
-    // The last ranks may have rows of padding alone.
+    // The last ranks may have rows of padding alone that the source does not have.
     bool of_vocab = keys.parameter(keys[plan.key(c)]).row->rule == "vocab";
     if (of_vocab && plan.box(c).offsets[0] >= vocab) input.padding.push_back(c);
   }
@@ -242,7 +241,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.opening = options.checkpoint.model.files;
   c.store = &source.store();
   c.proof = proof_of(source, keys, plan);
-  note_constants(keys, c.details);
+  if (source.import) note_constants(keys, c.details);
   note_view(c, source.store());
   c.layout = &plan;
   c.files = plan.files();

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "core/base/error.h"
@@ -106,6 +107,12 @@ class BesideList {
     } catch (const Error& e) {
       return add(name, Beside::Kind::kOther, e.message());
     }
+    // A folder that a link here leads to as well is named by its own name.
+    auto is_link = [&](const FolderEntry& e) {
+      std::error_code failed;
+      return e.folder && std::filesystem::is_symlink(joined(folder_.path(), joined(name, e.name)), failed);
+    };
+    std::stable_partition(entries.begin(), entries.end(), std::not_fn(is_link));
     for (const FolderEntry& e : entries) {
       if (full_) return;
       if (e.name.starts_with('.')) continue;
@@ -116,7 +123,10 @@ class BesideList {
 
   void sub_folder(const std::string& path, const std::string& name, int depth) {
     bool leads_to_chosen = path == chosen_ || chosen_.starts_with(cat(path, "/"));
-    if (leads_to_chosen || own_folders_.contains(path)) return walk(path, depth + 1);
+    if (leads_to_chosen || own_folders_.contains(path)) {
+      visited_.insert(real_path_of(joined(folder_.path(), path)));
+      return walk(path, depth + 1);
+    }
     // The iterations of a training run are checkpoints of their own; the one that was opened is one of them.
     if (is_iteration_folder(name) && is_iteration_folder(chosen_))
       return add(path, Beside::Kind::kOther, "another iteration");

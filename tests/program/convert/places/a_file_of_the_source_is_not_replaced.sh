@@ -28,6 +28,10 @@ ln pt/model.pt hard_link
 before=$(state)
 refused pt-to-safetensors pt/model.pt hard_link
 
+# Nor in the folder of the model whose config is read.
+refused to-safetensors pt/model.pt hf/config.json --assets hf
+refused to-safetensors pt/model.pt hf/model-00001-of-00002.safetensors --assets link
+
 expect 0 "$mckpt" convert pt-to-safetensors pt pt/model.safetensors --no-sync
 expect 0 "$mckpt" convert safetensors-to-pt hf hf/new.pt --no-sync
 expect 0 "$mckpt" convert pt-to-safetensors pt/model.pt pt/model.safetensors --no-sync --overwrite

@@ -257,6 +257,46 @@ TEST(ChunkJob, MovesBoxesOfUnknownTensors) {
 
 ProofSide side_of_keys(const KeyTable& keys) { return side_of(keys); }
 
+// Between checkpoints every item counts, also of parameters that the model has no tensor for and of padding: each has a
+// number of its own here. Keys whose rows depend on the grid are not in question.
+TEST(ChunkJob, GathersAllItemsOfKeysThatBothSidesStoreAlike) {
+  i64 constant = 0, padded = 0;
+  for (const char* name : {"gemma4_ple", "qwen3_moe"}) {
+    SCOPED_TRACE(name);
+    Model m(name, DType::kBF16, DType::kF32);
+    KeyTable one_cell(m.map, m.setup, {1, 1}, [&](const std::string& key) { return m.is_parameter(key); });
+    MadeChunks stored, wanted;
+    for (i32 k = 0; k < m.whole.size(); k++) {
+      if (one_cell.find_alike(m.whole[k]) < 0) continue;
+      ASSERT_EQ(one_cell[k].name, m.whole[k].name);
+      Model::add_cut(stored, k, m.whole[k].shape.dims(), DType::kF32, k % 3);
+      Model::add_cut(wanted, k, m.whole[k].shape.dims(), DType::kBF16, (k + 1) % 2);
+      const ModelParameter& p = m.whole.parameter(m.whole[k]);
+      constant += p.sources[0] < 0;
+      for (const ItemRun& run : p.holding->runs) padded += p.sources[0] >= 0 && run.slot == kPaddingSlot;
+    }
+    SideOnDisk side(stored, nullptr);
+    expect_filled(gather_job(side.store, {m.whole, stored}, {one_cell, wanted}), wanted, nullptr, "gathered");
+  }
+  EXPECT_GT(constant, 1);
+  EXPECT_GT(padded, 1);
+}
+
+// More and fewer rows of the vocabulary: a task writes one piece, and one of them answers for the rows that are left.
+TEST(ChunkJob, GathersAVocabularyOfOtherRows) {
+  Model m("qwen3_moe", DType::kF32, DType::kF32);
+  RunSetup wider = m.setup;
+  wider.vocab_rows += 8;
+  KeyTable more(m.map, wider, {2, 1}, [&](const std::string& key) { return m.is_parameter(key); });
+  MadeChunks wide;
+  for (i32 k = 0; k < more.size(); k++) Model::add_cut(wide, k, more[k].shape.dims(), DType::kF32, 1);
+  SideOnDisk cuts(m.cuts, &m.whole), wider_cuts(wide, &more);
+  Account up = prove(gather_job(cuts.store, {m.whole, m.cuts}, {more, wide}), {side_of_keys(m.whole), side_of_keys(more)});
+  EXPECT_EQ(std::tuple(up.padded, up.unpadded, up.invented), std::tuple(2, 0, 0));
+  Account down = prove(gather_job(wider_cuts.store, {more, wide}, {m.whole, m.cuts}), {side_of_keys(more), side_of_keys(m.whole)});
+  EXPECT_EQ(std::tuple(down.padded, down.unpadded, down.invented), std::tuple(0, 2, 0));
+}
+
 ProofSide side_of_tensors(const Model& m) {
   std::vector<i64> items(static_cast<std::size_t>(m.map.sources().size()), -1);
   for (const MadeChunks::Entry& e : m.tensors.entries) items[e.key] = Shape(e.dims).items();

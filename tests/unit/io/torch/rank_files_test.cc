@@ -55,6 +55,21 @@ TEST(RankFiles, TakeOneOfTheGroupsThatHaveTheSame) {
             "0 [0, 0]+[6, 4] 1 [6, 0]+[5, 4] 2=[0, 0]+[6, 4] 3=[6, 0]+[5, 4] ");
 }
 
+// A mesh that is a part of a grid: the pickles of all ranks have the same numbers, and each means the row of its rank.
+TEST(RankFiles, TakeTheRowOfEachRankInAGrid) {
+  for (const char* name : {"rows", "older_rows"}) {  // torch before 2.10 pickles the row itself
+    std::unique_ptr<Store> store = open_store(data_path(name));
+    EXPECT_TRUE(store->findings().empty()) << name;
+    EXPECT_EQ(chunks_of(*store, "model.embed_tokens.weight"),
+              "0 [0, 0]+[6, 4] 1 [6, 0]+[5, 4] 2=[0, 0]+[6, 4] 3=[6, 0]+[5, 4] ");
+    EXPECT_EQ(chunks_of(*store, "model.layers.0.self_attn.q_proj.weight"),
+              "0 [0, 0]+[3, 4] 1=[0, 0]+[3, 4] 2 [3, 0]+[3, 4] 3=[3, 0]+[3, 4] ");
+    EXPECT_EQ(chunks_of(*store, "model.layers.0.mlp.gate.weight"),
+              "0 [0, 0]+[1, 2] 1 [0, 2]+[1, 2] 2 [1, 0]+[1, 2] 3 [1, 2]+[1, 2] ");
+    EXPECT_EQ(chunks_of(*store, "model.norm.weight"), "0 [0]+[1] 1 [1]+[1] 2 [2]+[1] 3 [3]+[1] ");
+  }
+}
+
 TEST(RankFiles, ShowOneFileOfShards) {
   std::unique_ptr<Store> store = open_store(data_path("shards/model_world_size_3_rank_2.pt"));
   EXPECT_EQ(chunks_of(*store, "model.embed_tokens.weight"), "-1 [8, 0]+[3, 4] ");
