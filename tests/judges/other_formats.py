@@ -232,11 +232,16 @@ class TorchDist:
                 want.append(f"{name} {offsets} {digest}")
         expect_equal(self.tag, got, want)
 
+    def layers(self):
+        """How many the language model has, stacked or by their numbers."""
+        places = [(re.match(r"(?:language_model\.)?decoder\.layers\.(\d*)", name), value) for name, value in self.whole.items()]
+        return max(int(at[1]) + 1 if at[1] else len(value) for at, value in places if at)
+
     def save(self, states=True, flat=False, chained=False, common_file=False):
         folder = place("torch_dist")
         common = {
             "args": argparse.Namespace(
-                num_layers=3,
+                num_layers=self.layers(),
                 tensor_model_parallel_size=2,
                 pipeline_model_parallel_size=4,
                 world_size=2,
@@ -312,7 +317,7 @@ def check_torch_dist(tag, dp, grids):
         [args],
         [
             argparse.Namespace(
-                num_layers=3,
+                num_layers=t.layers(),
                 **grid,
                 world_size=dp,
                 data_parallel_size=dp,

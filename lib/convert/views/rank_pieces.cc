@@ -130,6 +130,7 @@ class Joining {
   void list_left_states();
   void find_setup(const PipelineSplit& split);
   void refuse_other_layers(const PipelineSplit& split) const;
+  void refuse_other_args(const char* field, std::optional<i64> said, i64 found) const;
   void add_file(const RankFile& file, const PipelineSplit& split);
   void add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParameter>& parameters,
                  std::vector<Held>& held);
@@ -191,9 +192,21 @@ void Joining::find_setup(const PipelineSplit& split) {
   }
 }
 
+// A run that takes its sizes from the args would build another model than that of the files.
+void Joining::refuse_other_args(const char* field, std::optional<i64> said, i64 found) const {
+  if (!said || *said == found) return;
+  throw Error(Code::kContradiction, "the args of the files say another size than that of the model")
+      .file(source_.root())
+      .expected(cat(field, " ", found, ", as in the tensors and config.json"))
+      .found(cat(field, " ", *said));
+}
+
 void Joining::refuse_other_layers(const PipelineSplit& split) const {
-  const i64 layers = std::ssize(map_.model().text.layers);
-  if (split.layers() == layers) return;
+  const i64 layers = std::ssize(map_.model().text.layers), experts = map_.model().moe.experts;
+  if (split.layers() == layers) {
+    refuse_other_args("num_layers", run_.layers, layers);
+    return refuse_other_args("num_experts", run_.experts, experts > 0 ? experts : run_.experts.value_or(0));
+  }
   throw Error(Code::kContradiction, "the stages have other layers than the model")
       .file(source_.root())
       .expected(cat(counted(layers, "layer"), ", by config.json"))
@@ -235,7 +248,10 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParame
           .file(cat(source_.root(), "/", file.folder))
           .tensor(p.name)
           .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
-          .found(dims_to_string(source_.dims(tensor)));
+          .found(dims_to_string(source_.dims(tensor)))
+          .help(p.expert() && !run_.expert_tensor_ranks
+                    ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
+                    : "");
     // The last of several stages has the embedding of a tied model once more.
     if (!single_.contains(p.global_name))
       if (auto first = by_source_.find(p.sources[0]); first != by_source_.end())

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/check/boxes.h"
+#include "io/dcp/check/mark.h"
 #include "io/dcp/check/mixed.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/torch_dist_form.h"
@@ -27,8 +28,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The index, and the marker file by which Megatron knows a complete torch_dist checkpoint.
-constexpr std::string_view kMetadata = ".metadata", kMarker = "metadata.json";
+constexpr std::string_view kMetadata = ".metadata", kMarker = kMarkOfTorchDist;
 // Files beside the data that hold one pickled object each: of older torch_dist saves, and of Megatron-Bridge.
 constexpr std::string_view kObjectFiles[] = {kCommonFile, "train_state.pt"};
 
@@ -157,6 +157,8 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
          .file = std::string(kMarker),
          .message = "the file is missing; Megatron writes it last and does not read a checkpoint without it",
          .warning = true});
+  else
+    for (Finding& f : check_mark(folder)) findings_.push_back(std::move(f));
   bool in_file = false, in_item = false;
   for (const Object& o : objects_) {
     in_file |= o.name == kCommonFile;

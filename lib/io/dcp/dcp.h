@@ -31,8 +31,8 @@ std::optional<DcpDialect> dcp_dialect(const Store& store);
 // if it says nothing, or if the store is not a DCP folder.
 RunFacts dcp_run_facts(const Store& store);
 
-// Names of the files that a torch_dist folder lacks and without which Megatron does not load it: metadata.json, common.pt.
-// Opening warns of them. Empty for any other store.
+// Names of the files for want of which Megatron does not load a torch_dist folder: metadata.json, common.pt. They are missing,
+// or metadata.json is not one that Megatron takes. Opening warns of them. Empty for any other store.
 std::vector<std::string> lost_load_files(const Store& store);
 
 // Losses that leave every box and byte in order: names that do not fit together, files of two saves in one

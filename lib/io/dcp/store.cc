@@ -30,7 +30,7 @@ namespace {
 // run_config.yaml is a few kilobytes; a larger one is read in part.
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 
-// A missing file without which mckpt reads every tensor, and Megatron does not load the folder: the mark of a finished
+// A missing or wrong file without which mckpt reads every tensor, and Megatron does not load the folder: the mark of a finished
 // save, the common state. Opening warns of it, and `verify` fails.
 bool is_needed_to_load(const Finding& f) {
   return f.warning && f.code == Code::kIncomplete && f.tensor.empty();

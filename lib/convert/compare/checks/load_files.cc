@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
+#include "io/file/folder.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -17,20 +18,27 @@ namespace mckpt::impl {
 
 bool compare_load_files(const Store& tested, const Store& source, VerifyReport& report) {
   if (dcp_dialect(tested) != DcpDialect::kTorchDist) return true;
-  constexpr const char* kWhy = ", without which Megatron does not load a checkpoint";
+  constexpr const char* kWhy = "without which Megatron does not load a checkpoint";
+  const Folder folder(tested.root(), tested.opening());
   const std::vector<std::string> here = lost_load_files(tested), there = lost_load_files(source);
   std::vector<Finding> found;
   for (const std::string& file : here) {
     if (std::ranges::count(there, file) == 0)
-      found.push_back({.code = Code::kUnequal, .file = file, .message = cat("the file is missing", kWhy)});
+      found.push_back({.code = Code::kUnequal,
+                       .file = file,
+                       .message = folder.has_file(file) ? "Megatron does not load a checkpoint with this file, but that of the "
+                                                          "other side"
+                                                        : cat("the file is missing, ", kWhy)});
     else
-      found.push_back(
-          {.code = Code::kIncomplete, .file = file, .message = cat("neither side has this file", kWhy), .warning = true});
+      found.push_back({.code = Code::kIncomplete,
+                       .file = file,
+                       .message = cat("neither side has this file, ", kWhy),
+                       .warning = true});
   }
   for (const std::string& file : there)
     if (std::ranges::count(here, file) == 0)
       found.push_back(
-          {.code = Code::kUnequal, .file = file, .message = cat("the other side does not have this file", kWhy)});
+          {.code = Code::kUnequal, .file = file, .message = cat("the other side does not have this file, ", kWhy)});
   if (found.empty()) return true;
   const bool equal = std::ranges::all_of(found, &Finding::warning);
   Check check{.name = "files",

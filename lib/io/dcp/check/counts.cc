@@ -61,7 +61,9 @@ class CountChecks {
 
   void run() {
     check_layers();
+    check_stacked_layers();
     check_experts();
+    check_routers();
     check_pipeline();
   }
 
@@ -69,7 +71,9 @@ class CountChecks {
   void check_layers();
   void check_layer_series(std::string_view before, const Series& layers);
   bool lacks_all_mixers(const Series& layers) const;
+  void check_stacked_layers();
   void check_experts();
+  void check_routers();
   void check_expert_series(std::string_view before, std::string_view after, const Series& experts, i64 most);
   void check_pipeline();
 
@@ -84,6 +88,10 @@ class CountChecks {
   Findings& findings_;
   i64 language_layers_ = 0;  // that have tensors
 };
+
+bool is_of_language(std::string_view layers) {
+  return layers == "decoder.layers." || layers == "language_model.decoder.layers.";
+}
 
 // Every block of layers ("decoder.layers.", "vision_model.decoder.layers.") is one series.
 void CountChecks::check_layers() {
@@ -115,7 +123,7 @@ bool CountChecks::lacks_all_mixers(const Series& layers) const {
 
 // The number of layers that the run had is known for the language model only.
 void CountChecks::check_layer_series(std::string_view before, const Series& layers) {
-  bool of_language = before == "decoder.layers." || before == "language_model.decoder.layers.";
+  const bool of_language = is_of_language(before);
   if (of_language && lacks_all_mixers(layers)) {
     language_layers_ = *facts_.layers;
     return add(
@@ -134,6 +142,41 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
         cat("the training run had ", counted(*facts_.layers, "layer"), ", but only ", layers.count(),
             layers.count() == 1 ? " is stored" : " are stored"),
         facts_.pipeline_stages.value_or(1) > 1 ? kStagesLost : "");
+  if (of_language && facts_.layers && layers.count() > *facts_.layers)
+    add(Code::kNumberGap, layers.tensor,
+        cat("the args of the training run say ", counted(*facts_.layers, "layer"), ", but ", layers.count(),
+            " are stored"));
+}
+
+// Where torch_dist has the same parameter of all layers in one tensor, "decoder.layers.mlp.linear_fc1.weight", its first
+// dimension is that of the layers.
+void CountChecks::check_stacked_layers() {
+  if (dialect_ != DcpDialect::kTorchDist || !facts_.layers) return;
+  constexpr std::string_view kLayers = "decoder.layers.";
+  for (const DcpEntry& e : entries_) {
+    if (e.key.section != Section::kModel) continue;
+    const std::size_t at = e.key.parameter.find(kLayers), end = at + kLayers.size();
+    if (at == std::string_view::npos || !is_of_language(e.key.parameter.substr(0, end))) continue;
+    if (end == e.key.parameter.size() || (e.key.parameter[end] >= '0' && e.key.parameter[end] <= '9')) continue;
+    std::span<const i64> dims = store_.dims(e.tensor);
+    if (dims.empty() || dims[0] == *facts_.layers) continue;
+    return add(Code::kNumberGap, e.tensor,
+               cat("the args of the training run say ", counted(*facts_.layers, "layer"), ", but ", dims[0],
+                   " are stored"));
+  }
+}
+
+// A router has a row for each expert, whatever the form of the experts.
+void CountChecks::check_routers() {
+  if (!facts_.experts) return;
+  for (const DcpEntry& e : entries_) {
+    if (e.key.section != Section::kModel || !e.key.parameter.ends_with(".mlp.router.weight")) continue;
+    std::span<const i64> dims = store_.dims(e.tensor);
+    if (dims.size() < 2 || dims[dims.size() - 2] == *facts_.experts) continue;
+    return add(Code::kNumberGap, e.tensor,
+               cat("the args of the training run say ", counted(*facts_.experts, "expert"), ", but the router has ",
+                   dims[dims.size() - 2]));
+  }
 }
 
 void CountChecks::check_experts() {

@@ -11,6 +11,7 @@
 #include "io/dcp/metadata/metadata.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -41,6 +42,7 @@ class Linker {
   void place(const DcpRows::Index& index, std::span<const i64> offset, const DcpRecord& record);
   i64 find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const i64> offset);
   i64 find_by_offset(i64 tensor, std::span<const i64> offset);
+  void check_hints();
   std::span<i64> ordered_chunks(i64 tensor);
   bool before(i64 tensor, i64 a, i64 b) const;
   void complete_records();
@@ -61,6 +63,7 @@ class Linker {
   // The chunks of each tensor ordered by offset, for those whose MetadataIndex does not say their position;
   // made when first needed. Laid out as the chunks of out_ are.
   std::vector<i64> by_offset_;
+  std::map<i64, std::map<i64, i64>> other_hints_;  // by tensor and chunk, a MetadataIndex's other position
   Findings findings_;
 };
 
@@ -97,6 +100,7 @@ DcpMetadata Linker::run(const Pickle& pickle) {
   add_names(dict_field(metadata, "state_dict_metadata"));
   add_records(dict_field(metadata, "storage_data"));
   complete_records();
+  check_hints();
   if (const PickleValue* planner = metadata.field("planner_data")) read_planner(*planner);
   out_.version = text_or_nothing(metadata.field("version"));
   if (const PickleValue* meta = metadata.field("storage_meta");
@@ -244,12 +248,29 @@ i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const 
   auto lies_at = [&](i64 chunk) { return std::ranges::equal(chunk_offset(tensor, chunk), offset); };
   if (index.hint >= 0 && index.hint < count && lies_at(index.hint)) return index.hint;
   i64 chunk = count == 1 ? (lies_at(0) ? 0 : -1) : find_by_offset(tensor, offset);
-  if (index.hint >= 0 && chunk >= 0)
-    add_finding(
-        Code::kBadMetadata, rows_.names[index.name],
-        cat("the index of storage_data says position ", index.hint, " for the chunk at position ", chunk),
-        true);
+  if (index.hint >= 0 && chunk >= 0) other_hints_[tensor].emplace(chunk, index.hint);
   return chunk;
+}
+
+// Where ranks have tensors of several chunks, each counts its own: torch joins the lists of the ranks and leaves the
+// positions as they were. Of one rank, whose files are "__2_0.distcp" and so on, they ascend.
+void Linker::check_hints() {
+  for (const auto& [tensor, hints] : other_hints_) {
+    std::map<std::string_view, i64> last;
+    for (i64 chunk = 0; chunk < std::ssize(out_.records[tensor]); chunk++) {
+      const DcpRecord& record = out_.records[tensor][chunk];
+      if (record.file < 0) continue;
+      const std::string& file = rows_.files[record.file];
+      auto other = hints.find(chunk);
+      const i64 hint = other == hints.end() ? chunk : other->second;
+      auto [at, fresh] = last.try_emplace(std::string_view(file).substr(0, file.rfind('_')), -1);
+      if (hint <= at->second || hint > chunk)
+        add_finding(Code::kBadMetadata, out_.name(tensor),
+                    cat("the index of storage_data says position ", hint, " for the chunk at position ", chunk),
+                    true);
+      at->second = hint;
+    }
+  }
 }
 
 // The order of chunks by offset, the first dimension first.

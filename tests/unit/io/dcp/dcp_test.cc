@@ -244,6 +244,33 @@ TEST_F(DcpCopy, OfMegatronWithoutItsLastFileIsOdd) {
   EXPECT_EQ(store->findings()[0].file, "metadata.json");
 }
 
+// What Megatron-Core 0.16.1 said to each of these marks.
+TEST_F(DcpCopy, IsSoundOnlyWithAMarkThatMegatronTakes) {
+  struct Mark {
+    const char *text, *found;  // found: "" for a mark that is taken
+  };
+  constexpr Mark kMarks[] = {
+      {R"({"sharded_backend": "torch_dist"})", ""},
+      {R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch"})", ""},
+      {R"({"sharded_backend": "zarr", "sharded_backend_version": 1})", "found sharded_backend zarr"},
+      {R"({"sharded_backend": "torch_dist", "sharded_backend_version": 99})", "found sharded_backend_version 99"},
+      {R"({"sharded_backend": "torch_dist", "common_backend": "msc"})", "found common_backend msc"},
+      {R"({"sharded_backend": "torch_dist", "step": 3})", "found the member step"},
+      {"{}", "found no sharded_backend"},
+      {"[]", "found an array"},
+      {"[", "found the JSON text ends inside an array"}};
+  copy("torch_dist_pp2");
+  for (const Mark& mark : kMarks) {
+    folder.put("c/metadata.json", mark.text);
+    std::vector<Finding> opened = open_store(path())->findings();
+    const std::string expected = *mark.found == 0 ? "" : "MC1302 ";
+    EXPECT_EQ(codes_of(opened, true), expected) << mark.text;
+    EXPECT_EQ(codes_of(verified(path()), false), expected) << mark.text;
+    const std::string said = opened.empty() ? "" : opened[0].message;
+    EXPECT_TRUE(said.ends_with(mark.found)) << said;
+  }
+}
+
 TEST_F(DcpCopy, TakesTheObjectsOfOlderMegatronFiles) {
   copy("torch_dist_pp2");
   std::filesystem::copy(kData + "../dcp/variations/as_torch/__1_0.distcp", path() + "/common.pt");

@@ -91,6 +91,22 @@ TEST(DcpNames, OfASoundModelPass) {
   EXPECT_EQ(found(sound_model(), {.layers = 2, .experts = 3, .pipeline_stages = 1}), "");
 }
 
+// torch_dist has the same parameter of all layers in one tensor, and all experts of a layer in another.
+TEST(DcpNames, AreOfTheSizesThatTheArgsSay) {
+  NameStore store;
+  store.add_tensor("decoder.layers.mlp.router.weight", {3, 5, 8});
+  store.add_tensor("decoder.layers.mlp.experts.experts.linear_fc1.weight", {3, 5, 4, 8});
+  store.add_tensor("mtp.layers.0.mtp_model_layer.mlp.router.weight", {5, 8});
+  auto said = [&](const RunFacts& facts) { return found(store, facts, DcpDialect::kTorchDist); };
+  EXPECT_EQ(said({.layers = 3, .experts = 5}), "");
+  EXPECT_EQ(said({}), "");
+  const std::string of_router = "MC1312 decoder.layers.mlp.router.weight: the args of the training run say ";
+  EXPECT_EQ(said({.layers = 7, .experts = 5}), of_router + "7 layers, but 3 are stored\n");
+  EXPECT_EQ(said({.layers = 2}), of_router + "2 layers, but 3 are stored\n");
+  EXPECT_EQ(said({.layers = 3, .experts = 4}), of_router + "4 experts, but the router has 5\n");
+  EXPECT_EQ(found(sound_model(), {.layers = 1}).substr(0, 6), "MC1312");
+}
+
 TEST(DcpNames, MustComeInHalves) {
   NameStore store = sound_model();
   store.remove("model.module.decoder.layers.1.mlp.experts.linear_fc1.weight1_v");

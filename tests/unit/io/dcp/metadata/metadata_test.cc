@@ -193,6 +193,60 @@ TEST(DcpMetadata, TakesFieldsInAnyOrderAndNamesThatAreSpelledOutAgain) {
   EXPECT_TRUE(std::ranges::equal(m.sizes[0], std::vector<i64>{4, 2}));
 }
 
+// A tensor of four chunks, two of each rank, whose indexes say these positions.
+std::vector<Finding> found_with_positions(const std::vector<i64>& positions) {
+  constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
+  PickleWriter w;
+  auto item = [&](std::string_view key, auto&& value) { w.text(key), value(), w.op(Op::kSetitem); };
+  auto numbers = [&](std::string_view key, std::vector<i64> v) { item(key, [&] { w.tuple(v); }); };
+  auto number = [&](std::string_view key, i64 v) { item(key, [&] { w.integer(v); }); };
+  auto text = [&](std::string_view key, std::string_view v) { item(key, [&] { w.text(v); }); };
+  auto chunk = [&](i64 begin) {
+    write_object(w, kModule, "ChunkStorageMetadata", [&] { numbers("offsets", {begin}), numbers("sizes", {3}); });
+    w.op(Op::kAppend);
+  };
+  auto tensor = [&] {
+    item("chunks", [&] { w.op(Op::kEmptyList), chunk(0), chunk(3), chunk(6), chunk(9); });
+    numbers("size", {12});
+    item("properties", [&] {
+      write_object(w, kModule, "TensorProperties",
+                   [&] { item("dtype", [&] { w.class_name("torch", "float32"); }); });
+    });
+  };
+  auto record = [&](i64 n, std::string_view file) {
+    write_object(w, kModule, "MetadataIndex", [&] {
+      numbers("offset", {3 * n}), text("fqn", "w"), number("index", positions[static_cast<std::size_t>(n)]);
+    });
+    write_object(w, "torch.distributed.checkpoint.filesystem", "_StorageInfo",
+                 [&] { number("length", 12), number("offset", 20 * n), text("relative_path", file); });
+    w.op(Op::kSetitem);
+  };
+  write_object(w, kModule, "Metadata", [&] {
+    item("state_dict_metadata", [&] {
+      w.op(Op::kEmptyDict);
+      item("w", [&] { write_object(w, kModule, "TensorStorageMetadata", tensor); });
+    });
+    item("storage_data", [&] {
+      w.op(Op::kEmptyDict);
+      record(3, "__2_1.distcp"), record(0, "__0_0.distcp"), record(2, "__2_0.distcp"), record(1, "__0_1.distcp");
+    });
+  });
+  std::string pickle = w.finish();
+  return parse_dcp_metadata({reinterpret_cast<const u8*>(pickle.data()), pickle.size()}).findings;
+}
+
+// torch's dp_reshardable states: every rank counts its own chunks.
+TEST(DcpMetadata, TakesPositionsAmongTheChunksOfOneRank) {
+  EXPECT_TRUE(found_with_positions({0, 1, 2, 3}).empty());
+  EXPECT_TRUE(found_with_positions({0, 1, 0, 1}).empty());
+  for (const std::vector<i64>& wrong : {std::vector<i64>{1, 0, 2, 3}, {0, 1, 1, 0}, {0, 1, 3, 2}}) {
+    std::vector<Finding> found = found_with_positions(wrong);
+    ASSERT_EQ(found.empty(), false);
+    EXPECT_EQ(found[0].code, Code::kBadMetadata);
+    EXPECT_TRUE(found[0].warning);
+  }
+}
+
 TEST(DcpMetadata, SurvivesEveryCutAndEveryChangedByte) {
   for (const char* name : {"variations/as_torch", "variations/protocol_2"}) {
     std::vector<u8> bytes = bytes_of(kData + name + "/.metadata");
