@@ -112,6 +112,21 @@ expect_run(0, [], "verify", out + "_fsdp", "--against", source)
 expect_run(0, [], "convert", "to-pt", run_folder, out + "_pt", "--assets", source, "--tp", "4")
 expect_run(0, [], "verify", out + "_pt", "--against", run_folder, "--assets", source)
 
+# Megatron-Core 0.16 has another name for the layers of MTP.
+for mtp_model in ("deepseek_v3_mtp", "qwen3_next_mtp"):
+    mtp, exported = (os.path.join(work.name, mtp_model + end) for end in (".ranks", ".exported"))
+    expect_run(0, [], "convert", "to-pt", models.path(mtp_model), mtp, "--tp", "2")
+    os.unlink(os.path.join(mtp, "release", "mckpt_manifest.json"))
+    for name in sorted(n for n in os.listdir(os.path.join(mtp, "release")) if n.startswith("mp_rank_")):
+        path = os.path.join(mtp, "release", name, "model_optim_rng.pt")
+        saved = torch.load(path, weights_only=True)
+        saved["model"] = {key.replace("mtp_model_layer", "transformer_layer"): tensor for key, tensor in saved["model"].items()}
+        expect(any("mtp.layers.0.transformer_layer." in key for key in saved["model"]), f"{mtp_model}: {list(saved['model'])}")
+        torch.save(saved, path)
+    expect_run(0, [], "export", mtp, exported)
+    expect(filecmp.cmp(os.path.join(exported, "model.safetensors"), os.path.join(models.path(mtp_model), "model.safetensors"), shallow=False),
+           f"{mtp_model}: names of Megatron-Core 0.16, exported")
+
 
 def unlike(rank, model):
     if rank == 3:
@@ -135,4 +150,4 @@ for name, change, status, says in [
 ]:
     as_saved_by_a_run(os.path.join(work.name, name), change)
     expect_run(status, says, "export", os.path.join(work.name, name), out + name, "--assets", source)
-finish(5132, "ranks")
+finish(5142, "ranks")

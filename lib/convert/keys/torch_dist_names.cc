@@ -9,15 +9,6 @@
 namespace mckpt::impl {
 namespace {
 
-// The names of a parameter of MTP in older and newer versions.
-std::vector<std::string> block_names(std::string_view name) {
-  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
-  std::vector<std::string> out{std::string(name)};
-  if (std::size_t at = name.find(kOld); at != name.npos)
-    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
-  return out;
-}
-
 // The places of a parameter of one expert: in a tensor of all experts, or under the expert's number.
 std::vector<TorchDistPlace> of_experts(const std::string& name) {
   for (std::string_view leaf :
@@ -43,9 +34,17 @@ std::vector<TorchDistPlace> of_layers(TorchDistPlace place) {
 
 }  // namespace
 
+std::vector<std::string> mtp_names(std::string_view name) {
+  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
+  std::vector<std::string> out{std::string(name)};
+  if (std::size_t at = name.find(kOld); at != name.npos)
+    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
+  return out;
+}
+
 std::vector<TorchDistPlace> torch_dist_places(std::string_view name) {
   std::vector<TorchDistPlace> out;
-  for (const std::string& old_or_new : block_names(name))
+  for (const std::string& old_or_new : mtp_names(name))
     for (const TorchDistPlace& expert : of_experts(old_or_new))
       for (TorchDistPlace& place : of_layers(expert)) out.push_back(std::move(place));
   return out;
@@ -56,7 +55,7 @@ TorchDistPlace torch_dist_place(std::string_view name, bool stacked) {
   if (std::optional<Respelt> other = other_name(usual);
       other && other_names()[other->row].why == SpellingKind::kSubmoduleConv)
     usual = other->name;
-  std::vector<TorchDistPlace> places = of_layers(of_experts(block_names(usual).back()).front());
+  std::vector<TorchDistPlace> places = of_layers(of_experts(mtp_names(usual).back()).front());
   return stacked ? places.back() : places.front();
 }
 

@@ -18,6 +18,10 @@
 
 namespace mckpt::impl {
 
+// The names that a parameter has in files of different versions, the given one first: "mtp.layers.0.mtp_model_layer.x"
+// is "mtp.layers.0.transformer_layer.x" in Megatron-Core up to 0.16, and in all torch_dist.
+std::vector<std::string> mtp_names(std::string_view name);
+
 // A tensor, and the indices along its first dimensions at which the parameter is.
 struct TorchDistPlace {
   std::string name;

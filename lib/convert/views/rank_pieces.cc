@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 
+#include "convert/keys/torch_dist_names.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/scalar.h"
@@ -234,8 +235,11 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParame
   const std::ptrdiff_t before = std::ssize(held);
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
     ModelParameter& p = parameters[i];
-    auto at = names.find(p.name);
-    if (at == names.end() && p.expert()) at = names.find(name_of_single_expert(p.name));
+    auto at = names.end();
+    for (const std::string& name : mtp_names(p.name)) {
+      if (at == names.end()) at = names.find(name);
+      if (at == names.end() && p.expert()) at = names.find(name_of_single_expert(name));
+    }
     if (at == names.end()) {
       missing_.push_back(cat(file.folder, ": ", p.name));
       continue;

@@ -58,8 +58,7 @@ constexpr std::string_view kCounters[] = {"step",  "steps",       "iteration",
                                           "epoch", "global_step", "num_batches_tracked"};
 
 // Beginnings of the names of files that trainers write beside a model.
-constexpr std::string_view kOtherFiles[] = {"training_args", "scaler",   "sampler",
-                                            "dataloader",    "dl_state", "trainer_state"};
+constexpr std::string_view kOtherFiles[] = {"training_args", "scaler", "sampler", "dl_state", "trainer_state"};
 
 template <typename Words>
 bool is_one_of(const Words& words, std::string_view word) {
@@ -133,6 +132,7 @@ StatePart part_of_path(std::string_view path) {
   if (begins("model")) return StatePart::kModel;  // model_optim_rng.pt has all of it
   if (has("optim") || has("optimizer") || has("optimizers")) return StatePart::kOptimizer;
   const bool other = has("rng") || has("random_states") || is_schedule(path) || has("extra_state") ||
+                     has("dataloader") ||
                      std::ranges::any_of(kOtherFiles, begins) || path == "data.pt";
   return other ? StatePart::kOther : StatePart::kModel;
 }

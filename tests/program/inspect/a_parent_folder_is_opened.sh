@@ -62,6 +62,12 @@ mkdir -p titan/checkpoint
 cp -r "$data/dcp/fsdp2" titan/checkpoint/step-7
 same_tensors titan "$data/dcp/fsdp2"
 
+# A step of NeMo-RL, whose dataloader's file is no model.
+mkdir -p nemo/step_5/policy/{weights,optimizer}
+cp -r "$data/dcp/fsdp2/." nemo/step_5/policy/weights
+cp "$data/rank_files/trainer/scheduler.bin" nemo/step_5/train_dataloader.pt
+same_tensors nemo/step_5 "$data/dcp/fsdp2"
+
 # Whole files: the model is the model, and a conversion says what it does not read.
 expect 0 "$mckpt" inspect "$data/rank_files/trainer"
 has out "beside this checkpoint, not shown: optimizer.bin"

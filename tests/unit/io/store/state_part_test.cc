@@ -50,6 +50,8 @@ TEST(StatePart, IsToldByTheNameOfAFile) {
                             {"rng_state_3.pth", StatePart::kOther},
                             {"training_args.bin", StatePart::kOther},
                             {"scaler.pt", StatePart::kOther},
+                            {"train_dataloader.pt", StatePart::kOther},
+                            {"dataloader_0.pt", StatePart::kOther},
                             {"data.pt", StatePart::kOther}})
     EXPECT_EQ(part_name(part_of_path(name)), part_name(part)) << name;
 }
