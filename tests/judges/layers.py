@@ -602,7 +602,7 @@ def refusals():
             "MC2005",
         ]
         gap = {f"{front}decoder.layers.9.mixer.D": one}
-        refused("MC0205", ["4 keys cannot be moved", *keys, *words], "ungroup", with_items(model, form, keys))
+        refused("MC0205", ["4 keys cannot be moved", *keys, *words], "ungroup", with_items(model, form, keys), "--accept", "MC1312")
         refused("MC1312", ["decoder.layers.9.mixer.D"], "ungroup", with_items(model, form, gap))
         refused("MC0205", ["a key cannot be moved", *gap], "ungroup", with_items(model, form, gap), "--accept", "MC1312")
         refused(

@@ -155,9 +155,9 @@ def chain(model, number, first, want):
         at = os.path.join(to, "iter_0000005")
     got = load_whole(at)
     # torch_dist has the main weights as well, and fsdp_dtensor keeps them.
-    mains = {name: got.pop(name) for name in list(got) if name.endswith(".fp32_param")}
+    mains = {name: got.pop(name) for name in list(got) if name.endswith(".param")}
     if any("torch_dist" in step for step in way):
-        if wrong := [name for name, main in mains.items() if not torch.equal(main, got[MODEL + name[len(STATE) :].removesuffix(".fp32_param")].float())]:
+        if wrong := [name for name, main in mains.items() if not torch.equal(main, got[MODEL + name[len(STATE) :].removesuffix(".param")].float())]:
             fail(f"{model} {way}: {wrong[:3]} are not the weights")
         if not mains:
             fail(f"{model} {way}: no main weights")

@@ -71,9 +71,9 @@ void ToMcoreFlags::parse(CommandLine& line) {
       "experts as mlp.linear_fc1.layer_norm_weight, and does not find pre_mlp_layernorm.weight. --spelling "
       "unfused-norms writes that name; of a torch_dist source each norm keeps its own.");
   line.description(
-      "States of the optimizer of an fsdp_dtensor checkpoint go along, by parameter "
-      "(fully_sharded_model_space), "
-      "with the options of its groups. Values are kept bit for bit unless --dtype or --params-dtype says "
+      "States of the optimizer of an fsdp_dtensor checkpoint are written by parameter, with the options of its groups, as "
+      "a distributed optimizer saves and loads them (fully_reshardable); those of the files of ranks as an optimizer that "
+      "is not distributed does. Values are kept bit for bit unless --dtype or --params-dtype says "
       "otherwise.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert to-mcore Qwen3-30B-A3B ckpt --tp 2 --ep 4");

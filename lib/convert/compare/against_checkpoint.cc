@@ -211,7 +211,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   const WithMainWeights completed(from, to.store());
   const Store& compared = to_core ? static_cast<const Store&>(completed) : from.store();
   if (to_core && completed.made() > 0)
-    c.observer.note({Note::Kind::kNote, "main    the main weights of the optimizer, fp32_param, are compared with the weights"});
+    c.observer.note({Note::Kind::kNote, "main    the main weights of the optimizer, made of the weights, are compared with the weights"});
   FusedTables fused = fused_tensors(compared, from, to);
   if (std::ranges::find(fused.resized, true) != fused.resized.end())
     c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),

@@ -11,7 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kMain = ".fp32_param", kReshardableMain = ".param";
+bool is_main(std::string_view state) { return state.ends_with(".fp32_param") || state.ends_with(".param"); }
 
 }  // namespace
 
@@ -23,12 +23,12 @@ WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tes
   for (i64 t = 0; t < source_.tensor_count(); t++) {
     std::optional<StateName> state = state_name(source_.name(t));
     if (!state) continue;
-    if (source_.name(t).ends_with(kMain) || source_.name(t).ends_with(kReshardableMain)) return;
+    if (is_main(source_.name(t))) return;
     trained.insert(state->key);
   }
   for (i64 t = 0; t < tested.tensor_count(); t++) {
     std::optional<StateName> state = state_name(tested.name(t));
-    if (!state || !tested.name(t).ends_with(kMain) || !trained.contains(state->key)) continue;
+    if (!state || !is_main(tested.name(t)) || !trained.contains(state->key)) continue;
     if (i32 weight = source.tensor_of_key(state->key); weight >= 0)
       made_.push_back({std::string(tested.name(t)), weight});
   }

@@ -2,7 +2,7 @@
 // checkpoint has none, convert to-mcore makes them of its weights. So a comparison with that checkpoint takes
 // its weights a second time:
 //
-//   tested   optimizer.state...linear_proj.weight.fp32_param     source   model.module...linear_proj.weight
+//   tested   optimizer.state...linear_proj.weight.param          source   model.module...linear_proj.weight
 #pragma once
 
 #include <string>

@@ -24,7 +24,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The state that is a parameter's main weights, and the kinds of states that Megatron's two ways of saving have.
+// The state that is a parameter's main weights, as an optimizer names it that is not distributed, and as the distributed
+// one does. Megatron-FSDP's is always distributed.
 constexpr std::string_view kMain = "fp32_param", kReshardableMain = "param";
 
 // What a run with Megatron's own modules names otherwise in torch_dist is the norm in front of experts.
@@ -181,16 +182,17 @@ void Recut::list_states() {
     if (kind_of_[t] > 0) stored.emplace(group_of_source(t), source().dtype(t));
   if (stored.empty()) return;
   auto has = [&](std::string_view kind) { return std::ranges::find(kinds_, kind) != kinds_.end(); };
-  main_of_weights_ = !has(kMain) && !has(kReshardableMain);
+  if (!has(kMain) && !has(kReshardableMain))
+    made_main_ = dcp_dialect(model_.on_disk()) == DcpDialect::kFsdpDtensor ? kReshardableMain : kMain;
   states_.resize(static_cast<std::size_t>(keys().size()));
   for (i32 k = 0; k < keys().size(); k++) {
     for (i32 kind = 1; kind < std::ssize(kinds_); kind++)
       if (auto at = stored.find(group_of(k, kind)); at != stored.end())
         states_[k].push_back({kinds_[kind], at->second});
-    if (main_of_weights_ && !states_[k].empty()) states_[k].push_back({std::string(kMain), DType::kF32});
+    if (!made_main_.empty() && !states_[k].empty()) states_[k].push_back({std::string(made_main_), DType::kF32});
   }
-  if (main_of_weights_)
-    notes.note("main    the main weights of the optimizer, fp32_param, are made of the weights");
+  if (!made_main_.empty())
+    notes.note(cat("main    the main weights of the optimizer, ", made_main_, ", are made of the weights"));
 }
 
 i32 Recut::group_of_source(i32 tensor) const {
@@ -238,7 +240,7 @@ i32 Recut::kind_of_target(i32 layout_key) const {
   i32 state = plan_->state[layout_key];
   if (state < 0) return 0;
   const std::string& kind = states_[plan_->table_key[plan_->first_chunk[layout_key]]][state].kind;
-  if (main_of_weights_ && kind == kMain) return 0;
+  if (kind == made_main_) return 0;
   return static_cast<i32>(std::ranges::find(kinds_, kind) - kinds_.begin());
 }
 
@@ -265,7 +267,7 @@ ProofInput Recut::proof() const {
 
 std::string Recut::state_form() const {
   if (states_.empty()) return "";
-  bool reshardable = std::ranges::find(kinds_, kReshardableMain) != kinds_.end();
+  bool reshardable = made_main_ == kReshardableMain || std::ranges::find(kinds_, kReshardableMain) != kinds_.end();
   return reshardable ? "fully_reshardable" : "fully_sharded_model_space";
 }
 

@@ -80,7 +80,7 @@ class Recut {
   std::vector<i32> kind_of_, key_of_;  // by tensor of the source, its kind and key of its table; -1: left out
   std::vector<i32> copies_;            // tensors of the source that repeat another one
   TorchDistStates states_;
-  bool main_of_weights_ = false;
+  std::string_view made_main_;  // the kind of the main weights that are made of the weights; "": the source has them
   std::unique_ptr<TorchDistPlan> plan_;
   std::unique_ptr<TorchDistChunks> chunks_;
   std::vector<i32> from_meaning_, to_meaning_;

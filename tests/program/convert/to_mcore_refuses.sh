@@ -16,7 +16,7 @@ llama=$data/golden/models/tiny_llama1
 expect 0 "$mckpt" convert to-mcore "$data"/dcp/fsdp_dtensor_optim states --assets "$llama" --no-sync
 has err "plan    27 in -> 32 out: 21 copied, 3 fused, 8 tied; dropped 0, invented 0"
 expect 0 "$mckpt" inspect states
-has out "optimizer fully_sharded_model_space"
+has out "optimizer fully_reshardable"
 # Megatron takes weights alone from "release": states are in the iteration that the objects of the source say, and so are the args
 # that are made for them.
 [ "$(cat states/latest_checkpointed_iteration.txt)" = 7 ] || fail "states are not in iteration 7"
@@ -34,14 +34,14 @@ PY
 expect 0 "$mckpt" verify states --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
 has out "not compared: args, which a change of format makes again"
 has out "pass  against  36 tensors      as in the source"
-has err "main    the main weights of the optimizer, fp32_param, are compared with the weights"
-lacks out "fp32_param"
+has err "main    the main weights of the optimizer, made of the weights, are compared with the weights"
+lacks out "\.param"
 expect 0 "$mckpt" convert reshard states back --dp 3 --no-sync
 lacks err "common_state.optimizer"
 [ ! -e back/iter_0000007/common.pt ] || fail "common.pt is copied to fsdp_dtensor"
 expect 1 "$mckpt" verify back --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
 has out "object 'args': the other side does not have this object"
-has out "9 tensors, optimizer.state.module.module.module.decoder.final_layernorm.weight.fp32_param"
+has out "9 tensors, optimizer.state.module.module.module.decoder.final_layernorm.weight.param"
 lacks out "differs"
 
 # States without the options of their parameters: no run would find its step.
