@@ -1,5 +1,5 @@
-// convert to-mcore: a Hugging Face model or a sharded checkpoint into the torch_dist checkpoint that a Megatron run of
-// any grid would have saved.
+// convert to-mcore: a Hugging Face model or a sharded checkpoint into the torch_dist checkpoint that a
+// Megatron run of any grid would have saved.
 //
 //   $ mckpt convert to-mcore Qwen3-30B-A3B ckpt --tp 2 --ep 4
 //   $ mckpt convert to-mcore fsdp_ckpt ckpt --assets Qwen3-30B-A3B
@@ -63,16 +63,21 @@ void ToMcoreFlags::parse(CommandLine& line) {
       "Writes the torch_dist checkpoint that a Megatron run of this grid would have saved: the keys of "
       "megatron.core's dist_checkpointing, with common.pt and metadata.json. A run on any other grid loads "
       "it too: "
-      "the grid decides only how tensors are cut into boxes and files, and what the args say; how stages divide "
+      "the grid decides only how tensors are cut into boxes and files, and what the args say; how stages "
+      "divide "
       "the layers, only which file a layer is in.");
   line.description(
-      "Names are those of a run with Transformer Engine's modules, Megatron's default. A run with Megatron's own modules "
-      "(--transformer-impl local) has the same names in torch_dist, but for one: it looks for the norm in front of "
+      "Names are those of a run with Transformer Engine's modules, Megatron's default. A run with Megatron's "
+      "own modules "
+      "(--transformer-impl local) has the same names in torch_dist, but for one: it looks for the norm in "
+      "front of "
       "experts as mlp.linear_fc1.layer_norm_weight, and does not find pre_mlp_layernorm.weight. --spelling "
       "unfused-norms writes that name; of a torch_dist source each norm keeps its own.");
   line.description(
-      "States of the optimizer of an fsdp_dtensor checkpoint are written by parameter, with the options of its groups, as "
-      "a distributed optimizer saves and loads them (fully_reshardable); those of the files of ranks as an optimizer that "
+      "States of the optimizer of an fsdp_dtensor checkpoint are written by parameter, with the options of "
+      "its groups, as "
+      "a distributed optimizer saves and loads them (fully_reshardable); those of the files of ranks as an "
+      "optimizer that "
       "is not distributed does. Values are kept bit for bit unless --dtype or --params-dtype says "
       "otherwise.");
   line.description("Under mpirun the ranks share the work.");

@@ -82,9 +82,9 @@ Intended intended_under_own_names(const CompareOptions& options) {
   return {.left_out = [](std::string_view name) { return is_of_optimizer(name) ? kNoStates : ""; }};
 }
 
-// What a conversion changes under the names of fsdp_dtensor. `to_v2`: the result is what Megatron-FSDP v2 saves, and
-// its source is not, so weights of the model become fp32, and there is no place beside the state dict. `to_ranks`: the
-// result is files of ranks, which have weights only.
+// What a conversion changes under the names of fsdp_dtensor. `to_v2`: the result is what Megatron-FSDP v2
+// saves, and its source is not, so weights of the model become fp32, and there is no place beside the state
+// dict. `to_ranks`: the result is files of ranks, which have weights only.
 Intended intended(const CheckpointModel& source, bool to_v2, bool to_ranks, const CompareOptions& options) {
   Intended out = intended_under_own_names(options);
   if (to_ranks)
@@ -151,8 +151,8 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
 }
 
 // The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote
-// them, they are compared over the items of the model's own tensors. And the vocabulary with its states, if one
-// side has more padding.
+// them, they are compared over the items of the model's own tensors. And the vocabulary with its states, if
+// one side has more padding.
 FusedTables fused_tensors(const Store& source, const CheckpointModel& from, const CheckpointModel& to) {
   FusedTables fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < source.tensor_count(); t++) {
@@ -175,8 +175,8 @@ void note_spelling(const CheckpointModel& tested, const CheckpointModel& source,
   observer.note({Note::Kind::kNote, cat("names   are compared as usual; those on disk: ", to_string(other))});
 }
 
-// Whether files of ranks have states that are read: a run saved them, with an optimizer that is not distributed. What a
-// conversion writes has none.
+// Whether files of ranks have states that are read: a run saved them, with an optimizer that is not
+// distributed. What a conversion writes has none.
 bool has_read_states(const Store& ranks) {
   bool states = false, apart = false;
   for (i64 t = 0; t < ranks.tensor_count(); t++) {
@@ -211,7 +211,9 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   const WithMainWeights completed(from, to.store());
   const Store& compared = to_core ? static_cast<const Store&>(completed) : from.store();
   if (to_core && completed.made() > 0)
-    c.observer.note({Note::Kind::kNote, "main    the main weights of the optimizer, made of the weights, are compared with the weights"});
+    c.observer.note(
+        {Note::Kind::kNote,
+         "main    the main weights of the optimizer, made of the weights, are compared with the weights"});
   FusedTables fused = fused_tensors(compared, from, to);
   if (std::ranges::find(fused.resized, true) != fused.resized.end())
     c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),
@@ -219,7 +221,8 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
                                             ": padding that only the other side has is not "
                                             "compared, padding that only this side has must be zeros")});
   Intended changes = intended(from, to_v2, ranks_of_weights, c.options);
-  // Conversions into these formats cast, so weights have whatever type they have here; check_types() has the claim.
+  // Conversions into these formats cast, so weights have whatever type they have here; check_types() has the
+  // claim.
   if (to_ranks || to_core)
     changes.type = [&](i64 tensor) {
       if (tensor >= from.store().tensor_count()) return DType::kF32;

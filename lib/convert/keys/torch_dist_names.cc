@@ -1,5 +1,5 @@
-// A place is found in three steps, each with one or two answers: the name of MTP's layers, the tensor of the experts,
-// the tensor of the layers. Readers combine all answers.
+// A place is found in three steps, each with one or two answers: the name of MTP's layers, the tensor of the
+// experts, the tensor of the layers. Readers combine all answers.
 #include "convert/keys/torch_dist_names.h"
 
 #include "core/base/text.h"

@@ -1,5 +1,5 @@
-// Groups are numbered kind by kind: first one for each key of the target, of boxes, then one for each parameter, of runs.
-// Kind 0 are weights, the others states.
+// Groups are numbered kind by kind: first one for each key of the target, of boxes, then one for each
+// parameter, of runs. Kind 0 are weights, the others states.
 #include "convert/plan/mcore_recut.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The state that is a parameter's main weights, as an optimizer names it that is not distributed, and as the distributed
-// one does. Megatron-FSDP's is always distributed.
+// The state that is a parameter's main weights, as an optimizer names it that is not distributed, and as the
+// distributed one does. Megatron-FSDP's is always distributed.
 constexpr std::string_view kMain = "fp32_param", kReshardableMain = "param";
 
 // What a run with Megatron's own modules names otherwise in torch_dist is the norm in front of experts.
@@ -62,8 +62,8 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
   return run;
 }
 
-// Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a run has in
-// memory. The names of another torch_dist stay.
+// Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a
+// run has in memory. The names of another torch_dist stay.
 CheckpointOptions Recut::opening(const Store& source, const ToMcoreOptions& options) {
   CheckpointOptions out = options.checkpoint;
   out.parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
@@ -118,7 +118,8 @@ i32 Recut::parameter_group(const ModelParameter& p) const {
   return parameter_of_.at({p.sources[0], p.expert_number});
 }
 
-// Whether the rows of the key are stored alike under the same name on both sides. `own_key`: of the target's table.
+// Whether the rows of the key are stored alike under the same name on both sides. `own_key`: of the target's
+// table.
 bool Recut::is_box(i32 own_key) const { return model_.keys().find_alike(keys()[own_key]) >= 0; }
 
 i32 Recut::group_of(i32 own_key, i32 kind) const {
@@ -133,8 +134,8 @@ void Recut::type_as_source(std::vector<ModelParameter>& parameters) const {
       if (std::optional<DType> type = types_[at->second]) p.dtype = *type;
 }
 
-// Gives every tensor of the source its kind and its key. Throws kCounterpart if a state has another shape than its
-// parameter: a rank's local piece was saved in place of the whole.
+// Gives every tensor of the source its kind and its key. Throws kCounterpart if a state has another shape
+// than its parameter: a rank's local piece was saved in place of the whole.
 void Recut::match_tensors() {
   const Store& store = source();
   const KeyTable& from = model_.keys();
@@ -189,7 +190,8 @@ void Recut::list_states() {
     for (i32 kind = 1; kind < std::ssize(kinds_); kind++)
       if (auto at = stored.find(group_of(k, kind)); at != stored.end())
         states_[k].push_back({kinds_[kind], at->second});
-    if (!made_main_.empty() && !states_[k].empty()) states_[k].push_back({std::string(made_main_), DType::kF32});
+    if (!made_main_.empty() && !states_[k].empty())
+      states_[k].push_back({std::string(made_main_), DType::kF32});
   }
   if (!made_main_.empty())
     notes.note(cat("main    the main weights of the optimizer, ", made_main_, ", are made of the weights"));
@@ -267,7 +269,8 @@ ProofInput Recut::proof() const {
 
 std::string Recut::state_form() const {
   if (states_.empty()) return "";
-  bool reshardable = made_main_ == kReshardableMain || std::ranges::find(kinds_, kReshardableMain) != kinds_.end();
+  bool reshardable =
+      made_main_ == kReshardableMain || std::ranges::find(kinds_, kReshardableMain) != kinds_.end();
   return reshardable ? "fully_reshardable" : "fully_sharded_model_space";
 }
 

@@ -1,11 +1,11 @@
-// Recut: the tensors of a sharded checkpoint as those of torch_dist. Chunks of the two sides that hold the same items
-// are one group of the job:
+// Recut: the tensors of a sharded checkpoint as those of torch_dist. Chunks of the two sides that hold the
+// same items are one group of the job:
 //
 //   the same rows on both sides     box to box          linear_qkv.weight, embeddings, parts of a gated delta net
 //   other keys for the same rows    run to run          weight_w, weight_v  -->  weight; mixer.in_proj.weight  -->  .z
 //
-// States of the optimizer are copied as their parameters are. A run asks for fp32 copies of its parameters too, the
-// main weights: where the source has none, they are made of its weights.
+// States of the optimizer are copied as their parameters are. A run asks for fp32 copies of its parameters
+// too, the main weights: where the source has none, they are made of its weights.
 #pragma once
 
 #include <map>
@@ -29,15 +29,15 @@ namespace mckpt::impl {
 
 class Store;
 
-// The run of the options, without the set-up of its model. Throws what refuse_copied_towers() and stacks_layers() throw, and kUsage
-// for a spelling that changes no name.
+// The run of the options, without the set-up of its model. Throws what refuse_copied_towers() and
+// stacks_layers() throw, and kUsage for a spelling that changes no name.
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map);
 
 // A sharded checkpoint as the source: construct, plan(), then job() once. It owns all that the job refers to.
 class Recut {
  public:
-  // Takes the open source. Throws what open_checkpoint() throws, and kUnknownFormat for layers in groups and for a
-  // model that no table knows.
+  // Takes the open source. Throws what open_checkpoint() throws, and kUnknownFormat for layers in groups and
+  // for a model that no table knows.
   Recut(std::unique_ptr<Store> source, const ToMcoreOptions& options);
 
   // Throws kCounterpart for states of other shapes than their parameters.
@@ -80,7 +80,8 @@ class Recut {
   std::vector<i32> kind_of_, key_of_;  // by tensor of the source, its kind and key of its table; -1: left out
   std::vector<i32> copies_;            // tensors of the source that repeat another one
   TorchDistStates states_;
-  std::string_view made_main_;  // the kind of the main weights that are made of the weights; "": the source has them
+  // The kind of the main weights that are made of the weights; "": the source has them
+  std::string_view made_main_;
   std::unique_ptr<TorchDistPlan> plan_;
   std::unique_ptr<TorchDistChunks> chunks_;
   std::vector<i32> from_meaning_, to_meaning_;

@@ -4,7 +4,8 @@
 //   2  layers     counted in the files of every stage and chunk, so that any division of the layers is read
 //   3  pieces     for each file and chunk, what the table gives that cell is searched under its name at run time
 //
-// The boxes are those that Megatron-FSDP saves of such a parameter without sharding it (mappings/fsdp/layout).
+// The boxes are those that Megatron-FSDP saves of such a parameter without sharding it
+// (mappings/fsdp/layout).
 #include "convert/views/rank_pieces.h"
 
 #include <algorithm>
@@ -57,8 +58,9 @@ std::string name_of_single_expert(const std::string& name) {
   const std::size_t at = name.rfind(kExperts), digits = name.find_last_not_of("0123456789") + 1;
   if (at == name.npos || digits == name.size()) return "";
   const std::size_t module = at + kExperts.size();
-  return cat(std::string_view(name).substr(0, module), "local_experts.", std::string_view(name).substr(digits),
-             ".", std::string_view(name).substr(module, digits - module));
+  return cat(std::string_view(name).substr(0, module), "local_experts.",
+             std::string_view(name).substr(digits), ".",
+             std::string_view(name).substr(module, digits - module));
 }
 
 // Names of modules that no table has, by a part that only they have, and what they are.
@@ -67,10 +69,12 @@ struct OtherModules {
 };
 constexpr OtherModules kOtherModules[] = {
     {".mlp.experts.weight1",
-     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all experts of a "
+     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all "
+     "experts of a "
      "layer in one transposed tensor; load the checkpoint with Megatron and save it as torch_dist"},
     {"language_model.",
-     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's tools/checkpoint/convert.py "
+     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's "
+     "tools/checkpoint/convert.py "
      "makes names of Megatron-Core of them"},
     {"_quantizer.", "quantizers of ModelOpt are no parameters of the model; save the model without them"},
     {".adapter.", "adapters are no parameters of the model; merge them before the checkpoint is saved"},
@@ -254,7 +258,8 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParame
           .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
           .found(dims_to_string(source_.dims(tensor)))
           .help(p.expert() && !run_.expert_tensor_ranks
-                    ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
+                    ? "no args say how experts are divided, so they count as divided as other parameters; "
+                      "`source_etp` says it"
                     : "");
     // The last of several stages has the embedding of a tied model once more.
     if (!single_.contains(p.global_name))
@@ -341,7 +346,8 @@ void Joining::refuse_missing() const {
   throw e.help(help_for(instead));
 }
 
-// Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any other format.
+// Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any
+// other format.
 std::vector<std::string> Joining::unused_names() const {
   std::vector<std::string> rest;
   for (const RankFile& f : ranks_.files)
@@ -365,7 +371,8 @@ void Joining::refuse_rest() const {
       .help(help);
 }
 
-// Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied is left out.
+// Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied
+// is left out.
 void Joining::make_objects() {
   const std::string front = cat(ranks_.files[0].folder, "/");
   for (std::size_t i = 0; i < source_.objects().size(); i++) {

@@ -58,7 +58,8 @@ constexpr std::string_view kCounters[] = {"step",  "steps",       "iteration",
                                           "epoch", "global_step", "num_batches_tracked"};
 
 // Beginnings of the names of files that trainers write beside a model.
-constexpr std::string_view kOtherFiles[] = {"training_args", "scaler", "sampler", "dl_state", "trainer_state"};
+constexpr std::string_view kOtherFiles[] = {"training_args", "scaler", "sampler", "dl_state",
+                                            "trainer_state"};
 
 template <typename Words>
 bool is_one_of(const Words& words, std::string_view word) {
@@ -88,7 +89,8 @@ NameParts parts_of(std::string_view name) {
   return parts;
 }
 
-// Whether the word is in the name, between letters of no word: "optim" is in "distrib_optim.pt", not in "optimal.pt".
+// Whether the word is in the name, between letters of no word: "optim" is in "distrib_optim.pt", not in
+// "optimal.pt".
 bool has_whole_word(std::string_view name, std::string_view word) {
   auto ends_word = [](char c) { return c == '_' || c == '.' || c == '-' || (c >= '0' && c <= '9'); };
   for (std::size_t at = name.find(word); at != name.npos; at = name.find(word, at + 1)) {
