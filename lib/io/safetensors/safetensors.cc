@@ -94,7 +94,7 @@ ChunkData SafetensorsStore::resolve(i64 tensor, i64 index) const {
 
 // The manifest's sum of exactly this row's bytes; nothing if there is none.
 std::optional<Checksum> SafetensorsStore::checksum(i64 tensor, const Row& r) const {
-  std::call_once(sums_read_, [&] {
+  sums_read_.run([&] {
     try {
       sums_.emplace(*this);
     } catch (const Error&) {

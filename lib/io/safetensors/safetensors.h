@@ -7,8 +7,8 @@
 #pragma once
 
 #include <deque>
-#include <mutex>
 
+#include "core/base/once.h"
 #include "io/safetensors/table.h"
 #include "io/store/store.h"
 #include "io/verify/manifest_sums.h"
@@ -84,7 +84,7 @@ class SafetensorsStore final : public Store {
   std::vector<Row> rows_;
   std::deque<std::vector<i64>> numbers_;  // offsets and dimensions that stand in no table
   // The manifest is read when somebody first asks: listing tensors needs no sums.
-  mutable std::once_flag sums_read_;
+  mutable Once sums_read_;
   mutable std::optional<ManifestSums> sums_;
 };
 

@@ -3,9 +3,9 @@
 #include "live/cuda/device.h"
 
 #include <cstring>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/once.h"
 #include "live/cuda/calls.h"
 #include "live/cuda/gpu_choice.h"
 #include "live/cuda/lane.h"
@@ -29,7 +29,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return cuda_ranks(comm, gpu_); }
   // Without libtorch's CUDA library a tensor on a GPU is a view on which no operation works.
   void load_torch() override {
-    std::call_once(torch_loaded_, [] {
+    torch_loaded_.run([] {
       if (const char* error = cuda().load_torch())
         throw Error(Code::kInternal, cat("libtorch: ", escaped(error, 500)));
     });
@@ -40,7 +40,7 @@ class CudaDevice final : public Device {
   std::string name_;
   GpuMemory weights_;
   PinnedMemory staging_;
-  std::once_flag torch_loaded_;
+  Once torch_loaded_;
 };
 
 // The GPUs that this process may use, at least one. Throws kModuleMissing with the reason if there are none.

@@ -7,13 +7,13 @@
 #include <dlfcn.h>
 
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 
+#include "core/base/once.h"
 #include "live/cuda/driver.h"
 #include "live/cuda/kernel.h"
 #include "live/cuda/scatter_batch.h"
@@ -27,7 +27,7 @@ struct Gpu {
   CuDevice device = 0;
   CuContext context = nullptr;
   int capability = 0;  // 90: compute capability 9.0
-  std::once_flag loaded;
+  Once loaded;
   CuFunction kernel = nullptr;
 };
 
@@ -177,7 +177,7 @@ void load_kernel(Gpu& gpu) {
 const char* make_lane(void* gpu, void** lane, void** stream) {
   return on_gpu(gpu_at(gpu), [&] {
     if (is_wanted(gpu_at(gpu).capability))
-      std::call_once(gpu_at(gpu).loaded, load_kernel, std::ref(gpu_at(gpu)));
+      gpu_at(gpu).loaded.run([&] { load_kernel(gpu_at(gpu)); });
     auto made = std::make_unique<GpuStream>(gpu_at(gpu));
     // A thread that waits for the event sleeps until the GPU's interrupt.
     check_driver(driver().event_create(&made->reached, kCuEventBlocking | kCuEventUntimed));
@@ -223,7 +223,7 @@ const char* zero(void* lane, void* at, std::int64_t bytes) {
 const char* scatter(void* lane, const ScatterBatch* batch) {
   Gpu& gpu = lane_at(lane).gpu;
   return on_gpu(gpu, [&] {
-    std::call_once(gpu.loaded, load_kernel, std::ref(gpu));
+    gpu.loaded.run([&] { load_kernel(gpu); });
     void* arguments[] = {const_cast<ScatterBatch*>(batch)};
     check_driver(driver().launch(gpu.kernel, batch->tiles, 1, 1, kScatterThreads, 1, 1, 0,
                                  lane_at(lane).stream, arguments, nullptr));
