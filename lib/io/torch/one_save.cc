@@ -164,10 +164,10 @@ void compare_groups_of_run(const RankSays& there, const RankSays& here, Unlike& 
       compare_options(own->name, other->second->group, own->group, true, out);
 }
 
-// The number of the stage in the folder's name, unless the run has one stage.
-i64 stage_of(std::string_view folder, std::optional<i64> stages) {
+// The number of the stage in the folder's name, where the second number is not that of experts.
+i64 stage_of(std::string_view folder, bool one_stage) {
   const std::vector<i64> numbers = rank_folder_numbers(folder);
-  return numbers.size() < 2 || stages == 1 ? 0 : numbers[1];
+  return numbers.size() < 2 || one_stage ? 0 : numbers[1];
 }
 
 // One finding for the values, one for the texts.
@@ -192,7 +192,7 @@ std::vector<Finding> mixed_saves(const Store& store) {
   const std::vector<RankSays> ranks = said_by_ranks(store);
   if (ranks.empty()) return out;
   const PickleValue* args = found_in(ranks[0].shared, kArgs);
-  const std::optional<i64> stages = args ? run_facts(*args).pipeline_stages : std::nullopt;
+  const bool one_stage = args && run_facts(*args).pipeline_stages.value_or(0) == 1;
   std::map<i64, const RankSays*> first_of_stage;
   for (const RankSays& rank : ranks) {
     Unlike unlike;
@@ -200,7 +200,7 @@ std::vector<Finding> mixed_saves(const Store& store) {
       const PickleValue *there = found_in(ranks[0].shared, name), *here = found_in(rank.shared, name);
       if (there || here) compare(name, there, here, unlike);
     }
-    const auto [stage, first] = first_of_stage.try_emplace(stage_of(rank.folder, stages), &rank);
+    const auto [stage, first] = first_of_stage.try_emplace(stage_of(rank.folder, one_stage), &rank);
     if (first) compare_groups_of_run(ranks[0], rank, unlike);
     if (!first && stage->second == &ranks[0]) compare_groups_of_stage(ranks[0], rank, unlike);
     report(rank, ranks[0], unlike, out);
