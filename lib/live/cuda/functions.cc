@@ -13,7 +13,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/base/once.h"
 #include "live/cuda/driver.h"
 #include "live/cuda/kernel.h"
 #include "live/cuda/scatter_batch.h"
@@ -22,13 +21,14 @@
 namespace mckpt::impl {
 namespace {
 
-// A GPU of this process, and the kernel once it was loaded.
+// A GPU of this process, and the kernel once it was loaded. Not by std::call_once: see core/base/once.h, which a module
+// does not include.
 struct Gpu {
   CuDevice device = 0;
   CuContext context = nullptr;
   int capability = 0;  // 90: compute capability 9.0
-  Once loaded;
-  CuFunction kernel = nullptr;
+  std::mutex loading;
+  CuFunction kernel = nullptr;  // set under the mutex
 };
 
 // A lane: a stream, and an event for waiting.
@@ -167,17 +167,20 @@ const char* unregister_host(void* gpu, void* data) {
 // may wait for all running kernels, and a kernel of NCCL may wait for another rank; so where the kernel was asked
 // for, it is loaded before the first lane exists.
 void load_kernel(Gpu& gpu) {
+  const std::scoped_lock lock(gpu.loading);
+  if (gpu.kernel) return;
   CuModule module = nullptr;
+  CuFunction kernel = nullptr;
   check_driver(driver().module_load(&module, compile_scatter_kernel(gpu.capability).get().data()));
-  check_driver(driver().module_function(&gpu.kernel, module, "mckpt_scatter"));
+  check_driver(driver().module_function(&kernel, module, "mckpt_scatter"));
   int threads = 0;
-  check_driver(driver().function_attribute(&threads, 0, gpu.kernel));
+  check_driver(driver().function_attribute(&threads, 0, kernel));
+  gpu.kernel = kernel;
 }
 
 const char* make_lane(void* gpu, void** lane, void** stream) {
   return on_gpu(gpu_at(gpu), [&] {
-    if (is_wanted(gpu_at(gpu).capability))
-      gpu_at(gpu).loaded.run([&] { load_kernel(gpu_at(gpu)); });
+    if (is_wanted(gpu_at(gpu).capability)) load_kernel(gpu_at(gpu));
     auto made = std::make_unique<GpuStream>(gpu_at(gpu));
     // A thread that waits for the event sleeps until the GPU's interrupt.
     check_driver(driver().event_create(&made->reached, kCuEventBlocking | kCuEventUntimed));
@@ -223,7 +226,7 @@ const char* zero(void* lane, void* at, std::int64_t bytes) {
 const char* scatter(void* lane, const ScatterBatch* batch) {
   Gpu& gpu = lane_at(lane).gpu;
   return on_gpu(gpu, [&] {
-    gpu.loaded.run([&] { load_kernel(gpu); });
+    load_kernel(gpu);
     void* arguments[] = {const_cast<ScatterBatch*>(batch)};
     check_driver(driver().launch(gpu.kernel, batch->tiles, 1, 1, kScatterThreads, 1, 1, 0,
                                  lane_at(lane).stream, arguments, nullptr));
