@@ -75,9 +75,11 @@ class Choice {
     d.tensors.push_back(&n);
   }
 
+  // The name comes first: beside a model that was changed (another vocabulary, a tensor less) the reference that it was
+  // trained from has all tensors of the folder, and is not what is wanted.
   const Dict* chosen() const {
-    if (const Dict* d = only(candidates_, [&](const Dict& c) { return has_all_expected(c); })) return d;
     if (const Dict* d = named()) return d;
+    if (const Dict* d = only(candidates_, [&](const Dict& c) { return has_all_expected(c); })) return d;
     return candidates_.size() == 1 && parts_beside().empty() ? candidates_[0] : nullptr;
   }
 
