@@ -21,7 +21,7 @@ class Store;
 std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
                                   Comparison& comparison, Observer& observer);
 
-// The same of one tensor. Returns false, and compares nothing, if the two have not the same type and shape.
+// Compares one tensor of each side in this way. Returns false without a comparison if their types or shapes differ.
 bool compare_read_values(const Store& tested, const Store& source, i64 tested_tensor, i64 source_tensor,
                          Comparison& comparison, Observer& observer);
 

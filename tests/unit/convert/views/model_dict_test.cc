@@ -50,7 +50,7 @@ TEST(ModelDict, IsFoundByTheStructureOfTheSave) {
       {"a model that no table knows", {"model.|bert.pooler.w"}, "model."},
       {"the model alone keeps the first part of its names", {"|model.embed.w", "|model.norm.w"}, ""},
       {"a model in a dict, with names that begin alike", {"model.|model.embed.w"}, "model."},
-      {"beside tensors that nobody knows",
+      {"a model in a dict, with other tensors and dicts beside it",
        {"model.|model.embed.w", "|loss 0", "|tokens 3", "opt.state.|a 3", "cuda_rng.|0 9", "ema.|decay 0"},
        "model."},
       {"keys without dots, in a dict that is named model", {"model.|w", "model.|b", "loss.|c"}, "model."},
