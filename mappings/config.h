@@ -18,10 +18,10 @@ namespace mckpt::impl {
 
 enum class DType : u8;
 
-// Indexed attention is latent attention with an indexer, which chooses the keys that a query sees; a layer without one
-// beside it uses the choice of the layer before, and its norms of the low-rank parts are the same modules.
-// kSparseAttention: attention with an indexer, which chooses the positions that it looks at. kAttentionAndMamba: both read
-// the same norm, and the layer adds what they give.
+// Indexed attention is latent attention with an indexer, which chooses the keys that a query sees; a layer
+// without one beside it uses the choice of the layer before, and its norms of the low-rank parts are the same
+// modules. kSparseAttention: attention with an indexer, which chooses the positions that it looks at.
+// kAttentionAndMamba: both read the same norm, and the layer adds what they give.
 enum class Mixer : u8 {
   kNone,
   kAttention,
@@ -34,8 +34,8 @@ enum class Mixer : u8 {
 };
 enum class Ffn : u8 { kNone, kDense, kMoe };
 
-// Where an attention layer has its keys and values from: projections for each; one projection for both; or the keys
-// and values of an earlier layer, so that it has neither projection.
+// Where an attention layer has its keys and values from: projections for each; one projection for both; or
+// the keys and values of an earlier layer, so that it has neither projection.
 enum class KeyValues : u8 { kOwn, kOneTensor, kOfEarlierLayer };
 
 // One layer: its mixer of tokens and its feed-forward part. Layers of hybrid stacks have one of the two, all

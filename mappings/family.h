@@ -46,8 +46,9 @@ struct Section {
   const LayerRows* layer = nullptr;         // of scopes with layers
   Stage stage = Stage::kFirst;
   Tower tower = Tower::kText;
-  // False for layers that are not Megatron's own: those of a tower that is Hugging Face's module, and what belongs to a
-  // layer and is registered outside of the decoder. They are no FSDP units, and keep the numbers of the whole model.
+  // False for layers that are not Megatron's own: those of a tower that is Hugging Face's module, and what
+  // belongs to a layer and is registered outside of the decoder. They are no FSDP units, and keep the numbers
+  // of the whole model.
   bool own_layers = true;
   std::string_view also{};  // another spelling of the Hugging Face prefix, in older or newer files
 };

@@ -116,7 +116,8 @@ void check_letters(const Section& section, const Row& row) {
   }
 }
 
-// The module with which the row's parameter is gathered has the numbers of the row; {L} may also be every layer.
+// The module with which the row's parameter is gathered has the numbers of the row; {L} may also be every
+// layer.
 void check_gathered_with(const Section& section, const Row& row) {
   if (row.gathered_with == kOwnLayer) {
     if (!section.layer) fault(section, row, "gathered_with is the layer, but the row is in none");
@@ -176,8 +177,8 @@ const Family& family_of_model(std::string_view model_type, std::string_view arch
   for (const Family* family : all_families())
     if (std::ranges::find(family->model_types, model_type) != family->model_types.end()) return *family;
   std::string_view known_as = architecture.empty() ? "" : ", architecture ";
-  throw Error(Code::kUnknownModel,
-              cat("the model type '", escaped(model_type), "'", known_as, escaped(architecture), " is unknown"))
+  throw Error(Code::kUnknownModel, cat("the model type '", escaped(model_type), "'", known_as,
+                                       escaped(architecture), " is unknown"))
       .help("mckpt mappings list");
 }
 

@@ -24,8 +24,9 @@ struct TowerConfig;
 // Runs of this slot have no source: their items are padding, filled with zeros.
 inline constexpr i32 kPaddingSlot = -1;
 
-// Runs of the slot copy_of(s) have the items of source s a second time: import copies them again, export demands that
-// they are still those of source s, and what moves them between checkpoints takes them for items of their own.
+// Runs of the slot copy_of(s) have the items of source s a second time: import copies them again, export
+// demands that they are still those of source s, and what moves them between checkpoints takes them for items
+// of their own.
 constexpr i32 copy_of(i32 slot) { return -2 - slot; }
 constexpr bool is_copy(i32 slot) { return slot < kPaddingSlot; }
 constexpr i32 copied_slot(i32 copy) { return -2 - copy; }  // pre: is_copy()
@@ -92,8 +93,8 @@ Holding hold(const Rule& rule, const RuleInput& in);
 // The shape of the whole parameter, over `parts` cells. Throws kSizeOverflow. pre: `copies` divides `parts`.
 GlobalShape global_shape(const Holding& holding, i64 parts);
 
-// A part of a fused parameter that is stored under a key of its own: rows of the local tensor. The parts of all
-// cells, one after the other, are a tensor that does not depend on the parallel size.
+// A part of a fused parameter that is stored under a key of its own: rows of the local tensor. The parts of
+// all cells, one after the other, are a tensor that does not depend on the parallel size.
 struct Piece {
   std::string_view name;  // "_w", ".query"; for kMlaDown the module, "linear_q_down_proj"
   i64 first_row = 0, rows = 0;

@@ -1,5 +1,5 @@
-// The program: finds the command in the table, runs it, and turns what comes out of it into an exit status. The one
-// place that catches errors.
+// The program: finds the command in the table, runs it, and turns what comes out of it into an exit status.
+// The one place that catches errors.
 #include <fcntl.h>
 #include <unistd.h>
 

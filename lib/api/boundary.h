@@ -1,5 +1,5 @@
-// The border between the library and its users: exceptions of the engine become mckpt::Error, and calls of the
-// engine's observer reach the user's.
+// The border between the library and its users: exceptions of the engine become mckpt::Error, and calls of
+// the engine's observer reach the user's.
 #pragma once
 
 #include <new>

@@ -1,4 +1,5 @@
-// The version, texts, errors and watches of the C interface. No exception leaves a function of the C interface.
+// The version, texts, errors and watches of the C interface. No exception leaves a function of the C
+// interface.
 #include "mckpt/c.h"
 
 #include <atomic>

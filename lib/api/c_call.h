@@ -1,5 +1,5 @@
-// What every function of the C interface is made of: an exception becomes an error handle and a value that says
-// "failed"; observers of C become those of C++; texts are handed to the caller.
+// What every function of the C interface is made of: an exception becomes an error handle and a value that
+// says "failed"; observers of C become those of C++; texts are handed to the caller.
 #pragma once
 
 #include <string>

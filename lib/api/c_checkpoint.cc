@@ -1,5 +1,5 @@
-// Checkpoints of the C interface. The lists of the table are made with the handle; paths of stretches are made
-// when they are asked for, one for each file.
+// Checkpoints of the C interface. The lists of the table are made with the handle; paths of stretches are
+// made when they are asked for, one for each file.
 #include "mckpt/c_checkpoint.h"
 
 #include <mutex>

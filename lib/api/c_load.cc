@@ -1,5 +1,5 @@
-// Loaded tensors of the C interface. A tensor that is passed on by DLPack keeps its block of memory alive, also behind
-// the end of the handle.
+// Loaded tensors of the C interface. A tensor that is passed on by DLPack keeps its block of memory alive,
+// also behind the end of the handle.
 #include "mckpt/c_load.h"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// A Conversion of the interface is one of the engine, and whether it was proved. Each plan() makes the engine's
-// options of the words of the interface.
+// A Conversion of the interface is one of the engine, and whether it was proved. Each plan() makes the
+// engine's options of the words of the interface.
 #include "mckpt/conversion.h"
 
 #include "api/boundary.h"

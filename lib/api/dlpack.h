@@ -1,5 +1,5 @@
-// The structures by which DLPack passes memory from one library to another in the same process, as its versions 0.x and
-// 1.x lay them out.
+// The structures by which DLPack passes memory from one library to another in the same process, as its
+// versions 0.x and 1.x lay them out.
 #pragma once
 
 #include <cstdint>

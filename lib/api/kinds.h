@@ -13,8 +13,8 @@ namespace mckpt::impl {
 // The struct's word for a kind: "to-fsdp" for each of the three. Throws kUsage for any other word.
 std::string_view kind_of(std::string_view word);
 
-// `pt` and `to-pt` are easily taken for each other: `pt` needs the name of one file. (A folder of ranks that is named as
-// a file is refused by plan_to_ranks().) Throws kUsage.
+// `pt` and `to-pt` are easily taken for each other: `pt` needs the name of one file. (A folder of ranks that
+// is named as a file is refused by plan_to_ranks().) Throws kUsage.
 void check_target(std::string_view word, const std::string& target);
 
 }  // namespace mckpt::impl

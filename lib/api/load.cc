@@ -1,5 +1,5 @@
-// The GPU is made ready in a thread of its own while headers are read and the load is planned: each takes some tenths
-// of a second.
+// The GPU is made ready in a thread of its own while headers are read and the load is planned: each takes
+// some tenths of a second.
 #include "mckpt/load.h"
 
 #include <charconv>

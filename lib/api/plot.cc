@@ -17,13 +17,16 @@
 
 namespace mckpt {
 
-Plotted plot(const std::string& path, const std::string& output, const PlotOptions& options, Observer* observer) {
+Plotted plot(const std::string& path, const std::string& output, const PlotOptions& options,
+             Observer* observer) {
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
     const bool page = impl::picture_form(output) == impl::PictureForm::kHtml;
     if (options.stats && !page)
-      throw impl::Error(impl::Code::kUsage, "a drawing has no statistics of values").expected("an output that ends in .html").found(output);
+      throw impl::Error(impl::Code::kUsage, "a drawing has no statistics of values")
+          .expected("an output that ends in .html")
+          .found(output);
     impl::check_picture_path(output);
     const impl::OpenOptions files = impl::opening_of(options.files, {path});
     const impl::TensorChoice choice{options.names, options.regex};

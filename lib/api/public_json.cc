@@ -69,7 +69,10 @@ void put(JsonWriter& json, const mckpt::Account& a) {
   json.field("copied", a.copied).field("fused", a.fused).field("split", a.split).field("tied", a.tied);
   json.field("padded", a.padded).field("unpadded", a.unpadded).field("changed", a.changed);
   json.field("dropped", a.dropped).field("dropped_objects", a.dropped_objects);
-  json.field("invented", a.invented).field("dequantized", a.dequantized).field("quantized", a.quantized).end_object();
+  json.field("invented", a.invented)
+      .field("dequantized", a.dequantized)
+      .field("quantized", a.quantized)
+      .end_object();
 }
 
 void put(JsonWriter& json, const mckpt::RunReport& r) {
@@ -152,7 +155,8 @@ void write_json(std::string& to, const mckpt::Conversion& c, const std::optional
 void write_json(std::string& to, const mckpt::Report& r) {
   JsonWriter json(to);
   json.begin_object().field("sound", r.sound).field("equal", r.equal);
-  r.differing_tensors ? json.field("differing_tensors", *r.differing_tensors) : json.null_field("differing_tensors");
+  r.differing_tensors ? json.field("differing_tensors", *r.differing_tensors)
+                      : json.null_field("differing_tensors");
   r.rounded ? json.field("rounded", *r.rounded) : json.null_field("rounded");
   json.field("as_card", r.as_card);
   put_list(json, "checks", r.checks);

@@ -1,5 +1,5 @@
-// Values of the interface as JSON, for other languages: an object whose keys are the fields of the struct. Lists
-// are inside an object, under the name of what they list.
+// Values of the interface as JSON, for other languages: an object whose keys are the fields of the struct.
+// Lists are inside an object, under the name of what they list.
 //
 //     write_json(to, error.facts());      {"code": "MC1107", "status": 3, "message": ...}
 //     write_json(to, ckpt.objects());     {"objects": [{"name": "args", ...}]}

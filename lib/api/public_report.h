@@ -1,5 +1,5 @@
-// Lines of the engine's reports as those of the interface, and what every report has of them: Report and Diff have the
-// fields `checks` and `unread`, and a list of findings.
+// Lines of the engine's reports as those of the interface, and what every report has of them: Report and Diff
+// have the fields `checks` and `unread`, and a list of findings.
 //
 //   {"coverage", Check::Status::kPass, 45, "tensors"}  ->  {.name = "coverage", .status = "pass", .count = 45, ...}
 #pragma once
@@ -23,7 +23,8 @@ inline std::string to_public(const NotRead& n) {
   return n.reason.empty() ? n.path : cat(n.path, " (", n.reason, ")");
 }
 
-// The checks that were made and what was not read; and behind the findings in `to` the oddities of both sides.
+// The checks that were made and what was not read; and behind the findings in `to` the oddities of both
+// sides.
 template <typename PublicReport>
 void add_public(const VerifyReport& from, const std::vector<Oddities>& oddities, PublicReport& report,
                 std::vector<mckpt::Finding>& to) {

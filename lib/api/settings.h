@@ -23,8 +23,8 @@
 
 namespace mckpt::impl {
 
-// A list of settings. Only a list may be given several times. Every take() throws kUsage for a value that does not
-// have the type of the field.
+// A list of settings. Only a list may be given several times. Every take() throws kUsage for a value that
+// does not have the type of the field.
 class Settings {
  public:
   // `list` ends with a null pointer; null: no settings. Throws kUsage for a text without '='.
@@ -42,8 +42,8 @@ class Settings {
     if (has(name)) take(name, value), to = std::move(value);
   }
 
-  // Throws kUsage for the first setting that was not taken, with the nearest name that could have been, or with all
-  // of them.
+  // Throws kUsage for the first setting that was not taken, with the nearest name that could have been, or
+  // with all of them.
   void refuse_rest() const;
 
  private:

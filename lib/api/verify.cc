@@ -13,7 +13,8 @@ namespace {
 Report to_public(const impl::Verified& verified) {
   const impl::VerifyReport& from = verified.report;
   // Who compared digests alone knows nothing about soundness.
-  Report report{.sound = from.sound() && !verified.as_card, .equal = verified.equal, .as_card = verified.as_card};
+  Report report{
+      .sound = from.sound() && !verified.as_card, .equal = verified.equal, .as_card = verified.as_card};
   if (verified.equal) report.differing_tensors = from.differing(), report.rounded = from.rounded();
   for (const impl::Finding& f : from.findings) report.findings.push_back(impl::to_public(f));
   for (const impl::Difference& d : from.differences)

@@ -30,7 +30,8 @@ mckpt::Note to_public(const Note& note);
 std::vector<mckpt::Note> to_public(const Notes& notes);
 mckpt::Finding to_public(const Finding& finding);
 
-// bf16, fp16 or fp32, also as torch spells them: bfloat16. `others`: words that the setting can have too, for the error.
+// bf16, fp16 or fp32, also as torch spells them: bfloat16. `others`: words that the setting can have too, for
+// the error.
 DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
 ParamsDtype params_dtype_of(std::string_view word);
@@ -46,8 +47,9 @@ LayerStacks layer_stacks(std::string_view word);
 Grid grid_of(const mckpt::Grid& grid);
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
 
-// The engine's options for files that are opened now, with stamps of their own: what changes while it is read is
-// an error. `paths`: what will be opened, as the user named it. Throws kUsage for the base of an adapter if none is one.
+// The engine's options for files that are opened now, with stamps of their own: what changes while it is read
+// is an error. `paths`: what will be opened, as the user named it. Throws kUsage for the base of an adapter
+// if none is one.
 using NamedPaths = std::vector<std::string>;
 OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& paths);
 HfModelOptions model_options(const ModelOptions& options, const NamedPaths& paths);

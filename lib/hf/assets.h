@@ -27,7 +27,8 @@ struct OpenOptions;
 
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
-// A map file that a folder is read with, beside its config.json. It is an asset: whatever is made of the folder has it too.
+// A map file that a folder is read with, beside its config.json. It is an asset: whatever is made of the
+// folder has it too.
 inline constexpr std::string_view kMapName = "mckpt_map.json";
 
 // The names of the assets in a folder, in natural order, including those in additional_chat_templates/.
@@ -41,7 +42,8 @@ std::vector<std::string> folders_without_assets(const Folder& folder);
 // Adds the text of a map to the assets of a folder, unless it is "" or the assets have one already.
 void add_map(SideFiles& assets, std::string_view map_text);
 
-// The text of the map in a folder; "" if it has none. Throws kBadJson for a file above the limit of io/json/json_file.h.
+// The text of the map in a folder; "" if it has none. Throws kBadJson for a file above the limit of
+// io/json/json_file.h.
 std::string folder_map_text(const Folder& folder);
 
 // The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the

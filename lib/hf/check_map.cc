@@ -1,5 +1,5 @@
-// A draft is tried as if its questions were answered as its rows are, so that one look shows all that is left. Rows that
-// name no parameter are left out: their tensors are unmatched then.
+// A draft is tried as if its questions were answered as its rows are, so that one look shows all that is
+// left. Rows that name no parameter are left out: their tensors are unmatched then.
 #include "hf/check_map.h"
 
 #include <algorithm>

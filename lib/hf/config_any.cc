@@ -1,6 +1,6 @@
-// Reads the config of a model that no family describes, for a map file that is a family by itself: the numbers under the
-// names that most families use. Nothing is taken for granted: every number that a row's shape needs is compared
-// with the tensors later.
+// Reads the config of a model that no family describes, for a map file that is a family by itself: the
+// numbers under the names that most families use. Nothing is taken for granted: every number that a row's
+// shape needs is compared with the tensors later.
 //
 //   kinds of layers      n_routed_experts, num_experts or num_local_experts    experts in every layer, but not in
 //   first_k_dense_replace, mlp_only_layers, decoder_sparse_step, moe_layer_freq   these

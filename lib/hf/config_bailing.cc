@@ -1,5 +1,5 @@
-// Readers of Ling 2.0 and Sarvam, MiMo, and Falcon-H1: decoders of other families' parts with names and numbers of their
-// own.
+// Readers of Ling 2.0 and Sarvam, MiMo, and Falcon-H1: decoders of other families' parts with names and
+// numbers of their own.
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/config_fields.h"
@@ -10,7 +10,8 @@
 
 namespace mckpt::impl {
 
-// Attention with one tensor for q, k and v; the first layers are dense, all others have experts and a shared one.
+// Attention with one tensor for q, k and v; the first layers are dense, all others have experts and a shared
+// one.
 void read_bailing_moe(const ConfigFields& c, ModelConfig& m) {
   read_text(c, m, {.kv_groups = 4});
   read_dense_ffn(c, m);

@@ -55,8 +55,8 @@ void read_sparse_attention(const ConfigFields& c, ModelConfig& m) {
   read_mtp(c, m, 16, {Mixer::kIndexedAttention, Ffn::kMoe});
 }
 
-// "full" has an indexer, "shared" uses the choice of the layer before: by a list, by a pattern of F and S, or after the
-// first layers in every few.
+// "full" has an indexer, "shared" uses the choice of the layer before: by a list, by a pattern of F and S, or
+// after the first layers in every few.
 std::vector<std::string> indexer_types(const ConfigFields& c, i64 layers) {
   if (c.has("indexer_types")) return c.texts("indexer_types");
   std::vector<std::string> types;

@@ -1,5 +1,6 @@
-// The readers of dense families beside Llama and Qwen: Mistral, Seed-OSS, Gemma, EXAONE, OLMo, GLM-4, Nemotron. What differs
-// in their norms is in their tables; a reader gives sizes, biases, the activation and the defaults of transformers.
+// The readers of dense families beside Llama and Qwen: Mistral, Seed-OSS, Gemma, EXAONE, OLMo, GLM-4,
+// Nemotron. What differs in their norms is in their tables; a reader gives sizes, biases, the activation and
+// the defaults of transformers.
 #include "hf/config_fields.h"
 #include "hf/config_parts.h"
 #include "hf/config_readers.h"

@@ -1,6 +1,6 @@
-// The readers of families with grouped-query attention and experts beside Qwen and GLM: OLMoE, Mixtral, MiniMax-M2,
-// Hunyuan-V3, EXAONE-MoE, ERNIE 4.5. OLMoE, Mixtral and MiniMax have no dense layers, so intermediate_size is the width of
-// an expert.
+// The readers of families with grouped-query attention and experts beside Qwen and GLM: OLMoE, Mixtral,
+// MiniMax-M2, Hunyuan-V3, EXAONE-MoE, ERNIE 4.5. OLMoE, Mixtral and MiniMax have no dense layers, so
+// intermediate_size is the width of an expert.
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/config_fields.h"

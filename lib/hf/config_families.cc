@@ -1,5 +1,5 @@
-// The readers of Llama and gpt-oss, and the table of all readers. A new family is a function like these and a row of the
-// table; config_parts.h has what families share.
+// The readers of Llama and gpt-oss, and the table of all readers. A new family is a function like these and a
+// row of the table; config_parts.h has what families share.
 #include "hf/config_families.h"
 
 #include "core/base/error.h"

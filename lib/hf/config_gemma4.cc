@@ -1,6 +1,7 @@
-// The reader of Gemma 4: two kinds of attention layers with heads of two sizes, layers that share keys and values, a dense
-// MLP in every layer, perhaps beside experts, and a part of a second embedding for every layer. What Megatron's model of the
-// family does not have, or what no run of it has shown, is refused by its entry.
+// The reader of Gemma 4: two kinds of attention layers with heads of two sizes, layers that share keys and
+// values, a dense MLP in every layer, perhaps beside experts, and a part of a second embedding for every
+// layer. What Megatron's model of the family does not have, or what no run of it has shown, is refused by its
+// entry.
 #include <array>
 #include <map>
 #include <tuple>
@@ -33,28 +34,31 @@ std::vector<bool> full_layers(const ConfigFields& c, i64 layers) {
       full.push_back(type == kFull);
     }
     if (std::ssize(full) != layers)
-      throw c.error("layer_types", "does not have one entry for each layer").expected(layers).found(full.size());
+      throw c.error("layer_types", "does not have one entry for each layer")
+          .expected(layers)
+          .found(full.size());
   }
   full.back() = true;
   return full;
 }
 
-// The layers from this one on use keys and values of earlier ones. Megatron's layer takes those of the last layer of its
-// own kind before them, so both kinds that occur there must occur before.
+// The layers from this one on use keys and values of earlier ones. Megatron's layer takes those of the last
+// layer of its own kind before them, so both kinds that occur there must occur before.
 i64 first_shared(const ConfigFields& c, const std::vector<bool>& full) {
   i64 layers = std::ssize(full), shared = c.count_or("num_kv_shared_layers", 0), first = layers - shared;
   if (shared == 0) return layers;
   std::array<bool, 2> before{}, behind{};
   for (i64 n = 0; n < layers; n++) (n < first ? before : behind)[full[n]] = true;
   if (first < 1 || (behind[0] && !before[0]) || (behind[1] && !before[1]))
-    throw c.error("num_kv_shared_layers", "leaves no layer of the same kind whose keys and values can be shared")
+    throw c
+        .error("num_kv_shared_layers", "leaves no layer of the same kind whose keys and values can be shared")
         .expected(cat("less than ", layers))
         .found(shared);
   return first;
 }
 
-// The groups of keys and values of a full layer. transformers reads the entry with attention_k_eq_v only; Megatron's
-// model of the family reads it always.
+// The groups of keys and values of a full layer. transformers reads the entry with attention_k_eq_v only;
+// Megatron's model of the family reads it always.
 i64 global_groups(const ConfigFields& c, const TowerConfig& text, bool keys_are_values) {
   constexpr std::string_view kKey = "num_global_key_value_heads";
   i64 groups = c.size_or(kKey, text.kv_groups);
@@ -67,8 +71,8 @@ i64 global_groups(const ConfigFields& c, const TowerConfig& text, bool keys_are_
   return groups;
 }
 
-// The heads of a full layer. Files of the hub give them once; transformers 5 writes them for each layer that differs from
-// the rest: "per_layer_config": {"5": {"head_dim": 512, "num_key_value_heads": 2}}.
+// The heads of a full layer. Files of the hub give them once; transformers 5 writes them for each layer that
+// differs from the rest: "per_layer_config": {"5": {"head_dim": 512, "num_key_value_heads": 2}}.
 void read_full_heads(const ConfigFields& c, i64 layer, bool keys_are_values, TowerConfig& t) {
   constexpr std::string_view kByLayer = "per_layer_config";
   if (!c.has(kByLayer)) {
@@ -91,7 +95,8 @@ void read_layers(const ConfigFields& c, ModelConfig& m) {
   std::vector<bool> full = full_layers(c, layers);
   i64 shared = first_shared(c, full);
   bool keys_are_values = c.flag_or("attention_k_eq_v", false), wide = c.flag_or("use_double_wide_mlp", false);
-  std::map<std::tuple<KeyValues, i64, i64>, i32> known{{{m.text.key_values, m.text.head_dim, m.text.kv_groups}, 0}};
+  std::map<std::tuple<KeyValues, i64, i64>, i32> known{
+      {{m.text.key_values, m.text.head_dim, m.text.kv_groups}, 0}};
   for (i64 n = 0; n < layers; n++) {
     TowerConfig t = m.text;
     t.layers.clear();
@@ -101,7 +106,8 @@ void read_layers(const ConfigFields& c, ModelConfig& m) {
       t.key_values = KeyValues::kOfEarlierLayer;
       t.ffn *= wide ? 2 : 1;
     }
-    auto [at, first] = known.try_emplace({t.key_values, t.head_dim, t.kv_groups}, std::ssize(m.layer_sizes) + 1);
+    auto [at, first] =
+        known.try_emplace({t.key_values, t.head_dim, t.kv_groups}, std::ssize(m.layer_sizes) + 1);
     if (first) m.layer_sizes.push_back(std::move(t));
     m.text.layers.push_back({Mixer::kAttention, m.moe.experts > 0 ? Ffn::kMoe : Ffn::kDense, at->second});
   }
@@ -116,7 +122,8 @@ void read_gemma4_experts(const ConfigFields& c, ModelConfig& m) {
       throw c.unsupported(key, "is not 0 in a model with experts, of which no released one has it").found(n);
 }
 
-// Megatron's dense model makes its vocabulary a multiple of 128 rows, and on one rank does not load what it adds.
+// Megatron's dense model makes its vocabulary a multiple of 128 rows, and on one rank does not load what it
+// adds.
 void read_gemma4_dense(const ConfigFields& c, ModelConfig& m) {
   m.layer_input = c.count_or("hidden_size_per_layer_input", 256);
   m.no_context_parallel = true;

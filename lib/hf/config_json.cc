@@ -1,5 +1,5 @@
-// Reads the entries that all families have (model_type, dtype, tied embeddings, quantisation), and calls the family's
-// reader for the rest. Models with vision have the language model's numbers in "text_config".
+// Reads the entries that all families have (model_type, dtype, tied embeddings, quantisation), and calls the
+// family's reader for the rest. Models with vision have the language model's numbers in "text_config".
 #include "hf/config_json.h"
 
 #include <algorithm>
@@ -20,13 +20,14 @@
 namespace mckpt::impl {
 namespace {
 
-// Notes that the config declares quantised weights. Throws kQuantized for a method that is not decoded, unless only
-// shapes are wanted.
+// Notes that the config declares quantised weights. Throws kQuantized for a method that is not decoded,
+// unless only shapes are wanted.
 void read_quantization(const JsonValue& json, bool shapes_only, HfConfig& config) {
   const JsonValue* entry = quantization_entry(json);
   if (!entry) return;
   const JsonValue* name = entry->is(JsonType::kObject) ? entry->find("quant_method") : nullptr;
-  std::string method = name && name->is(JsonType::kString) ? cat(": ", escaped(name->string("quant_method"))) : "";
+  std::string method =
+      name && name->is(JsonType::kString) ? cat(": ", escaped(name->string("quant_method"))) : "";
   config.quantized = cat("config.json says that the weights are quantised", method);
   if (!shapes_only) quant_config_of(*entry);
 }
@@ -81,7 +82,8 @@ void refuse_unasked(const MapFile& map, const ConfigFields::Asked& asked, const 
     Error e(Code::kBadMap, cat("the map gives '", escaped(entry.key), "' under \"config\", and ",
                                family ? cat("the family ", family->name) : "a map without a base",
                                " reads no such entry of config.json"));
-    if (std::string_view near = nearest(entry.key, known); !near.empty()) e.help(cat("did you mean '", near, "'?"));
+    if (std::string_view near = nearest(entry.key, known); !near.empty())
+      e.help(cat("did you mean '", near, "'?"));
     throw e;
   }
 }
@@ -109,7 +111,8 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
     ConfigFields language = top.object("text_config");
     if (!config.model.dtype) config.model.dtype = read_dtype(language);
   }
-  // The flag at the top decides also for models with vision: the flag in text_config is often a wrong default.
+  // The flag at the top decides also for models with vision: the flag in text_config is often a wrong
+  // default.
   config.model.tied = top.flag_or("tie_word_embeddings", false);
   const FamilyReader read = config.family ? family_reader(config.family->name) : read_any;
   read(top, config.model);

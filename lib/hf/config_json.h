@@ -1,5 +1,5 @@
-// config.json of a Hugging Face model: the text becomes the numbers that the mapping rules need, and those that
-// the args of a training run state. Nothing else of the config is used: it is copied unchanged into a
+// config.json of a Hugging Face model: the text becomes the numbers that the mapping rules need, and those
+// that the args of a training run state. Nothing else of the config is used: it is copied unchanged into a
 // checkpoint's assets.
 //
 //   {"model_type": "qwen3", "hidden_size": 16, "num_attention_heads": 4, ...}   -->   family qwen3, text.hidden 16
@@ -27,9 +27,10 @@ struct HfConfig {
 };
 
 // `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,
-// kUnsupportedModel, kQuantized; none of them names the file. `shapes_only`: no data will be read, so a method of
-// quantisation that is not decoded is not refused: the model has the shapes that the config gives. `map` chooses the
-// family and changes entries (mappings/map_file/map.h); it throws kBadMap for a base that does not exist.
+// kUnsupportedModel, kQuantized; none of them names the file. `shapes_only`: no data will be read, so a
+// method of quantisation that is not decoded is not refused: the model has the shapes that the config gives.
+// `map` chooses the family and changes entries (mappings/map_file/map.h); it throws kBadMap for a base that
+// does not exist.
 HfConfig read_hf_config(std::string_view text, bool shapes_only = false, const MapFile* map = nullptr);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Readers of families with a vision or audio tower that Megatron takes over from Hugging Face as it is: the language model
-// is read as that of an older family, the tower by a reader of config_towers.h.
+// Readers of families with a vision or audio tower that Megatron takes over from Hugging Face as it is: the
+// language model is read as that of an older family, the tower by a reader of config_towers.h.
 //
 //   qwen2_5_vl = qwen2 + its own tower          mistral3       = llama + Pixtral
 //   qwen2_audio = qwen2 + Whisper's encoder     qwen3_omni_moe = qwen3_moe + the tower of Qwen3-VL + an audio encoder
@@ -52,7 +52,8 @@ std::vector<bool> flagged_layers(const ConfigFields& c, std::string_view key, i6
 
 }  // namespace
 
-// Files of the hub have the language model's entries at the top, those that transformers 5 writes under text_config.
+// Files of the hub have the language model's entries at the top, those that transformers 5 writes under
+// text_config.
 void read_qwen2_5_vl(const ConfigFields& top, ModelConfig& m) {
   ConfigFields text = top.has("text_config") ? top.object("text_config") : top;
   read_qwen2(text, m);
@@ -68,7 +69,8 @@ void read_qwen2_audio(const ConfigFields& top, ModelConfig& m) {
   read_audio(top.object("audio_config"), m);
 }
 
-// The talker and the decoder of its codes are models of their own beside the thinker, and Megatron has neither.
+// The talker and the decoder of its codes are models of their own beside the thinker, and Megatron has
+// neither.
 void read_qwen3_omni_moe(const ConfigFields& top, ModelConfig& m) {
   if (top.flag_or("enable_audio_output", true))
     throw top
@@ -99,7 +101,8 @@ void read_mistral3(const ConfigFields& top, ModelConfig& m) {
     throw top.unsupported("vision_feature_layer", "is not one layer").found(layer->summary());
 }
 
-// Files of the hub have few entries of the language model: those of the 4B model are the defaults of the class.
+// Files of the hub have few entries of the language model: those of the 4B model are the defaults of the
+// class.
 void read_gemma3(const ConfigFields& top, ModelConfig& m) {
   ConfigFields text = top.object("text_config").with_defaults(R"({"vocab_size": 262208, "hidden_size": 2304,
       "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,

@@ -11,8 +11,9 @@
 namespace mckpt::impl {
 namespace {
 
-// A default of transformers that is a fixed number is that of one model of the family, and nearly always wrong
-// for another one, so a config without the entry is refused. So is null, which transformers does not take for it.
+// A default of transformers that is a fixed number is that of one model of the family, and nearly always
+// wrong for another one, so a config without the entry is refused. So is null, which transformers does not
+// take for it.
 void refuse_fixed_default(const ConfigFields& c, std::string_view key, i64 number) {
   if (number == 0 || c.has(key)) return;
   if (c.is_null(key))
@@ -26,8 +27,8 @@ void refuse_fixed_default(const ConfigFields& c, std::string_view key, i64 numbe
       .help(cat("add '", c.key(key), "' to config.json"));
 }
 
-// The number of heads, of groups of keys and values, and the size of a head. Without a fixed default there are
-// as many groups as heads, and the size of a head follows from the hidden size: 4096 / 32 heads = 128.
+// The number of heads, of groups of keys and values, and the size of a head. Without a fixed default there
+// are as many groups as heads, and the size of a head follows from the hidden size: 4096 / 32 heads = 128.
 void read_heads(const ConfigFields& c, const HeadDefaults& defaults, TowerConfig& t) {
   t.heads = c.size("num_attention_heads");
   if (!c.is_null("num_key_value_heads") || !defaults.null_groups_are_heads)

@@ -27,7 +27,8 @@ i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> 
 // Throws if layers times experts is more than kMostLayerExperts. pre: both are set in the model.
 void check_layer_experts(const ConfigFields& c, const ModelConfig& m);
 
-// Throws kUnsupportedModel if the flag is present and true: Megatron's model of the family has no such biases.
+// Throws kUnsupportedModel if the flag is present and true: Megatron's model of the family has no such
+// biases.
 void refuse_flag(const ConfigFields& c, std::string_view key);
 // Throws kBadConfig for the entry `part` unless `by` divides `n`, the value of the entry `whole`.
 void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::string_view part, i64 by);
@@ -40,8 +41,8 @@ struct HeadDefaults {
   // transformers refuses null.
   bool null_groups_are_heads = false;
 };
-// Reads the vocabulary, the hidden size and the heads, which every decoder has. Throws kBadConfig for a missing
-// entry that has a fixed default.
+// Reads the vocabulary, the hidden size and the heads, which every decoder has. Throws kBadConfig for a
+// missing entry that has a fixed default.
 void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults);
 // Reads the width and the activation of the dense feed-forward part.
 void read_dense_ffn(const ConfigFields& c, ModelConfig& m);
@@ -54,8 +55,8 @@ void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer);
 
 // Reads how many experts there are and their width. `keys`: the spellings of the number.
 void read_moe(const ConfigFields& c, ModelConfig& m, std::initializer_list<std::string_view> keys);
-// Says which layers have a dense MLP: the first `dense` ones of the config, or those that `mlp_layer_types` lists, which must
-// agree where both are given. pre: all layers are set.
+// Says which layers have a dense MLP: the first `dense` ones of the config, or those that `mlp_layer_types`
+// lists, which must agree where both are given. pre: all layers are set.
 void choose_dense_layers(const ConfigFields& c, ModelConfig& m, i64 dense);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,6 @@
-// The readers of families: each puts the numbers of one kind of config.json into a ModelConfig; config_families.cc has the
-// table of all. `c` is the object with the language model's entries, `top` the whole config of a model that also has vision.
+// The readers of families: each puts the numbers of one kind of config.json into a ModelConfig;
+// config_families.cc has the table of all. `c` is the object with the language model's entries, `top` the
+// whole config of a model that also has vision.
 #pragma once
 
 namespace mckpt::impl {
@@ -97,8 +98,8 @@ void read_minimax_m3(const ConfigFields& top, ModelConfig& m);
 void read_gemma4_text(const ConfigFields& c, ModelConfig& m);
 void read_gemma4(const ConfigFields& top, ModelConfig& m);
 
-// The entries of any decoder under the names that most families give them: the reader of a map without a base.
-// Attention or latent attention in every layer; dense MLPs, experts, or both.
+// The entries of any decoder under the names that most families give them: the reader of a map without a
+// base. Attention or latent attention in every layer; dense MLPs, experts, or both.
 void read_any(const ConfigFields& top, ModelConfig& m);
 
 }  // namespace mckpt::impl

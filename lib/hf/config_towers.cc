@@ -1,5 +1,6 @@
-// Readers of vision and audio towers. transformers writes a tower's entries without those that are the default of its class,
-// so each reader states these defaults (transformers 5.23); a wrong size is found when the tensors are compared.
+// Readers of vision and audio towers. transformers writes a tower's entries without those that are the
+// default of its class, so each reader states these defaults (transformers 5.23); a wrong size is found when
+// the tensors are compared.
 #include "hf/config_towers.h"
 
 #include "core/base/error.h"
@@ -99,7 +100,8 @@ void read_pixtral(const ConfigFields& top, ModelConfig& m) {
 
 // The pooling head that SigLIP can have is not part of these models.
 void read_siglip(const ConfigFields& vision, ModelConfig& m) {
-  ConfigFields c = vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+  ConfigFields c =
+      vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
       "num_attention_heads": 12, "num_channels": 3, "image_size": 224, "patch_size": 16})");
   if (c.flag_or("vision_use_head", true))
     throw c.unsupported("vision_use_head", "is not false; Megatron's model has no tensors of a pooling head");
@@ -108,9 +110,11 @@ void read_siglip(const ConfigFields& vision, ModelConfig& m) {
   read_positions(c, m.vision);
 }
 
-// No run of Megatron's model has shown what it makes of the ranges of clipped layers, which are four buffers each.
+// No run of Megatron's model has shown what it makes of the ranges of clipped layers, which are four buffers
+// each.
 void read_gemma4_vision(const ConfigFields& vision, ModelConfig& m) {
-  ConfigFields c = vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16,
+  ConfigFields c =
+      vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16,
       "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16,
       "position_embedding_size": 10240})");
   if (c.flag_or("use_clipped_linears", false))
@@ -125,7 +129,8 @@ void read_gemma4_vision(const ConfigFields& vision, ModelConfig& m) {
 }
 
 void read_glm4v_vision(const ConfigFields& vision, ModelConfig& m) {
-  ConfigFields c = vision.with_defaults(R"({"depth": 24, "hidden_size": 1536, "num_heads": 12, "in_channels": 3,
+  ConfigFields c =
+      vision.with_defaults(R"({"depth": 24, "hidden_size": 1536, "num_heads": 12, "in_channels": 3,
       "image_size": 336, "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2,
       "out_hidden_size": 4096, "intermediate_size": 13696})");
   refuse_flag(c, "attention_bias");
@@ -153,7 +158,8 @@ void read_minimax_vision(const ConfigFields& top, ModelConfig& m) {
   v.projector = top.size_or("projector_hidden_size", 6144);
 }
 
-// Three convolutions of step 2 halve the frequencies, rounding up each time; conv_out reads what is left of them.
+// Three convolutions of step 2 halve the frequencies, rounding up each time; conv_out reads what is left of
+// them.
 void read_audio(const ConfigFields& audio, ModelConfig& m) {
   ConfigFields c =
       audio.with_defaults(R"({"num_mel_bins": 128, "encoder_layers": 32, "encoder_attention_heads": 20,

@@ -1,6 +1,6 @@
-// Readers of the towers in front of a language model: each fills the vision or the audio tower of a ModelConfig from the
-// object of config.json that describes it. All throw kBadConfig or kUnsupportedModel with the key. pre: the language model
-// was read, since projectors end in its hidden size.
+// Readers of the towers in front of a language model: each fills the vision or the audio tower of a
+// ModelConfig from the object of config.json that describes it. All throw kBadConfig or kUnsupportedModel
+// with the key. pre: the language model was read, since projectors end in its hidden size.
 #pragma once
 
 namespace mckpt::impl {
@@ -8,8 +8,8 @@ namespace mckpt::impl {
 class ConfigFields;
 struct ModelConfig;
 
-// The tower of Qwen3-VL, Qwen3.5 and Qwen3-Omni, under "vision_config" of `top`. `deepstack`: the family may feed early
-// vision layers into the decoder.
+// The tower of Qwen3-VL, Qwen3.5 and Qwen3-Omni, under "vision_config" of `top`. `deepstack`: the family may
+// feed early vision layers into the decoder.
 void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack);
 // Qwen2.5-VL: no biases of the patches, no positions, a gated MLP.
 void read_qwen2_5_vision(const ConfigFields& c, ModelConfig& m);

@@ -1,4 +1,5 @@
-// Chooses the base of a draft, and the entries under "config" with which the reader of the base takes the model's numbers.
+// Chooses the base of a draft, and the entries under "config" with which the reader of the base takes the
+// model's numbers.
 //
 //   other spellings      n_embd for hidden_size, ...: the entry is taken from there
 //   refused flags        attention_bias: true, which llama refuses: false, since rows of the map have the biases
@@ -85,8 +86,8 @@ class Attempts {
     return read(map);
   }
 
-  // The numbers as the reader of the base takes them; nothing if it takes none of the attempts. `map` gets the base and
-  // the entries.
+  // The numbers as the reader of the base takes them; nothing if it takes none of the attempts. `map` gets
+  // the base and the entries.
   std::optional<ModelConfig> as(const Family& base, const ModelConfig& numbers, MapFile& map) const {
     map = map_;
     map.base = std::string(base.name);
@@ -127,11 +128,12 @@ class Attempts {
 };
 
 // Words of entries that say how a model computes with its tensors. Shapes and names show nothing of it.
-constexpr std::string_view kComputing[] = {"scal",   "multiplier", "softcap",        "rotary", "alibi", "clip",
-                                           "logit_", "parallel_",  "sliding_window", "act_fn", "hidden_act",
-                                           "activation"};
+constexpr std::string_view kComputing[] = {"scal",           "multiplier", "softcap",    "rotary",
+                                           "alibi",          "clip",       "logit_",     "parallel_",
+                                           "sliding_window", "act_fn",     "hidden_act", "activation"};
 
-// "rope_parameters.partial_rotary_factor 0.25"; entries that change nothing are left out: null, false, a factor of 1.
+// "rope_parameters.partial_rotary_factor 0.25"; entries that change nothing are left out: null, false, a
+// factor of 1.
 void list_computation(const JsonValue& config, const std::string& prefix, std::vector<std::string>& out) {
   for (const auto& [key, value] : config.object("config")) {
     if (value.is(JsonType::kObject) && (key.starts_with("rope_") || key == "text_config")) {
@@ -145,7 +147,10 @@ void list_computation(const JsonValue& config, const std::string& prefix, std::v
     bool on = value.is(JsonType::kBool) && value.boolean(key);
     if (number && value.real(key) == 1) continue;
     if (number || on || text)
-      out.push_back(cat(prefix, key, " ", number ? value.number(key) : text ? escaped(value.string(key)) : "true"));
+      out.push_back(cat(prefix, key, " ",
+                        number ? value.number(key)
+                        : text ? escaped(value.string(key))
+                               : "true"));
   }
 }
 
@@ -177,8 +182,8 @@ std::vector<std::string> names_of_model(const JsonValue& config) {
   return names;
 }
 
-// Of families that explain as many kinds of tensors as the first, the one whose name is nearest to the model's comes
-// first. A name of which more than half is another one says nothing.
+// Of families that explain as many kinds of tensors as the first, the one whose name is nearest to the
+// model's comes first. A name of which more than half is another one says nothing.
 void put_named_first(const JsonValue& config, std::vector<Explained>& families) {
   auto chosen = families.end();
   double least = 0.5;
@@ -210,7 +215,8 @@ FolderTensors known_tensors(const std::string& path, const OpenOptions& opening)
 
 }  // namespace
 
-// The base explains more than half of the kinds of tensors, and its reader takes the config; of two, the nearer one.
+// The base explains more than half of the kinds of tensors, and its reader takes the config; of two, the
+// nearer one.
 ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
   FolderTensors tensors = known_tensors(path, opening);
   std::string text = config_text(path, opening);
@@ -285,17 +291,19 @@ std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions
 std::string nearest_text(const Nearest& n) {
   if (n.tensors == 0) return "the folder lists no tensors, so that no family can be called the nearest";
   if (n.family.empty()) return "no family explains any of its tensors";
-  return cat("by its tensors the nearest family is ", n.family, ", which explains ", with_commas(n.explained), " of ",
-             counted(n.tensors, "tensor"));
+  return cat("by its tensors the nearest family is ", n.family, ", which explains ", with_commas(n.explained),
+             " of ", counted(n.tensors, "tensor"));
 }
 
 std::string draft_command(const std::string& path) {
-  return cat("mckpt mappings draft ", escaped(path, 4096), " map.json   writes a first map file, for `map_file`");
+  return cat("mckpt mappings draft ", escaped(path, 4096),
+             " map.json   writes a first map file, for `map_file`");
 }
 
 void add_family_fact(Store& store) {
   if (store.format() != Format::kSafetensorsFolder) return;
-  auto type = std::ranges::find_if(store.facts(), [](const auto& fact) { return fact.first == "model_type"; });
+  auto type =
+      std::ranges::find_if(store.facts(), [](const auto& fact) { return fact.first == "model_type"; });
   if (type == store.facts().end()) return;
   for (const Family* family : all_families())
     if (std::ranges::find(family->model_types, type->second) != family->model_types.end()) return;

@@ -5,8 +5,8 @@
 
 namespace mckpt::impl {
 
-// How a model's files store the experts of a layer. [experts, out, in] and [experts, in, out] differ only by a
-// transposition, so the user may have to choose.
+// How a model's files store the experts of a layer. [experts, out, in] and [experts, in, out] differ only by
+// a transposition, so the user may have to choose.
 enum class ExpertLayout {
   kAuto,   // as the tensors' names and shapes show
   kApart,  // one tensor for each expert

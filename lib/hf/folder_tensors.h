@@ -1,5 +1,5 @@
-// The tensors of a Hugging Face folder without its model: names, types and shapes, from the headers of the weights, from
-// mckpt's list, or from the index, in this order. An index has names only.
+// The tensors of a Hugging Face folder without its model: names, types and shapes, from the headers of the
+// weights, from mckpt's list, or from the index, in this order. An index has names only.
 #pragma once
 
 #include <memory>

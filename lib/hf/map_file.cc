@@ -1,5 +1,5 @@
-// Reads and writes map files. A strict reader: unknown keys, wrong types and control characters are errors, because a row that is ignored
-// would lose a tensor.
+// Reads and writes map files. A strict reader: unknown keys, wrong types and control characters are errors,
+// because a row that is ignored would lose a tensor.
 #include "hf/map_file.h"
 
 #include <algorithm>

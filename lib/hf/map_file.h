@@ -31,8 +31,8 @@ std::string read_map_text(const std::string& path, const OpenOptions& opening);
 // The JSON of a map, made for people who edit it: a member on each line, a question on a line of its own.
 std::string map_file_text(const MapFile& file);
 
-// config.json as the family's reader is to see it. pre: `config` is an object. Throws kBadMap for an entry that is
-// not in config.json.
+// config.json as the family's reader is to see it. pre: `config` is an object. Throws kBadMap for an entry
+// that is not in config.json.
 JsonValue with_entries(const JsonValue& config, const MapFile& file);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Writes a map file. A row is an object of a few lines, in which the question of a draft has a line of its own: who has
-// decided deletes that line.
+// Writes a map file. A row is an object of a few lines, in which the question of a draft has a line of its
+// own: who has decided deletes that line.
 //
 //     {
 //       "todo": "is gate above up?",
@@ -42,8 +42,8 @@ class Block {
 std::string sources_text(const MapRow& row) {
   std::string out;
   for (const MapRow::Source& s : row.sources)
-    out +=
-        cat(out.empty() ? "" : ",\n                       ", "[", json_string(s.name), ", ", json_string(s.shape), "]");
+    out += cat(out.empty() ? "" : ",\n                       ", "[", json_string(s.name), ", ",
+               json_string(s.shape), "]");
   return cat("\"hugging_face\": [", out, "]");
 }
 
@@ -76,8 +76,8 @@ std::string map_file_text(const MapFile& file) {
   Block members, config, rows, remove, unread;
   if (file.base) members.add(cat("  ", member("base", *file.base)));
   for (const MapEntry& e : file.config)
-    config.add(
-        cat("    ", json_string(e.key), ": ", e.from.empty() ? e.value : cat("{", member("key", e.from), "}")));
+    config.add(cat("    ", json_string(e.key), ": ",
+                   e.from.empty() ? e.value : cat("{", member("key", e.from), "}")));
   for (const MapRow& row : file.rows) rows.add(row_text(row));
   for (const std::string& name : file.remove) remove.add(cat("    ", json_string(name)));
   for (const MapUnread& u : file.unread)

@@ -51,8 +51,10 @@ HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shap
     e.file(folder.path()).help("name the folder of a Hugging Face model");
     if (is_of_a_run(folder))
       e.found("the checkpoint of a training run")
-          .help("give the folder of the original Hugging Face model; of a checkpoint of a run `mckpt convert reshard` "
-                "writes one for another grid, and `mckpt export` makes a Hugging Face folder");
+          .help(
+              "give the folder of the original Hugging Face model; of a checkpoint of a run `mckpt convert "
+              "reshard` "
+              "writes one for another grid, and `mckpt export` makes a Hugging Face folder");
     throw e;
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
@@ -110,8 +112,8 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
   }
 }
 
-// What the folder declares about quantised weights. A method that is not decoded is refused, unless only shapes are
-// wanted.
+// What the folder declares about quantised weights. A method that is not decoded is refused, unless only
+// shapes are wanted.
 QuantDeclaration quantization_of(const Folder& folder, bool shapes_only) {
   try {
     return read_quant_declaration(folder);
@@ -147,15 +149,17 @@ std::string agreed_map(const HfModelOptions& options, const Folder& folder, cons
     if (parse_map_file(text) != parse_map_file(agreed))
       throw Error(Code::kContradiction, "the checkpoint was made with another map")
           .file(options.map_file)
-          .help(cat("leave `map_file` out: checkpoints and folders keep the map that they were made with, folders as ",
+          .help(cat("leave `map_file` out: checkpoints and folders keep the map that they were made with, "
+                    "folders as ",
                     kMapName));
   }
   return agreed;
 }
 
-// Reads the config as the map that applies says, and makes the family of the map. `list`: mckpt's list of tensors;
-// null: there is none.
-void read_mapped_config(HfModel& m, const Folder& folder, const HfModelOptions& options, const TensorTable* list) {
+// Reads the config as the map that applies says, and makes the family of the map. `list`: mckpt's list of
+// tensors; null: there is none.
+void read_mapped_config(HfModel& m, const Folder& folder, const HfModelOptions& options,
+                        const TensorTable* list) {
   m.map_text = agreed_map(options, folder, list);
   if (m.map_text.empty()) {
     m.config = read_config(folder, options.files, options.shapes_only, nullptr);
@@ -212,7 +216,8 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   m.expert_layout = options.expert_layout;
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
-  // Nothing is known of the tensors of a method that is not decoded; the shapes are those that the config promises.
+  // Nothing is known of the tensors of a method that is not decoded; the shapes are those that the config
+  // promises.
   const QuantDeclaration quant = quantization_of(folder, options.shapes_only);
   if (!weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {

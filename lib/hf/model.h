@@ -55,14 +55,15 @@ struct HfModel {
   bool has_data() const { return store != nullptr; }
 };
 
-// Opens the model; with a base in the options, a folder with an adapter is the model of that base with the adapter in it.
-// Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
+// Opens the model; with a base in the options, a folder with an adapter is the model of that base with the
+// adapter in it. Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
 // config.json; one error with all problems of the safetensors files; kContradiction if two different maps
 // apply.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
 
-// The model whose config.json is in the folder, and whose weights are elsewhere: `weights` has the tensors that a
-// folder of the model has, under their names. Weights in the folder itself are not looked at. Throws as above.
+// The model whose config.json is in the folder, and whose weights are elsewhere: `weights` has the tensors
+// that a folder of the model has, under their names. Weights in the folder itself are not looked at. Throws
+// as above.
 HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
                       const HfModelOptions& options = {});
 

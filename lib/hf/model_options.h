@@ -17,8 +17,8 @@ struct HfModelOptions {
   // with other rows is refused.
   std::string kept_map{};
   OpenOptions files{};  // how the files of the folder are opened
-  // Only shapes are wanted. A folder whose weights are quantised by a method that is not decoded is then opened by its
-  // config alone: its shapes are those before quantisation, which is a warning.
+  // Only shapes are wanted. A folder whose weights are quantised by a method that is not decoded is then
+  // opened by its config alone: its shapes are those before quantisation, which is a warning.
   bool shapes_only = false;
   BadNumbers bad_numbers = BadNumbers::kRefuse;  // among the codes and scales of quantised weights
 };

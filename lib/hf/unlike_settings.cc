@@ -1,5 +1,5 @@
-// Both configs become flat lists of keys and values. Rotary embeddings have three spellings: transformers 5 has all of
-// "rope_parameters", older ones "rope_theta" beside a "rope_scaling" with "type" or "rope_type".
+// Both configs become flat lists of keys and values. Rotary embeddings have three spellings: transformers 5
+// has all of "rope_parameters", older ones "rope_theta" beside a "rope_scaling" with "type" or "rope_type".
 #include "hf/unlike_settings.h"
 
 #include <algorithm>

@@ -22,8 +22,8 @@ struct UnitModule {
 };
 using UnitModules = std::map<i64, UnitModule>;
 
-// A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named by all
-// parameters of the model.
+// A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named by
+// all parameters of the model.
 UnitModules unit_modules(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
   UnitModules out;
   for (const ModelParameter& p : parameters) {

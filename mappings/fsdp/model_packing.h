@@ -32,7 +32,8 @@ struct GroupFacts {
   i64 items = 0;               // of the parameters
   i64 holes = 0, padding = 0;  // items between the parameters, and after the last one
   i64 chunks_end = 0;          // where the last parameter of at least a chunk ends
-  // The first group of another unit that has the same parameters at the same places; -1: there is none before.
+  // The first group of another unit that has the same parameters at the same places; -1: there is none
+  // before.
   i64 like = -1;
   std::vector<RowCut> cuts{};  // empty where nothing is sharded
 };
@@ -43,8 +44,8 @@ struct ModelPacking {
   std::vector<GroupFacts> facts;
 };
 
-// pre: the parameters are those of one cell of the grid. Throws kBadLayout for a grid with pipeline stages, and
-// what packed_groups() throws.
+// pre: the parameters are those of one cell of the grid. Throws kBadLayout for a grid with pipeline stages,
+// and what packed_groups() throws.
 ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Grid& grid,
                         const FsdpSetup& setup);
 

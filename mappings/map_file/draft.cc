@@ -1,5 +1,6 @@
-// The rows of the base are walked over the layers of the model, so a row that only some layers lack is found, too. Rows for
-// the tensors that are left are then put together from their roles, and sorted into Megatron's order.
+// The rows of the base are walked over the layers of the model, so a row that only some layers lack is found,
+// too. Rows for the tensors that are left are then put together from their roles, and sorted into Megatron's
+// order.
 #include "mappings/map_file/draft.h"
 
 #include <algorithm>
@@ -140,7 +141,8 @@ class Drafter {
   }
 
  private:
-  // Marks the tensors that rows of the base read; collects the rows that find no tensor, or one of another shape.
+  // Marks the tensors that rows of the base read; collects the rows that find no tensor, or one of another
+  // shape.
   void keep_rows_of_base() {
     if (i64 depths = mtp_depths_in(*base_, model_, tensors_); !model_.mtp.stated || depths == 0)
       model_.mtp.depths = depths;
@@ -170,8 +172,8 @@ class Drafter {
           for (i32 t : kind.tensors) read_[t] = true;
   }
 
-  // The norm that the base has before its MLP, in a model whose layers have norms of that part under other names: then
-  // the one after attention is another norm.
+  // The norm that the base has before its MLP, in a model whose layers have norms of that part under other
+  // names: then the one after attention is another norm.
   bool is_other_norm(const Row& row, std::string_view name) const {
     constexpr std::string_view kNorm = "post_attention_layernorm.weight";
     bool before_mlp = row.megatron.ends_with("linear_fc1.layer_norm_weight") ||
@@ -269,7 +271,8 @@ class Drafter {
                kind.layers.size(), " have it: which layers have it, and why?");
   }
 
-  // A row that replaces one of the base takes what that one read as well: `up` beside a gate, where the base has a plain MLP.
+  // A row that replaces one of the base takes what that one read as well: `up` beside a gate, where the base
+  // has a plain MLP.
   void complete_rows() {
     for (const NameKind& kind : kinds_) {
       if (!read_[kind.tensors[0]]) continue;

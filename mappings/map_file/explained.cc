@@ -1,5 +1,5 @@
-// Counts by kinds of names, so that a model of many layers or experts is as quick as a small one, and that a family
-// which knows the experts alone is not the nearest.
+// Counts by kinds of names, so that a model of many layers or experts is as quick as a small one, and that a
+// family which knows the experts alone is not the nearest.
 #include "mappings/map_file/explained.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How far the tables of a family explain the tensors of a model: the tensors that have the name and the shape of a
-// source of a row. The family that explains most is the base from which a map file of the model starts.
+// How far the tables of a family explain the tensors of a model: the tensors that have the name and the shape
+// of a source of a row. The family that explains most is the base from which a map file of the model starts.
 //
 //   phi3:  llama explains 15 of 19 tensors, 7 of 9 kinds; 2 rows of llama find no tensor
 #pragma once
@@ -22,8 +22,8 @@ struct Explained {
   i64 score() const { return kinds - missing; }
 };
 
-// All families, the nearest first. `numbers`: of the model under usual names; null if they cannot be read: names count
-// alone.
+// All families, the nearest first. `numbers`: of the model under usual names; null if they cannot be read:
+// names count alone.
 std::vector<Explained> explained_by_families(const SourceTable& tensors, const ModelConfig* numbers);
 
 }  // namespace mckpt::impl

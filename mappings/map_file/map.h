@@ -1,5 +1,5 @@
-// MapFile: what a map file says (docs/adding_a_model.md), as plain values. Reading and writing its JSON is the work of
-// lib/hf/map_file.h; making a family of it that of mappings/map_file/rows.h.
+// MapFile: what a map file says (docs/adding_a_model.md), as plain values. Reading and writing its JSON is
+// the work of lib/hf/map_file.h; making a family of it that of mappings/map_file/rows.h.
 //
 //   base      the family that the map changes; "none": the map is all there is; absent: the family of the model type
 //   config    entries that config.json lacks, or has under another name or with another meaning
@@ -50,7 +50,8 @@ struct MapUnread {
   friend bool operator==(const MapUnread&, const MapUnread&) = default;
 };
 
-// An entry of config.json as the reader of the family is to see it: `value` (JSON), or what the entry `from` has.
+// An entry of config.json as the reader of the family is to see it: `value` (JSON), or what the entry `from`
+// has.
 struct MapEntry {
   std::string key, from, value;
 

@@ -1,5 +1,5 @@
-// A number is that of a layer after a component such as `layers`, that of an expert after `experts`, and part of the name
-// elsewhere.
+// A number is that of a layer after a component such as `layers`, that of an expert after `experts`, and part
+// of the name elsewhere.
 #include "mappings/map_file/name_kinds.h"
 
 #include <algorithm>

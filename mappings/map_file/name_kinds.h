@@ -26,7 +26,8 @@ struct NameKind {
 // In the order of the first tensor of each.
 std::vector<NameKind> name_kinds(const SourceTable& tensors);
 
-// The name of a table's row as a kind has it: layers of MTP depths and of mergers have numbers of layers in files.
+// The name of a table's row as a kind has it: layers of MTP depths and of mergers have numbers of layers in
+// files.
 std::string kind_name(std::string_view pattern);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Makes a family of the rows of a map file alone (base "none"): sections in the order of the rows, which is that in
-// which Megatron registers the parameters.
+// Makes a family of the rows of a map file alone (base "none"): sections in the order of the rows, which is
+// that in which Megatron registers the parameters.
 //
 //   embedding.word_embeddings.weight                      a section of the first stage
 //   decoder.layers.{L}.self_attention.linear_qkv.weight   the layers; each row is in the list of its mixer, or of its

@@ -1,5 +1,5 @@
-// The table of known names. A line is a place in the model, the last parts of names, and what the tensor is. A bias has
-// the name of its weight; its rule and shape are beside those of the weight.
+// The table of known names. A line is a place in the model, the last parts of names, and what the tensor is.
+// A bias has the name of its weight; its rule and shape are beside those of the weight.
 #include "mappings/map_file/recognise.h"
 
 #include <algorithm>
@@ -210,7 +210,8 @@ bool has_gate(std::string_view name, const KindNames& names) {
   return at != other.npos && names.contains(other.replace(at, 7, "gate_proj"));
 }
 
-// What a known name is; nothing if the place or the name is not known. With a shape that does not fit, a question.
+// What a known name is; nothing if the place or the name is not known. With a shape that does not fit, a
+// question.
 std::optional<Recognised> by_table(const NameKind& kind, const Parts& p, const KindNames& names,
                                    const ModelConfig& model) {
   std::optional<Recognised> unfit;
@@ -234,8 +235,8 @@ std::optional<Recognised> by_table(const NameKind& kind, const Parts& p, const K
   return unfit;
 }
 
-// The norms of a layer. After attention or before the MLP: the name of the norm between the two means either, and the
-// other norms of the layer decide.
+// The norms of a layer. After attention or before the MLP: the name of the norm between the two means either,
+// and the other norms of the layer decide.
 std::optional<Recognised> norm_of_layer(const NameKind& kind, const Parts& p, const KindNames& names,
                                         const ModelConfig& model) {
   auto beside = [&](std::string_view leaf) { return names.contains(cat(p.front, leaf, ".weight")); };

@@ -1,6 +1,6 @@
-// Recognises what a tensor is by its name and its shape: the parameter of Megatron, its rule and its role in it. Names are
-// those that programs and families have given such tensors; the shape must be the one that the numbers of the model give
-// for the role. What the two do not settle is a question for a person.
+// Recognises what a tensor is by its name and its shape: the parameter of Megatron, its rule and its role in
+// it. Names are those that programs and families have given such tensors; the shape must be the one that the
+// numbers of the model give for the role. What the two do not settle is a question for a person.
 //
 //   model.layers.{L}.mlp.c_fc.bias [80]            mlp.linear_fc1.bias, column, "ffn"
 //   model.layers.{L}.mlp.gate_up_proj.weight       mlp.linear_fc1.weight, gated_mlp_joined; to decide: is gate above up?
@@ -19,7 +19,8 @@ namespace mckpt::impl {
 struct ModelConfig;
 struct NameKind;
 
-// The names that decide together with a kind's own: whether there is a gate beside `up`, which norms a layer has.
+// The names that decide together with a kind's own: whether there is a gate beside `up`, which norms a layer
+// has.
 using KindNames = std::set<std::string, std::less<>>;
 
 struct Recognised {

@@ -1,5 +1,5 @@
-// Adds the rows of a map file to a copy of a family's tables, or replaces rows by them. new_family.cc makes a family of
-// rows alone.
+// Adds the rows of a map file to a copy of a family's tables, or replaces rows by them. new_family.cc makes a
+// family of rows alone.
 //
 //   a name under "remove"                                 all rows of that name are taken out, first of all
 //   a row of the file whose Megatron name the table has   replaces all rows of that name

@@ -1,5 +1,5 @@
-// A family of the user's own: a map file (`map_file`) adds rows to those of a built-in family, replaces or removes
-// some, or is a family by itself.
+// A family of the user's own: a map file (`map_file`) adds rows to those of a built-in family, replaces or
+// removes some, or is a family by itself.
 //
 //   base llama, one row                      base none, all rows
 //     its sections, with that row in           rows without {L} before the layers     first pipeline stage
@@ -63,10 +63,12 @@ class OwnFamily {
 // The name in front of the rows of a layer, "decoder.layers.{L}."; "" for a name without layers.
 std::string_view layer_prefix(std::string_view megatron);
 
-// The mixer and the feed-forward part to which a row of a layer belongs by its name: "attention", "dense" or "moe".
+// The mixer and the feed-forward part to which a row of a layer belongs by its name: "attention", "dense" or
+// "moe".
 std::string_view layer_kind_of(std::string_view megatron);
 
-// Sets what the rows of the map say of the model beyond its config: biases, norms of queries and keys, a plain MLP.
+// Sets what the rows of the map say of the model beyond its config: biases, norms of queries and keys, a
+// plain MLP.
 void follow_rows(const MapFile& file, ModelConfig& model);
 
 // "", "swiglu", "gdn_in_proj", "gdn_conv"; throws kBadMap.

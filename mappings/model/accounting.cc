@@ -237,7 +237,9 @@ void refuse_quantized(const SourceTable& sources) {
                 by_name ? "a tensor of scales or packed values shows that the weights are quantised"
                         : cat("a tensor is of the quantised type ", dtype_name(t.dtype)))
         .tensor(t.name)
-        .help("codes are decoded where their scales are beside them under known names; dequantise other models first");
+        .help(
+            "codes are decoded where their scales are beside them under known names; dequantise other models "
+            "first");
   }
 }
 

@@ -1,5 +1,5 @@
-// Chooses the slicing by the parameter's rule or name: Mamba mixers and gated delta nets are sliced by heads, and
-// their convolutions by heads in each section; everything else is whole. The slices are computed by
+// Chooses the slicing by the parameter's rule or name: Mamba mixers and gated delta nets are sliced by heads,
+// and their convolutions by heads in each section; everything else is whole. The slices are computed by
 // core/hybrid/cp_slice.h.
 #include "mappings/model/cp_rows.h"
 

@@ -67,7 +67,8 @@ class ModelMap {
   // The parameters that one rank holds, in order of registration. Throws kGridMisfit with every kind of
   // parameter that does not divide, whatever stage has it. pre: the grid passed check_grid().
   std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup) const;
-  // Those of one chunk of the rank's stage, where the stages do not have equally many layers, or several chunks.
+  // Those of one chunk of the rank's stage, where the stages do not have equally many layers, or several
+  // chunks.
   std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup,
                                          const StagePart& chunk) const;
 

@@ -52,7 +52,7 @@ void refuse_mamba_misfit(const MambaConfig& mamba, const Grid& grid) {
 void refuse_stages(const ModelConfig& model, const Grid& grid) {
   if (grid.pp == 1) return;
   auto shares = [](const TowerConfig& t) { return t.key_values == KeyValues::kOfEarlierLayer; };
-  const char* what = model.layer_input > 0                          ? "the second embedding, which every layer reads,"
+  const char* what = model.layer_input > 0 ? "the second embedding, which every layer reads,"
                      : std::ranges::any_of(model.layer_sizes, shares) ? "keys and values of earlier layers"
                                                                       : nullptr;
   if (!what) return;

@@ -78,8 +78,8 @@ void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model)
       .found(escaped(pattern.text));
 }
 
-// Throws for a name that the pattern does not have. A module that a layer does not have, such as the mixer of an
-// MLP, is left out.
+// Throws for a name that the pattern does not have. A module that a layer does not have, such as the mixer of
+// an MLP, is left out.
 void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters) {
   LayerNames flat(pattern, LayerForm::kFlat), grouped(pattern, LayerForm::kMember);
   auto rename = [&](std::string& name) {

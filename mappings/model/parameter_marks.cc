@@ -1,7 +1,7 @@
 // Computes the marks of a parameter from its row and rule, exceptions included: what Megatron does is not
-// always what its layout would suggest. Attention sinks are split over the heads without a mark, and so are norms over all
-// heads; the down projections of latent attention, of latent experts and the linear layers of an indexer are whole on every
-// rank and marked as split along dimension 0.
+// always what its layout would suggest. Attention sinks are split over the heads without a mark, and so are
+// norms over all heads; the down projections of latent attention, of latent experts and the linear layers of
+// an indexer are whole on every rank and marked as split along dimension 0.
 #include "mappings/model/parameter_marks.h"
 
 #include "core/fsdp/grid.h"

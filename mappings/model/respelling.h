@@ -28,9 +28,9 @@ void refuse_without_effect(const Spelling& spelling, const ModelMap& map, RunSet
 // Throws kUnaccounted for a parameter that a checkpoint stores under its usual and its other name.
 [[noreturn]] void refuse_two_names(const std::string& usual, const std::string& other);
 
-// The spelling of a checkpoint of the model; `has` returns whether it has a key. The setup's own spelling is not
-// looked at. Throws kUnaccounted with both names if a parameter is stored under both, or if one layer has the
-// usual name of a parameter and another layer the other one.
+// The spelling of a checkpoint of the model; `has` returns whether it has a key. The setup's own spelling is
+// not looked at. Throws kUnaccounted with both names if a parameter is stored under both, or if one layer has
+// the usual name of a parameter and another layer the other one.
 Spelling stored_spelling(const ModelMap& map, RunSetup setup,
                          const std::function<bool(const std::string&)>& has);
 

@@ -37,8 +37,8 @@ struct VocabChoice {
 };
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
-// The rows of the vocabulary of a run that continues from a checkpoint with `stored` rows: those rows, if they
-// divide. Throws likewise.
+// The rows of the vocabulary of a run that continues from a checkpoint with `stored` rows: those rows, if
+// they divide. Throws likewise.
 i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
                     VocabChoice choice);
 // What the user should know of a run that pads the vocabulary; "" if it does not.
@@ -47,8 +47,8 @@ std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cell
 std::string added_rows_note(i64 before, i64 after, i64 cells);
 // What a run has to be given to have the vocabulary that is stored; "" if Megatron's default does that.
 std::string vocab_run_note(const ModelConfig& model, const Family& family, const RunSetup& run, i64 cells);
-// The make_vocab_size_divisible_by for which Megatron's formula, the vocabulary rounded up to a multiple of it times
-// the cells, gives these rows: that of the family if it does, a power of two, or the rows of a cell.
+// The make_vocab_size_divisible_by for which Megatron's formula, the vocabulary rounded up to a multiple of
+// it times the cells, gives these rows: that of the family if it does, a power of two, or the rows of a cell.
 i64 vocab_divisor_of(const ModelConfig& model, const Family& family, i64 rows, i64 cells);
 // Whether it gives them.
 bool gives_vocab_rows(const ModelConfig& model, i64 divisor, i64 rows, i64 cells);

@@ -1,4 +1,5 @@
-// The chunks in the order of their layers: the first chunk of every stage, then the second of every stage, and so on.
+// The chunks in the order of their layers: the first chunk of every stage, then the second of every stage,
+// and so on.
 #include "mappings/model/stages.h"
 
 #include "core/base/error.h"

@@ -1,12 +1,12 @@
-// How the layers of a language model are divided among the stages of a pipeline. A stage has one chunk of layers, or
-// several that take turns (virtual stages):
+// How the layers of a language model are divided among the stages of a pipeline. A stage has one chunk of
+// layers, or several that take turns (virtual stages):
 //
 //   8 layers, 2 stages                        stage 0: 0-3           stage 1: 4-7
 //   and 2 chunks a stage                      stage 0: 0-1, 4-5      stage 1: 2-3, 6-7
 //   and 2 layers on the first of 2 stages     stage 0: 0-1           stage 1: 2-7
 //
-// What is not in a layer is at the ends: the embedding and a vision tower in the first chunk of all, the final norm, MTP
-// and the output layer in the last.
+// What is not in a layer is at the ends: the embedding and a vision tower in the first chunk of all, the
+// final norm, MTP and the output layer in the last.
 #pragma once
 
 #include <optional>
@@ -32,11 +32,11 @@ struct PipelineOptions {
 // The whole division. A value.
 class PipelineSplit {
  public:
-  // As Megatron divides. Throws kGridMisfit if the layers do not divide, kBadGrid for chunks or layers of the first or
-  // last stage without several stages.
+  // As Megatron divides. Throws kGridMisfit if the layers do not divide, kBadGrid for chunks or layers of the
+  // first or last stage without several stages.
   PipelineSplit(i64 layers, i64 stages, const PipelineOptions& options = {});
-  // From what each chunk was found to have: chunk by chunk, in each of them stage by stage. pre: not empty, and a
-  // multiple of `stages`.
+  // From what each chunk was found to have: chunk by chunk, in each of them stage by stage. pre: not empty,
+  // and a multiple of `stages`.
   PipelineSplit(i64 stages, const std::vector<i64>& layers_of_chunks);
 
   i64 stages() const { return stages_; }

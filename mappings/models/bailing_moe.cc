@@ -1,11 +1,11 @@
-// Ling 2.0 (bailing_moe_v2) and Sarvam: attention whose queries, keys and values are one tensor of the file, dense layers
-// first, then experts with a shared one and a bias of the router.
+// Ling 2.0 (bailing_moe_v2) and Sarvam: attention whose queries, keys and values are one tensor of the file,
+// dense layers first, then experts with a shared one and a bias of the router.
 //
 //   attention.query_key_value   all queries above all keys above all values     linear_qkv, by group
 //   attention.dense                                                              linear_proj
 //
-// Peculiar to this family: names of GPT-NeoX's kind (word_embeddings, query_layernorm, dense); MTP layers, numbered behind
-// those of the decoder, end in a norm of their own.
+// Peculiar to this family: names of GPT-NeoX's kind (word_embeddings, query_layernorm, dense); MTP layers,
+// numbered behind those of the decoder, end in a norm of their own.
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 

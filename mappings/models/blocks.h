@@ -8,8 +8,8 @@
 
 namespace mckpt::impl {
 
-// A parameter of a tower that Megatron takes over as Hugging Face's module: the name is the same on both sides, and every
-// cell has the whole tensor.
+// A parameter of a tower that Megatron takes over as Hugging Face's module: the name is the same on both
+// sides, and every cell has the whole tensor.
 constexpr Row copied(std::string_view name, std::string_view shape, Needs needs = Needs::kAlways) {
   return {.megatron = name, .rule = "replicate", .sources = {{{name, shape}}}, .needs = needs};
 }

@@ -1,5 +1,6 @@
-// The rows that DeepSeek's families share, and those who took them over: latent attention, experts beside a shared one with
-// a router that has a bias for each expert, and prediction layers whose numbers follow those of the decoder:
+// The rows that DeepSeek's families share, and those who took them over: latent attention, experts beside a
+// shared one with a router that has a bias for each expert, and prediction layers whose numbers follow those
+// of the decoder:
 //
 //   layer 61 of a model with 61 layers   model.layers.61.enorm.weight   <->   mtp.layers.0.enorm.weight
 //                                        model.layers.61.mlp...         <->   mtp.layers.0.mtp_model_layer.mlp...
@@ -9,8 +10,8 @@
 
 namespace mckpt::impl {
 
-// Queries, keys and values come from low-rank projections (down, norm, up). A model without q_lora_rank has a plain
-// linear_q_proj. The input norm is a parameter of its own; other attention has it in linear_qkv.
+// Queries, keys and values come from low-rank projections (down, norm, up). A model without q_lora_rank has a
+// plain linear_q_proj. The input norm is a parameter of its own; other attention has it in linear_qkv.
 inline constexpr Row kInputNormRow = {
     "input_layernorm.weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}};
 inline constexpr Row kLatentProjRow = {

@@ -1,5 +1,5 @@
-// DeepSeek-V3 and the models that have its tensors: Kimi K2, which is the same with another model_type; GLM-4.7-Flash;
-// DeepSeek-V2, whose router has no bias.
+// DeepSeek-V3 and the models that have its tensors: Kimi K2, which is the same with another model_type;
+// GLM-4.7-Flash; DeepSeek-V2, whose router has no bias.
 //
 // Peculiar to these families:
 // - A padded vocabulary is a multiple of 1280 rows a cell, of DeepSeek-V2 3200.

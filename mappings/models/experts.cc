@@ -1,5 +1,5 @@
-// Models whose attention is that of Llama or Qwen, with a mixture of experts; they differ in the names of the router, its
-// bias and the experts:
+// Models whose attention is that of Llama or Qwen, with a mixture of experts; they differ in the names of the
+// router, its bias and the experts:
 //
 //   qwen2_moe      mlp.gate              -                                        mlp.experts.3.gate_proj, up_proj, down_proj
 //   olmoe          mlp.gate              -                                        the same

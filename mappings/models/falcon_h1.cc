@@ -4,8 +4,8 @@
 //   norm  --<                     >-- +  -> mlp (with its own norm)
 //            '-> self_attention -'
 //
-// Peculiar to this family: the norm before both mixers is a parameter of the layer, so neither in_proj nor linear_qkv has
-// one. The multipliers of the config are not part of any tensor.
+// Peculiar to this family: the norm before both mixers is a parameter of the layer, so neither in_proj nor
+// linear_qkv has one. The multipliers of the config are not part of any tensor.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

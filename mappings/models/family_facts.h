@@ -1,6 +1,6 @@
-// What people want to know of a family before they try it: models on the hub that have it, the quantised forms in which
-// they are released, and the grids on which real Megatron ranks were compared with its table (test_data/golden).
-// `mckpt mappings list` and README show these facts; a test keeps them true and complete.
+// What people want to know of a family before they try it: models on the hub that have it, the quantised
+// forms in which they are released, and the grids on which real Megatron ranks were compared with its table
+// (test_data/golden). `mckpt mappings list` and README show these facts; a test keeps them true and complete.
 #pragma once
 
 #include <span>

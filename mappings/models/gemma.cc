@@ -1,8 +1,9 @@
-// Gemma 1 to 3, the language models. Norms are stored less one, in the file as in Megatron, so they are copied. The gated
-// activation is GELU, so that fsdp_dtensor has fc1 whole: gate and up of the first cell, then of the next.
+// Gemma 1 to 3, the language models. Norms are stored less one, in the file as in Megatron, so they are
+// copied. The gated activation is GELU, so that fsdp_dtensor has fc1 whole: gate and up of the first cell,
+// then of the next.
 //
-// One name means two things: post_attention_layernorm is the norm before the MLP in Gemma 1; in Gemma 2 and 3, which have
-// four norms, it follows the attention.
+// One name means two things: post_attention_layernorm is the norm before the MLP in Gemma 1; in Gemma 2 and
+// 3, which have four norms, it follows the attention.
 //
 //   Gemma 1        input_layernorm   attention                              post_attention_layernorm     MLP
 //   Gemma 2 and 3  input_layernorm   attention   post_attention_layernorm   pre_feedforward_layernorm    MLP   post_feedforward_layernorm

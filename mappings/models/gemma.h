@@ -1,4 +1,5 @@
-// The rows of layers with four norms, as Gemma 2 and 3 have them: before and after the attention, before and after the MLP.
+// The rows of layers with four norms, as Gemma 2 and 3 have them: before and after the attention, before and
+// after the MLP.
 #pragma once
 
 #include "mappings/row.h"

@@ -1,9 +1,11 @@
-// Gemma 3 with vision: the language model of Gemma 3 behind the tower of SigLIP, which is copied, and a projector.
+// Gemma 3 with vision: the language model of Gemma 3 behind the tower of SigLIP, which is copied, and a
+// projector.
 //
 //   vision_tower -> multi_modal_projector.mm_soft_emb_norm -> mm_input_projection_weight [tower, language] -> language_model
 //                                         mm_soft_embed_norm   proj.weight, its transpose, split by rows
 //
-// Files of the hub have the tower under "vision_tower.vision_model.", those of transformers 5 under "vision_tower.".
+// Files of the hub have the tower under "vision_tower.vision_model.", those of transformers 5 under
+// "vision_tower.".
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gemma.h"

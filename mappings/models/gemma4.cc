@@ -1,12 +1,14 @@
-// Gemma 4, the language model and the one with vision. Norms are plain, and there are five to nine of them in a layer; every
-// layer has a scalar, a buffer. Layers are of two kinds with heads of two sizes (ModelConfig::layer_sizes):
+// Gemma 4, the language model and the one with vision. Norms are plain, and there are five to nine of them in
+// a layer; every layer has a scalar, a buffer. Layers are of two kinds with heads of two sizes
+// (ModelConfig::layer_sizes):
 //
 //   sliding   heads of head_dim, projections of queries, keys and values
 //   full      heads of global_head_dim; with attention_k_eq_v no projection of values: the keys are the values, too
 //   the last num_kv_shared_layers of both kinds have no keys and values of their own, and perhaps an MLP of twice the width
 //
-// Megatron's parameters have rows for keys and values in every layer, and a norm of keys: those that the file does not have
-// are copies of the keys, zeros and ones (rules qkv_keys_as_values, qkv_queries_only, head_norm_of_ones).
+// Megatron's parameters have rows for keys and values in every layer, and a norm of keys: those that the file
+// does not have are copies of the keys, zeros and ones (rules qkv_keys_as_values, qkv_queries_only,
+// head_norm_of_ones).
 //
 //   with experts   every layer has a dense MLP beside them, as Megatron's shared expert; norms are fused, as in Gemma 3
 //   without        layers of Megatron's own modules, all norms apart; E2B and E4B give each layer a part of a second embedding
@@ -181,7 +183,8 @@ constexpr std::string_view kLayersFile = "model.language_model.layers.{L}.";
 constexpr Section kWithVision[] = {
     {Scope::kOnce, kVision, kVisionFile, kPatches, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kLayers, kBlocks, kBlocksFile, {}, &kVisionLayer, Stage::kFirst, Tower::kVision, false},
-    {Scope::kOnce, "embed_vision.", "model.embed_vision.", kProjection, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, "embed_vision.", "model.embed_vision.", kProjection, nullptr, Stage::kFirst,
+     Tower::kVision},
     {Scope::kOnce, kLanguage, kLanguageFile, kEmbeddingRows},
     {Scope::kLayers, kLayers, kLayersFile, {}, &kLayer},
     {Scope::kOnce, kLanguage, kLanguageFile, kFinalNormRows, nullptr, Stage::kLast},
@@ -205,8 +208,8 @@ constexpr Needs kHas[] = {Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys
 constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but that of the tower
 
 constexpr Family kFamilies[] = {
-    {"gemma4_text", kTextTypes, "Gemma4ForCausalLM", "Gemma 4, the language model", kText, kTextUnread, kForms,
-     kTextHas},
+    {"gemma4_text", kTextTypes, "Gemma4ForCausalLM", "Gemma 4, the language model", kText, kTextUnread,
+     kForms, kTextHas},
     {"gemma4", kTypes, "Gemma4ForConditionalGeneration", "Gemma 4, with vision", kWithVision, kUnread, kForms,
      kHas},
 };

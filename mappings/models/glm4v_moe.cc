@@ -3,8 +3,8 @@
 //   model.language_model.layers.0. ...      language_model.decoder.layers.0. ...
 //   model.visual.blocks.0.attn.qkv          visual.blocks.0.attn.qkv        rows as in the file, not by group
 //
-// Peculiar to this family: the MLPs of the tower's blocks are as wide as the language model, and only its merger has the
-// width that the tower's config calls its own; there are no prediction layers.
+// Peculiar to this family: the MLPs of the tower's blocks are as wide as the language model, and only its
+// merger has the width that the tower's config calls its own; there are no prediction layers.
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 

@@ -1,11 +1,11 @@
-// MiniMax-M3 with vision: dense layers, then sparse attention with experts, behind a vision tower, a projector and a merger
-// of patches that are Hugging Face's modules.
+// MiniMax-M3 with vision: dense layers, then sparse attention with experts, behind a vision tower, a
+// projector and a merger of patches that are Hugging Face's modules.
 //
 //   language_model.model.layers.1.self_attn.q_proj ...   language_model.decoder.layers.1.self_attention.linear_qkv
 //   language_model.model.layers.1.self_attn.index_q_proj lightning_indexers.1.q_proj
 //
-// Peculiar to this family: the indexers of sparse layers are registered behind the language model, and keep the layer's
-// number of the whole model; the router and the patch embedding stay fp32 in a model of bf16.
+// Peculiar to this family: the indexers of sparse layers are registered behind the language model, and keep
+// the layer's number of the whole model; the router and the patch embedding stay fp32 in a model of bf16.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,5 +1,6 @@
-// Mistral 3 with vision (Mistral Small 3.1 and later, Ministral 3): the language model of Llama behind the vision tower of
-// Pixtral and a projector that joins the patches of a square. Both are Hugging Face's modules, copied under their names.
+// Mistral 3 with vision (Mistral Small 3.1 and later, Ministral 3): the language model of Llama behind the
+// vision tower of Pixtral and a projector that joins the patches of a square. Both are Hugging Face's
+// modules, copied under their names.
 //
 //   pixels -> vision_tower -> multi_modal_projector (norm, patch_merger, linear_1, linear_2) -> language_model
 #include "mappings/models/blocks.h"

@@ -1,5 +1,5 @@
-// Nemotron, dense (Minitron): Llama with LayerNorms, which have biases and are stored less one, in the file as in Megatron,
-// and an MLP that is not gated.
+// Nemotron, dense (Minitron): Llama with LayerNorms, which have biases and are stored less one, in the file
+// as in Megatron, and an MLP that is not gated.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,12 +1,12 @@
-// Models with norms behind the attention and the MLP: EXAONE 4 and OLMo 2 and 3, which have none in front of them, and
-// GLM-4 (dense), which has both.
+// Models with norms behind the attention and the MLP: EXAONE 4 and OLMo 2 and 3, which have none in front of
+// them, and GLM-4 (dense), which has both.
 //
 //   EXAONE 4, OLMo   attention   post_attention_layernorm        MLP   post_feedforward_layernorm
 //   GLM-4            input_layernorm   attention   post_self_attn_layernorm   post_attention_layernorm   MLP   post_mlp_layernorm
 //
-// OLMo norms all queries of a token at once, and all keys: such a norm has an item for every row of the projection, and
-// every cell has all of it. GLM-4 has gate and up in one tensor. Megatron-Bridge knows EXAONE 4 only; the other rows follow
-// it and the names of transformers.
+// OLMo norms all queries of a token at once, and all keys: such a norm has an item for every row of the
+// projection, and every cell has all of it. GLM-4 has gate and up in one tensor. Megatron-Bridge knows EXAONE
+// 4 only; the other rows follow it and the names of transformers.
 #include <array>
 
 #include "mappings/models/blocks.h"

@@ -1,10 +1,11 @@
-// Qwen2.5-VL: the language model of Qwen2 behind a vision tower that Megatron takes over from Hugging Face, so its tensors
-// keep their names and are whole on every cell.
+// Qwen2.5-VL: the language model of Qwen2 behind a vision tower that Megatron takes over from Hugging Face,
+// so its tensors keep their names and are whole on every cell.
 //
 //   model.layers.0.self_attn.q_proj ...     language_model.decoder.layers.0.self_attention.linear_qkv
 //   visual.blocks.0.attn.qkv                visual.blocks.0.attn.qkv        rows as in the file, not by group
 //
-// Peculiar to this family: files have the language model without a prefix ("model."), although a tower is beside it.
+// Peculiar to this family: files have the language model without a prefix ("model."), although a tower is
+// beside it.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,10 +1,10 @@
-// Qwen2-Audio: the language model of Qwen2 behind an audio tower (Whisper's encoder) and a projector, both copied under
-// their names.
+// Qwen2-Audio: the language model of Qwen2 behind an audio tower (Whisper's encoder) and a projector, both
+// copied under their names.
 //
 //   frequencies -> conv1, conv2 -> + embed_positions -> layers -> layer_norm -> multi_modal_projector -> language_model
 //
-// Peculiar to this family: keys of the tower have no bias. Files of the hub say "language_model.model.", files that
-// transformers 5.12 saves "language_model.model.model.".
+// Peculiar to this family: keys of the tower have no bias. Files of the hub say "language_model.model.",
+// files that transformers 5.12 saves "language_model.model.model.".
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

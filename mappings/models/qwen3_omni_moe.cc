@@ -1,6 +1,6 @@
-// Qwen3-Omni: its thinker, which is the language model of Qwen3 with experts behind a vision tower and an audio tower. Both
-// towers are Hugging Face's modules, copied under their names; the talker and what makes sound of its codes are not part of
-// Megatron's model.
+// Qwen3-Omni: its thinker, which is the language model of Qwen3 with experts behind a vision tower and an
+// audio tower. Both towers are Hugging Face's modules, copied under their names; the talker and what makes
+// sound of its codes are not part of Megatron's model.
 //
 //   thinker.model.layers.0. ...          thinker.language_model.decoder.layers.0. ...
 //   thinker.lm_head.weight               thinker.language_model.output_layer.weight

@@ -1,5 +1,5 @@
-// GLM-5 and DeepSeek-V3.2: DeepSeek-V3 with sparse attention. An indexer in front of the attention chooses the keys that a
-// query sees; in GLM-5.2 some layers have none and use the choice of the layer before them.
+// GLM-5 and DeepSeek-V3.2: DeepSeek-V3 with sparse attention. An indexer in front of the attention chooses
+// the keys that a query sees; in GLM-5.2 some layers have none and use the choice of the layer before them.
 //
 //   model.layers.3.self_attn.indexer.wq_b.weight   <->   decoder.layers.3.self_attention.core_attention.indexer.linear_wq_b.weight
 //

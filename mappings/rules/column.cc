@@ -16,8 +16,8 @@
 //   column_swapped      the halves of each row change places:  0  1 | 2  3        cell 0 of 2    2  3  0  1
 //                                                              4  5 | 6  7
 //
-// A norm over all keys is split by groups of keys and values, but where the cells are more than the groups, several of
-// them have the part of one group. 2 groups over 4 cells:
+// A norm over all keys is split by groups of keys and values, but where the cells are more than the groups,
+// several of them have the part of one group. 2 groups over 4 cells:
 //
 //   cells 0 and 1    the items of group 0          cells 2 and 3    those of group 1
 //

@@ -10,8 +10,8 @@
 //   2 cells   g0 g1 u0 u1 | g2 g3 u2 u3         read as if by 1 cell, row 2 would be u0 where g2 belongs
 //   1 cell    g0 g1 g2 g3 u0 u1 u2 u3
 //
-// `gated_mlp` takes gate and up from two tensors, `gated_mlp_joined` from one that has all of gate above all of up
-// ([2n, hidden], gate_up_proj of Phi-3 and GLM-4).
+// `gated_mlp` takes gate and up from two tensors, `gated_mlp_joined` from one that has all of gate above all
+// of up ([2n, hidden], gate_up_proj of Phi-3 and GLM-4).
 //
 // Checkpoints of Megatron-FSDP therefore store the halves under keys of their own, `_w` (gate) and `_v` (up),
 // whose rows are in global order for any number of cells.

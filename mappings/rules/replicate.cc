@@ -45,7 +45,9 @@ Holding hold_ones(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"replicate", kRoles, "every cell has the whole tensor", hold_all},
     {"replicate_row", kRoles, "every cell has the only row of a matrix, as a vector", hold_only_row},
-    {"head_norm_of_ones", {}, "every cell has ones, as many as a head has items; no tensor of the file is read",
+    {"head_norm_of_ones",
+     {},
+     "every cell has ones, as many as a head has items; no tensor of the file is read",
      hold_ones},
     {"zero_centered_norm", kRoles, "every cell has the whole tensor, less one", hold_less_one},
 };

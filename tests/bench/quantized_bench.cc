@@ -1,5 +1,6 @@
-// Bytes of values per second that one core makes of codes, and codes of values: a block of rows that stays in the second
-// cache. "Plain" is the code for any processor. memcpy of as many bytes is what there is to compare with.
+// Bytes of values per second that one core makes of codes, and codes of values: a block of rows that stays in
+// the second cache. "Plain" is the code for any processor. memcpy of as many bytes is what there is to
+// compare with.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

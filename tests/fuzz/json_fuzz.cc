@@ -1,9 +1,9 @@
-// Any text to the hand-written reader of safetensors headers, to nlohmann's parser, and to our trees, which are made
-// of nlohmann's events: all take it or all refuse it, and see the same values.
+// Any text to the hand-written reader of safetensors headers, to nlohmann's parser, and to our trees, which
+// are made of nlohmann's events: all take it or all refuse it, and see the same values.
 //
-// Meant to differ. Refused by ours alone: a byte order mark, NUL, a key twice in an object, more than 64 levels, keys
-// over 64 KiB. Taken by the header's reader alone: numbers beyond the range of a double, which keep their spelling
-// until their value is asked for.
+// Meant to differ. Refused by ours alone: a byte order mark, NUL, a key twice in an object, more than 64
+// levels, keys over 64 KiB. Taken by the header's reader alone: numbers beyond the range of a double, which
+// keep their spelling until their value is asked for.
 #include <bit>
 #include <set>
 

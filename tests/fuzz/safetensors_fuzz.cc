@@ -1,4 +1,5 @@
-// Any bytes as a safetensors file: as they are, and as a header before as many bytes of data as the input says.
+// Any bytes as a safetensors file: as they are, and as a header before as many bytes of data as the input
+// says.
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/file.h"

@@ -1,5 +1,5 @@
-// The models of test_data/golden/families with their weights, and what the ranks of real runs held and saved of them, read
-// from the packed files (golden/README.md).
+// The models of test_data/golden/families with their weights, and what the ranks of real runs held and saved
+// of them, read from the packed files (golden/README.md).
 //
 //   FamilyModel model("glm4_moe");             config, weights, the map with the file's tensors
 //   model.held_lines(parameters, grid)         "decoder.layers.0....weight bfloat16 48x80 1 b93e8b2441f1eafe"
@@ -98,7 +98,8 @@ inline PackedFile packed_runs(const std::string& path) {
   return file;
 }
 
-// A model with its weights. Values are gathered item by item, so that nothing is shared with the code that copies.
+// A model with its weights. Values are gathered item by item, so that nothing is shared with the code that
+// copies.
 class FamilyModel {
  public:
   explicit FamilyModel(const std::string& model)
@@ -119,7 +120,8 @@ class FamilyModel {
     return ModelMap(config.model, family, std::move(table));
   }
 
-  // The rank's stretch of the parameter, as the run stores it: rounded to the parameter's type, then cast to `stored`.
+  // The rank's stretch of the parameter, as the run stores it: rounded to the parameter's type, then cast to
+  // `stored`.
   std::string bytes(const ModelParameter& p, ItemRange range, DType stored) const {
     std::string out;
     for (const ItemRun& run : cut(p.holding->runs, range))
@@ -138,8 +140,8 @@ class FamilyModel {
                short_digest(bytes(p, {0, p.shape().items()}, p.dtype)));
   }
 
-  // What a rank of a Megatron-FSDP run hands over: key, type, global shape, digest of its box, offsets and sizes. `wholes`:
-  // every key with all its items, filled in here.
+  // What a rank of a Megatron-FSDP run hands over: key, type, global shape, digest of its box, offsets and
+  // sizes. `wholes`: every key with all its items, filled in here.
   struct Whole {
     Shape shape;
     DType dtype = DType::kF32;
@@ -209,7 +211,8 @@ class FamilyModel {
         if (d + 1 < rank) step /= size, index = rest / step, rest %= step;
         at = at * t.global[static_cast<int>(d)] + t.offsets[static_cast<std::size_t>(d)] + index;
       }
-      std::memcpy(whole.data() + item * at, data.data() + item * r * row, static_cast<std::size_t>(item * row));
+      std::memcpy(whole.data() + item * at, data.data() + item * r * row,
+                  static_cast<std::size_t>(item * row));
     }
   }
 

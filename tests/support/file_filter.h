@@ -1,5 +1,5 @@
-// `--file=unit/core/items/move_test.cc` runs the tests of that file alone: GoogleTest filters by name, and this makes the
-// filter that names the tests of one file.
+// `--file=unit/core/items/move_test.cc` runs the tests of that file alone: GoogleTest filters by name, and
+// this makes the filter that names the tests of one file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ inline std::string tests_of_file(std::string_view file) {
   for (int s = 0; s < all.total_test_suite_count(); s++)
     for (int t = 0; t < all.GetTestSuite(s)->total_test_count(); t++) {
       const testing::TestInfo& test = *all.GetTestSuite(s)->GetTestInfo(t);
-      if (std::string_view(test.file()).ends_with(file)) filter += std::string(":") + test.test_suite_name() + "." + test.name();
+      if (std::string_view(test.file()).ends_with(file))
+        filter += std::string(":") + test.test_suite_name() + "." + test.name();
     }
   return filter.empty() ? "no test in this file" : filter.substr(1);
 }

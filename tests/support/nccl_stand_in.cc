@@ -127,8 +127,8 @@ int uuid_of_rank(unsigned char* sixteen, int device) {
 
 extern "C" {
 
-// The program looks up the driver's functions by name. Ranks on one GPU each see another one: the identity that the
-// driver gives is changed by the rank.
+// The program looks up the driver's functions by name. Ranks on one GPU each see another one: the identity
+// that the driver gives is changed by the rank.
 void* dlsym(void* handle, const char* name) {
   using Fn = void* (*)(void*, const char*);
   static const Fn real = reinterpret_cast<Fn>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));

@@ -30,8 +30,8 @@ namespace {
 constexpr std::size_t kMostShown = 10;
 constexpr std::size_t kAmountWidth = 15;  // of "7,408 values"
 
-// What each check says when it passes, and what it looks at otherwise, in a few words: a line with them fits 60
-// columns.
+// What each check says when it passes, and what it looks at otherwise, in a few words: a line with them fits
+// 60 columns.
 struct Subject {
   std::string_view check, passed, looked_at;
 };
@@ -75,7 +75,8 @@ bool data_fit(const VerifyReport& report) {
 }
 
 std::string_view subject_of(const Check& check, bool compared, bool sums_fit) {
-  if (check.name == "manifest" && check.status == Check::Status::kPass && !sums_fit) return "have its names and sizes";
+  if (check.name == "manifest" && check.status == Check::Status::kPass && !sums_fit)
+    return "have its names and sizes";
   const Subject* s = std::ranges::find(kSubjects, check.name, &Subject::check);
   if (compared && check.name == kComparedAssets.check) s = &kComparedAssets;
   if (s == std::end(kSubjects)) return "";
@@ -130,7 +131,8 @@ std::string verdict_of_equal(const VerifyReport& report) {
   if (std::ranges::find(report.checks, "types", &Check::name) != report.checks.end()) return "equal";
   auto have = [](i64 n) { return cat(counted(n, "tensor"), n == 1 ? " has" : " have"); };
   if (i64 n = report.rounded(); n > 0)
-    return cat("equal after a cast that rounds; ", have(n), " a type that does not hold all values of the source's");
+    return cat("equal after a cast that rounds; ", have(n),
+               " a type that does not hold all values of the source's");
   if (i64 n = std::ranges::count(report.unlike, UnlikeTensor::Kind::kCast, &UnlikeTensor::kind); n > 0)
     return cat("equal in value; ", have(n), " another type");
   return "equal";
@@ -263,8 +265,8 @@ void write_check(Output& out, const Check& check, bool compared, bool sums_fit) 
     std::string looked = looked_at(check);
     std::string_view subject = subject_of(check, compared, sums_fit);
     if (!subject.empty())
-      looked =
-          cat(pad(looked, kAmountWidth), looked.size() > kAmountWidth ? "; " : " ", out.styled(Style::kDim, subject));
+      looked = cat(pad(looked, kAmountWidth), looked.size() > kAmountWidth ? "; " : " ",
+                   out.styled(Style::kDim, subject));
     line += check.note.empty() ? looked : cat(looked, "; ", check.note);
   }
   out.line(cat(sign(out, check.status), "  ", line));
@@ -297,8 +299,8 @@ std::string verdict(const Verified& verified) {
   return report.findings.empty() ? "sound" : "sound, with warnings";
 }
 
-// Words behind "sound" where neither the format nor a manifest has sums with which bytes could be compared: a flipped bit
-// in a weight is then a weight like any other.
+// Words behind "sound" where neither the format nor a manifest has sums with which bytes could be compared: a
+// flipped bit in a weight is then a weight like any other.
 std::string_view without_sums(const Verified& verified) {
   const VerifyReport& report = verified.report;
   if (verified.equal || verified.as_card || !report.parts.empty() || !report.sound()) return "";
@@ -310,7 +312,8 @@ std::string_view without_sums(const Verified& verified) {
   return asked && !sums ? "; no checksums to compare" : "";
 }
 
-// The checks with their findings, what was not read, and the verdict; of several checkpoints first those of each.
+// The checks with their findings, what was not read, and the verdict; of several checkpoints first those of
+// each.
 void write_report(Output& out, const std::string& path, const Verified& verified, const GlobalFlags& flags) {
   bool all = flags.verbose > 0, compared = verified.equal.has_value();
   const VerifyReport& report = verified.report;
@@ -325,7 +328,8 @@ void write_report(Output& out, const std::string& path, const Verified& verified
     write_check_findings(out, report, c, all);
   }
   if (!flags.quiet) write_unread(out, report, compared, all);
-  out.line(cat(escaped(path, 4096), ": ", verdict(verified), but_unread(report, report.sound(), compared), without_sums(verified)));
+  out.line(cat(escaped(path, 4096), ": ", verdict(verified), but_unread(report, report.sound(), compared),
+               without_sums(verified)));
 }
 
 // The checks, the findings and what was not read.

@@ -55,7 +55,8 @@ struct Target {
   }
 };
 
-// A name that is not of a tensor but of an object, or the beginning of the names of objects: "args" of "args.bf16".
+// A name that is not of a tensor but of an object, or the beginning of the names of objects: "args" of
+// "args.bf16".
 void refuse_object(const Store& store, const std::string& name) {
   if (find_tensor(store, name) >= 0) return;
   for (const Object& o : store.objects()) {

@@ -23,7 +23,8 @@ constexpr Command kCommands[] = {
     {"Look", "pattern", "PATTERN", "explain a HybridStack layer pattern", pattern_command},
     {"Look", "layout", "MODEL|SHAPE...", "show how Megatron-FSDP packs a model, or parameters of shapes",
      layout_command},
-    {"Look", "plot", "PATH [GLOB] -o FILE", "draw shards, sizes and values as one HTML page or SVG", plot_command},
+    {"Look", "plot", "PATH [GLOB] -o FILE", "draw shards, sizes and values as one HTML page or SVG",
+     plot_command},
     {"Check", "verify", "PATH...", "check that it is whole, and equal to its source (--against)",
      verify_command},
     {"Check", "diff", "A B [GLOB]", "show what is different in two checkpoints", diff_command},
@@ -36,15 +37,16 @@ constexpr Command kCommands[] = {
     {"Help", "env", "", "print what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "explain an error code", explain_command},
     {"Help", "formats", "", "list the file formats and data types that mckpt knows", formats_command},
-    {"Help", "mappings", "[list|show|draft|check|draw]", "show the tables of the model families", mappings_command},
+    {"Help", "mappings", "[list|show|draft|check|draw]", "show the tables of the model families",
+     mappings_command},
     {"Help", "completions", "SHELL", "print the script by which bash, zsh or fish completes",
      completions_command},
     {"Help", "man", "[COMMAND [MODE]]", "print the man page of mckpt, or of one command", man_command},
     {"Help", "help", "[COMMAND [MODE]]", "print this page, or that of one command", help_command},
 };
 
-// Words that people try first, spelt with hyphens, and the command that does it. Modes of convert are answered with
-// the mode.
+// Words that people try first, spelt with hyphens, and the command that does it. Modes of convert are
+// answered with the mode.
 struct Instead {
   std::string_view word, command;
 };
@@ -152,7 +154,8 @@ const Command& find_command(std::string_view name) {
   }
   Error e(Code::kUnknownCommand, cat("there is no command '", escaped(name), "'"));
   if (name == "download")
-    throw e.help("mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
+    throw e.help(
+        "mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
   std::string command = command_for(name);
   if (command.empty()) command = nearest(name, names);
   if (command.empty()) throw e.help("mckpt --help lists the commands");

@@ -1,5 +1,5 @@
-// The commands of the program, in one table: main() runs them and the help page lists them. What each command takes is
-// declared by the command itself; page_of() asks it.
+// The commands of the program, in one table: main() runs them and the help page lists them. What each command
+// takes is declared by the command itself; page_of() asks it.
 #pragma once
 
 #include <span>
@@ -23,13 +23,15 @@ struct Command {
 };
 
 bool is_command(std::string_view name);
-// The command that does what the word says, with its arguments: "export SRC DST" for "merge"; "" if none is known.
+// The command that does what the word says, with its arguments: "export SRC DST" for "merge"; "" if none is
+// known.
 std::string command_for(std::string_view word);
 // Throws kUnknownCommand.
 const Command& find_command(std::string_view name);
 std::span<const Command> all_commands();
 
-// What a command takes and says of itself, or one of its modes. Throws kUnknownCommand, or kUsage for no mode.
+// What a command takes and says of itself, or one of its modes. Throws kUnknownCommand, or kUsage for no
+// mode.
 HelpPage page_of(std::string_view command, std::string_view mode);
 // Of all commands and modes, in the order of the help.
 std::vector<HelpPage> all_pages();

@@ -65,8 +65,8 @@ bool is_mode(std::string_view name) {
 }
 
 // The position of the mode among the arguments: the first word that is not an option. --color and --progress
-// have a value, which is skipped. Behind options of the mode, whose values are not known here, the mode is the
-// first word that is the name of one: --tp 2 hf-to-fsdp.
+// have a value, which is skipped. Behind options of the mode, whose values are not known here, the mode is
+// the first word that is the name of one: --tp 2 hf-to-fsdp.
 std::size_t mode_index(const CommandLine& line) {
   const std::vector<std::string>& args = line.args();
   for (std::size_t i = 0; i < args.size(); i++) {
@@ -102,10 +102,12 @@ bool is_end(std::string_view word) {
   return false;
 }
 
-// Behind the mode that a word means: the other one, where the word says Megatron and not which of its formats.
+// Behind the mode that a word means: the other one, where the word says Megatron and not which of its
+// formats.
 std::string_view or_other_format(std::string_view word, std::string_view meant) {
   bool into_megatron = word.ends_with("megatron") && (meant == "to-fsdp" || meant == "hf-to-fsdp");
-  return into_megatron ? " It makes what Megatron-FSDP loads; `mckpt convert to-mcore` makes torch_dist." : "";
+  return into_megatron ? " It makes what Megatron-FSDP loads; `mckpt convert to-mcore` makes torch_dist."
+                       : "";
 }
 
 // An unknown mode, or none: lists the modes and names the nearest one.
@@ -122,7 +124,8 @@ std::string_view or_other_format(std::string_view word, std::string_view meant) 
     throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
   std::string meant = convert_mode_meant(name);
   if (meant.empty()) meant = nearest(name, names);
-  if (!meant.empty()) throw e.help(cat("did you mean `mckpt ", command_of_mode(meant), "`?", or_other_format(name, meant)));
+  if (!meant.empty())
+    throw e.help(cat("did you mean `mckpt ", command_of_mode(meant), "`?", or_other_format(name, meant)));
   if (is_command(name)) throw e.help(cat("did you mean `mckpt ", name, "`?"));
   if (std::string command = command_for(name); !command.empty())
     throw e.help(cat("did you mean `mckpt ", command, "`?"));

@@ -50,11 +50,11 @@ struct ToSafetensorsFlags {
 };
 
 void ToSafetensorsFlags::parse(CommandLine& line) {
-  options.declare(
-      line,
-      "a checkpoint with the model's own names: torch DCP, rank files of FSDP, verl or DeepSpeed, .pt, or a Hugging Face "
-      "folder",
-      "the safetensors file to make");
+  options.declare(line,
+                  "a checkpoint with the model's own names: torch DCP, rank files of FSDP, verl or "
+                  "DeepSpeed, .pt, or a Hugging Face "
+                  "folder",
+                  "the safetensors file to make");
   options.ranks.declare(line);
   line.option("--assets HF_DIR", assets,
               "folder with the model's config.json: says which names the model has")
@@ -121,8 +121,9 @@ void ToDcpFlags::parse(CommandLine& line) {
               "none "
               "for a Hugging Face folder")
       .common();
-  line.option("--assets HF_DIR", assets,
-              "of files of LOCAL_STATE_DICT: folder with the model's config.json, for the shapes of the tensors");
+  line.option(
+      "--assets HF_DIR", assets,
+      "of files of LOCAL_STATE_DICT: folder with the model's config.json, for the shapes of the tensors");
   line.flag("--weights-only", weights_only, "of a DCP folder: do not copy the states of the optimizer")
       .common();
   accept.declare(line);
@@ -130,8 +131,10 @@ void ToDcpFlags::parse(CommandLine& line) {
   line.description(
       "Writes a folder that torch.distributed.checkpoint loads into any number of ranks, bit for bit and "
       "with "
-      "names kept. A DCP folder keeps its nested dicts, its optimizer states and its objects, and one of torch_dist its "
-      "common.pt and metadata.json. Of another checkpoint with the model's own names the tensors of the model are written.");
+      "names kept. A DCP folder keeps its nested dicts, its optimizer states and its objects, and one of "
+      "torch_dist its "
+      "common.pt and metadata.json. Of another checkpoint with the model's own names the tensors of the "
+      "model are written.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --dp 8");
   line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --section app.model.");

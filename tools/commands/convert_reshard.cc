@@ -3,8 +3,9 @@
 //   ckpt of 4 ranks (tp 2, dp 2)  --tp 4 --dp 2-->  ckpt_on_8 of 8 ranks: the same items, other chunks
 //
 // Five groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
-// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags). Types
-// stay, because optimizer states must match their weights bit for bit, except that --engine v2 widens weights to fp32.
+// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags).
+// Types stay, because optimizer states must match their weights bit for bit, except that --engine v2 widens
+// weights to fp32.
 #include "convert/plan/reshard/reshard.h"
 
 #include "convert/keys/value_options.h"

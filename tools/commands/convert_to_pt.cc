@@ -1,5 +1,5 @@
-// convert to-pt: the files that the ranks of a Megatron run would save (--ckpt-format torch), weights only, of a Hugging
-// Face model or of a sharded checkpoint.
+// convert to-pt: the files that the ranks of a Megatron run would save (--ckpt-format torch), weights only,
+// of a Hugging Face model or of a sharded checkpoint.
 //
 //   $ mckpt convert to-pt tiny_qwen3_moe ckpt --tp 2 --pp 2 --dry-run
 //   plan    45 in -> 62 out: 39 copied, 2 fused, ...; dropped 0, invented 0
@@ -50,8 +50,10 @@ void ToPtFlags::parse(CommandLine& line) {
       "torch: the tensors that it holds, under their names there, and args. There are no optimizer states.");
   line.description(
       "Names are those of a run with Transformer Engine's modules, Megatron's default: norms are fused "
-      "(self_attention.linear_qkv.layer_norm_weight), experts are grouped (mlp.experts.linear_fc1.weight0). A run with "
-      "Megatron's own modules (--transformer-impl local) has other names: --spelling unfused-norms writes those of its "
+      "(self_attention.linear_qkv.layer_norm_weight), experts are grouped (mlp.experts.linear_fc1.weight0). "
+      "A run with "
+      "Megatron's own modules (--transformer-impl local) has other names: --spelling unfused-norms writes "
+      "those of its "
       "norms, and those of its experts are not written.");
   line.description(
       "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. Under mpirun the ranks "

@@ -3,9 +3,9 @@
 //   $ mckpt example tiny_qwen3_moe
 //   tiny_qwen3_moe
 //
-// The folder has the files, names and shapes of a Qwen3 mixture of experts, of 2 layers with 4 experts each; its
-// weights are noise. The bytes are in the program: tools/CMakeLists.txt puts those of test_data/models/tiny_qwen3_moe
-// there, so that the model is the one of the tests and of the pages.
+// The folder has the files, names and shapes of a Qwen3 mixture of experts, of 2 layers with 4 experts each;
+// its weights are noise. The bytes are in the program: tools/CMakeLists.txt puts those of
+// test_data/models/tiny_qwen3_moe there, so that the model is the one of the tests and of the pages.
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,8 +60,10 @@ Exit example_command(CommandLine& line) {
   std::string folder;
   line.positional("DIR", folder, "the folder to make, with any name").required();
   line.description(
-      "Writes a Hugging Face folder of 23 KiB with the config, tensor names and file layout of a Qwen3 mixture of experts: 2 layers, "
-      "4 experts, 7,408 parameters in bfloat16. The weights are noise, and there is no tokenizer: the model is for trying commands, "
+      "Writes a Hugging Face folder of 23 KiB with the config, tensor names and file layout of a Qwen3 "
+      "mixture of experts: 2 layers, "
+      "4 experts, 7,408 parameters in bfloat16. The weights are noise, and there is no tokenizer: the model "
+      "is for trying commands, "
       "and computes nothing of use. It is the same at each run.");
   line.example("mckpt example tiny_qwen3_moe");
   line.example("mckpt example tiny_qwen3_moe && mckpt inspect tiny_qwen3_moe");

@@ -72,7 +72,8 @@ std::string explanation_of(const CodeInfo& info) {
   std::string text(info.explanation);
   std::span<const Code> acceptable = acceptable_damage();
   if (std::ranges::find(acceptable, info.code) != acceptable.end())
-    text += cat(" `accept` ", code_name(info.code), " uses the checkpoint as it is, in a conversion or comparison.");
+    text += cat(" `accept` ", code_name(info.code),
+                " uses the checkpoint as it is, in a conversion or comparison.");
   return with_flags(text);
 }
 
@@ -103,7 +104,8 @@ Exit explain_command(CommandLine& line) {
       json.end_answer();
     } else {
       out.line(cat(out.styled(Style::kBold, cat(code_name(info.code), ": ", info.title)), "\n\n",
-                   explanation_text(explanation_of(info)), "\nExit status ", static_cast<int>(info.exit), "."));
+                   explanation_text(explanation_of(info)), "\nExit status ", static_cast<int>(info.exit),
+                   "."));
     }
   } else if (out.json()) {
     json.begin_answer("explain", true).key("codes").begin_array();

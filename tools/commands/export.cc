@@ -67,9 +67,11 @@ void ExportFlags::parse(CommandLine& line) {
       "data types, and config, tokenizer and code byte for byte. Names, packing and these files are taken "
       "from --assets, or from the checkpoint itself if mckpt made it.");
   line.description(
-      "The checkpoint may be of any grid, fsdp_dtensor, torch_dist or Megatron's rank files, or one with the model's own "
+      "The checkpoint may be of any grid, fsdp_dtensor, torch_dist or Megatron's rank files, or one with the "
+      "model's own "
       "names: torch DCP of "
-      "FSDP2, accelerate or torchtitan, or rank files of FSDP, verl or DeepSpeed ZeRO. Of these the config is also found where the "
+      "FSDP2, accelerate or torchtitan, or rank files of FSDP, verl or DeepSpeed ZeRO. Of these the config "
+      "is also found where the "
       "training "
       "framework put it, types are kept, and models without a table are taken too. Under mpirun the ranks "
       "share "

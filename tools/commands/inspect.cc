@@ -45,7 +45,8 @@ struct Options {
   std::optional<std::string> map;
 };
 
-// Opens the checkpoint, with facts that say which of its modules are quantised and how, and that no family has its type.
+// Opens the checkpoint, with facts that say which of its modules are quantised and how, and that no family
+// has its type.
 std::unique_ptr<Store> open_described(const std::string& path, const CommandLine& line) {
   std::unique_ptr<Store> store = open_store(path, line.opening());
   add_quantized_fact(*store);

@@ -118,7 +118,8 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   const std::optional<LayerPattern> pattern = run_.pattern.pattern();
   if (fsdp) refuse_unlike_v2(grid, sharding);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, run_.spelling.spelling()};
+                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr,
+                 run_.spelling.spelling()};
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
   if (fsdp) {
     refuse_other_types(sharding, values);

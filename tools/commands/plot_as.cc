@@ -16,15 +16,17 @@ namespace mckpt::impl {
 namespace {
 
 // The options that only Megatron-FSDP has.
-constexpr const char* kOfFsdp[] = {"--engine", "--strategy", "--fsdp-unit", "--fsdp-units-for", "--freeze", "--bucket-size",
-                                   "--hsdp", "--hsdp-outer", "--spelling", "--hybrid-pattern"};
+constexpr const char* kOfFsdp[] = {"--engine",   "--strategy",      "--fsdp-unit", "--fsdp-units-for",
+                                   "--freeze",   "--bucket-size",   "--hsdp",      "--hsdp-outer",
+                                   "--spelling", "--hybrid-pattern"};
 
 }  // namespace
 
 void PlotAs::declare(CommandLine& line) {
   line.heading("A plan");
   line.option("--as WHAT", as_,
-              "draw what a training run would save of a Hugging Face model: fsdp (Megatron-FSDP) or torch_dist; nothing is written "
+              "draw what a training run would save of a Hugging Face model: fsdp (Megatron-FSDP) or "
+              "torch_dist; nothing is written "
               "but the picture")
       .choices({"fsdp", "torch_dist"})
       .common();
@@ -42,13 +44,15 @@ std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& 
     options.source = folder, options.model = run_.model.options();
     options.grid = grid, options.fsdp = run_.fsdp.setup(grid);
     options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling();
-    options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(), options.threads = threads;
+    options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(),
+    options.threads = threads;
     planned = planned_fsdp(options);
   } else {
     for (const char* name : kOfFsdp)
       if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as fsdp"));
     ToMcoreOptions options;
-    options.source = folder, options.grid = grid, options.values = run_.values.options(), options.threads = threads;
+    options.source = folder, options.grid = grid, options.values = run_.values.options(),
+    options.threads = threads;
     options.checkpoint.model = run_.model.options();
     planned = planned_torch_dist(options);
   }

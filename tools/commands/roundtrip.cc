@@ -31,7 +31,8 @@
 namespace mckpt::impl {
 namespace {
 
-// How many bytes a phase of a round trip moves is not known beforehand: each has a line of progress all the same.
+// How many bytes a phase of a round trip moves is not known beforehand: each has a line of progress all the
+// same.
 class RoundTripObserver final : public RunObserver {
  public:
   using RunObserver::RunObserver;

@@ -6,8 +6,9 @@
 //
 //   L2 of all parameters  3.977  (1 tensor)
 //
-// Minimum, maximum, mean, deviation, norm and histogram are those of the finite values; NaN and infinities are
-// counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact numbers.
+// Minimum, maximum, mean, deviation, norm and histogram are those of the finite values; NaN and infinities
+// are counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact
+// numbers.
 #include "tools/answers/tensors/stats.h"
 #include "core/base/error.h"
 #include "hf/quantized/dequantized_store.h"
@@ -61,8 +62,8 @@ void write_text(Output& out, const std::vector<Measured>& all) {
   }
 }
 
-// The tensors that are chosen. The names of codes and scales, which are not among the values of a quantised model, are
-// answered with the flag that shows them.
+// The tensors that are chosen. The names of codes and scales, which are not among the values of a quantised
+// model, are answered with the flag that shows them.
 std::vector<i64> choose(const ChosenPaths& chosen, const Store& store, const std::string& path,
                         const OpenOptions& opening) {
   try {
@@ -71,8 +72,8 @@ std::vector<i64> choose(const ChosenPaths& chosen, const Store& store, const std
     if (e.code() != Code::kNoSuchTensor || !dequantized_view(store)) throw;
     try {
       const std::unique_ptr<Store> stored = open_store(path, opening);
-      e.help(cat("--raw   shows what is stored, with ", counted(std::ssize(chosen.choice.choose(*stored)), "tensor"),
-                 " of such names"));
+      e.help(cat("--raw   shows what is stored, with ",
+                 counted(std::ssize(chosen.choice.choose(*stored)), "tensor"), " of such names"));
     } catch (const Error&) {
       // Nor are they the names of what is stored.
     }
@@ -112,7 +113,8 @@ Exit stats_command(CommandLine& line) {
   bool raw = false;
   chosen.declare(line);
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none").common();
-  line.flag("--raw", raw, "of quantised weights: codes and scales as they are stored, not the values").common();
+  line.flag("--raw", raw, "of quantised weights: codes and scales as they are stored, not the values")
+      .common();
   line.threads(threads, "threads that read; by default one for each processor").common();
   BaseFlag base;
   base.declare(line);

@@ -1,5 +1,5 @@
-// mckpt verify PATH... [--against SRC]: whether a checkpoint is whole and sound by itself, and whether it holds
-// what converting another one would write.
+// mckpt verify PATH... [--against SRC]: whether a checkpoint is whole and sound by itself, and whether it
+// holds what converting another one would write.
 //
 //   pass  files    2 files         are there, sizes fit
 //   pass  format   2 files         headers are well formed
@@ -162,9 +162,10 @@ Exit verify_command(CommandLine& line) {
               "write a card of PATH: its files and tensors with their SHA-256, the checks, and what was not "
               "read; as JSON (.json), Markdown (.md) or a list for sha256sum (.sha256); may be repeated")
       .common();
-  line.option("--card FILE", card,
-              "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; "
-              "nothing else is checked")
+  line.option(
+          "--card FILE", card,
+          "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; "
+          "nothing else is checked")
       .common();
   line.description(
       "Checks that a checkpoint is whole and sound by itself. With --against, compares it with SRC instead, "

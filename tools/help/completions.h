@@ -1,5 +1,6 @@
-// Completion of command lines by shells, made of the help pages of all commands: a script for each shell, which the
-// shell loads once. Commands, modes, options and known values are in the script; files are found by the shell.
+// Completion of command lines by shells, made of the help pages of all commands: a script for each shell,
+// which the shell loads once. Commands, modes, options and known values are in the script; files are found by
+// the shell.
 #pragma once
 
 #include <span>

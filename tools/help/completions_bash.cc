@@ -1,4 +1,5 @@
-// The script for bash: three tables as case statements, and one function that walks over the words of the line.
+// The script for bash: three tables as case statements, and one function that walks over the words of the
+// line.
 //
 //   __mckpt_options    'verify') echo '--against --threads ...' ;;
 //   __mckpt_value      'roundtrip --device') known='cpu cuda' ;;
@@ -123,7 +124,8 @@ std::string values_table(std::span<const HelpPage> pages) {
         patterns[values].push_back(cat("*", shell_quoted(cat(" ", name))));
         continue;
       }
-      for (const std::string& command : commands) patterns[values].push_back(shell_quoted(cat(command, " ", name)));
+      for (const std::string& command : commands)
+        patterns[values].push_back(shell_quoted(cat(command, " ", name)));
     }
   std::string cases;
   for (const auto& [values, list] : patterns) cases += cat("  ", joined(list, " | "), ") ", values, " ;;\n");

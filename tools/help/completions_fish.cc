@@ -1,5 +1,5 @@
-// The script for fish: a line for each option of each command, under the condition that the line is one of that
-// command.
+// The script for fish: a line for each option of each command, under the condition that the line is one of
+// that command.
 //
 //   complete -c mckpt -n '__mckpt_at roundtrip' -l device -x -a 'cpu cuda' -d 'the device that holds the model'
 #include <algorithm>
@@ -55,18 +55,21 @@ std::string option_line(std::string_view condition, const HelpPage::Row& row) {
   return cat(out, value_words(row), " -d ", shell_quoted(brief(row.help)), "\n");
 }
 
-std::string condition(std::string_view command) { return cat(" -n ", shell_quoted(cat("__mckpt_at ", command))); }
+std::string condition(std::string_view command) {
+  return cat(" -n ", shell_quoted(cat("__mckpt_at ", command)));
+}
 
 // A command or mode as a word that can follow. `skipped`: what its name begins with.
 std::string name_line(std::string_view where, const HelpPage& page, std::size_t skipped) {
-  return cat("complete -c mckpt", where, " -a ", page.command.substr(skipped), " -d ", shell_quoted(page.summary),
-             "\n");
+  return cat("complete -c mckpt", where, " -a ", page.command.substr(skipped), " -d ",
+             shell_quoted(page.summary), "\n");
 }
 
 std::string page_lines(const HelpPage& page) {
   std::string out, where = condition(page.command);
   for (const HelpPage::Row* row : page.arguments()) {
-    if (!row->words.empty()) out += cat("complete -c mckpt", where, " -a ", shell_quoted(joined(row->words)), "\n");
+    if (!row->words.empty())
+      out += cat("complete -c mckpt", where, " -a ", shell_quoted(joined(row->words)), "\n");
     bool files = row->takes() == Takes::kPath || row->takes() == Takes::kFolder;
     if (files && out.find(" -F\n") == out.npos) out += cat("complete -c mckpt", where, " -F\n");
   }

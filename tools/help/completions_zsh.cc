@@ -1,5 +1,5 @@
-// The script for zsh: a function with the specs of _arguments for each command and mode, which are called by those of
-// the word before.
+// The script for zsh: a function with the specs of _arguments for each command and mode, which are called by
+// those of the word before.
 //
 //   '(-n --dry-run)'{-n,--dry-run}'[show what would be done]'
 //   '*--include=[convert only tensors whose whole name matches]:GLOB: '
@@ -43,7 +43,8 @@ std::string option_specs(const HelpPage::Row& row) {
   for (const std::string& name : row.names) {
     bool is_long = name.starts_with("--");
     std::string_view joint = row.value.empty() ? "" : row.optional_value ? "=-" : is_long ? "=" : "+";
-    out += cat(" \\\n    ", shell_quoted(cat(front, name, joint, "[", escaped_spec(brief(row.help)), "]", value)));
+    out += cat(" \\\n    ",
+               shell_quoted(cat(front, name, joint, "[", escaped_spec(brief(row.help)), "]", value)));
   }
   return out;
 }
@@ -70,8 +71,8 @@ std::string page_function(const HelpPage& page) {
   return cat(out, argument_specs(page), "\n}\n");
 }
 
-// A function that completes the next word from `pages`, or hands on to the function of the page that it names.
-// `skipped`: what the names of pages begin with.
+// A function that completes the next word from `pages`, or hands on to the function of the page that it
+// names. `skipped`: what the names of pages begin with.
 std::string choosing_function(std::string_view name, const HelpPage& options, std::size_t skipped,
                               std::span<const HelpPage* const> pages) {
   std::string specs, list, cases;

@@ -1,4 +1,5 @@
-// What follows from the rows of a page: how a row is shown, the line of usage, and what kind of value a name stands for.
+// What follows from the rows of a page: how a row is shown, the line of usage, and what kind of value a name
+// stands for.
 #include "tools/help/help_page.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Everything that one command takes and says of itself, as data. CommandLine fills it while a command declares its
-// arguments and options; help pages, completions of shells, man pages and the JSON of `mckpt help` are made of it, and
-// of nothing else.
+// Everything that one command takes and says of itself, as data. CommandLine fills it while a command
+// declares its arguments and options; help pages, completions of shells, man pages and the JSON of `mckpt
+// help` are made of it, and of nothing else.
 //
 //   line.option("--device|--gpu NAME", ...).choices({"cpu", "cuda"}).common()
 //

@@ -37,8 +37,8 @@ std::string two_columns(std::string_view name, std::string_view text, std::size_
   return cat(out, wrapped(text, width, column, column), "\n");
 }
 
-// Paragraphs with a blank line before each; the lines of a list follow each other. The short page has the first
-// paragraph and the list.
+// Paragraphs with a blank line before each; the lines of a list follow each other. The short page has the
+// first paragraph and the list.
 std::string description_text(const HelpPage& page, bool whole, std::size_t width) {
   std::vector<HelpPage::Paragraph> shown, list;
   for (const HelpPage::Paragraph& p : page.description) {
@@ -70,7 +70,8 @@ std::vector<HelpRow> rows_of(const HelpPage& page, bool whole) {
   return rows;
 }
 
-// The words of a command line; an option and the word behind it are one. Spaces inside quotes are part of a word.
+// The words of a command line; an option and the word behind it are one. Spaces inside quotes are part of a
+// word.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   char quote = 0;

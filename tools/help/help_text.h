@@ -23,13 +23,13 @@ namespace mckpt::impl {
 
 struct HelpPage;
 
-// Lines are at most `width` columns long, except examples, which can be copied as they are, and single words that are
-// longer. The short page has the first paragraph, the common options and three examples.
+// Lines are at most `width` columns long, except examples, which can be copied as they are, and single words
+// that are longer. The short page has the first paragraph, the common options and three examples.
 std::string short_help(const HelpPage& page, std::size_t width);
 std::string whole_help(const HelpPage& page, std::size_t width);
 
-// A line of a table with two columns. Rows under one heading are printed together, headings in the order of their
-// first row.
+// A line of a table with two columns. Rows under one heading are printed together, headings in the order of
+// their first row.
 struct HelpRow {
   std::string heading, left, text;
 };
@@ -37,8 +37,9 @@ std::string title_text(std::string_view program, std::string_view summary, std::
                        std::size_t width);
 std::string rows_text(const std::vector<HelpRow>& rows, std::size_t width);
 
-// The text in lines of at most `width` columns, broken at blanks. The first line continues a line that already
-// has `column` columns; the following lines are indented by `indent`. There is no line end after the last one.
+// The text in lines of at most `width` columns, broken at blanks. The first line continues a line that
+// already has `column` columns; the following lines are indented by `indent`. There is no line end after the
+// last one.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t column, std::size_t indent);
 
 // The columns of help pages: $COLUMNS, or the terminal's, or 80; at most 100, which is comfortable to read.

@@ -1,5 +1,6 @@
-// Writes roff. A line that begins with a dot or a quote would be a request, a hyphen of an option would be broken or
-// drawn as a dash, and a backslash would begin an escape; text() writes them so that they are printed as they are.
+// Writes roff. A line that begins with a dot or a quote would be a request, a hyphen of an option would be
+// broken or drawn as a dash, and a backslash would begin an escape; text() writes them so that they are
+// printed as they are.
 #include "tools/help/man_page.h"
 
 #include <algorithm>

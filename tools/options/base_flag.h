@@ -1,5 +1,5 @@
-// The flag --base: the model that an adapter changes. With it a path may be the folder of an adapter (PEFT), and is then
-// read as that model with the adapter in it.
+// The flag --base: the model that an adapter changes. With it a path may be the folder of an adapter (PEFT),
+// and is then read as that model with the adapter in it.
 //
 //   mckpt inspect checkpoint-500 --base Qwen3-0.6B
 #pragma once
@@ -14,7 +14,8 @@ class CommandLine;
 class BaseFlag {
  public:
   void declare(CommandLine& line);
-  // After parse(): the line's opening() has the base. Throws kUsage if it is given and no path has an adapter.
+  // After parse(): the line's opening() has the base. Throws kUsage if it is given and no path has an
+  // adapter.
   void settle(CommandLine& line, std::span<const std::string> paths) const;
 
  private:

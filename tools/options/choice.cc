@@ -1,5 +1,5 @@
-// Declares PATH... [GLOB], or [GLOB] alone, and --regex. The choice itself, with its error for a name that matches nothing, is
-// io/choice/tensor_choice.h.
+// Declares PATH... [GLOB], or [GLOB] alone, and --regex. The choice itself, with its error for a name that
+// matches nothing, is io/choice/tensor_choice.h.
 #include "tools/options/choice.h"
 
 #include <sys/stat.h>
@@ -56,7 +56,8 @@ void declare_regex(CommandLine& line, TensorChoice& choice) {
 
 void ChosenPaths::declare(CommandLine& line, const std::string& what) {
   constexpr std::string_view kGlob =
-      "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in 'model.layers.0.*'";
+      "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in "
+      "'model.layers.0.*'";
   line.positional("PATH", paths, cat(what, kGlob)).required();
   declare_regex(line, choice);
 }

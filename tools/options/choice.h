@@ -1,5 +1,5 @@
-// The arguments PATH... [GLOB] and --regex: several checkpoints, and which of their tensors a command is about. A B [GLOB]
-// of a command about two.
+// The arguments PATH... [GLOB] and --regex: several checkpoints, and which of their tensors a command is
+// about. A B [GLOB] of a command about two.
 //
 //   mckpt ls a b                      all tensors of two checkpoints
 //   mckpt ls a b '*.layers.0.*'       of both, the tensors that match

@@ -1,5 +1,6 @@
 // The command line of one command. A command declares its arguments with the variables that receive them and
-// calls parse(), which also answers --help. CLI11 is used in command_line.cc only, so that commands compile fast.
+// calls parse(), which also answers --help. CLI11 is used in command_line.cc only, so that commands compile
+// fast.
 //
 //   std::string path;
 //   line.positional("PATH", path, "a checkpoint").required();
@@ -33,10 +34,10 @@ class CommandLine {
   CommandLine(std::string command, std::string summary, std::vector<std::string> args);
   ~CommandLine();
 
-  // Declarations. `names` is like "-n,--dry-run"; spellings after a '|' are accepted but not shown in the help,
-  // as in "--tp|--tensor-model-parallel-size"; a word after a blank is the help's name of the value, as in
-  // "--color WHEN", and says what the value is (takes_of). The help lists options under the heading() that was
-  // declared last before them.
+  // Declarations. `names` is like "-n,--dry-run"; spellings after a '|' are accepted but not shown in the
+  // help, as in "--tp|--tensor-model-parallel-size"; a word after a blank is the help's name of the value, as
+  // in "--color WHEN", and says what the value is (takes_of). The help lists options under the heading() that
+  // was declared last before them.
   void heading(std::string title);
   // Options declared after this call are refused where the option `name` is not given.
   void only_with(std::string name);
@@ -65,7 +66,8 @@ class CommandLine {
   void example(std::string command);  // shown at the end of the help, in order
   // An additional note of the error about an unknown option.
   void on_unknown_option(std::string note);
-  // parse() moves the page there, whatever the arguments are, and throws HelpShown. pre: `to` lives until then
+  // parse() moves the page there, whatever the arguments are, and throws HelpShown. pre: `to` lives until
+  // then
   void take_page(HelpPage& to);
 
   // Fills the variables. Throws Error(kUsage), or HelpShown after printing the help.
@@ -76,8 +78,8 @@ class CommandLine {
   // The options that were given, without those of every command, without arguments and without these names.
   std::vector<std::string> given_except(std::span<const char* const> names) const;
   const GlobalFlags& flags() const { return flags_; }
-  // How the command opens files: with --follow-links, and with stamps of its own that note each of them. Complete
-  // after parse(); it lives as long as this.
+  // How the command opens files: with --follow-links, and with stamps of its own that note each of them.
+  // Complete after parse(); it lives as long as this.
   const OpenOptions& opening() const { return opening_; }
   // The model of adapters, for all that is opened from now on (tools/options/base_flag.h).
   void set_base(std::shared_ptr<const AdapterBase> base) { opening_.base = std::move(base); }

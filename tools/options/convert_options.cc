@@ -41,9 +41,10 @@ void ConvertOptions::declare(CommandLine& line, const std::string& source_is, co
   line.option(
       "--report FILE", report,
       "also write the account as JSON into FILE, tensor by tensor: what each is made of, and what changed");
-  line.option("--card FILE", cards,
-              "also write a card of the result: its files and tensors with their SHA-256, for `verify --card`, "
-              "sha256sum and signing; .json, .md or .sha256 (repeatable). It takes one more read of the result");
+  line.option(
+      "--card FILE", cards,
+      "also write a card of the result: its files and tensors with their SHA-256, for `verify --card`, "
+      "sha256sum and signing; .json, .md or .sha256 (repeatable). It takes one more read of the result");
   command = as_given(line);
   line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
   line.threads(threads, "number of threads; by default one for each processor").common();

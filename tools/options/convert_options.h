@@ -47,8 +47,8 @@ struct ConvertOptions {
   // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the
   // line is parsed.
   void check() const;
-  // Throws where a file of --report or --card cannot be made, or would do harm: before anything is planned, and when
-  // it is known what is read and made. It may be in DST, but not in the result there.
+  // Throws where a file of --report or --card cannot be made, or would do harm: before anything is planned,
+  // and when it is known what is read and made. It may be in DST, but not in the result there.
   void check_report() const;
   void check_report(const OutputRules& rules, const std::vector<std::string>& results) const;
 

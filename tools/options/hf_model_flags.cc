@@ -14,7 +14,8 @@ void HfModelFlags::declare(CommandLine& line) {
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
   line.option("--map-file FILE", map_file_,
-              "JSON file with rows that override the built-in table, as `mckpt mappings show FAMILY --json` prints them");
+              "JSON file with rows that override the built-in table, as `mckpt mappings show FAMILY --json` "
+              "prints them");
 }
 
 HfModelOptions HfModelFlags::options() const {

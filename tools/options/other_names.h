@@ -1,4 +1,5 @@
-// Options as other converters and Megatron's launch scripts spell them, for the error about an unknown option.
+// Options as other converters and Megatron's launch scripts spell them, for the error about an unknown
+// option.
 //
 //   --target-tensor-parallel-size 2     there is no option '...'; did you mean --tp?
 //   --world-size 8                      ... --dp D gives the number of ranks: tp * cp * pp * dp

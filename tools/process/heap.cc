@@ -3,10 +3,10 @@
 //   sbrk(0) ... | first piece | 2 MiB | 2 MiB | ... 256 MiB of address space, in huge pages
 //                             ^ a boundary of huge pages
 //
-// Tables of headers grow by doubling. In one heap their old halves are used again; if they were given back to the
-// kernel each time, every page of them would be faulted in anew. A huge page faults once for 2 MiB, and the room
-// costs nothing until it is used. Measured (docs/performance.md): `ls` of a DCP checkpoint with 10,000 tensors has
-// 244 page faults where it had 450 to 900, and takes 25.6 ms where it took 28.9.
+// Tables of headers grow by doubling. In one heap their old halves are used again; if they were given back to
+// the kernel each time, every page of them would be faulted in anew. A huge page faults once for 2 MiB, and
+// the room costs nothing until it is used. Measured (docs/performance.md): `ls` of a DCP checkpoint with
+// 10,000 tensors has 244 page faults where it had 450 to 900, and takes 25.6 ms where it took 28.9.
 #include "tools/process/heap.h"
 
 #include <malloc.h>
@@ -26,8 +26,8 @@ void prepare_heap() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);       // the most that it takes
   mallopt(M_TRIM_THRESHOLD, 2 * kRoom);
   mallopt(M_TOP_PAD, kRoom);
-  // The allocator writes in front of and behind its first piece at once, and the kernel makes no huge page where a
-  // small page is: so that piece ends right before the first huge page.
+  // The allocator writes in front of and behind its first piece at once, and the kernel makes no huge page
+  // where a small page is: so that piece ends right before the first huge page.
   auto misfit = reinterpret_cast<std::size_t>(sbrk(0)) + kFirst + kPage;
   sbrk(static_cast<std::intptr_t>(-misfit % kHugePage));
   void* first = std::malloc(kFirst);

@@ -1,4 +1,5 @@
-// The job of ranks that this process of the program is part of. The library sees only the Comm that it is given.
+// The job of ranks that this process of the program is part of. The library sees only the Comm that it is
+// given.
 #pragma once
 
 namespace mckpt::impl {

@@ -15,8 +15,8 @@ struct GlobalFlags;
 // Prints the first findings, problems before oddities, and a count of the rest.
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
 
-// Runs fn, which opens checkpoints. If one of them is refused as damaged, prints its other findings before the error
-// is passed on.
+// Runs fn, which opens checkpoints. If one of them is refused as damaged, prints its other findings before
+// the error is passed on.
 template <typename Fn>
 auto tell_damage(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
   try {

@@ -3,9 +3,9 @@
 //   plan    45 in -> 41 out: 39 copied, 2 fused; dropped 0,
 //           invented 0
 //
-// The next lines begin below the text, where a line has a label and two blanks, and else a little further right than
-// the line itself. A word is never cut: names and paths that are longer than the terminal can be copied as they are.
-// Colour codes take no room.
+// The next lines begin below the text, where a line has a label and two blanks, and else a little further
+// right than the line itself. A word is never cut: names and paths that are longer than the terminal can be
+// copied as they are. Colour codes take no room.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,8 @@
 //   help: fetch the file again
 //         more: mckpt explain MC1101
 //
-// Lines that are longer than the terminal are broken (fold_text.h). Writing to stderr never fails: a command whose stderr is closed still does its work.
+// Lines that are longer than the terminal are broken (fold_text.h). Writing to stderr never fails: a command
+// whose stderr is closed still does its work.
 #include "tools/render/output.h"
 
 #include <sys/ioctl.h>

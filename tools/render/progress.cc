@@ -2,8 +2,9 @@
 //
 //   convert  3.20 GiB of 8.00 GiB  40 %  1.10 GiB/s  ETA 0:04  memory 310 MiB
 //
-// The first line comes after 200 ms on a terminal and after 10 s in a log, so short work shows nothing. Work that counts
-// no bytes shows on a terminal how long it has taken. If no thread can be started, the work goes on without progress.
+// The first line comes after 200 ms on a terminal and after 10 s in a log, so short work shows nothing. Work
+// that counts no bytes shows on a terminal how long it has taken. If no thread can be started, the work goes
+// on without progress.
 #include "tools/render/progress.h"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
-// Texts of the library name a setting by the field of its options, in backquotes: "`source_tp` gives the number".
-// The program shows the flag instead: "--source-tp gives the number". So the library knows no flags, callers of
-// the library read the names that they use, and each sentence is written once.
+// Texts of the library name a setting by the field of its options, in backquotes: "`source_tp` gives the
+// number". The program shows the flag instead: "--source-tp gives the number". So the library knows no flags,
+// callers of the library read the names that they use, and each sentence is written once.
 #pragma once
 
 #include <string>

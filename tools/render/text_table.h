@@ -44,8 +44,8 @@ class TextTable {
   void end_row();
   // A line of its own between rows.
   void heading(std::string_view text);
-  // Titles first, where there are any. Columns in which every cell is empty are left out. A table that is wider than
-  // the terminal is folded: nothing is cut.
+  // Titles first, where there are any. Columns in which every cell is empty are left out. A table that is
+  // wider than the terminal is folded: nothing is cut.
   void write(Output& out) const;
 
  private:

@@ -1,5 +1,5 @@
-// Under a launcher the other ranks wait in the first barrier until rank 0 has planned, proved and checked, and
-// plan for themselves then. A dry run is rank 0's alone.
+// Under a launcher the other ranks wait in the first barrier until rank 0 has planned, proved and checked,
+// and plan for themselves then. A dry run is rank 0's alone.
 #include "tools/run/conversion.h"
 
 #include <chrono>
@@ -73,10 +73,12 @@ Exit run_conversion(const std::function<Conversion()>& plan, std::string_view co
     RunObserver observer(flags, options.overwrite, ranks.activity());
     result = run(conversion, run_options(options), ranks, observer);
     if (leader)
-      write_result_cards(
-          conversion,
-          {.files = options.cards, .command = options.command, .threads = options.threads, .durable = !options.no_sync},
-          observer);
+      write_result_cards(conversion,
+                         {.files = options.cards,
+                          .command = options.command,
+                          .threads = options.threads,
+                          .durable = !options.no_sync},
+                         observer);
   }
   if (!leader) return Exit::kOk;
   if (result) print_notes(flags, result->notes);

@@ -24,8 +24,8 @@ class EachPath {
  public:
   EachPath(const GlobalFlags& flags, bool several) : flags_(flags), several_(several) {}
 
-  // Runs fn. Returns the error that it ends with, after it was printed, if there are several paths and the error
-  // is about this one; throws it otherwise, as one about the command line or the end by a signal.
+  // Runs fn. Returns the error that it ends with, after it was printed, if there are several paths and the
+  // error is about this one; throws it otherwise, as one about the command line or the end by a signal.
   template <typename Fn>
   std::optional<Error> attempt(const std::string& path, Fn&& fn) {
     try {

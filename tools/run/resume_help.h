@@ -15,8 +15,8 @@ void note_staged_output(const std::string& path, bool overwrite);
 void note_published_output();
 
 // Adds to the error's help that the command can go on with --resume: where the result is left half made, the
-// error says nothing against what it is made from, and going on would not be refused. Else a note names the folder
-// that is left. Thread-safe.
+// error says nothing against what it is made from, and going on would not be refused. Else a note names the
+// folder that is left. Thread-safe.
 void add_resume_help(Error& error);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// How commands that only read watch long work of the library: progress on stderr, notes, and an end at a signal such
-// as Ctrl-C.
+// How commands that only read watch long work of the library: progress on stderr, notes, and an end at a
+// signal such as Ctrl-C.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace mckpt::impl {
 
-// Made before the work begins: from then on signals set the stop flag instead of ending the program. One phase is
-// shown at a time.
+// Made before the work begins: from then on signals set the stop flag instead of ending the program. One
+// phase is shown at a time.
 class ShownWork final : public Observer {
  public:
   explicit ShownWork(const GlobalFlags& flags) : flags_(flags) { stop_flag(); }

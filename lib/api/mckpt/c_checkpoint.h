@@ -63,8 +63,8 @@ MCKPT_API char* mckpt_chunks_json(const mckpt_checkpoint* checkpoint, const char
 MCKPT_API char* mckpt_statistics_json(const mckpt_checkpoint* checkpoint, const char* name, int threads,
                                       mckpt_error** error);
 /* Of the numbers of a slice */
-MCKPT_API char* mckpt_slice_statistics_json(const mckpt_checkpoint* checkpoint, const char* name, const char* slice,
-                                            mckpt_error** error);
+MCKPT_API char* mckpt_slice_statistics_json(const mckpt_checkpoint* checkpoint, const char* name,
+                                            const char* slice, mckpt_error** error);
 /* SHA-256 of the tensor's bytes, in hexadecimal digits */
 MCKPT_API char* mckpt_digest(const mckpt_checkpoint* checkpoint, const char* name, mckpt_error** error);
 

@@ -10,8 +10,8 @@ extern "C" {
 typedef struct mckpt_loaded mckpt_loaded;
 
 /* Settings: those of TensorsToLoad; or, with the setting `rank`, those of RankToLoad. */
-MCKPT_API mckpt_loaded* mckpt_load(const char* path, const char* const* settings, const mckpt_observer* observer,
-                                   mckpt_error** error);
+MCKPT_API mckpt_loaded* mckpt_load(const char* path, const char* const* settings,
+                                   const mckpt_observer* observer, mckpt_error** error);
 /* Tensors that were taken over by mckpt_loaded_dlpack() stay. */
 MCKPT_API void mckpt_loaded_free(mckpt_loaded* loaded);
 

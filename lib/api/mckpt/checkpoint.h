@@ -1,5 +1,5 @@
-// mckpt::Checkpoint: a checkpoint of any format, opened by its headers: a Hugging Face folder, a safetensors or
-// .pt file, a folder of Megatron-FSDP, torch_dist or FSDP2, rank files, an HDF5 archive.
+// mckpt::Checkpoint: a checkpoint of any format, opened by its headers: a Hugging Face folder, a safetensors
+// or .pt file, a folder of Megatron-FSDP, torch_dist or FSDP2, rank files, an HDF5 archive.
 //
 //   mckpt::Checkpoint ckpt = mckpt::open("Qwen3-0.6B");
 //   for (const std::string& name : ckpt.names("*.mlp.*")) ...

@@ -1,5 +1,6 @@
-// mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read and
-// written; proving shows that every item of every tensor is written once; running writes under a hidden name and renames.
+// mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read
+// and written; proving shows that every item of every tensor is written once; running writes under a hidden
+// name and renames.
 //
 //   mckpt::Conversion c = mckpt::plan(mckpt::ToFsdp{.source = "Qwen3-0.6B", .target = "ckpt", .grid = {.tp = 2}});
 //   c.prove();          throws if an item would be lost, doubled or invented. Nothing is written so far
@@ -40,9 +41,11 @@ struct RunOptions {
   std::int64_t max_memory = std::int64_t{256} << 20;  // bytes, for the buffers of all threads together
   bool sync = true;                                   // wait until the result is on the disk
   bool overwrite = false;       // replace an existing result, once the new one is complete
-  bool resume = false;  // continue what an interrupted run of the same conversion left; not of one file (kUsage)
+  // Continue what an interrupted run of the same conversion left; not of one file (kUsage)
+  bool resume = false;
   bool allow_overflow = false;  // publish although a cast made finite values infinite
-  std::vector<std::string> card{};  // files that get a card of the result (mckpt/verify.h), which is read for it
+  // Files that get a card of the result (mckpt/verify.h), which is read for it
+  std::vector<std::string> card{};
   std::string command{};            // for the card: what was asked for
 };
 

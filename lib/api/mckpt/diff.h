@@ -36,7 +36,8 @@ struct DiffRow {
   // two items.
   std::optional<double> largest{}, relative_l2{}, cosine{};
   std::int64_t most_ulps = 0;
-  std::string hint{};  // where the values are instead: "the same rows in another order"; "": nothing was found
+  // Where the values are instead: "the same rows in another order"; "": nothing was found
+  std::string hint{};
   std::string file{};               // of `a`, if one file has the first difference
 };
 
@@ -58,11 +59,12 @@ struct DiffOptions {
   // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first
   // glob decides.
   std::vector<std::string> within{};
-  // Only tensors of these names, as `a` has them, are compared, and neither objects nor files: a glob, or with `regex` a
-  // regular expression; "": everything.
+  // Only tensors of these names, as `a` has them, are compared, and neither objects nor files: a glob, or
+  // with `regex` a regular expression; "": everything.
   std::string names{};
   bool regex = false;
-  std::string html{};  // a file that ends in .html, which gets a page of the change by layer and module; "": none
+  // A file that ends in .html, which gets a page of the change by layer and module; "": none
+  std::string html{};
   int threads = 1;
 };
 

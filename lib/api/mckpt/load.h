@@ -1,4 +1,5 @@
-// mckpt::load: the tensors of a checkpoint in the memory of a GPU, or of the host, for whoever computes there.
+// mckpt::load: the tensors of a checkpoint in the memory of a GPU, or of the host, for whoever computes
+// there.
 //
 //   mckpt::Loaded all = mckpt::load("Qwen3-0.6B", {.device = "cuda:0"});
 //   all.tensors()[0].data                              an address of the GPU
@@ -6,8 +7,8 @@
 //
 //   mckpt::load_rank("Qwen3-0.6B", {.grid = {.tp = 2}, .rank = 1})     what that rank of a Megatron run has
 //
-// Files are read by many threads into pinned memory and uploaded from there. GPUs need NVIDIA's driver and the
-// module `cuda`; casts and ranks of a grid are done on the GPU by a kernel that NVRTC compiles.
+// Files are read by many threads into pinned memory and uploaded from there. GPUs need NVIDIA's driver and
+// the module `cuda`; casts and ranks of a grid are done on the GPU by a kernel that NVRTC compiles.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +40,15 @@ struct LoadOptions {
 struct TensorsToLoad {
   LoadOptions how{};
   std::string names{};  // a glob; "": all tensors
-  // Of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32. With a type, the weights of a quantised model
-  // are loaded as their values, in that type and under the names of the values; with keep, as codes and scales.
+  // Of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32. With a type, the weights of a
+  // quantised model are loaded as their values, in that type and under the names of the values; with keep, as
+  // codes and scales.
   std::string dtype = "keep";
   OpenOptions files{};
 };
 
-// What one rank of a Megatron run has of a Hugging Face model at run time, under its names there: its layers, its
-// experts, its tensor-parallel part. `dp` and `cp` change nothing of it.
+// What one rank of a Megatron run has of a Hugging Face model at run time, under its names there: its layers,
+// its experts, its tensor-parallel part. `dp` and `cp` change nothing of it.
 struct RankToLoad {
   LoadOptions how{};
   ModelOptions model{};
@@ -57,8 +59,9 @@ struct RankToLoad {
   std::string hybrid_pattern{};
 };
 
-// Tensors that were loaded together. Their memory is freed when neither this nor anything that keep() returned
-// needs it; tensors share blocks of about 1 GiB. Movable; const functions may be called from all threads.
+// Tensors that were loaded together. Their memory is freed when neither this nor anything that keep()
+// returned needs it; tensors share blocks of about 1 GiB. Movable; const functions may be called from all
+// threads.
 class MCKPT_API Loaded {
  public:
   Loaded(Loaded&&) noexcept;
@@ -78,8 +81,8 @@ class MCKPT_API Loaded {
   std::unique_ptr<State> state_;
 };
 
-// Each throws Error if anything cannot be loaded; nothing stays in memory then. A file that changes meanwhile is
-// an error too. Values that a cast takes out of range become infinite, as in torch.
+// Each throws Error if anything cannot be loaded; nothing stays in memory then. A file that changes meanwhile
+// is an error too. Values that a cast takes out of range become infinite, as in torch.
 MCKPT_API Loaded load(const std::string& path, const TensorsToLoad& what = {}, Observer* observer = nullptr);
 MCKPT_API Loaded load_rank(const std::string& path, const RankToLoad& what = {},
                            Observer* observer = nullptr);

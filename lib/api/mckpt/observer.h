@@ -16,8 +16,8 @@
 
 namespace mckpt {
 
-// A remark of one line. A warning is something that may be wrong; any other note is something to know, such as
-// a choice that the library made.
+// A remark of one line. A warning is something that may be wrong; any other note is something to know, such
+// as a choice that the library made.
 struct Note {
   bool warning = false;
   std::string text{};

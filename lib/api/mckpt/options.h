@@ -15,8 +15,8 @@ inline constexpr std::int64_t kUsualShardSize = 5'000'000'000;
 // How the files of a checkpoint are opened.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of the checkpoint's folder
-  // The Hugging Face model that an adapter of PEFT (LoRA) changes: the folder of an adapter is then read as that model
-  // with the adapter merged. Where nothing that is opened is an adapter, a base is refused.
+  // The Hugging Face model that an adapter of PEFT (LoRA) changes: the folder of an adapter is then read as
+  // that model with the adapter merged. Where nothing that is opened is an adapter, a base is refused.
   std::optional<std::string> base{};
 };
 

@@ -1,5 +1,5 @@
-// Conversions that need no table of the model and no grid, each kind a struct of plain values, as in mckpt/plans.h:
-// of whole checkpoints with the names that the model has, and of single files.
+// Conversions that need no table of the model and no grid, each kind a struct of plain values, as in
+// mckpt/plans.h: of whole checkpoints with the names that the model has, and of single files.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace mckpt {
 
-// The model in a checkpoint with the model's own names -> one safetensors file, under the names that its tensors
-// have in a Hugging Face folder. Optimizer states are left out.
+// The model in a checkpoint with the model's own names -> one safetensors file, under the names that its
+// tensors have in a Hugging Face folder. Optimizer states are left out.
 struct ToSafetensors {
   std::string source{}, target{};
   std::optional<std::string> assets{};  // folder with the model's config.json: says which names it has
@@ -23,23 +23,26 @@ struct ToSafetensors {
   OpenOptions files{};
 };
 
-// A checkpoint -> a folder that torch.distributed.checkpoint loads, with names kept: all of a DCP folder; of any
-// other checkpoint the tensors of the model.
+// A checkpoint -> a folder that torch.distributed.checkpoint loads, with names kept: all of a DCP folder; of
+// any other checkpoint the tensors of the model.
 struct ToDcp {
   std::string source{}, target{};
   std::optional<std::int64_t> dp{};  // ranks that the rows are divided among; none: as many as wrote it, or 1
   std::optional<std::string>
       section{};                      // the dict in which the tensors are, "app.model."; not of a DCP folder
-  std::optional<std::string> assets{};  // the model's folder, of files of LOCAL_STATE_DICT: it has their shapes
+  // The model's folder, of files of LOCAL_STATE_DICT: it has their shapes
+  std::optional<std::string> assets{};
   bool weights_only = false;          // leave the states of the optimizer out
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
 };
 
-// A Hugging Face folder of quantised weights, or one safetensors file of them -> a folder, or a file, of their values.
+// A Hugging Face folder of quantised weights, or one safetensors file of them -> a folder, or a file, of
+// their values.
 struct Dequantize {
   std::string source{}, target{};
-  std::string dtype = "bf16";  // of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
+  // Of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
+  std::string dtype = "bf16";
   std::int64_t max_shard_size = kUsualShardSize;
   std::vector<std::string> accept{};  // damage that is accepted: "MC2017"
   OpenOptions files{};
@@ -48,7 +51,8 @@ struct Dequantize {
 // A Hugging Face folder of plain numbers -> one of codes and scales.
 struct Quantize {
   std::string source{}, target{};
-  std::string scheme{};  // fp8-block, mxfp4, or like-source: what the model in `like` has, with its scales where values are equal
+  // Fp8-block, mxfp4, or like-source: what the model in `like` has, with its scales where values are equal
+  std::string scheme{};
   std::optional<std::string> like{};
   std::int64_t max_shard_size = kUsualShardSize;  // not of like-source, which has the files of `like`
   OpenOptions files{};

@@ -1,6 +1,6 @@
-// Conversions from and to Megatron's checkpoints, each kind a struct of plain values. A field that is left out keeps
-// its default. Most fields have the names of the program's options, with underscores. Conversions that know nothing
-// of Megatron are in mckpt/plain_plans.h.
+// Conversions from and to Megatron's checkpoints, each kind a struct of plain values. A field that is left
+// out keeps its default. Most fields have the names of the program's options, with underscores. Conversions
+// that know nothing of Megatron are in mckpt/plain_plans.h.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace mckpt {
 
-// A model -> the fsdp_dtensor checkpoint that a run of this grid would have saved. The source is a Hugging Face
-// folder, or a checkpoint with the model's own names: FSDP2, accelerate, verl, torchtitan, DeepSpeed.
+// A model -> the fsdp_dtensor checkpoint that a run of this grid would have saved. The source is a Hugging
+// Face folder, or a checkpoint with the model's own names: FSDP2, accelerate, verl, torchtitan, DeepSpeed.
 struct ToFsdp {
   std::string source{}, target{};
-  // Of such a checkpoint: folder with its config.json, if the training framework put none beside it; damage that
-  // is accepted.
+  // Of such a checkpoint: folder with its config.json, if the training framework put none beside it; damage
+  // that is accepted.
   std::optional<std::string> assets{};
   std::vector<std::string> accept{};
   ModelOptions model{};
@@ -32,7 +32,8 @@ struct ToFsdp {
   std::optional<std::int64_t> iteration{};  // none: target/release
 };
 
-// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would have saved.
+// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would
+// have saved.
 struct ToMcore {
   std::string source{}, target{}, layers = "auto";  // auto (as Megatron stores them), stacked, indexed
   SourceOptions opening{};
@@ -74,8 +75,8 @@ struct Reshard {
   std::optional<std::int64_t> iteration{};                 // none: that of the source
 };
 
-// A Hugging Face model, or a sharded checkpoint -> the files that the ranks of a Megatron run save (--ckpt-format torch),
-// weights only: target/release/mp_rank_*/model_optim_rng.pt.
+// A Hugging Face model, or a sharded checkpoint -> the files that the ranks of a Megatron run save
+// (--ckpt-format torch), weights only: target/release/mp_rank_*/model_optim_rng.pt.
 struct ToRanks {
   std::string source{}, target{};
   SourceOptions opening{};  // of a sharded checkpoint; its model also of a Hugging Face folder

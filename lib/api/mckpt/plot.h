@@ -1,9 +1,10 @@
-// mckpt::plot(): a picture of a checkpoint: which rank or file holds which items of every tensor, with holes and
-// overlaps, sizes by module, and if wanted what the values are like.
+// mckpt::plot(): a picture of a checkpoint: which rank or file holds which items of every tensor, with holes
+// and overlaps, sizes by module, and if wanted what the values are like.
 //
 //   mckpt::plot("ckpt", "ckpt.html", {.stats = true});
 //
-// A .html file is one page that any browser opens without a network; a .svg file is a drawing of the shard map.
+// A .html file is one page that any browser opens without a network; a .svg file is a drawing of the shard
+// map.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct Plotted {
   std::int64_t faulty_tensors = 0;  // that are not stored exactly once
 };
 
-// An earlier picture of the name is replaced, and no other file. Throws Error for an output of another ending, and if
-// the checkpoint cannot be opened; damage of single tensors is drawn.
+// An earlier picture of the name is replaced, and no other file. Throws Error for an output of another
+// ending, and if the checkpoint cannot be opened; damage of single tensors is drawn.
 MCKPT_API Plotted plot(const std::string& path, const std::string& output, const PlotOptions& options = {},
                        Observer* observer = nullptr);
 

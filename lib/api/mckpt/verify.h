@@ -39,15 +39,17 @@ struct Difference {
 };
 
 struct Report {
-  // No finding is a problem. Only what was read counts: see `unread`. A comparison does not judge values, such as NaN on both
-  // sides; with a card it is false.
+  // No finding is a problem. Only what was read counts: see `unread`. A comparison does not judge values,
+  // such as NaN on both sides; with a card it is false.
   bool sound = false;
   std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
-  std::optional<std::int64_t> differing_tensors{};  // of a comparison: how many have another type, shape or value
-  // Of a comparison: tensors that were compared after a cast to a type that does not hold all values of the source's. Where
-  // there are any, `equal` is about the rounded values.
+  // Of a comparison: how many have another type, shape or value
+  std::optional<std::int64_t> differing_tensors{};
+  // Of a comparison: tensors that were compared after a cast to a type that does not hold all values of the
+  // source's. Where there are any, `equal` is about the rounded values.
   std::optional<std::int64_t> rounded{};
-  std::optional<bool> as_card{};  // with VerifyOptions::card: all files are those of the card. Nothing else was checked
+  // With VerifyOptions::card: all files are those of the card. Nothing else was checked
+  std::optional<bool> as_card{};
   std::vector<Check> checks{};
   std::vector<Finding> findings{};
   std::vector<Difference> differences{};
@@ -55,8 +57,8 @@ struct Report {
   std::vector<Finding> oddities{};    // about the two sides of a comparison: odd, but nothing is lost
 };
 
-// Files that get a card of what was found: files and tensors with their SHA-256, checks, and what was not read. The end
-// of each name says the form: .json, .md or .sha256.
+// Files that get a card of what was found: files and tensors with their SHA-256, checks, and what was not
+// read. The end of each name says the form: .json, .md or .sha256.
 struct CardFiles {
   std::vector<std::string> report{};
   std::string command{};  // for the card: what was asked for, in words
@@ -64,12 +66,12 @@ struct CardFiles {
 
 struct VerifyOptions {
   OpenOptions files{};
-  // The folder of the original model, or of its config.json: names and shapes of the tensors are compared with those that
-  // the model has. None: with a config.json that the checkpoint itself has, if any.
+  // The folder of the original model, or of its config.json: names and shapes of the tensors are compared
+  // with those that the model has. None: with a config.json that the checkpoint itself has, if any.
   std::optional<std::string> assets{};
   CardFiles cards{};
-  // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing else is
-  // checked. Not together with `cards`.
+  // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing
+  // else is checked. Not together with `cards`.
   std::optional<std::string> card{};
   int threads = 1;
 };
@@ -79,8 +81,9 @@ struct CompareOptions {
   std::optional<std::int64_t> path_tp{},
       path_etp{};                     // ranks that wrote the tested side, if it does not say so
   std::string params_dtype = "none";  // type at run time through which an import passed values
-  // The types that the conversion was asked for: a weight that is stored in another type is a difference. any (types are
-  // taken as they are found), keep (those of the source), bf16, fp16, fp32; dtype_rule as in plans.h.
+  // The types that the conversion was asked for: a weight that is stored in another type is a difference. any
+  // (types are taken as they are found), keep (those of the source), bf16, fp16, fp32; dtype_rule as in
+  // plans.h.
   std::string dtype = "any";
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   bool weights_only = false;  // the conversion left the states of the optimizer out
@@ -91,8 +94,8 @@ struct CompareOptions {
 // The checkpoint by itself: files, sizes, headers, coverage, stored sums, NaN, equal experts. Reads all data.
 MCKPT_API Report verify(const std::string& path, const VerifyOptions& options = {},
                         Observer* observer = nullptr);
-// Whether `tested` contains, bit for bit, what converting `source` would write. The checks of verify() are not
-// made: a NaN that both sides have is equal.
+// Whether `tested` contains, bit for bit, what converting `source` would write. The checks of verify() are
+// not made: a NaN that both sides have is equal.
 MCKPT_API Report compare(const std::string& tested, const std::string& source,
                          const CompareOptions& options = {}, Observer* observer = nullptr);
 

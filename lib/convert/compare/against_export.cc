@@ -96,9 +96,11 @@ std::vector<std::vector<i64>> tensors_behind(const CheckpointModel& checkpoint) 
 bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
                     const Comparing& c) {
   if (dequantized_view(tested))
-    throw Error(Code::kUsage, "a quantised model is compared with a checkpoint as the source, not as what was made")
+    throw Error(Code::kUsage,
+                "a quantised model is compared with a checkpoint as the source, not as what was made")
         .file(path)
-        .help(cat("give the two the other way round: ", escaped(source->root(), 4096), ", with this folder as the source"));
+        .help(cat("give the two the other way round: ", escaped(source->root(), 4096),
+                  ", with this folder as the source"));
   HfModelOptions reading = c.options.opening.model;
   reading.kept_map = kept_map(*source);
   HfModel model = open_hf_model(path, reading);
@@ -121,7 +123,8 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   }
   bool as_asked = asked.add_to(c.report);
   warn_of_casts(casts, c.report);
-  c.report.compared_as = "each tensor of the Hugging Face model with the one that exporting the checkpoint would write";
+  c.report.compared_as =
+      "each tensor of the Hugging Face model with the one that exporting the checkpoint would write";
   auto job = [&](const ChunkList& some) {
     return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
   };

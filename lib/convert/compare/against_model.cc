@@ -34,8 +34,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Opens the model with the map file that the tested checkpoint keeps. The config of a training run's checkpoint may
-// be in no place but the assets that the tested checkpoint was given.
+// Opens the model with the map file that the tested checkpoint keeps. The config of a training run's
+// checkpoint may be in no place but the assets that the tested checkpoint was given.
 ImportSource source_of(const Store& tested, const std::string& path, const Store& source,
                        const Comparing& c) {
   ImportSourceOptions how{.source = path,
@@ -102,7 +102,8 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
   c.note_oddities(checkpoint);
   bool types = check_types(checkpoint, c);
-  c.report.compared_as = "each tensor of the checkpoint with the one that converting the Hugging Face model would write";
+  c.report.compared_as =
+      "each tensor of the checkpoint with the one that converting the Hugging Face model would write";
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) { return import_job(source, keys, some, {c.options.threads}); };
   auto made_of = [&](i32 key) {

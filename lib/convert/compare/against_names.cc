@@ -46,7 +46,8 @@ Finding unlike_finding(const Store& tested, const Store& source, const TensorDif
 // The headers of both sides, before any data are read.
 class Headers {
  public:
-  Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended, bool any_type)
+  Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended,
+          bool any_type)
       : tested_(tested), source_(source), fused_(fused), intended_(intended), any_type_(any_type) {}
 
   // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of

@@ -52,7 +52,8 @@ void leave_beside(const OwnModel& own, const Comparing& c) {
   for (const std::string& name : own.beside) c.comparison.leave_beside(reason, name);
 }
 
-// A conversion casts tensors of the source to the types that they have in its result. Refers to both arguments.
+// A conversion casts tensors of the source to the types that they have in its result. Refers to both
+// arguments.
 Intended intended_casts(const Store& tested, const Store& source) {
   Intended intended;
   intended.type = [&tested, &source](i64 t) {

@@ -104,8 +104,9 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
          same;
 }
 
-// A quantised side is compared by its values, in the type that the other side has them in. Where the other side is a
-// copy of the files (torch DCP, .pt), which is not read as values, both are compared as they are stored.
+// A quantised side is compared by its values, in the type that the other side has them in. Where the other
+// side is a copy of the files (torch DCP, .pt), which is not read as values, both are compared as they are
+// stored.
 std::unique_ptr<Store> as_the_other(std::unique_ptr<Store> side, const std::string& path, const Store& other,
                                     const OpenOptions& files) {
   const DequantizedStore* view = dequantized_view(*side);
@@ -137,8 +138,8 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
   if (import) return against_own_import(std::move(tested), *source, c);
   if (exported) return against_own_export(*tested, std::move(source), c);
   if (is_sharded(*tested) && has_megatron_names(*tested) && is_own_source(*source)) {
-    objects_not_compared("a conversion makes args of the model's config, and copies no other object of the source",
-                         c.report);
+    objects_not_compared(
+        "a conversion makes args of the model's config, and copies no other object of the source", c.report);
     return against_model(std::move(tested), source_path, *source, c);
   }
   if (is_own_pair(*tested, *source))
@@ -165,8 +166,8 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   refuse_lone_shards(*tested, "compared");
   refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
-  // Values that were quantised are compared with what an import makes of them, whichever side was made of the other. In
-  // a list of differences the sides keep their places.
+  // Values that were quantised are compared with what an import makes of them, whichever side was made of the
+  // other. In a list of differences the sides keep their places.
   const std::optional<Finding> contradiction = contradiction_of(*tested);
   if (!contradiction && !options.counting.all && dequantized_view(*tested) && is_sharded(*source) &&
       has_megatron_names(*source)) {

@@ -41,7 +41,8 @@ struct CompareOptions {
   bool weights_only = false;                 // the conversion left the states of the optimizer out
   bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
   Counting counting{};
-  TensorChoice choice{};  // by the names of the tested side: nothing else is compared, and no objects and files
+  // By the names of the tested side: nothing else is compared, and no objects and files
+  TensorChoice choice{};
   int threads = 1;
 };
 

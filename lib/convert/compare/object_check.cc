@@ -30,7 +30,8 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
     return true;
   }
   ObjectDifferences result = object_differences(
-      tested, source, intended.left_out, [&](std::string_view name) { return options && is_option(name); }, c.options.threads);
+      tested, source, intended.left_out, [&](std::string_view name) { return options && is_option(name); },
+      c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));
@@ -52,7 +53,8 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
   bool equal = result.findings.empty();
   // An object that is a file and was lost is named by the check of the files.
   std::erase_if(result.findings, [&](const Finding& f) {
-    return std::ranges::any_of(report.findings, [&](const Finding& o) { return !o.file.empty() && o.file == f.tensor; });
+    return std::ranges::any_of(report.findings,
+                               [&](const Finding& o) { return !o.file.empty() && o.file == f.tensor; });
   });
   const bool said = result.findings.empty();
   bool none = result.objects == 0 && said;

@@ -14,9 +14,10 @@ struct Comparing;
 struct Intended;
 
 // Adds the check. Returns whether all objects were compared and are equal, except those that the conversion
-// leaves out. Where tensors were chosen by name, objects are not compared. pre: the objects of both sides have the same names, as a conversion of `source` would copy
-// them.
-// `options`: what differs in the options of the optimizer, where they are compared apart; nothing: they are objects.
+// leaves out. Where tensors were chosen by name, objects are not compared. pre: the objects of both sides
+// have the same names, as a conversion of `source` would copy them.
+// `options`: what differs in the options of the optimizer, where they are compared apart; nothing: they are
+// objects.
 bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c,
                      std::optional<OptionDifferences> options = {});
 

@@ -51,9 +51,11 @@ FolderParts parts_of(const std::string& path, const Store* store, const OpenOpti
   if (own.starts_with(cat(path, "/"))) own.erase(0, path.size() + 1);
   if (store) out.checkpoints.push_back(own);
   for (Beside& b : list_beside(path, store, opening)) {
-    if (store && b.path.starts_with(cat(own, "/"))) continue;  // it is beside that checkpoint, whose report has it
+    // It is beside that checkpoint, whose report has it
+    if (store && b.path.starts_with(cat(own, "/"))) continue;
     bool file_of_its_own = !store && (b.path.ends_with(".h5") || b.path.ends_with(".hdf5"));
-    bool part = b.kind == Beside::Kind::kCheckpoint && (file_of_its_own || is_folder(cat(path, "/", b.path), opening));
+    bool part = b.kind == Beside::Kind::kCheckpoint &&
+                (file_of_its_own || is_folder(cat(path, "/", b.path), opening));
     part ? out.checkpoints.push_back(std::move(b.path)) : out.beside.push_back(std::move(b));
   }
   return out;
@@ -77,8 +79,8 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options, 
 }
 
 // Adds the reports of the parts, and the check "below" with all that they found.
-void verify_parts(const std::string& path, FolderParts parts, const VerifyOptions& options, Observer& observer,
-                  VerifyReport& report) {
+void verify_parts(const std::string& path, FolderParts parts, const VerifyOptions& options,
+                  Observer& observer, VerifyReport& report) {
   Check check{.name = "below", .status = Check::Status::kPass, .unit = "checkpoints"};
   std::vector<Finding> found;
   for (const std::string& name : parts.checkpoints) {
@@ -237,8 +239,9 @@ ReportAt report_at(std::string path, const VerifyOptions& options, Observer& obs
 // The card of what was found. Its files are read here.
 Card card_of(const std::string& path, const VerifyOptions& options, const Verified& verified,
              Observer& observer) {
-  Card card = make_card(
-      path, {.opening = files_of(options), .threads = options.threads, .left_out = options.reports}, observer);
+  Card card =
+      make_card(path, {.opening = files_of(options), .threads = options.threads, .left_out = options.reports},
+                observer);
   card.version = MCKPT_VERSION;
   card.command = options.command;
   card.checks = verified.report.checks;
@@ -267,7 +270,8 @@ bool has_name(const Folder& folder, const std::string& name) {
 std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
   if (card.single_file || !is_folder(path, opening)) return path;
   Folder folder(path, as_files(opening));
-  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return has_name(folder, f.name); })) return path;
+  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return has_name(folder, f.name); }))
+    return path;
   try {
     return open_store(path, opening)->root();
   } catch (const Error&) {
@@ -278,7 +282,8 @@ std::string folder_of_card(const Card& card, const std::string& path, const Open
 // A card lists files and their tensors, and an adapter's model is in no file.
 void refuse_card_of_view(const std::string& path, const OpenOptions& opening) {
   if (model_path(path, opening) == path) return;
-  throw Error(Code::kUsage, "a card is of a checkpoint as its files are, and not of one with an adapter in it")
+  throw Error(Code::kUsage,
+              "a card is of a checkpoint as its files are, and not of one with an adapter in it")
       .file(path)
       .help("`mckpt export` makes a folder of it, which can have a card");
 }
@@ -296,7 +301,8 @@ Card card_at(const std::string& path) {
   try {
     return read_card(InputFile(path));
   } catch (Error& e) {
-    if (e.code() == Code::kNotFound) e.help("with `report` in place of `card`, `mckpt verify` writes a card to this path");
+    if (e.code() == Code::kNotFound)
+      e.help("with `report` in place of `card`, `mckpt verify` writes a card to this path");
     throw;
   }
 }

@@ -104,7 +104,8 @@ class ChunkJob::TaskMaker {
     if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
   }
 
-  // Whether the target has item 0 of its tensor, and is not a copy: of the tasks that write boxes of one, one has it.
+  // Whether the target has item 0 of its tensor, and is not a copy: of the tasks that write boxes of one, one
+  // has it.
   bool writes_first_item(i32 target) const {
     auto is_zero = [](i64 offset) { return offset == 0; };
     return to_.chunks.items(target) > 0 && !to_.chunks.copy(target) &&
@@ -176,7 +177,8 @@ class ChunkJob::TaskMaker {
     }
   }
 
-  // Adds the moves between the run, which begins at item `at` of the destination, and the sources' runs of a slot.
+  // Adds the moves between the run, which begins at item `at` of the destination, and the sources' runs of a
+  // slot.
   void add_slot(i32 to, const ItemRun& run, i64 at, i32 from_slot, MoveKind kind) {
     auto slot = [](const SourceRun& r) { return r.run.slot; };
     for (const SourceRun& source : std::ranges::equal_range(runs_, from_slot, {}, slot)) {

@@ -5,8 +5,9 @@
 //   from  [ q rows 0-7 | k rows 0-1 ]  [ q rows 8-15 | k rows 2-3 ]      runs over the slots q, k
 //   to    [ q rows 4-11 ]                                           -->  2 moves, of 4 rows each
 //
-// Copies of a slot (mappings/rule.h) are chunks of items of their own between two checkpoints. A tensor of the model that
-// a checkpoint has twice is copied twice on import, and on export copied once and compared with the other copy.
+// Copies of a slot (mappings/rule.h) are chunks of items of their own between two checkpoints. A tensor of
+// the model that a checkpoint has twice is copied twice on import, and on export copied once and compared
+// with the other copy.
 //
 // The plan of a task is made when it is asked for and is not kept: in memory a job is a few numbers for each
 // chunk, so that a job of 300,000 chunks takes some megabytes. All functions are const and thread-safe;

@@ -259,9 +259,9 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
 
 namespace {
 
-// By parameter of `from`, the same parameter of `to`. They have the same numbers, except where other names put a model's
-// parameters into another order (mappings/model/respelling.h): then the same sources of the model tell, and of
-// parameters without sources the names.
+// By parameter of `from`, the same parameter of `to`. They have the same numbers, except where other names
+// put a model's parameters into another order (mappings/model/respelling.h): then the same sources of the
+// model tell, and of parameters without sources the names.
 std::vector<i32> same_parameters(const KeyTable& from, const KeyTable& to) {
   const std::vector<ModelParameter>&a = from.parameters(), &b = to.parameters();
   std::vector<i32> out(a.size());
@@ -282,9 +282,9 @@ std::vector<i32> same_parameters(const KeyTable& from, const KeyTable& to) {
   return out;
 }
 
-// The groups of a gather_job(), by key of each side: one for each key that both sides store alike, which are boxes, and
-// behind them one for each parameter, whose other keys meet at the items of the model's tensors. Boxes keep what those
-// have not: rows of padding, and parameters that the model has no tensor for.
+// The groups of a gather_job(), by key of each side: one for each key that both sides store alike, which are
+// boxes, and behind them one for each parameter, whose other keys meet at the items of the model's tensors.
+// Boxes keep what those have not: rows of padding, and parameters that the model has no tensor for.
 struct GatherGroups {
   GatherGroups(const KeyTable& from, const KeyTable& to) {
     const std::vector<i32> same = same_parameters(from, to);

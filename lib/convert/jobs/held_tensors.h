@@ -38,8 +38,8 @@ struct HeldTensor {
   std::vector<i64> offsets, sizes;  // the rank's box in it
   ItemRange items;                  // in the parameter's local order
   DType dtype = DType::kBF16;
-  // The rows of the tensor with which the rank computes, if context parallelism gives it a part of those that its
-  // tensor-parallel rank has; else nothing.
+  // The rows of the tensor with which the rank computes, if context parallelism gives it a part of those that
+  // its tensor-parallel rank has; else nothing.
   std::vector<RowRange> cp_rows = {};
 
   i64 local_bytes() const { return dtype_bytes(dtype, items.items()); }

@@ -288,8 +288,8 @@ class Proof {
       a.dropped += out == 1, a.copies += out == 2, a.unpadded += sources_[t].unpadded;
       if (read != (out ? 0 : items))
         wrong.push_back(cat(escaped(in_.source.name(t)), ", of the source: expected ",
-                            out ? "0 items read, as it is left out" : cat(counted(items, "item"), " read"), ", found ",
-                            read));
+                            out ? "0 items read, as it is left out" : cat(counted(items, "item"), " read"),
+                            ", found ", read));
     }
   }
 

@@ -29,8 +29,8 @@ class KeyTable;
 class Store;
 struct TensorAccount;
 
-// The tensors of one side as its checkpoint declares them, under the numbers that the job's source_tensor() or
-// target_tensor() returns. This is what the moves are compared with.
+// The tensors of one side as its checkpoint declares them, under the numbers that the job's source_tensor()
+// or target_tensor() returns. This is what the moves are compared with.
 struct ProofSide {
   i64 count = 0;
   std::function<std::string(i64)> name;
@@ -49,14 +49,17 @@ struct ProofInput {
   std::vector<i64> tied{};     // of the target: have the items of another tensor of the target a second time
   std::vector<i64> padding{};  // of the target: a part of a tensor that has nothing but padding
   std::vector<i64> constant{};  // of the target: made of none, because a rule gives all of its values
-  // Of the source, if that is a view: its values are computed of codes and scales, or it is codes or scales of values.
+  // Of the source, if that is a view: its values are computed of codes and scales, or it is codes or scales
+  // of values.
   std::vector<i64> dequantized{}, quantized{};
-  std::vector<i64> adapted{};  // of the source, if that is a view: its values are those of a base with an adapter in it
+  // Of the source, if that is a view: its values are those of a base with an adapter in it
+  std::vector<i64> adapted{};
   int threads = 1;
   std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
 
-  // For reports, each may be empty. The name of the rule that makes a tensor of the target of one of the source,
-  // "" if no rule does; why a tensor of the source is left out, and the tensor that it repeats (-1: none).
+  // For reports, each may be empty. The name of the rule that makes a tensor of the target of one of the
+  // source, "" if no rule does; why a tensor of the source is left out, and the tensor that it repeats (-1:
+  // none).
   std::function<std::string_view(i64 target, i64 source)> rule{};
   struct LeftOut {
     std::string_view reason;
@@ -65,8 +68,9 @@ struct ProofInput {
   std::function<LeftOut(i64 source)> left_out{};
 };
 
-// Numbers of tensors. tensors_out = copied + fused + split + dequantized + quantized + tied + invented; the tensors of
-// the result among `padded` and `changed`, and those of the source among `unpadded`, are counted there a second time.
+// Numbers of tensors. tensors_out = copied + fused + split + dequantized + quantized + tied + invented; the
+// tensors of the result among `padded` and `changed`, and those of the source among `unpadded`, are counted
+// there a second time.
 struct Account {
   i64 tensors_in = 0, tensors_out = 0;
   i64 copied = 0;               // made of one tensor of the source, which is used for no other, as it is
@@ -75,7 +79,7 @@ struct Account {
   i64 dequantized = 0;          // values of one tensor of the source, which has codes and scales in its files
   i64 quantized = 0;            // codes or scales of one tensor of the source
   i64 tied = 0;                 // ProofInput::tied
-  i64 invented = 0;             // made of none, though the tensor has items: ProofInput::constant, or it is refused
+  i64 invented = 0;  // made of none, though the tensor has items: ProofInput::constant, or it is refused
   i64 padded = 0;               // has zeros that no tensor of the source has
   i64 unpadded = 0;             // tensors of the source with padding that is not in the result
   i64 changed = 0;              // has other values or another type than its source

@@ -4,8 +4,8 @@
 //   0 qkv    fused   2 q: 512 items   3 k: 256   4 v: 256    0 of q, k, v; all of a copy that is left out
 //   1 embed  copied  0 embed: 500     zeros: 12
 //
-// It is made only if it is asked for: its memory grows with the pairs of tensors, and with the chunks while it
-// is made.
+// It is made only if it is asked for: its memory grows with the pairs of tensors, and with the chunks while
+// it is made.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,8 @@ struct TensorUse {
   i64 byte = 0;
 };
 
-// What a tensor of the result is, as Account counts it. Tied: it has the items of another tensor of the result.
+// What a tensor of the result is, as Account counts it. Tied: it has the items of another tensor of the
+// result.
 enum class Made : u8 { kAbsent, kCopied, kFused, kSplit, kDequantized, kQuantized, kTied, kInvented };
 
 // A source that is used twice for one tensor with different casts is listed twice.

@@ -7,8 +7,8 @@
 //   tp 2, dp 2:   a weight cut by rows      4 boxes, each with one holder, which writes it
 //                 a norm, replicated in tp  2 boxes, each with 2 holders: the one with the smaller load writes it
 //
-// Under the keys of a state dict (Megatron-FSDP v2) the ranks also share what each of them has whole: a value of
-// the optimizer for each parameter (`step`), and the objects of its groups.
+// Under the keys of a state dict (Megatron-FSDP v2) the ranks also share what each of them has whole: a value
+// of the optimizer for each parameter (`step`), and the objects of its groups.
 //
 // The cost grows with (ranks x keys); cells are planned by several threads. No tensor data are read.
 #pragma once
@@ -38,8 +38,8 @@ struct Companion {
 using Companions = std::vector<std::vector<Companion>>;  // by key of the table
 
 // Objects that every rank has, in the order in which a rank saves them, behind its tensors. put() gives an
-// object its record in a rank's file of the layout; it is called once for each, in order, before the files have
-// tensors.
+// object its record in a rank's file of the layout; it is called once for each, in order, before the files
+// have tensors.
 struct SharedObjects {
   i64 count = 0;
   std::function<void(i64 object, i32 rank, DcpLayout& layout)> put{};

@@ -1,5 +1,5 @@
-// Megatron-FSDP v2 saves the main weight of each parameter, trained or frozen, and main weights are fp32 under every
-// option.
+// Megatron-FSDP v2 saves the main weight of each parameter, trained or frozen, and main weights are fp32
+// under every option.
 #include "convert/keys/fsdp_run.h"
 
 #include "convert/keys/value_options.h"

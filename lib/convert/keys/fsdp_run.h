@@ -26,12 +26,13 @@ struct StoredTypes {
   DType of(const ModelParameter& p, std::string_view key) const;
 };
 
-// Throws kBadLayout for layers in groups under v2: its checkpoints do not say the pattern, so nothing could tell
-// which layers their names mean.
+// Throws kBadLayout for layers in groups under v2: its checkpoints do not say the pattern, so nothing could
+// tell which layers their names mean.
 void refuse_groups_under_v2(const FsdpSetup& fsdp, const RunSetup& run);
 
-// What follows from how the run saves. Under v2 every parameter is whole, and all of them, frozen ones too, are
-// stored as their fp32 main weights. Under v1 nothing changes. Throws what refuse_groups_under_v2() throws.
+// What follows from how the run saves. Under v2 every parameter is whole, and all of them, frozen ones too,
+// are stored as their fp32 main weights. Under v1 nothing changes. Throws what refuse_groups_under_v2()
+// throws.
 void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types);
 
 // Throws kUsage for types that the engine does not store: v2 stores every parameter as fp32.

@@ -66,7 +66,8 @@ i32 KeyTable::find(const std::string& name) const {
   return at == by_name_.end() ? -1 : at->second;
 }
 
-// Rows in the order of one cell do not depend on the number of cells, so under one name they are the same on both sides.
+// Rows in the order of one cell do not depend on the number of cells, so under one name they are the same on
+// both sides.
 i32 KeyTable::find_alike(const CheckpointKey& other) const {
   i32 own = other.by_cell ? -1 : find(other.name);
   return own < 0 || keys_[own].by_cell ? -1 : own;

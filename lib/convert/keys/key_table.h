@@ -57,12 +57,12 @@ class KeyTable {
   // kUnknownPartition.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells);
   // The keys of an existing checkpoint, whose fused parameters may be in pieces or whole. `has` returns
-  // whether the checkpoint has a key of that name, `one_cell` whether that key has its items as one cell would
-  // store them, whatever `cells` says (empty: no key has). Throws kUnaccounted with the names of parameters
-  // without a key, kUnknownPartition if the number of cells is needed and not known.
+  // whether the checkpoint has a key of that name, `one_cell` whether that key has its items as one cell
+  // would store them, whatever `cells` says (empty: no key has). Throws kUnaccounted with the names of
+  // parameters without a key, kUnknownPartition if the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has, const Has& one_cell = {});
-  // The keys that torch_dist writes, under the names of the parameters: the fused parameters of recurrent layers
-  // in parts, gated ones whole, with gate before up. No item's place depends on the number of cells.
+  // The keys that torch_dist writes, under the names of the parameters: the fused parameters of recurrent
+  // layers in parts, gated ones whole, with gate before up. No item's place depends on the number of cells.
   struct TorchDist {};
   KeyTable(const ModelMap& map, const RunSetup& setup, TorchDist);
   ~KeyTable();
@@ -74,12 +74,13 @@ class KeyTable {
   i32 size() const { return static_cast<i32>(keys_.size()); }
   const CheckpointKey& operator[](i32 key) const { return keys_[key]; }
   i32 find(const std::string& name) const;  // -1: there is none
-  // The key that stores the same items in the same order as a key of another table of the model; -1: there is none.
+  // The key that stores the same items in the same order as a key of another table of the model; -1: there is
+  // none.
   i32 find_alike(const CheckpointKey& other) const;
 
   // The items of a box of the key, in the box's own row-major order; the slot of a run is the index of the
-  // tensor in map().sources(), copy_of() it, or kPaddingSlot. Thread-safe. Throws kUnknownPartition unless the box is whole
-  // rows, or rows of one cell's columns.
+  // tensor in map().sources(), copy_of() it, or kPaddingSlot. Thread-safe. Throws kUnknownPartition unless
+  // the box is whole rows, or rows of one cell's columns.
   std::vector<ItemRun> runs(const CheckpointKey& key, std::span<const i64> offsets,
                             std::span<const i64> sizes) const;
 

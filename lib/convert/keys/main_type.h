@@ -1,4 +1,5 @@
-// The type in which Megatron-FSDP v2 saves a parameter: its main weights are fp32, whatever the model's type is.
+// The type in which Megatron-FSDP v2 saves a parameter: its main weights are fp32, whatever the model's type
+// is.
 #pragma once
 
 #include <string_view>

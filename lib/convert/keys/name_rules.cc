@@ -1,5 +1,5 @@
-// All kinds of rules match names with glob_match(); the settings that an error names are `dtype_rule`, `freeze`
-// and `fsdp_module`.
+// All kinds of rules match names with glob_match(); the settings that an error names are `dtype_rule`,
+// `freeze` and `fsdp_module`.
 #include "convert/keys/name_rules.h"
 
 #include <algorithm>

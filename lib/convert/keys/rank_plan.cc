@@ -25,8 +25,9 @@ namespace {
 
 constexpr std::string_view kFile = "model_optim_rng.pt", kArchive = "model_optim_rng";
 
-// By the first tensor of its sources, the parameter of the table that has them all: a second copy of an embedding, as the
-// last of several stages has it for the output layer of a tied model, has no key of its own.
+// By the first tensor of its sources, the parameter of the table that has them all: a second copy of an
+// embedding, as the last of several stages has it for the output layer of a tied model, has no key of its
+// own.
 std::map<i32, i32> parameters_by_source(const KeyTable& keys) {
   std::map<i32, i32> out;
   for (i32 k = 0; k < keys.size(); k++)

@@ -1,12 +1,12 @@
-// RankPlan: which rank of a Megatron run has which part of which parameter, in which file, where each rank saves what it
-// holds at run time (--ckpt-format torch):
+// RankPlan: which rank of a Megatron run has which part of which parameter, in which file, where each rank
+// saves what it holds at run time (--ckpt-format torch):
 //
 //   rank                 file                                  tensors
 //   tp 1, stage 0, ep 0  mp_rank_01_000_000/model_optim_rng.pt  decoder.layers.0.mlp.linear_fc1.weight [2n, h], ...
 //
-// A rank's tensor is a chunk: a box of the parameter as one rank alone would have it, or of the ranks' parts one after the
-// other where a parameter is fused (KeyTable). Tensors that several ranks have alike are in the file of each; the first is
-// the original and the others are copies.
+// A rank's tensor is a chunk: a box of the parameter as one rank alone would have it, or of the ranks' parts
+// one after the other where a parameter is fused (KeyTable). Tensors that several ranks have alike are in the
+// file of each; the first is the original and the others are copies.
 #pragma once
 
 #include <functional>
@@ -38,19 +38,21 @@ struct RankRun : StoredTypes {
   int threads = 1;  // that plan
 };
 
-// The sections of a rank's file that have its model: "model", or "model0", "model1", ... for several chunks of layers.
+// The sections of a rank's file that have its model: "model", or "model0", "model1", ... for several chunks
+// of layers.
 std::string model_section(i64 chunk, i64 chunks);
 
-// The files of all ranks, and as a ChunkList their tensors, in the order of the files. All functions are const and
-// thread-safe.
+// The files of all ranks, and as a ChunkList their tensors, in the order of the files. All functions are
+// const and thread-safe.
 class RankPlan final : public ChunkList {
  public:
-  // Writes the entries of a file's object that come before the model: pairs of a name and a value. `rank`: the first of
-  // the ranks that save the file.
+  // Writes the entries of a file's object that come before the model: pairs of a name and a value. `rank`:
+  // the first of the ranks that save the file.
   using WriteFront = std::function<void(PickleWriter&, i64 rank)>;
 
-  // pre: the table is that of the run, with fused parameters whole (RunSetup::whole), and outlives this. `adjust` changes
-  // what the tables say of each rank's parameters. Throws kGridMisfit, kBadGrid, and what TorchLayout throws.
+  // pre: the table is that of the run, with fused parameters whole (RunSetup::whole), and outlives this.
+  // `adjust` changes what the tables say of each rank's parameters. Throws kGridMisfit, kBadGrid, and what
+  // TorchLayout throws.
   RankPlan(const KeyTable& keys, const RankRun& run, const Adjust& adjust, const WriteFront& front);
 
   i64 size() const override { return std::ssize(chunks_); }

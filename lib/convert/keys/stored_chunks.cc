@@ -97,7 +97,8 @@ ChunkList::Place StoreChunks::place(i64 c) const {
 StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {
   std::vector<std::string> unknown, shapes;
   i64 unknown_count = 0;
-  // In a model without a family table, tensors that cannot be sharded are not parameters; they are not errors.
+  // In a model without a family table, tensors that cannot be sharded are not parameters; they are not
+  // errors.
   bool carries_others = keys.map().family().name == kPlainFamily;
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::optional<std::string> name = model_key(store.name(t));

@@ -159,8 +159,8 @@ class SomeChunks final : public ChunkList {
   std::vector<i32> some_;
 };
 
-// The chunks of a store's tensors, under the numbers of the tensors that have the same names in another store.
-// Tensors that the other store does not have are left out.
+// The chunks of a store's tensors, under the numbers of the tensors that have the same names in another
+// store. Tensors that the other store does not have are left out.
 class NamedChunks final : public StoreChunks {
  public:
   // `except`: tensors of the store that are left out as well. Both stores outlive this.

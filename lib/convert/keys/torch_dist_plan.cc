@@ -1,9 +1,10 @@
-// The plan is made in two steps: each rank that writes anything lists its parameters (several threads), then the boxes
-// of all ranks are laid out rank by rank. A rank whose data-parallel place is not the first writes nothing, so that of
-// 1,024 ranks only some tens are listed.
+// The plan is made in two steps: each rank that writes anything lists its parameters (several threads), then
+// the boxes of all ranks are laid out rank by rank. A rank whose data-parallel place is not the first writes
+// nothing, so that of 1,024 ranks only some tens are listed.
 //
-// `_extra_state`: Megatron's linear layers and norms each save an object of this name, which has the scales of FP8
-// training and is empty otherwise. A run does not load a checkpoint without them, so they are written, as None.
+// `_extra_state`: Megatron's linear layers and norms each save an object of this name, which has the scales
+// of FP8 training and is empty otherwise. A run does not load a checkpoint without them, so they are written,
+// as None.
 #include "convert/keys/torch_dist_plan.h"
 
 #include <algorithm>
@@ -40,8 +41,8 @@ bool is_plain_module(std::string_view module) {
   return false;
 }
 
-// The module whose extra state is saved beside the parameter; "" if there is none. Hybrid models alone save that of
-// the output layer.
+// The module whose extra state is saved beside the parameter; "" if there is none. Hybrid models alone save
+// that of the output layer.
 std::string_view module_with_state(std::string_view name, bool hybrid) {
   std::size_t dot = name.rfind('.');
   std::string_view module = name.substr(0, dot), leaf = name.substr(dot + 1);
@@ -149,10 +150,12 @@ void PlanMaker::add_parameter(const ModelParameter& p, i32 rank) {
   }
 }
 
-// pre: the rows [first_row, first_row + rows * cells) of the key are those of one part, which the cells share.
+// pre: the rows [first_row, first_row + rows * cells) of the key are those of one part, which the cells
+// share.
 void PlanMaker::add_box(const ModelParameter& p, i32 key, i32 rank, i64 first_row, i64 rows) {
   const CheckpointKey& k = keys_[key];
-  // Norms of Megatron's own modules have no extra state. In front of a dense MLP they have the fused name in any case.
+  // Norms of Megatron's own modules have no extra state. In front of a dense MLP they have the fused name in
+  // any case.
   const std::optional<std::string> own =
       run_.own_norms ? own_norm_of_experts(p.row->megatron) : std::nullopt;
   const TorchDistPlace place =

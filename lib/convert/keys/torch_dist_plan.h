@@ -1,13 +1,13 @@
-// TorchDistPlan: what the ranks of a Megatron run write into a torch_dist checkpoint, computed without a run. A rank
-// writes its tensor-parallel part of each of its parameters as one box, or as one box for each part of a fused
-// parameter; of ranks that hold the same box the first one writes it:
+// TorchDistPlan: what the ranks of a Megatron run write into a torch_dist checkpoint, computed without a run.
+// A rank writes its tensor-parallel part of each of its parameters as one box, or as one box for each part of
+// a fused parameter; of ranks that hold the same box the first one writes it:
 //
 //   decoder.layers.mlp.linear_fc1.weight [3, 352, 96]       layer 1 of 3, tp 2, rank 1 of the run
 //       rows  88 to 175 of gate    offsets [1,  88, 0]   sizes [1, 88, 96]
 //       rows  88 to 175 of up      offsets [1, 264, 0]   sizes [1, 88, 96]
 //
-// States of the optimizer are cut as their parameters are, under optimizer.state.<kind>.<key>. Neither context nor
-// data parallelism changes a box: their ranks hold copies.
+// States of the optimizer are cut as their parameters are, under optimizer.state.<kind>.<key>. Neither
+// context nor data parallelism changes a box: their ranks hold copies.
 //
 // The cost grows with (cells x keys). No tensor data are read.
 #pragma once
@@ -37,13 +37,13 @@ enum class LayerStacks : u8 {
   kIndexed   // each layer has tensors of its own
 };
 
-// Whether Megatron stores the layers of the language model as one tensor: if they are alike, and no layer-wise
-// frequency (of experts, of linear attention) or pattern describes them. Layers of a vision tower that Megatron
-// builds always are one tensor. Throws kUsage for kStacked if the layers differ.
+// Whether Megatron stores the layers of the language model as one tensor: if they are alike, and no
+// layer-wise frequency (of experts, of linear attention) or pattern describes them. Layers of a vision tower
+// that Megatron builds always are one tensor. Throws kUsage for kStacked if the layers differ.
 bool stacks_layers(const ModelConfig& model, LayerStacks choice);
 
-// Throws kNotHeld for a model with a tower that Megatron takes over from Hugging Face: no golden save says which
-// tensors and objects a run stores for its modules.
+// Throws kNotHeld for a model with a tower that Megatron takes over from Hugging Face: no golden save says
+// which tensors and objects a run stores for its modules.
 void refuse_copied_towers(const ModelMap& map);
 
 // A training run that saves torch_dist.
@@ -52,7 +52,8 @@ struct TorchDistRun : StoredTypes {
   RunSetup run;
   PipelineOptions pipeline{};  // decides which rank's file a layer is in, and nothing else
   bool stacked = false;        // stacks_layers()
-  bool own_norms = false;  // norms in front of experts have the name of Megatron's own modules: own_norm_of_experts()
+  // Norms in front of experts have the name of Megatron's own modules: own_norm_of_experts()
+  bool own_norms = false;
   Adjust adjust{};       // of the parameters of each rank, such as their types; may be empty
   int threads = 1;       // that plan
 };
@@ -66,8 +67,8 @@ using TorchDistStates = std::vector<std::vector<TorchDistState>>;  // by key of 
 
 // The plan, a value. It refers to no argument after construction.
 struct TorchDistPlan {
-  // `keys`: a table of KeyTable::TorchDist. pre: `states` is empty or has an entry for each key of the table. Throws
-  // kGridMisfit.
+  // `keys`: a table of KeyTable::TorchDist. pre: `states` is empty or has an entry for each key of the table.
+  // Throws kGridMisfit.
   TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states = {});
 
   DcpLayout layout;
@@ -79,8 +80,8 @@ struct TorchDistPlan {
   std::vector<i32> first_chunk;  // by key of the layout
 };
 
-// The chunks of a TorchDistPlan under the keys of its table: a chunk of a tensor of all layers is a box of the key of
-// its own layer. The plan outlives this.
+// The chunks of a TorchDistPlan under the keys of its table: a chunk of a tensor of all layers is a box of
+// the key of its own layer. The plan outlives this.
 class TorchDistChunks final : public ChunkList {
  public:
   explicit TorchDistChunks(const TorchDistPlan& plan) : plan_(plan) {}

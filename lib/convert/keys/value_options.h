@@ -31,8 +31,8 @@ struct ParamsDtype {
   }
 };
 
-// The options of one conversion. A default object keeps all values and types, and pads the vocabulary only where
-// its rows do not divide.
+// The options of one conversion. A default object keeps all values and types, and pads the vocabulary only
+// where its rows do not divide.
 struct ValueOptions {
   VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary
   ParamsDtype params_dtype{};                // the type at run time

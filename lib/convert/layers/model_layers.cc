@@ -19,7 +19,8 @@ namespace {
 
 constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
 
-// Whether the model is a hybrid: some layer has only a mixer or only an MLP. Layers of other models have both.
+// Whether the model is a hybrid: some layer has only a mixer or only an MLP. Layers of other models have
+// both.
 bool is_hybrid(const ModelConfig& model) {
   return std::ranges::any_of(
       model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });

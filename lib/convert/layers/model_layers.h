@@ -23,8 +23,8 @@ struct LayerPattern;
 // known form. pre: the store is an fsdp_dtensor checkpoint. Throws what migrate_layers() throws.
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only);
 
-// The pattern of the run, if the model is its hybrid and the layers are named by group and member, as a hybrid
-// model with groups has them in memory; else nothing. pre: as above.
+// The pattern of the run, if the model is its hybrid and the layers are named by group and member, as a
+// hybrid model with groups has them in memory; else nothing. pre: as above.
 std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, const ModelMap& map);
 
 // A view of the store under the new names. pre: the migration makes no stack of several tensors.

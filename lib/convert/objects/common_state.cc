@@ -1,5 +1,5 @@
-// content_metadata has the fields that Megatron's own save has and that decide keys: a run takes them from the
-// checkpoint before it asks for tensors.
+// content_metadata has the fields that Megatron's own save has and that decide keys: a run takes them from
+// the checkpoint before it asks for tensors.
 #include "convert/objects/common_state.h"
 
 #include "io/dcp/write/record.h"

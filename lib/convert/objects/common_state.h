@@ -5,8 +5,8 @@
 //    "opt_param_scheduler": {...}, "num_floating_point_operations_so_far": 0,     what the source has of these
 //    "content_metadata": {"non_homogeneous_layers": False, ...}}
 //
-// Newer versions of Megatron (0.19) save the same dict as an object, common_state/shard_0_1; they read the file first,
-// and older versions (0.16) read nothing else.
+// Newer versions of Megatron (0.19) save the same dict as an object, common_state/shard_0_1; they read the
+// file first, and older versions (0.16) read nothing else.
 #pragma once
 
 #include <string>

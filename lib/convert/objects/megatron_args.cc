@@ -1,6 +1,6 @@
-// Makes the args of Megatron from a model's numbers and a grid. Fields are in groups: the model, its attention,
-// positions, experts, recurrent layers, the run, and the training that goes on from here. A field of a block that
-// the model does not have is left out, because Megatron has a default for it.
+// Makes the args of Megatron from a model's numbers and a grid. Fields are in groups: the model, its
+// attention, positions, experts, recurrent layers, the run, and the training that goes on from here. A field
+// of a block that the model does not have is left out, because Megatron has a default for it.
 #include "convert/objects/megatron_args.h"
 
 #include <algorithm>
@@ -150,8 +150,8 @@ void add_attention(Fields& f, const MegatronArgs& args) {
   }
 }
 
-// How rotary embeddings are stretched. Megatron has fields of their own for latent attention, for YaRN and for
-// the way of Llama 3; latent attention is stretched by default.
+// How rotary embeddings are stretched. Megatron has fields of their own for latent attention, for YaRN and
+// for the way of Llama 3; latent attention is stretched by default.
 void add_stretching(Fields& f, const MegatronArgs& args) {
   const RopeEntries& rope = args.entries.rope;
   const bool yarn = rope.type == "yarn";
@@ -330,7 +330,8 @@ bool is_grid_arg(std::string_view name) {
   return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss || name == kPaddedVocab;
 }
 
-std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows, i64 tensor_ranks) {
+std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows,
+                                       i64 tensor_ranks) {
   if (rows <= 0 || map.model().vocab <= 0) return std::nullopt;
   const Pickle pickle({reinterpret_cast<const u8*>(args.data()), args.size()}, {});
   const PickleValue* now = arg_of(pickle.root(), kVocabDivisor);

@@ -5,9 +5,9 @@
 //   iteration            10
 //
 // The args contain what describes the model and the run that wrote it: what a run that takes its arguments
-// from the checkpoint reads back, and the sizes of the blocks that its command line would otherwise repeat. Every
-// other argument keeps the value that the new run gives it. docs/formats/megatron_args.md lists the fields, and
-// those that are left out.
+// from the checkpoint reads back, and the sizes of the blocks that its command line would otherwise repeat.
+// Every other argument keeps the value that the new run gives it. docs/formats/megatron_args.md lists the
+// fields, and those that are left out.
 #pragma once
 
 #include <array>
@@ -54,7 +54,8 @@ inline constexpr std::string_view kPaddedVocab = "padded_vocab_size";
 inline constexpr std::string_view kVocabDivisor = "make_vocab_size_divisible_by";
 // The fields that say the format of a checkpoint and whether Megatron-FSDP wrote it.
 inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_megatron_fsdp";
-// The fields that say whether the ranks share the states of the optimizer, and whether the checkpoint has none.
+// The fields that say whether the ranks share the states of the optimizer, and whether the checkpoint has
+// none.
 inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
 // The field that says which rank's file has the args.
 inline constexpr std::string_view kRankArg = "rank";
@@ -63,13 +64,15 @@ std::span<const std::string_view> pipeline_args();
 // Those of them that a run has, with their values.
 std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
                                                               const PipelineOptions& options);
-// Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and what a
-// conversion keeps.
+// Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and
+// what a conversion keeps.
 bool is_grid_arg(std::string_view name);
 
-// The value that kVocabDivisor of a source's args, a pickle, gets so that a run computes `rows` on `tensor_ranks`: that of
-// a conversion of the model itself. Nothing if they have none, or the grid is theirs and their value does so.
-std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows, i64 tensor_ranks);
+// The value that kVocabDivisor of a source's args, a pickle, gets so that a run computes `rows` on
+// `tensor_ranks`: that of a conversion of the model itself. Nothing if they have none, or the grid is theirs
+// and their value does so.
+std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows,
+                                       i64 tensor_ranks);
 
 // The args as a part of a larger pickle.
 void write_args(PickleWriter& pickle, const MegatronArgs& args);

@@ -22,7 +22,9 @@ bool decaying(PickleValue group) {
   return !mult || !(mult->is_int() || mult->is(PickleValue::Kind::kFloat)) || mult->to_float("wd_mult") != 0;
 }
 
-bool is_true(const PickleValue* flag) { return flag && flag->is(PickleValue::Kind::kBool) && flag->as_bool(); }
+bool is_true(const PickleValue* flag) {
+  return flag && flag->is(PickleValue::Kind::kBool) && flag->as_bool();
+}
 
 std::optional<double> number(const PickleValue* value) {
   if (!value || !(value->is_int() || value->is(PickleValue::Kind::kFloat))) return std::nullopt;
@@ -45,7 +47,8 @@ ParamGroups::ParamGroups(PickleValue optimizer, const PickleValue* args) {
   gather(optimizer);
 }
 
-// Newer versions mark no such group; it has the rate that the args give, in place of the schedule's (`default_config`).
+// Newer versions mark no such group; it has the rate that the args give, in place of the schedule's
+// (`default_config`).
 bool ParamGroups::of_ends(PickleValue group) const {
   if (is_true(group.find("is_decoupled_lr"))) return true;
   const PickleValue* usual = group.find("default_config");

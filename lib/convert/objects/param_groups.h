@@ -3,8 +3,9 @@
 //   {"optimizer": {"param_groups": [{"wd_mult": 1.0, "lr": ...}, {"wd_mult": 0.0, "lr": ...}]}, ...}
 //   {0: <the same, dense parameters>, 1: <the same, experts>}                with expert parallelism
 //
-// A run finds the group of a parameter by what decides its options: whether its weights decay, whether it is of an expert,
-// and whether it is the embedding or the output layer, which may have a learning rate of their own (--decoupled-lr).
+// A run finds the group of a parameter by what decides its options: whether its weights decay, whether it is
+// of an expert, and whether it is the embedding or the output layer, which may have a learning rate of their
+// own (--decoupled-lr).
 #pragma once
 
 #include <optional>
@@ -25,14 +26,15 @@ struct GroupMarks {
   bool at_end = false;  // the embedding or the output layer
 };
 
-// `args` of the run: they can let the norms of queries and keys decay (--apply-wd-to-qk-layernorm). Null: there are none.
+// `args` of the run: they can let the norms of queries and keys decay (--apply-wd-to-qk-layernorm). Null:
+// there are none.
 GroupMarks group_marks(const ModelParameter& parameter, const PickleValue* args);
 
 // Refers to the pickle.
 class ParamGroups {
  public:
-  // `args` of the run; null: there are none. Groups with the learning rate that they give the embedding and the output
-  // layer are the groups of these; older versions mark such groups (is_decoupled_lr).
+  // `args` of the run; null: there are none. Groups with the learning rate that they give the embedding and
+  // the output layer are the groups of these; older versions mark such groups (is_decoupled_lr).
   ParamGroups(PickleValue optimizer, const PickleValue* args);
 
   const std::vector<PickleValue>& all() const { return groups_; }

@@ -43,7 +43,8 @@ std::string with_slash(std::string folder) {
 
 FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
     : path_(cat(with_slash(target), iteration_folder(iteration))),
-      tracker_{cat(with_slash(target), kTrackerName), iteration ? cat(*iteration) : std::string(kReleaseName)},
+      tracker_{cat(with_slash(target), kTrackerName),
+               iteration ? cat(*iteration) : std::string(kReleaseName)},
       iteration_(iteration) {
   refuse_empty_path(target, "the output");
 }
@@ -75,7 +76,8 @@ SideFiles object_files(const Store& source) {
   Folder from(source.root(), source.opening());
   for (const Object& o : source.objects())
     if (is_file(source, o)) out.add_copy(from, o.name);
-  if (source.format() == Format::kDcpTorchDist && from.has_file(kMarker)) out.add_copy(from, std::string(kMarker));
+  if (source.format() == Format::kDcpTorchDist && from.has_file(kMarker))
+    out.add_copy(from, std::string(kMarker));
   return out;
 }
 

@@ -64,8 +64,8 @@ class FsdpFolder {
 // contents of some, by name.
 using ChangedFiles = std::map<std::string, std::string, std::less<>>;
 SideFiles files_beside(const Store& source, const ChangedFiles& changed);
-// The files beside the data that are parts of the checkpoint itself: objects that are files of their own, such as the
-// common.pt of torch_dist, and the file that marks a complete torch_dist checkpoint.
+// The files beside the data that are parts of the checkpoint itself: objects that are files of their own,
+// such as the common.pt of torch_dist, and the file that marks a complete torch_dist checkpoint.
 SideFiles object_files(const Store& source);
 // The files beside the data for a result that has the source's tensors under other names: those of
 // files_beside(), the file that marks a complete torch_dist checkpoint, and the assets that mckpt put into

@@ -46,12 +46,14 @@ ProofSide bytes_or_items(const Store& store) {
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const Store& store) {
-  std::vector<std::pair<std::string, std::string>> out = {{"schema", "mckpt.archive/1"},
-                                                          {"mckpt", MCKPT_VERSION},
-                                                          {"format", std::string(format_text(store.format()))},
-                                                          {"ranks", cat(store.ranks())}};
+  std::vector<std::pair<std::string, std::string>> out = {
+      {"schema", "mckpt.archive/1"},
+      {"mckpt", MCKPT_VERSION},
+      {"format", std::string(format_text(store.format()))},
+      {"ranks", cat(store.ranks())}};
   for (const auto& [name, value] : store.facts())
-    if (name != "chosen" && std::ranges::find(out, name, &std::pair<std::string, std::string>::first) == out.end())
+    if (name != "chosen" &&
+        std::ranges::find(out, name, &std::pair<std::string, std::string>::first) == out.end())
       out.emplace_back(name, value);
   return out;
 }
@@ -93,7 +95,8 @@ Conversion plan_to_hdf5(const ToHdf5Options& options) {
   text.add(kSourceFiles, source_identity(store)).add(kBesideFiles, files.identity());
   c.identity = text.add(kResult, layout.identity()).text();
   if (!files.left_out.empty()) c.notes.warn(cat("not in the archive: ", listed(files.left_out, 20)));
-  c.details.note(cat("files   ", counted(std::ssize(files.files), "file"), " of the checkpoint, each bit for bit"));
+  c.details.note(
+      cat("files   ", counted(std::ssize(files.files), "file"), " of the checkpoint, each bit for bit"));
   return c;
 }
 
@@ -120,7 +123,8 @@ class FilesOfArchive final : public Store {
 // Copies files of a store, each as a piece of bytes.
 class FileCopy final : public CopyJob {
  public:
-  FileCopy(const Store& store, std::vector<i64> files) : store_(store), sources_(store), files_(std::move(files)) {}
+  FileCopy(const Store& store, std::vector<i64> files)
+      : store_(store), sources_(store), files_(std::move(files)) {}
 
   i64 task_count() const override { return std::ssize(files_); }
   i64 task_bytes(i64 t) const override { return file(t).bytes; }

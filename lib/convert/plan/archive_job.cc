@@ -35,7 +35,8 @@ class ArchiveJob::SideSource final : public ByteSource {
   const std::string& name_;
 };
 
-void add_contents(ArchiveContents& to, const Store& store, const ArchivedFiles& files, const ReadableChunks& chunks) {
+void add_contents(ArchiveContents& to, const Store& store, const ArchivedFiles& files,
+                  const ReadableChunks& chunks) {
   for (const ArchivedFile& f : files.files) to.files.push_back({f.name, f.bytes});
   to.opened = files.opened;
   for (i64 t = 0; t < store.tensor_count(); t++) {
@@ -85,8 +86,8 @@ void ArchiveJob::list_tasks() {
   };
   for (i64 r = 0; r < std::ssize(rows); r++) {
     if (layout_.chunk_of_row(r) >= 0) continue;
-    bool follows = between.bytes > 0 && rows[between.first].file == rows[r].file && between.bytes < kMostRowBytes &&
-                   r - between.first < kMostRows;
+    bool follows = between.bytes > 0 && rows[between.first].file == rows[r].file &&
+                   between.bytes < kMostRowBytes && r - between.first < kMostRows;
     if (!follows) {
       end_task();
       between.first = r, between.part = rows[r].part, between.offset = rows[r].offset;

@@ -18,7 +18,8 @@ class Store;
 struct ArchiveContents;
 
 // The chunks of all tensors as an archive has them. pre: `chunks` has all chunks of the store's tensors.
-void add_contents(ArchiveContents& to, const Store& store, const ArchivedFiles& files, const ReadableChunks& chunks);
+void add_contents(ArchiveContents& to, const Store& store, const ArchivedFiles& files,
+                  const ReadableChunks& chunks);
 
 class ArchiveJob final : public CopyJob {
  public:

@@ -44,7 +44,8 @@ void note_view(Conversion& conversion, const Store& store) {
 // The identity of an export is that of the files that its store lists, which are those of the base.
 void add_adapter(Conversion& conversion, const AdaptedStore& view) {
   conversion.sources.push_back(view.folder());
-  std::string own = PlanIdentity("adapter", MCKPT_VERSION).add("the files of the adapter", source_identity(view)).text();
+  std::string own =
+      PlanIdentity("adapter", MCKPT_VERSION).add("the files of the adapter", source_identity(view)).text();
   conversion.identity += own.substr(own.find('\n') + 1);
   note_view(conversion, view);
   conversion.details.note(cat("adapter ", view.text()));

@@ -1,5 +1,5 @@
-// What a conversion knows of the files behind a view that computes tensors: values of codes and scales, or the other way
-// round.
+// What a conversion knows of the files behind a view that computes tensors: values of codes and scales, or
+// the other way round.
 //
 //   w.weight F8_E4M3, w.weight_scale_inv, w.input_scale   -->   w.weight BF16        3 tensors, 1 of them dropped
 #pragma once
@@ -20,12 +20,12 @@ struct BehindView {
   ValueFaults* faults = nullptr;  // among codes and scales that are decoded; null: nothing is
 };
 
-// If the store is a view over quantised weights, or one with an adapter in it, sets all that the conversion says about
-// what is computed. pre: the proof's source is set, which has the view's tensors under their names, maybe in another
-// order.
+// If the store is a view over quantised weights, or one with an adapter in it, sets all that the conversion
+// says about what is computed. pre: the proof's source is set, which has the view's tensors under their
+// names, maybe in another order.
 void note_view(Conversion& conversion, const Store& store);
-// note_view() of a base with an adapter in it, and what else a conversion says of the adapter: its folder is a source, and
-// its files belong to the identity, which is set.
+// note_view() of a base with an adapter in it, and what else a conversion says of the adapter: its folder is
+// a source, and its files belong to the identity, which is set.
 void add_adapter(Conversion& conversion, const AdaptedStore& view);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// The result of a folder is what an export of a checkpoint with the model's own names makes, and that of a file what
-// `to-safetensors` makes; here only the view is put in front.
+// The result of a folder is what an export of a checkpoint with the model's own names makes, and that of a
+// file what `to-safetensors` makes; here only the view is put in front.
 #include "convert/plan/dequantize.h"
 
 #include <algorithm>

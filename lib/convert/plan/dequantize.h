@@ -3,8 +3,8 @@
 //   DeepSeek-V3/  w.weight F8_E4M3, w.weight_scale_inv, config.json with quantization_config
 //   DST/          w.weight BF16,                        config.json without it
 //
-// The tensors are those of the view over the quantised ones (hf/quantized/dequantized_store.h); every other tensor is
-// copied as it is.
+// The tensors are those of the view over the quantised ones (hf/quantized/dequantized_store.h); every other
+// tensor is copied as it is.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ struct DequantizeOptions {
   i64 memory_bytes = i64{256} << 20;
 };
 
-// Throws kQuantMisfit for codes and scales that do not fit together, kQuantized for a method that is not decoded,
-// kUsage if nothing is quantised; and what plan_export_own() throws.
+// Throws kQuantMisfit for codes and scales that do not fit together, kQuantized for a method that is not
+// decoded, kUsage if nothing is quantised; and what plan_export_own() throws.
 Conversion plan_dequantize(const DequantizeOptions& options);
 
 }  // namespace mckpt::impl

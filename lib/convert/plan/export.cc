@@ -89,7 +89,8 @@ bool is_hf_weights(Format format) {
 }
 
 // A base with an adapter in it, with the files of the base around its tensors.
-Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view, const ExportOptions& options) {
+Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view,
+                       const ExportOptions& options) {
   ExportOptions how = options;
   how.source = view.root();
   Conversion c = plan_export_own(std::move(source), how);

@@ -3,8 +3,8 @@
 //
 //   ckpt/release/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json, tokenizer.json
 //
-// Padding of the vocabulary is cut off, tied tensors are written again, and a new file begins before one would
-// have more than `max_shard_bytes` of tensors.
+// Padding of the vocabulary is cut off, tied tensors are written again, and a new file begins before one
+// would have more than `max_shard_bytes` of tensors.
 #pragma once
 
 #include <map>
@@ -46,8 +46,8 @@ struct ExportOptions {
   i64 memory_bytes = i64{256} << 20;  // for all of these together
 };
 
-// Warns if most items of a result have another type than config.json promises, which is copied as it is: programs that
-// go by it cast what they load. `items`: of the result, by type.
+// Warns if most items of a result have another type than config.json promises, which is copied as it is:
+// programs that go by it cast what they load. `items`: of the result, by type.
 void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& items, Notes& notes);
 
 // Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout, export_job() and

@@ -1,5 +1,6 @@
-// A worker of the copy engine writes a window of a task to a sink that is the reader's memory. Workers are kept between
-// reads with the plan of their last task, because the next read usually goes on where the last one ended.
+// A worker of the copy engine writes a window of a task to a sink that is the reader's memory. Workers are
+// kept between reads with the plan of their last task, because the next read usually goes on where the last
+// one ended.
 #include "convert/plan/exported_values.h"
 
 #include <algorithm>

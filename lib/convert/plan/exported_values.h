@@ -1,9 +1,11 @@
-// ExportedValues: a checkpoint of Megatron seen as the Hugging Face tensors that an export of it writes. Nothing is
-// written: a read of bytes [a, b) of a tensor carries out that part of the export's task, into the memory of the reader.
+// ExportedValues: a checkpoint of Megatron seen as the Hugging Face tensors that an export of it writes.
+// Nothing is written: a read of bytes [a, b) of a tensor carries out that part of the export's task, into the
+// memory of the reader.
 //
 //   decoder.layers.0.mlp.linear_fc1.weight, 2 chunks    -- task of the export -->    gate_proj, up_proj: bytes [a, b)
 //
-// So what computes with the tensors of a model, as a quantising view does, reads a checkpoint as it reads a folder.
+// So what computes with the tensors of a model, as a quantising view does, reads a checkpoint as it reads a
+// folder.
 #pragma once
 
 #include <memory>

@@ -39,7 +39,8 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
   refuse_lone_shards(*store, "converted");
   require_sound(store->findings(), store->root());
   if (store->format() == Format::kTorchFlat)
-    throw Error(Code::kUnknownAssets, cat(mode, " copies tensors as they are, and these were saved flat, without shapes"))
+    throw Error(Code::kUnknownAssets,
+                cat(mode, " copies tensors as they are, and these were saved flat, without shapes"))
         .file(store->root())
         .help("`mckpt convert to-safetensors` takes the shapes from `assets`, the folder of the model");
   return store;
@@ -134,7 +135,8 @@ class FilePlanner {
   std::vector<i64> tensors_;  // in the order in which the user sees them
 };
 
-// What `lay_out` returns. For tensors that the format cannot hold, the error says what is done about them here.
+// What `lay_out` returns. For tensors that the format cannot hold, the error says what is done about them
+// here.
 template <typename LayOut>
 auto laid_out(LayOut&& lay_out) {
   try {

@@ -1,5 +1,6 @@
-// A model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of a grid would have saved. The model is a
-// Hugging Face folder, or a checkpoint with the model's own names (FSDP2, accelerate, verl, torchtitan, DeepSpeed).
+// A model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of a grid would have saved. The model is
+// a Hugging Face folder, or a checkpoint with the model's own names (FSDP2, accelerate, verl, torchtitan,
+// DeepSpeed).
 //
 //   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/__0_0.distcp, __1_0.distcp, .metadata
 //
@@ -32,7 +33,8 @@ struct LayerPattern;
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
   std::string source, target;
-  // Of a checkpoint with the model's own names: a folder with config.json, and codes of damage that is accepted.
+  // Of a checkpoint with the model's own names: a folder with config.json, and codes of damage that is
+  // accepted.
   std::optional<std::string> assets{};
   std::vector<Code> accept{};
   HfModelOptions model{};
@@ -48,17 +50,18 @@ struct HfToFsdpOptions {
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 
-// The training run that the options describe. `groups`: the parsed hybrid_pattern, or null; it outlives the run. Throws
-// kUsage for a spelling without effect.
+// The training run that the options describe. `groups`: the parsed hybrid_pattern, or null; it outlives the
+// run. Throws kUsage for a spelling without effect.
 FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups);
 
-// Adds what opening found, and what of a training run's checkpoint is not the model's; the source has it no longer.
+// Adds what opening found, and what of a training run's checkpoint is not the model's; the source has it no
+// longer.
 void note_source(Conversion& conversion, ImportSource& source);
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
-// open_import_source(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
-// effect and for types that the engine does not store; kBadPattern for a pattern that is not valid, or not that
-// of the model.
+// open_import_source(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should
+// repeat another one has values of its own; kUsage for a spelling without effect and for types that the
+// engine does not store; kBadPattern for a pattern that is not valid, or not that of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

@@ -28,8 +28,8 @@ void place_iteration(Conversion& conversion, const std::string& target, std::opt
 std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 
-// Sets the format of the result and whose run it is: the grid, and as extent "4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2),
-// 53 chunks, 72.5 KiB". pre: plan_iteration() was called.
+// Sets the format of the result and whose run it is: the grid, and as extent "4 ranks (tp=2 cp=1 ep=1 etp=1
+// pp=1 dp=2), 53 chunks, 72.5 KiB". pre: plan_iteration() was called.
 void set_run(Conversion& conversion, std::string format, const Grid& grid, const DcpLayout& layout);
 // What Megatron-FSDP saves with this set-up: "fsdp_dtensor", or the state dict of v2.
 std::string fsdp_format(const FsdpSetup& setup);

@@ -1,6 +1,6 @@
 // Objects are taken by name from the store and from what its view made, as pickles of protocol 2. Options of
-// parameters are grouped by their bytes, as in state_dict_objects.h; the groups of experts are those of the parameters
-// of experts.
+// parameters are grouped by their bytes, as in state_dict_objects.h; the groups of experts are those of the
+// parameters of experts.
 #include "convert/plan/mcore_objects.h"
 
 #include <algorithm>
@@ -201,7 +201,8 @@ void CommonMaker::find_iteration() {
     Pickle read({reinterpret_cast<const u8*>(own->second.data()), own->second.size()}, {});
     if (read.root().is_int()) out_.iteration = read.root().as_int();
   } else {
-    out_.iteration = result_.iteration ? *result_.iteration : iteration_of(source_.on_disk().root()).value_or(0);
+    out_.iteration =
+        result_.iteration ? *result_.iteration : iteration_of(source_.on_disk().root()).value_or(0);
     whole_.insert_or_assign("iteration", pickle_integer(out_.iteration));
   }
 }

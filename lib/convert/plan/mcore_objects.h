@@ -5,8 +5,8 @@
 //   opt_param_scheduler.max_lr, ...                      opt_param_scheduler {max_lr, ...}
 //   optimizer.param_to_group_meta.<param>.lr, ...        optimizer {optimizer {param_groups [{lr, ...}, ...]}}
 //
-// The optimizer of a run has one group for all parameters with equal options. With expert parallelism a run has an
-// optimizer of its own for experts, so that the common state has two.
+// The optimizer of a run has one group for all parameters with equal options. With expert parallelism a run
+// has an optimizer of its own for experts, so that the common state has two.
 #pragma once
 
 #include <optional>

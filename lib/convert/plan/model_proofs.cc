@@ -1,6 +1,6 @@
 // A tensor that no parameter reads is a copy of a tensor that is read, or is computed by the model: the first
-// kind is counted as copies, the second as dropped. A parameter that reads no tensor is a constant: an import invents
-// it, an export drops it.
+// kind is counted as copies, the second as dropped. A parameter that reads no tensor is a constant: an import
+// invents it, an export drops it.
 #include "convert/plan/model_proofs.h"
 
 #include "convert/jobs/proof.h"
@@ -18,7 +18,8 @@ namespace mckpt::impl {
 
 bool is_constant(const ModelParameter& p) { return p.sources[0] < 0; }
 
-ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, const DcpLayout& layout) {
+ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to,
+                        const DcpLayout& layout) {
   return import_proof(source, keys, to, side_of(layout));
 }
 
@@ -59,7 +60,8 @@ void note_constants(const KeyTable& keys, Notes& notes) {
   for (i32 k = 0; k < keys.size(); k++)
     if (is_constant(keys.parameter(keys[k])) && count++ == 0) first = keys[k].name;
   if (count > 0)
-    notes.note(cat("ones    ", counted(count, "parameter"), " of Megatron, which the model has no tensor for: ", escaped(first),
+    notes.note(cat("ones    ", counted(count, "parameter"),
+                   " of Megatron, which the model has no tensor for: ", escaped(first),
                    count > 1 ? ", ..." : ""));
 }
 

@@ -17,9 +17,11 @@ struct ProofSide;
 
 // pre, for all functions: the arguments outlive the result.
 
-// Of an import_job() into all chunks of `to`, whose tensors are those of the layout, or of `result`. The tensors of
-// keys.map() are those of the store. Parameters that no tensor is read for are constants of their rules.
-ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, const DcpLayout& layout);
+// Of an import_job() into all chunks of `to`, whose tensors are those of the layout, or of `result`. The
+// tensors of keys.map() are those of the store. Parameters that no tensor is read for are constants of their
+// rules.
+ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to,
+                        const DcpLayout& layout);
 ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, ProofSide result);
 // Of an export_job() of all chunks of the keys.
 ProofInput export_proof(const KeyTable& keys, const HfLayout& hf);

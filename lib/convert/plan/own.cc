@@ -109,7 +109,8 @@ void note_uncast(const ExportTypes& types, const OwnModel& model, Notes& notes) 
   std::set<std::string_view> kept;
   for (const OwnTensor& t : model.tensors) {
     const DType stored = model.store->dtype(t.tensor);
-    if (is_castable(stored) || dtype_info(stored).kind != DTypeKind::kFloat || types.rules.of(t.name)) continue;
+    if (is_castable(stored) || dtype_info(stored).kind != DTypeKind::kFloat || types.rules.of(t.name))
+      continue;
     names.push_back(t.name);
     kept.insert(dtype_name(stored));
   }
@@ -130,8 +131,8 @@ void add_details(Conversion& c, const OwnModel& model) {
   note_shared(c, all);
 }
 
-// Codes and scales are copied as they are: no type can be chosen for them, and the config has to declare them as they
-// are. `folder` "": no config goes with them.
+// Codes and scales are copied as they are: no type can be chosen for them, and the config has to declare them
+// as they are. `folder` "": no config goes with them.
 void check_codes(const Store& store, const ExportTypes& types, const std::string& folder) {
   if (types.kind == ExportTypes::kGiven || !types.rules.empty())
     throw Error(Code::kQuantized, "the tensors are codes and scales, for which no type can be chosen")

@@ -49,12 +49,12 @@ struct FolderOptions {
   i64 memory_bytes = i64{256} << 20;
 };
 Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options);
-// Whether a file of torch.save is named .safetensors, or a safetensors file .pt: programs that go by names would take it for
-// the other format. Refused with kUsage.
+// Whether a file of torch.save is named .safetensors, or a safetensors file .pt: programs that go by names
+// would take it for the other format. Refused with kUsage.
 bool names_other_format(const std::string& target, bool torch);
 void refuse_other_name(const std::string& target, bool torch);
-// Says that the files of a result are laid out as those of the model's own folder, or that tensors are larger than a
-// file should be.
+// Says that the files of a result are laid out as those of the model's own folder, or that tensors are larger
+// than a file should be.
 void note_files(const SafetensorsLayout& layout, i64 max_shard_bytes, Notes& notes);
 
 // Throws what the former and open_store() throw.

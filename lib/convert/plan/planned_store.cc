@@ -47,7 +47,11 @@ class PlannedStore final : public Store {
   i64 chunk_count(i64 t) const override { return first_[t + 1] - first_[t]; }
   Chunk chunk(i64 t, i64 index) const override {
     const DcpLayout::Chunk c = layout_.chunk(chunks_[first_[t] + index]);
-    return {.offsets = c.offsets, .sizes = c.sizes, .file = c.rank, .rank = c.rank, .record_offset = c.record_offset};
+    return {.offsets = c.offsets,
+            .sizes = c.sizes,
+            .file = c.rank,
+            .rank = c.rank,
+            .record_offset = c.record_offset};
   }
   ChunkData resolve(i64 t, i64) const override {
     throw Error(Code::kNotFound, "a planned checkpoint has no data").tensor(std::string(name(t)));
@@ -66,8 +70,10 @@ HfModel open_model(const std::string& path, HfModelOptions reading) {
   return open_hf_model(path, reading);
 }
 
-PlannedCheckpoint checkpoint_of(const HfModel& model, const RunSetup& run, const Grid& grid, DcpLayout layout, Format format) {
-  PlannedCheckpoint out{std::make_unique<PlannedStore>(std::move(layout), model.path, format), notes_of(model)};
+PlannedCheckpoint checkpoint_of(const HfModel& model, const RunSetup& run, const Grid& grid, DcpLayout layout,
+                                Format format) {
+  PlannedCheckpoint out{std::make_unique<PlannedStore>(std::move(layout), model.path, format),
+                        notes_of(model)};
   if (std::string text = padding_note(model.map->model(), run, grid.tp); !text.empty()) out.notes.note(text);
   out.store->add_fact("grid", to_string(grid));
   return out;
@@ -93,7 +99,8 @@ PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options) {
   const HfModel model = open_model(options.source, options.checkpoint.model);
   const ModelMap& map = *model.map;
   TorchDistRun run = torch_dist_run(options, map);
-  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab), options.values.params_dtype.of(map.model())};
+  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
+             options.values.params_dtype.of(map.model())};
   const KeyTable keys(map, run.run, KeyTable::TorchDist{});
   TorchDistPlan plan(keys, run);
   return checkpoint_of(model, run.run, run.grid, std::move(plan.layout), Format::kDcpTorchDist);

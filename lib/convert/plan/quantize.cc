@@ -70,8 +70,8 @@ std::string text_in(const Folder& folder, const char* name) {
   });
 }
 
-// The files beside the weights, with a config that declares what they are. A config that is that of the pattern but
-// for the declaration becomes the pattern's own, byte for byte.
+// The files beside the weights, with a config that declares what they are. A config that is that of the
+// pattern but for the declaration becomes the pattern's own, byte for byte.
 SideFiles assets_of(const QuantizeOptions& options, const std::string& assets, const std::string& entry) {
   SideFiles files = plan_assets(assets, "", options.files);
   std::erase_if(files.copies,

@@ -102,8 +102,8 @@ void Relayering::open() {
         .expected("DCP torch_dist or DCP fsdp_dtensor")
         .found(format_text(store_->format()));
   dialect_ = *dialect;
-  oddities =
-      refuse_damage(*store_, options_.how.weights_only ? CheckedPart::kModel : CheckedPart::kAll, options_.accept);
+  oddities = refuse_damage(*store_, options_.how.weights_only ? CheckedPart::kModel : CheckedPart::kAll,
+                           options_.accept);
   for (const std::string& folder : folders_left_behind(*store_))
     notes.warn(cat("the folder ", escaped(folder), " of the source is not copied"));
   args_.emplace(*store_);

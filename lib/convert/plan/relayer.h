@@ -6,8 +6,8 @@
 //   hybrid-to-gpt   the i-th * and the i-th - or E   -->  layer i
 //   gpt-to-hybrid   the way back
 //
-// A pattern has one symbol for each layer: * attention, - dense MLP, E experts, M Mamba; brackets make a group
-// (docs/formats/layer_patterns.md).
+// A pattern has one symbol for each layer: * attention, - dense MLP, E experts, M Mamba; brackets make a
+// group (docs/formats/layer_patterns.md).
 #pragma once
 
 #include <optional>

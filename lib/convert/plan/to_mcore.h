@@ -1,12 +1,12 @@
-// A model into the torch_dist checkpoint that a Megatron run of a grid would have saved: the format that Megatron-LM,
-// Megatron-Bridge and what is built on them train from.
+// A model into the torch_dist checkpoint that a Megatron run of a grid would have saved: the format that
+// Megatron-LM, Megatron-Bridge and what is built on them train from.
 //
 //   Hugging Face folder                        -->  DST/release/.metadata, __0_0.distcp, ...    the tensors
 //   fsdp_dtensor, FSDP2, another torch_dist         DST/release/common.pt                       args, iteration, groups
 //                                                   DST/release/metadata.json                   the format's mark
 //
-// Keys, shapes and boxes are those of the run. Its files differ in what convert/keys/torch_dist_plan.h says: ranks
-// that hold the same box do not share the work of writing.
+// Keys, shapes and boxes are those of the run. Its files differ in what convert/keys/torch_dist_plan.h says:
+// ranks that hold the same box do not share the work of writing.
 #pragma once
 
 #include "convert/keys/torch_dist_plan.h"
@@ -29,7 +29,8 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
-  Spelling spelling{};  // of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
+  // Of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
+  Spelling spelling{};
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: of the folder; with states, of the objects; or release
   int threads = 1;
@@ -37,9 +38,10 @@ struct ToMcoreOptions {
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
 };
 
-// Throws what open_hf_model(), open_checkpoint(), TorchDistPlan, import_job() and keyed_job() throw; kNotFound for a
-// model without weights; kUnknownFormat where the layers of the source are in groups or have other names; kNotHeld for states of the
-// optimizer for which torch_dist has no place, or whose groups are not known; kUsage for a spelling without effect.
+// Throws what open_hf_model(), open_checkpoint(), TorchDistPlan, import_job() and keyed_job() throw;
+// kNotFound for a model without weights; kUnknownFormat where the layers of the source are in groups or have
+// other names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
+// not known; kUsage for a spelling without effect.
 Conversion plan_to_mcore(const ToMcoreOptions& options);
 
 }  // namespace mckpt::impl

@@ -15,8 +15,8 @@ class OutputFiles;
 class WrittenSums;
 struct Conversion;
 
-// `out`: the files of the conversion, in `folder`; `sums`: of all ranks. Called by rank 0. pre: all tasks of all ranks
-// are carried out. Throws what writing throws.
+// `out`: the files of the conversion, in `folder`; `sums`: of all ranks. Called by rank 0. pre: all tasks of
+// all ranks are carried out. Throws what writing throws.
 void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable,
                  const WrittenSums& sums);
 

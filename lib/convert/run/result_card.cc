@@ -1,5 +1,5 @@
-// A card of a result has no checks: the proof of the plan is not a look at the result. `verify --against` is one,
-// and its card says so.
+// A card of a result has no checks: the proof of the plan is not a look at the result. `verify --against` is
+// one, and its card says so.
 #include "convert/run/result_card.h"
 
 #include "convert/plan/account_text.h"

@@ -1,6 +1,7 @@
-// The card of a finished conversion: digests of the files and tensors that it wrote, of what it was made, and by
-// which plan. The result is read for it: SHA-256 takes longer than the conversion, so nobody waits for it who did not
-// ask; what every result has is the manifest, with the CRC-32 of each tensor (io/output/manifest.h).
+// The card of a finished conversion: digests of the files and tensors that it wrote, of what it was made, and
+// by which plan. The result is read for it: SHA-256 takes longer than the conversion, so nobody waits for it
+// who did not ask; what every result has is the manifest, with the CRC-32 of each tensor
+// (io/output/manifest.h).
 #pragma once
 
 #include <string>
@@ -20,8 +21,8 @@ struct ResultCards {
 
 // Throws where a card could not be written, before anything else is.
 void check_result_cards(const ResultCards& cards);
-// pre: the conversion was run, and prove() called. Throws what make_card() and write_card() throw; the result stays
-// published.
+// pre: the conversion was run, and prove() called. Throws what make_card() and write_card() throw; the result
+// stays published.
 void write_result_cards(const Conversion& conversion, const ResultCards& cards, Observer& observer);
 
 }  // namespace mckpt::impl

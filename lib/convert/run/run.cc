@@ -83,8 +83,8 @@ class Copy {
 
  private:
   // The tasks that an interrupted run finished: their written data are read again for their sums, and the
-  // records that they read in the source are compared with their checksums like all others. They count as done
-  // when they have been read.
+  // records that they read in the source are compared with their checksums like all others. They count as
+  // done when they have been read.
   void judge_done(const TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
     for (i64 t = share.first; t < share.end; t++) {
       if (!log.is_done(t)) continue;

@@ -20,7 +20,8 @@ struct RunOptions;
 
 StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options);
 StagedFile::Options file_staging(const RunOptions& options);
-// The hidden folder of a result, and the files of the conversion by their names there: where every rank writes.
+// The hidden folder of a result, and the files of the conversion by their names there: where every rank
+// writes.
 std::string staging_path(const Conversion& conversion);
 std::vector<OutputFile> staged_files(const Conversion& conversion);
 

@@ -134,7 +134,8 @@ std::string ArchivedFiles::identity() const {
   return out;
 }
 
-ArchivedFiles archived_files(const Store& store, const std::string& source, const std::optional<std::string>& assets) {
+ArchivedFiles archived_files(const Store& store, const std::string& source,
+                             const std::optional<std::string>& assets) {
   ArchivedFiles out = Collection(store).run();
   add_assets(out, store, source, assets);
   std::ranges::sort(out.files, [](const auto& a, const auto& b) { return natural_less(a.name, b.name); });

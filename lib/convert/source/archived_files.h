@@ -39,10 +39,11 @@ struct ArchivedFiles {
   std::string identity() const;
 };
 
-// `assets`: a folder of a Hugging Face model, whose config and tokenizer go with the checkpoint as hf_assets/; none:
-// those where training frameworks put them, unless they are in the checkpoint's own folder. `source`: the path that
-// the user gave. Throws kNotHeld for a name that is not a line of UTF-8, kContradiction for assets beside those
-// that the checkpoint has, and what opening throws.
-ArchivedFiles archived_files(const Store& store, const std::string& source, const std::optional<std::string>& assets);
+// `assets`: a folder of a Hugging Face model, whose config and tokenizer go with the checkpoint as
+// hf_assets/; none: those where training frameworks put them, unless they are in the checkpoint's own folder.
+// `source`: the path that the user gave. Throws kNotHeld for a name that is not a line of UTF-8,
+// kContradiction for assets beside those that the checkpoint has, and what opening throws.
+ArchivedFiles archived_files(const Store& store, const std::string& source,
+                             const std::optional<std::string>& assets);
 
 }  // namespace mckpt::impl

@@ -65,9 +65,10 @@ void refuse_other_formats(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp || is_of_ranks(store)) return;
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
-    e.help(has_codes(store) ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised "
-                              "weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
-                            : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
+    e.help(has_codes(store)
+               ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised "
+                 "weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
+               : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   else if (has_own_names(store))
     e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())
@@ -171,8 +172,9 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
   bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
   if (is_of_ranks(*store_)) {
-    RankPieces joined = rank_pieces(std::move(store_), map(), setup_, run_,
-                                    {options.read_copies, !options.weights_only() && !options.leave_states, options.compare_copies});
+    RankPieces joined = rank_pieces(
+        std::move(store_), map(), setup_, run_,
+        {options.read_copies, !options.weights_only() && !options.leave_states, options.compare_copies});
     pieces = std::move(joined.store);
     left_states_ = std::move(joined.states);
     cells = {joined.grid.tp, joined.grid.etp};

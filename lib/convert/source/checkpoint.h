@@ -35,8 +35,8 @@ struct HfModel;
 class CheckpointModel {
  public:
   // What open_checkpoint() does, for a model that is known. The rows of the vocabulary and the spelling of
-  // names are those of the store, whatever `setup` says. `members`: the pattern by whose groups and members the
-  // layers are named, where the caller does not keep it for `setup`.
+  // names are those of the store, whatever `setup` says. `members`: the pattern by whose groups and members
+  // the layers are named, where the caller does not keep it for `setup`.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
                   RunSetup setup = {0, std::nullopt}, std::shared_ptr<const LayerPattern> members = nullptr);
 
@@ -60,8 +60,8 @@ class CheckpointModel {
   const Spelling& spelling_on_disk() const { return spelling_on_disk_; }
   const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const;
-  // Tensors of the optimizer in the files of ranks that store() does not have: of a distributed one, or all if they are
-  // not wanted.
+  // Tensors of the optimizer in the files of ranks that store() does not have: of a distributed one, or all
+  // if they are not wanted.
   const std::vector<std::string>& left_states() const { return left_states_; }
 
   // The tensor of the model section with that key; -1 if there is none.

@@ -1,5 +1,5 @@
-// A folder with config.json and safetensors files is a Hugging Face model. Anything else is asked for its names: the
-// model's own ones are those of a training run.
+// A folder with config.json and safetensors files is a Hugging Face model. Anything else is asked for its
+// names: the model's own ones are those of a training run.
 #include "convert/source/import_source.h"
 
 #include <algorithm>
@@ -41,8 +41,8 @@ void refuse_megatron(const Store& store, const std::string& path, const OpenOpti
           "export` makes a Hugging Face folder of it");
 }
 
-// Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless the folder
-// has several checkpoints.
+// Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless
+// the folder has several checkpoints.
 std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options) {
   std::unique_ptr<Store> store;
   try {

@@ -1,4 +1,5 @@
-// What an import reads: a model with its weights under the names of a Hugging Face folder, wherever the two are.
+// What an import reads: a model with its weights under the names of a Hugging Face folder, wherever the two
+// are.
 //
 //   Qwen3-0.6B/                     config.json and safetensors files
 //   checkpoint-500/                 pytorch_model_fsdp_0/ of accelerate, config.json beside it

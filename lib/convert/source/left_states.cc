@@ -11,8 +11,9 @@ namespace mckpt::impl {
 
 void refuse_left_states(const CheckpointModel& model) {
   if (model.left_states().empty()) return;
-  throw Error(Code::kNotHeld, cat("the states of a distributed optimizer in files of ranks are not read: there are ",
-                                  counted(std::ssize(model.left_states()), "tensor")))
+  throw Error(Code::kNotHeld,
+              cat("the states of a distributed optimizer in files of ranks are not read: there are ",
+                  counted(std::ssize(model.left_states()), "tensor")))
       .file(model.on_disk().root())
       .tensor(model.left_states()[0])
       .note("they are stretches of the buffers of one run, without the names of parameters")

@@ -1,5 +1,5 @@
-// Tied weights are found by their bytes: only matrices are compared, because vectors of one value, such as fresh
-// norms, are equal by chance.
+// Tied weights are found by their bytes: only matrices are compared, because vectors of one value, such as
+// fresh norms, are equal by chance.
 #include "convert/source/listed_parameters.h"
 
 #include <algorithm>

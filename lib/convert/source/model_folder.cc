@@ -293,8 +293,8 @@ TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own) {
   return out;
 }
 
-// The weights of a quantised folder have other names than the tensors that were trained, unless the store has its codes and
-// scales.
+// The weights of a quantised folder have other names than the tensors that were trained, unless the store has
+// its codes and scales.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes) {
   bool quantized = assets.config && !assets.config->quantized.empty();
   bool itself = format_family(store.format()) == FormatFamily::kSafetensors && assets.path == store.root();

@@ -56,8 +56,8 @@ struct KnownTensors {
   std::optional<SafetensorsOriginal> original{};  // the files, if the headers are known
 };
 
-// The tensors that the files of the folder list: its safetensors headers, their index or mckpt's list, in this
-// order. None if there is no folder, or it has none of them. Throws what reading the headers throws.
+// The tensors that the files of the folder list: its safetensors headers, their index or mckpt's list, in
+// this order. None if there is no folder, or it has none of them. Throws what reading the headers throws.
 KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& opening);
 
 // The shapes that the folder's files state, or else those of the family's table with the config. `own`: what
@@ -67,9 +67,9 @@ TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own);
 // Whether the folder has the experts of a layer as one tensor.
 bool has_stacked_experts(const KnownTensors& own);
 
-// The tensors that the folder lists, or those of the family's table; of the forms in which a family stores experts,
-// the one that `store` has. What the judgement rests on becomes a note. `own`: what listed_tensors() returned for
-// the folder. pre: `store` has the model's own names.
+// The tensors that the folder lists, or those of the family's table; of the forms in which a family stores
+// experts, the one that `store` has. What the judgement rests on becomes a note. `own`: what listed_tensors()
+// returned for the folder. pre: `store` has the model's own names.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes);
 
 }  // namespace mckpt::impl

@@ -29,7 +29,8 @@ struct CheckpointOptions {
   bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
   bool whole = false;    // with `renamed`: fused parameters are made whole, groups of the optimizer are kept
   bool usual_names = false;  // parameters with other names get their usual ones
-  // Of files of ranks: what several ranks have alike is compared byte by byte, also where checksums are equal.
+  // Of files of ranks: what several ranks have alike is compared byte by byte, also where checksums are
+  // equal.
   bool read_copies = false;
   bool compare_copies = true;  // of files of ranks: what several ranks have alike is compared
   bool leave_states = false;  // of files of ranks: states of the optimizer are not read

@@ -28,7 +28,8 @@ bool has_pattern(const PickleValue& args) {
   return false;
 }
 
-// One number of a model. `decides`: two values are two models; other numbers only show how much the models differ.
+// One number of a model. `decides`: two values are two models; other numbers only show how much the models
+// differ.
 struct Number {
   const char* name;  // in the args
   i64 in_config;     // 0: the model has no such number

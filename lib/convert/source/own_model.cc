@@ -149,10 +149,11 @@ class Chooser {
     erase_copies();
   }
 
-  // Other tensors that the model ties, and that its own files do not list for that reason: embeddings of an encoder and
-  // a decoder, a head inside a module. That they are copies is proved by reading. Layers and experts may be equal and
-  // still not tied, so no name with a number is one. Tensors of one value are equal by chance; such a one is tied only
-  // if its name is the other's with a module more (cls.predictions.decoder.bias, cls.predictions.bias).
+  // Other tensors that the model ties, and that its own files do not list for that reason: embeddings of an
+  // encoder and a decoder, a head inside a module. That they are copies is proved by reading. Layers and
+  // experts may be equal and still not tied, so no name with a number is one. Tensors of one value are equal
+  // by chance; such a one is tied only if its name is the other's with a module more
+  // (cls.predictions.decoder.bias, cls.predictions.bias).
   void leave_unlisted_copies_out() {
     if (listed_.empty()) return;
     std::vector<std::pair<i64, i64>> pairs;
@@ -233,7 +234,8 @@ class Chooser {
     throw Error(Code::kSourceShape, "tensors of the checkpoint do not have the shapes of the model")
         .file(store_.root())
         .each_note(lines)
-        .expected(cat("the shapes of ", escaped(known_.shapes_origin.empty() ? known_.origin : known_.shapes_origin, 4096)))
+        .expected(cat("the shapes of ",
+                      escaped(known_.shapes_origin.empty() ? known_.origin : known_.shapes_origin, 4096)))
         .help(cat("check that ", escaped(model_.folder.path, 4096), " is the folder of this model"));
   }
 
@@ -278,7 +280,8 @@ ExpectedTensors expected_tensors(const ModelFolder& folder, const KnownTensors& 
 
 // The shapes of a model whose tensors were saved flat. Its config is needed where names are kept, too.
 FlatModel flat_model(const Store& source, const OwnModelOptions& options) {
-  const ModelFolder folder = find_model_folder(source, options.source, options.shapes ? options.shapes : options.assets);
+  const ModelFolder folder =
+      find_model_folder(source, options.source, options.shapes ? options.shapes : options.assets);
   return {known_shapes(folder, listed_tensors(folder, source.opening())), folder.model_type};
 }
 

@@ -26,18 +26,19 @@ class Store;
 // Whether the tensors have the names of the model itself: true unless the names are those of Megatron's
 // modules or of one of Megatron's formats.
 bool has_own_names(const Store& store);
-// Whether a tensor is of a layer of Megatron's. False for a model of any other kind that was saved in one of Megatron's
-// formats: its tensors have the model's own names behind a prefix.
+// Whether a tensor is of a layer of Megatron's. False for a model of any other kind that was saved in one of
+// Megatron's formats: its tensors have the model's own names behind a prefix.
 bool has_megatron_names(const Store& store);
 
 // Plain values.
 struct OwnModelOptions {
   std::string source{};                 // as the user named it
   std::optional<std::string> assets{};  // a folder with config.json; none: where training frameworks put it
-  std::optional<std::string> shapes{};  // a folder that tensors saved flat have their shapes from; none: `assets`
+  // A folder that tensors saved flat have their shapes from; none: `assets`
+  std::optional<std::string> shapes{};
   std::vector<Code> accept{};           // codes of damage that is accepted
   bool complete = true;                 // without config.json the source is refused; a missing tensor too
-  bool keep_names = false;              // names are those of the source: no config.json is looked for beside it
+  bool keep_names = false;  // names are those of the source: no config.json is looked for beside it
   int threads = 1;                      // that compare tied tensors
 };
 
@@ -58,7 +59,8 @@ struct OwnModel {
       copies{};  // tensors of the store that are left out, and those that they repeat
   std::string section, convention;
   std::string
-      judged_by{};  // what says which tensors the model has, "DIR/model.safetensors.index.json"; empty: nothing
+      // What says which tensors the model has, "DIR/model.safetensors.index.json"; empty: nothing
+      judged_by{};
   std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
   std::vector<std::string> beside;                // names of tensors that are not the model's
   i64 objects = 0;  // of the checkpoint: no Hugging Face folder has a place for them
@@ -66,8 +68,9 @@ struct OwnModel {
 };
 
 // Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and
-// nothing says which model it is; DamagedCheckpoint; kShardAlone for the file of one of several ranks; kUnaccounted for tensors that are missing, or that the
-// model ties although they differ; kSourceShape for shapes that the model's folder does not have.
+// nothing says which model it is; DamagedCheckpoint; kShardAlone for the file of one of several ranks;
+// kUnaccounted for tensors that are missing, or that the model ties although they differ; kSourceShape for
+// shapes that the model's folder does not have.
 OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options);
 
 // The tensors of the result as a store, in their order and under their names. Takes the model's store, which

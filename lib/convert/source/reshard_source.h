@@ -37,8 +37,8 @@ PlainSource open_plain_source(const std::string& path, const ReshardSourceOption
 // are thread-safe. The object owns everything that it opens.
 class ReshardSource {
  public:
-  // Throws what open_checkpoint() throws; kNotHeld for states of the optimizer in files of ranks, unless only the weights
-  // are wanted.
+  // Throws what open_checkpoint() throws; kNotHeld for states of the optimizer in files of ranks, unless only
+  // the weights are wanted.
   ReshardSource(const std::string& path, const ReshardSourceOptions& options);
   ~ReshardSource();
 

@@ -16,8 +16,8 @@ struct OpenOptions;
 
 // The folder of assets that mckpt put beside the checkpoint; "" if there is none.
 std::string own_assets(const Store& store);
-// The folder with the config.json of what is at the path: the path itself, or the assets that mckpt put beside the
-// checkpoint there.
+// The folder with the config.json of what is at the path: the path itself, or the assets that mckpt put
+// beside the checkpoint there.
 std::string folder_with_config(const std::string& path, const OpenOptions& opening);
 // The text of the map file that the checkpoint was made with, as its own assets keep it; "" if it was made
 // without.

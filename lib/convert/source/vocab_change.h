@@ -1,5 +1,5 @@
-// The rows of the vocabulary in a resharded checkpoint. Rows beyond the vocabulary of config.json are padding:
-// they are there so that every tensor-parallel rank has equally many rows.
+// The rows of the vocabulary in a resharded checkpoint. Rows beyond the vocabulary of config.json are
+// padding: they are there so that every tensor-parallel rank has equally many rows.
 //
 //   vocab 517, stored 518 rows (tp 2)     tp 2, 1       518     they divide, and what the run chose stays
 //                                         tp 4          520     517 does not divide: by the rule of the family

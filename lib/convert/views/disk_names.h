@@ -43,8 +43,8 @@ DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
 // Shapes of tensors by their names in a model's folder.
 using TensorShapes = NameMap<std::string, std::vector<i64>>;
 
-// The shape of a tensor by its name in memory: a stack has its from those of the experts. Nothing if it does not follow
-// from the folder's.
+// The shape of a tensor by its name in memory: a stack has its from those of the experts. Nothing if it does
+// not follow from the folder's.
 std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std::string_view name,
                                                 std::string_view model_type);
 

@@ -17,8 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The view. Tensors, chunks' files and data are those of the source; a chunk of a tensor with another shape is a few
-// boxes here. Findings are the source's, and were judged with it.
+// The view. Tensors, chunks' files and data are those of the source; a chunk of a tensor with another shape
+// is a few boxes here. Findings are the source's, and were judged with it.
 class ShapedStore final : public Store {
  public:
   explicit ShapedStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
@@ -125,14 +125,16 @@ std::vector<std::vector<i64>> shapes_of(const Store& store, std::span<const Name
   for (std::size_t i = 0; i < model.size(); i++) {
     const i64 tensor = model[i].tensor;
     if (!found[i])
-      if (auto twin = by_place.find(place_of(store, tensor)); twin != by_place.end()) found[i] = found[twin->second];
+      if (auto twin = by_place.find(place_of(store, tensor)); twin != by_place.end())
+        found[i] = found[twin->second];
     std::span<const i64> dims = store.dims(tensor);
     if (!found[i] && dims.size() == 1)
       lines.push_back(cat(escaped(store.name(tensor)), ": ", with_commas(dims[0]), " items"));
     out.push_back(found[i] ? *found[i] : std::vector<i64>(dims.begin(), dims.end()));
   }
   if (!lines.empty())
-    throw Error(Code::kUnaccounted, "the model has no shape for tensors of the checkpoint, whose files have none either")
+    throw Error(Code::kUnaccounted,
+                "the model has no shape for tensors of the checkpoint, whose files have none either")
         .file(store.root())
         .each_note(lines)
         .help("`assets` names the folder of the model that was trained, with config.json or the weights");
@@ -145,10 +147,13 @@ std::unique_ptr<Store> with_shapes(std::unique_ptr<Store> store, std::span<const
                                    const TensorShapes& folder, std::string_view model_type) {
   if (folder.empty())
     throw Error(Code::kUnknownAssets,
-                "the tensors were saved flat (LOCAL_STATE_DICT), and their shapes are those of the model, which is not "
+                "the tensors were saved flat (LOCAL_STATE_DICT), and their shapes are those of the model, "
+                "which is not "
                 "known")
         .file(store->root())
-        .help("`assets` names the folder of the model, with its weights, or with a config.json of a known model");
+        .help(
+            "`assets` names the folder of the model, with its weights, or with a config.json of a known "
+            "model");
   std::vector<std::vector<i64>> shapes = shapes_of(*store, model, folder, model_type);
   auto out = std::make_unique<ShapedStore>(std::move(store));
   std::vector<std::string> lines;
@@ -159,11 +164,12 @@ std::unique_ptr<Store> with_shapes(std::unique_ptr<Store> store, std::span<const
     if (i64 items = Shape(shapes[i]).items(); items == dims[0])
       out->shape(tensor, std::move(shapes[i]));
     else
-      lines.push_back(cat(escaped(out->name(tensor)), ": expected ", dims_to_string(shapes[i]), ", which are ",
-                          with_commas(items), " items, found ", with_commas(dims[0])));
+      lines.push_back(cat(escaped(out->name(tensor)), ": expected ", dims_to_string(shapes[i]),
+                          ", which are ", with_commas(items), " items, found ", with_commas(dims[0])));
   }
   if (!lines.empty())
-    throw Error(Code::kSourceShape, "tensors of the checkpoint do not have as many items as those of the model")
+    throw Error(Code::kSourceShape,
+                "tensors of the checkpoint do not have as many items as those of the model")
         .file(out->root())
         .each_note(lines)
         .help("`assets` names the folder of the model that was trained");

@@ -19,10 +19,10 @@ namespace mckpt::impl {
 
 class Store;
 
-// The store with the shapes of the model's tensors; their numbers stay. `folder`: as the model's Hugging Face folder has
-// them. A tensor that shares the items of another one has its shape. pre: store->format() is kTorchFlat. Throws kUnknownAssets if
-// there are no shapes at all, kUnaccounted for tensors whose shapes are not known, kSourceShape for tensors that have
-// another number of items than their shape.
+// The store with the shapes of the model's tensors; their numbers stay. `folder`: as the model's Hugging Face
+// folder has them. A tensor that shares the items of another one has its shape. pre: store->format() is
+// kTorchFlat. Throws kUnknownAssets if there are no shapes at all, kUnaccounted for tensors whose shapes are
+// not known, kSourceShape for tensors that have another number of items than their shape.
 std::unique_ptr<Store> with_shapes(std::unique_ptr<Store> store, std::span<const NamedTensor> model,
                                    const TensorShapes& folder, std::string_view model_type);
 

@@ -13,8 +13,8 @@ namespace mckpt::impl {
 namespace {
 
 // The last key of dicts that are a model, whatever is beside them.
-constexpr std::string_view kOfModels[] = {"model",       "module",         "state_dict",    "model_state_dict",
-                                          "model_state", "policy.weights", "policy/weights"};
+constexpr std::string_view kOfModels[] = {
+    "model", "module", "state_dict", "model_state_dict", "model_state", "policy.weights", "policy/weights"};
 // The first choice where several dicts have such a key.
 constexpr std::string_view kFirst[] = {"model.", "app.model.", "state.model.", "policy.model."};
 // What may be in front of the model's own names inside of the dict.
@@ -75,8 +75,8 @@ class Choice {
     d.tensors.push_back(&n);
   }
 
-  // The name comes first: beside a model that was changed (another vocabulary, a tensor less) the reference that it was
-  // trained from has all tensors of the folder, and is not what is wanted.
+  // The name comes first: beside a model that was changed (another vocabulary, a tensor less) the reference
+  // that it was trained from has all tensors of the folder, and is not what is wanted.
   const Dict* chosen() const {
     if (const Dict* d = named()) return d;
     if (const Dict* d = only(candidates_, [&](const Dict& c) { return has_all_expected(c); })) return d;

@@ -1,10 +1,11 @@
-// Which of the dicts of a save is the model's state dict. The structure of the save decides, and not whether the
-// names are known:
+// Which of the dicts of a save is the model's state dict. The structure of the save decides, and not whether
+// the names are known:
 //
 //   {"model": {"bert.pooler.w": T, ...}, "loss": T, "opt": {"state": {"a": T}}}
 //     '-- a dict with keys of modules --'  ------ beside the model ------
 //
-// Of several such dicts the one is taken that has the name of a model, or else that has the tensors of the model's folder.
+// Of several such dicts the one is taken that has the name of a model, or else that has the tensors of the
+// model's folder.
 #pragma once
 
 #include <optional>
@@ -31,12 +32,13 @@ using ExpectedTensors = NameMap<std::string, std::optional<std::vector<i64>>>;
 
 struct ModelDict {
   bool known = false;                   // false: the structure does not decide
-  std::string front;                    // of the names in the dict, "app.model."; "": the dict that was saved itself
-  std::vector<std::string> candidates;  // where not known: the dicts that may be the model, if there are several
+  std::string front;  // of the names in the dict, "app.model."; "": the dict that was saved itself
+  // Where not known: the dicts that may be the model, if there are several
+  std::vector<std::string> candidates;
 };
 
-// `dicts`: by tensor of the store, what saved_dicts() says, not empty. `names`: of the tensors that may be the
-// model's; what is cut off their fronts is cut off `dicts` too.
+// `dicts`: by tensor of the store, what saved_dicts() says, not empty. `names`: of the tensors that may be
+// the model's; what is cut off their fronts is cut off `dicts` too.
 ModelDict model_dict(const Store& store, std::span<const NamedTensor> names,
                      std::span<const std::string_view> dicts, const ExpectedTensors& expected);
 

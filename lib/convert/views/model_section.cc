@@ -164,7 +164,8 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
       .found(listed(listing))
       .help(options_.expected.empty()
                 ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken"
-                : "none of them has all tensors of the model's folder, or several have them: save the model alone");
+                : "none of them has all tensors of the model's folder, or several have them: save the model "
+                  "alone");
 }
 
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is
@@ -250,7 +251,8 @@ void Sections::refuse_other_kinds() const {
       throw refusal(Code::kUnsupportedTensor,
                     "the model is wrapped by PEFT: this is a tensor of an adapter's model", n)
           .help(
-              "mckpt export merges the folder of an adapter alone with its `base`; merge a whole model in the training "
+              "mckpt export merges the folder of an adapter alone with its `base`; merge a whole model in "
+              "the training "
               "program (merge_and_unload), and save again");
     if (any_part(kFlat, n.name))
       throw refusal(Code::kUnsupportedTensor, "this is a flat parameter of FSDP1, which keeps no shapes", n)

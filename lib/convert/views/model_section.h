@@ -5,10 +5,10 @@
 //   app.optim.state.lm_head.weight.exp_avg                         beside
 //   '- section -'
 //
-// Where the checkpoint keeps the dicts that were saved, the section is the dict of the model (model_dict.h). Else
-// the names decide: `model.` is the first part of most names of Hugging Face as well as a section, and a section only
-// where every tensor of the model has it and what is behind it shows another one (`model.model.layers.0`,
-// `model.lm_head`), or where the names of the model's folder say so.
+// Where the checkpoint keeps the dicts that were saved, the section is the dict of the model (model_dict.h).
+// Else the names decide: `model.` is the first part of most names of Hugging Face as well as a section, and a
+// section only where every tensor of the model has it and what is behind it shows another one
+// (`model.model.layers.0`, `model.lm_head`), or where the names of the model's folder say so.
 #pragma once
 
 #include <string>

@@ -8,7 +8,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The first part of names that are of no model, beside those of optimizers (is_of_optimizer). A number may follow.
+// The first part of names that are of no model, beside those of optimizers (is_of_optimizer). A number may
+// follow.
 constexpr std::string_view kBeside[] = {"param_groups",
                                         "lr_scheduler",
                                         "lr_schedulers",

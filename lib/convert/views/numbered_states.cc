@@ -1,5 +1,5 @@
-// Three lists are brought together: the parameters in the order of the model, the numbers of each group in the
-// order of the group, and the shape of each number's states.
+// Three lists are brought together: the parameters in the order of the model, the numbers of each group in
+// the order of the group, and the shape of each number's states.
 #include "convert/views/numbered_states.h"
 
 #include <algorithm>

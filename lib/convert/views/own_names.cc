@@ -99,7 +99,8 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
 
 CommonNames common_names(const Store& one, const Store& other) {
   const SectionOptions keep_all{.keep_all = true};
-  std::vector<NamedTensor> a = sectioned_names(one, keep_all).model, b = sectioned_names(other, keep_all).model;
+  std::vector<NamedTensor> a = sectioned_names(one, keep_all).model,
+                           b = sectioned_names(other, keep_all).model;
   if (is_of_titan(a) != is_of_titan(b) || has_stacks(a) != has_stacks(b)) return CommonNames::kFew;
   NameSet<std::string_view> names;
   for (const NamedTensor& n : a) names.insert(n.name);

@@ -45,9 +45,9 @@ struct OwnNames {
   std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
 };
 
-// Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied output layer
-// is kept (convert/source/own_model.h leaves it out). Throws what sectioned_names(), with_shapes(), disk_tensors() and
-// titan_tensors() throw; kUnaccounted if two tensors become one.
+// Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied
+// output layer is kept (convert/source/own_model.h leaves it out). Throws what sectioned_names(),
+// with_shapes(), disk_tensors() and titan_tensors() throw; kUnaccounted if two tensors become one.
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
 
 // How the names of two checkpoints of a model under `as_saved` fit each other.

@@ -25,8 +25,8 @@ struct StorePiece {
   i64 first_row = 0, rows = -1;  // in the dimension behind `at`; -1: all of it, or no such dimension
   i64 to_row = 0;                // the first of these rows in the tensor that the piece is put into
   i64 row_step = 1;              // from one row to the next; above 1 `rows` is given
-  // The piece's box in the tensor begins here, beside `to_row`; one number for each dimension, or none: at 0. pre: no
-  // row_step.
+  // The piece's box in the tensor begins here, beside `to_row`; one number for each dimension, or none: at 0.
+  // pre: no row_step.
   std::vector<i64> to{};
   bool replica = false;  // the same box as that of an earlier piece, with the same items
 };

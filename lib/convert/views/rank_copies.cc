@@ -1,5 +1,5 @@
-// A checksum is of a record, which may have more than the tensor: parameters that are views of one buffer are saved with
-// the whole buffer. Then the tensors are read.
+// A checksum is of a record, which may have more than the tensor: parameters that are views of one buffer are
+// saved with the whole buffer. Then the tensors are read.
 #include "convert/views/rank_copies.h"
 
 #include <algorithm>
@@ -64,7 +64,8 @@ std::vector<RankModel> models_of(const Store& store, bool sums) {
     model.shapes = mixed(model.shapes, std::hash<std::string_view>()(inside));
     for (i64 size : store.dims(t)) model.shapes = mixed(model.shapes, static_cast<std::size_t>(size));
     if (!sums) continue;
-    if (const std::optional<Checksum> sum = store.resolve(t, 0).checksum) model.sums = mixed(model.sums, sum->crc32);
+    if (const std::optional<Checksum> sum = store.resolve(t, 0).checksum)
+      model.sums = mixed(model.sums, sum->crc32);
   }
   return out;
 }
@@ -86,12 +87,13 @@ bool varies(const Store& store, const StoreFiles& files, i64 tensor) {
   return false;
 }
 
-// pre: the models have equal hashes. The first matrix of different items that both have; -1 if their bytes differ, or
-// all matrices are constants.
+// pre: the models have equal hashes. The first matrix of different items that both have; -1 if their bytes
+// differ, or all matrices are constants.
 i64 equal_part(const Store& store, const StoreFiles& files, const RankModel& one, const RankModel& other) {
   if (one.tensors.size() != other.tensors.size()) return -1;
   for (std::size_t i = 0; i < one.tensors.size(); i++)
-    if (const std::pair pair(one.tensors[i], other.tensors[i]); !have_same_bytes(store, {&pair, 1}, 1)[0]) return -1;
+    if (const std::pair pair(one.tensors[i], other.tensors[i]); !have_same_bytes(store, {&pair, 1}, 1)[0])
+      return -1;
   auto found = std::ranges::find_if(other.tensors, [&](i64 t) { return varies(store, files, t); });
   return found == other.tensors.end() ? -1 : *found;
 }
@@ -106,13 +108,15 @@ void refuse_equal_ranks(const Store& store) {
   for (const auto& [hash, group] : alike)
     for (std::size_t i = 0; i < group.size(); i++)
       for (std::size_t k = 0; k < i; k++)
-        if (models[group[k]].tensor_rank != models[group[i]].tensor_rank) pairs.emplace_back(group[k], group[i]);
+        if (models[group[k]].tensor_rank != models[group[i]].tensor_rank)
+          pairs.emplace_back(group[k], group[i]);
   std::ranges::sort(pairs);
   const StoreFiles files(store);
   for (auto [one, other] : pairs)
     if (i64 t = equal_part(store, files, models[one], models[other]); t >= 0)
-      throw Error(Code::kBadShards, cat("the model in the file is, byte for byte, that of ", models[one].folder,
-                                        ", which is another tensor rank and has other parts of the parameters"))
+      throw Error(Code::kBadShards,
+                  cat("the model in the file is, byte for byte, that of ", models[one].folder,
+                      ", which is another tensor rank and has other parts of the parameters"))
           .file(file_path(store, store.chunk(t, 0).file))
           .tensor(store.name(t))
           .help("one file was copied over the other; copy the folders again from where they were saved");
@@ -129,14 +133,16 @@ void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> st
   for (const std::vector<i64>& file : steps) {
     std::optional<Most> most;
     for (i64 t : file) {
-      auto same = std::ranges::find_if(known, [&](const auto& k) { return have_same_sum(store, k.first, t); });
+      auto same =
+          std::ranges::find_if(known, [&](const auto& k) { return have_same_sum(store, k.first, t); });
       const double count = same == known.end() ? scalar_of(store, t) : same->second;
       if (same == known.end() && known.size() < kMostNamed) known.emplace_back(t, count);
       if (!most || count > most->steps) most = {t, count};
     }
     if (!first) first = most;
     if (most && most->steps != first->steps)
-      throw Error(Code::kBadShards, "the optimizer had made another number of steps in the files of two ranks")
+      throw Error(Code::kBadShards,
+                  "the optimizer had made another number of steps in the files of two ranks")
           .file(file_path(store, store.chunk(most->tensor, 0).file))
           .tensor(store.name(most->tensor))
           .expected(cat(first->steps, ", as in ", file_label(store, store.chunk(first->tensor, 0).file)))

@@ -54,7 +54,8 @@ std::vector<RankFile> sorted_names(const Store& store) {
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
     std::string_view name = store.objects()[o].name, folder = name.substr(0, name.find('/'));
     std::string_view inside = name.substr(std::min(name.size(), folder.size() + 1));
-    // A chunk without layers, of a stage between the first and the last, is an empty dictionary: no tensor names it.
+    // A chunk without layers, of a stage between the first and the last, is an empty dictionary: no tensor
+    // names it.
     if (std::optional<std::size_t> chunk = chunk_of(inside)) {
       auto [at, fresh] = file_of.try_emplace(folder, files.size());
       if (fresh) files.push_back({std::string(folder)});
@@ -129,8 +130,8 @@ void find_cells(const Store& store, RankFiles& ranks) {
         .found(counted(std::ssize(ranks.files), "folder"));
 }
 
-// What is in front of the number of a layer of the language model. What belongs to a layer and is registered outside of
-// the decoder has the numbers of the whole model in every file.
+// What is in front of the number of a layer of the language model. What belongs to a layer and is registered
+// outside of the decoder has the numbers of the whole model in every file.
 std::vector<std::string_view> layer_fronts(const ModelMap& map) {
   std::vector<std::string_view> out;
   for (const Section& s : map.family().sections)

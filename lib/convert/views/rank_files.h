@@ -21,7 +21,7 @@ struct RankFile {
   using Names = NameMap<std::string_view, i64>;  // with the number of the tensor in the store
 
   std::string folder;
-  std::vector<Names> chunks{};          // of the model: "decoder..." of "mp_rank_00/model1.decoder..."; may be empty
+  std::vector<Names> chunks{};  // of the model: "decoder..." of "mp_rank_00/model1.decoder..."; may be empty
   std::vector<i64> states{}, groups{};  // tensors and objects of an optimizer in the same file
   std::vector<i64> apart{};             // tensors of other files of the rank: of a distributed optimizer
   Cell cell{};

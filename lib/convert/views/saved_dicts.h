@@ -1,5 +1,5 @@
-// The dict that each tensor of a checkpoint was an entry of, where the format keeps it. A name alone does not say
-// which of its dots were in the keys:
+// The dict that each tensor of a checkpoint was an entry of, where the format keeps it. A name alone does not
+// say which of its dots were in the keys:
 //
 //   planner_data ("model", "bert.pooler.w")           "model."     {"model": {"bert.pooler.w": T}}
 //   a pickle     {"model.norm.weight": T}             ""           the dict that was saved itself
@@ -13,9 +13,9 @@ namespace mckpt::impl {
 
 class Store;
 
-// By tensor, the first part of its name, which leads to its dict: "" or up to a dot behind a key, and what the store
-// has in front of the names of a file. The views point into the names of the store. Empty if the format, or this
-// checkpoint of it, does not say so of every tensor.
+// By tensor, the first part of its name, which leads to its dict: "" or up to a dot behind a key, and what
+// the store has in front of the names of a file. The views point into the names of the store. Empty if the
+// format, or this checkpoint of it, does not say so of every tensor.
 std::vector<std::string_view> saved_dicts(const Store& store);
 
 }  // namespace mckpt::impl

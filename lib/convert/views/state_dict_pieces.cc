@@ -109,7 +109,8 @@ void Translation::add_tensor(i64 t) {
   out_->add(cat(front, name, tail), std::move(own), {{t}});
 }
 
-// A state that is one value for the whole parameter. Each part of a parameter that is stored in parts gets it.
+// A state that is one value for the whole parameter. Each part of a parameter that is stored in parts gets
+// it.
 void Translation::add_state_value(i64 t, const std::string& name, std::string_view field) {
   auto known = by_name_.find(name);
   std::string tail = cat(".", field);

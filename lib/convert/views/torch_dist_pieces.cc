@@ -145,9 +145,9 @@ bool Translation::has(const ModelParameter& p, const std::string& name, std::str
   return false;
 }
 
-// The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or the
-// final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored name. Megatron's
-// own modules save the norm in front of experts under the name that a fused one would have.
+// The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or
+// the final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored
+// name. Megatron's own modules save the norm in front of experts under the name that a fused one would have.
 std::string Translation::stored_name(ModelParameter& p) const {
   if (std::optional<std::string> own = own_norm_of_experts(p.global_name))
     if (!has(p, p.global_name) && has(p, *own)) return *own;
@@ -256,8 +256,8 @@ void Translation::refuse_odd() const {
           "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
 }
 
-// The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or none if
-// the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
+// The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or
+// none if the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
 void Translation::add_groups(PickleValue optimizer) {
   const std::shared_ptr<const PickleValue> args = args_of(source_);
   const ParamGroups groups(optimizer, args.get());
@@ -283,15 +283,16 @@ void Translation::add_groups(PickleValue optimizer) {
   }
 }
 
-// The count of steps where it is no option of the groups: torch's own optimizers keep it as a tensor of each parameter, of
-// which a save has one for all. Nothing if two optimizers have two counts.
+// The count of steps where it is no option of the groups: torch's own optimizers keep it as a tensor of each
+// parameter, of which a save has one for all. Nothing if two optimizers have two counts.
 std::optional<std::string> Translation::common_step() const {
   auto in_file = [](const Object& o) { return o.name == kCommonFile; };
   if (std::ranges::none_of(source_.objects(), in_file)) return std::nullopt;
   std::unique_ptr<Store> common = open_store(cat(source_.root(), "/", kCommonFile), source_.opening());
   std::optional<std::string> step;
   for (i64 t = 0; t < common->tensor_count(); t++) {
-    if (!common->name(t).starts_with("optimizer.") || !common->name(t).ends_with("state.common_step")) continue;
+    if (!common->name(t).starts_with("optimizer.") || !common->name(t).ends_with("state.common_step"))
+      continue;
     std::string mine = pickle_scalar(*common, t);
     if (step && *step != mine) return std::nullopt;
     step = std::move(mine);
@@ -323,7 +324,8 @@ bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelPara
   NameSet<std::string> names;
   for (i64 t = 0; t < torch_dist.tensor_count(); t++) names.emplace(torch_dist.name(t));
   auto stored = [&](std::string_view name) {
-    return std::ranges::any_of(torch_dist_places(name), [&](const TorchDistPlace& p) { return names.contains(p.name); });
+    return std::ranges::any_of(torch_dist_places(name),
+                               [&](const TorchDistPlace& p) { return names.contains(p.name); });
   };
   return std::ranges::any_of(parameters, [&](const ModelParameter& p) {
     const std::optional<std::string> own = own_norm_of_experts(p.global_name);

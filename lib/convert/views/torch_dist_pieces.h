@@ -33,8 +33,8 @@ struct RunSetup;
 std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
                                               const RunSetup& setup, bool weights_only);
 
-// Whether the norms in front of experts have the name that Megatron's own modules give them. pre: a torch_dist checkpoint
-// of a model with these parameters.
+// Whether the norms in front of experts have the name that Megatron's own modules give them. pre: a
+// torch_dist checkpoint of a model with these parameters.
 bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters);
 
 }  // namespace mckpt::impl

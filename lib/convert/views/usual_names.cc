@@ -1,5 +1,5 @@
-// Tensors, states and objects are renamed alike. The table of names is made of the model's parameters, because
-// `input_layernorm` alone does not say with what it could be fused.
+// Tensors, states and objects are renamed alike. The table of names is made of the model's parameters,
+// because `input_layernorm` alone does not say with what it could be fused.
 #include "convert/views/usual_names.h"
 
 #include "convert/views/piece_store.h"

@@ -1,5 +1,5 @@
-// Two passes: the first one finds the parts of every fused parameter and of each of its states, the second adds
-// all tensors in their order, a whole one in the place of its first part.
+// Two passes: the first one finds the parts of every fused parameter and of each of its states, the second
+// adds all tensors in their order, a whole one in the place of its first part.
 #include "convert/views/whole_parameters.h"
 
 #include <algorithm>

@@ -9,7 +9,8 @@ void Notes::note(std::string text) { list_.push_back({Note::Kind::kNote, std::mo
 void Notes::warn(std::string text) { list_.push_back({Note::Kind::kWarning, std::move(text)}); }
 
 void Notes::append(Notes more) {
-  list_.insert(list_.end(), std::make_move_iterator(more.list_.begin()), std::make_move_iterator(more.list_.end()));
+  list_.insert(list_.end(), std::make_move_iterator(more.list_.begin()),
+               std::make_move_iterator(more.list_.end()));
 }
 
 }  // namespace mckpt::impl

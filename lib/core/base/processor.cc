@@ -11,8 +11,8 @@ namespace {
 // __builtin_cpu_supports() of clang 14 does not know F16C.
 bool has_avx2() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt") && __get_cpuid(1, &a, &b, &c, &d) &&
-         (c >> 29 & 1);
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("popcnt") && __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
 }
 #endif
 

@@ -3,7 +3,8 @@
 
 #include "core/base/int.h"
 
-// In front of a plain loop: the compiler may use the vectors of AVX2 for it. best_processor() has to have them.
+// In front of a plain loop: the compiler may use the vectors of AVX2 for it. best_processor() has to have
+// them.
 #if defined(__x86_64__)
 #define MCKPT_WITH_AVX2 __attribute__((target("avx2")))
 #else

@@ -12,8 +12,9 @@ namespace mckpt::impl {
 // Throws kBadGrid for a grid that is not valid, and for a world of more ranks than mckpt plans for.
 Grid complete_grid(Grid sizes, std::optional<i64> dp);
 
-// The sizes with `dp`, or else with the data-parallel size of a job of so many ranks. Throws what complete_grid()
-// throws, and kBadGrid if dp is left out and the ranks do not divide by the other sizes of the dense mesh.
+// The sizes with `dp`, or else with the data-parallel size of a job of so many ranks. Throws what
+// complete_grid() throws, and kBadGrid if dp is left out and the ranks do not divide by the other sizes of
+// the dense mesh.
 Grid grid_of_ranks(Grid sizes, std::optional<i64> dp, i64 ranks);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// The pair (tp, ep) of a rank repeats after lcm(TP, ETP*EP) ranks, so the ranks of the smallest stage that the grid can
-// have show every folder.
+// The pair (tp, ep) of a rank repeats after lcm(TP, ETP*EP) ranks, so the ranks of the smallest stage that
+// the grid can have show every folder.
 #include "core/fsdp/rank_folders.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The layers of a pattern that a pipeline rank runs.
 //
 // A pattern with pipes cuts its own stages: virtual stage v of rank r runs segment v * pp_size + r. Without
-// pipes the physical layers are cut into equal stages (an old form); the first and the last may have their own
-// size. Only the part that the stage needs is read, so a fault in a later segment is not reported here.
+// pipes the physical layers are cut into equal stages (an old form); the first and the last may have their
+// own size. Only the part that the stage needs is read, so a fault in a later segment is not reported here.
 #pragma once
 
 #include "core/hybrid/pattern.h"

@@ -12,9 +12,9 @@ namespace {
 
 using enum SpellingKind;
 
-// Megatron's MambaLayer builds its norm after the mixer, and a mixer its convolution after in_proj; other layers
-// build a norm before the module that it is for. The norms of queries and keys are the last modules of latent
-// attention.
+// Megatron's MambaLayer builds its norm after the mixer, and a mixer its convolution after in_proj; other
+// layers build a norm before the module that it is for. The norms of queries and keys are the last modules of
+// latent attention.
 constexpr OtherName kTable[] = {
     {kSubmoduleConv, "M", "mixer.conv1d_", "mixer.conv1d.", "mixer.in_proj.", true},
     {kUnfusedNorm, "M", "mixer.in_proj.layer_norm_", "norm.", "mixer.", true},

@@ -28,7 +28,8 @@ struct ItemsOut {
 // or 16.
 void apply_move(const Move& move, i64 item_bytes, ItemsIn from, ItemsOut to);
 
-// The first item of the destination, in the order of the move, that is not the one of the source; -1: all are. The same pre.
+// The first item of the destination, in the order of the move, that is not the one of the source; -1: all
+// are. The same pre.
 i64 first_unlike(const Move& move, i64 item_bytes, ItemsIn from, ItemsIn to);
 
 }  // namespace mckpt::impl

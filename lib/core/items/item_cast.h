@@ -1,6 +1,6 @@
-// What happens to values while they are copied: nothing, a cast, a cast through a third type (as in a training run
-// that has parameters in bf16 and saves them as fp32), or an added constant. Casts round to nearest, ties to
-// even, as torch does; a NaN stays a NaN.
+// What happens to values while they are copied: nothing, a cast, a cast through a third type (as in a
+// training run that has parameters in bf16 and saves them as fp32), or an added constant. Casts round to
+// nearest, ties to even, as torch does; a NaN stays a NaN.
 #pragma once
 
 #include "core/items/dtype.h"

@@ -1,4 +1,5 @@
-// Four rows at a time, so that the sum is loaded and stored once for four products; a compiler makes vectors of it.
+// Four rows at a time, so that the sum is loaded and stored once for four products; a compiler makes vectors
+// of it.
 #include "core/items/row_sums.h"
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 
 namespace mckpt::impl {
 
-// out[j] = sum over k of factors[k] * rows[k][j], in float, in no order that is promised. pre: as many factors as rows,
-// each of out.size() items, which do not overlap `out`.
+// out[j] = sum over k of factors[k] * rows[k][j], in float, in no order that is promised. pre: as many
+// factors as rows, each of out.size() items, which do not overlap `out`.
 void sum_rows(std::span<const float> factors, std::span<const float* const> rows, std::span<float> out);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// What is wrong with the codes and scales of a quantised tensor: counts, which verify reports; and quick looks at what is
-// read while values are computed.
+// What is wrong with the codes and scales of a quantised tensor: counts, which verify reports; and quick
+// looks at what is read while values are computed.
 #pragma once
 
 #include <span>

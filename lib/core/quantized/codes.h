@@ -28,8 +28,8 @@ inline float e4m3_value(u8 code) {
   return from_f16(static_cast<u16>((code & 0x80) << 8 | (code & 0x7f) << 7)) * 0x1p8f;
 }
 
-// The nearest code, ties to even; what is beyond the largest finite code is infinity, a NaN is 0x7e. Rounded to fp16
-// first: a value that lies between two codes may get the farther one.
+// The nearest code, ties to even; what is beyond the largest finite code is infinity, a NaN is 0x7e. Rounded
+// to fp16 first: a value that lies between two codes may get the farther one.
 inline u8 e5m2_code(float value) {
   if (value != value) return 0x7e;
   u32 half = to_f16(value), magnitude = half & 0x7fff;
@@ -45,8 +45,8 @@ inline double e8m0_value(u8 exponent) {
   return std::bit_cast<double>(static_cast<u64>(exponent + 1023 - 127) << 52);
 }
 
-// The next two compute all cases and choose with masks, and compare bits: compilers make vectors of that, but not of
-// branches around float arithmetic.
+// The next two compute all cases and choose with masks, and compare bits: compilers make vectors of that, but
+// not of branches around float arithmetic.
 inline i32 choose(bool first, i32 a, i32 b) {
   i32 mask = -static_cast<i32>(first);
   return (a & mask) | (b & ~mask);
@@ -63,8 +63,8 @@ inline u8 e4m3_code(float value) {
   return static_cast<u8>(choose(magnitude > 0x7f800000, 0x7f, code));
 }
 
-// The nearest code, ties to the code with an even mantissa; beyond 6 the code of 6; the sign of zero is kept. A NaN
-// has no code and is +0.
+// The nearest code, ties to the code with an even mantissa; beyond 6 the code of 6; the sign of zero is kept.
+// A NaN has no code and is +0.
 inline u8 e2m1_code(float value) {
   i32 bits = std::bit_cast<i32>(value), m = bits & 0x7fffffff, sign = bits >> 28 & 8;
   i32 code = (m > std::bit_cast<i32>(.25f)) + (m >= std::bit_cast<i32>(.75f)) +

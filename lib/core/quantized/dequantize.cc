@@ -1,4 +1,5 @@
-// Values of quantised tensors: a row is cut where its scales have to be widened again, and passed to a kernel.
+// Values of quantised tensors: a row is cut where its scales have to be widened again, and passed to a
+// kernel.
 //
 //   tile        rows 1-3, columns 20-79 of a tensor with blocks of 1 x 32
 //   one row     20..31 | 32..63 | 64..79        scales 0, 1, 2
@@ -71,13 +72,15 @@ ScaleTables make_tables(bool nibble_8_is_plus_zero) {
 
 // The values of MXFP4 in a type of 16 bits.
 const ScaleTables& mxfp4_tables(DType to, bool nibble_8_is_plus_zero) {
-  static const std::array<ScaleTables, 2> bf16{make_tables<DType::kBF16>(false), make_tables<DType::kBF16>(true)};
-  static const std::array<ScaleTables, 2> f16{make_tables<DType::kF16>(false), make_tables<DType::kF16>(true)};
+  static const std::array<ScaleTables, 2> bf16{make_tables<DType::kBF16>(false),
+                                               make_tables<DType::kBF16>(true)};
+  static const std::array<ScaleTables, 2> f16{make_tables<DType::kF16>(false),
+                                              make_tables<DType::kF16>(true)};
   return (to == DType::kBF16 ? bf16 : f16)[nibble_8_is_plus_zero];
 }
 
-// Asks for the codes of rows [begin, end): each is in another line of the cache, far from the one before. `last`: the
-// last byte of a row.
+// Asks for the codes of rows [begin, end): each is in another line of the cache, far from the one before.
+// `last`: the last byte of a row.
 void prefetch_rows(const StoredBytes& stored, i64 begin, i64 end, i64 last) {
   for (i64 r = begin; r < end; r++) {
     const u8* row = stored.codes + r * stored.code_row_bytes;
@@ -100,7 +103,8 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
   if (tile.rows == 0 || tile.columns == 0) return;
   if (!has_kernel(s)) return dequantize_plainly(s, tile, stored, to, out, out_row_bytes);
   const bool by_table = processor == Processor::kAvx2 && scales_are_halved(s) && to != DType::kF32;
-  const RowKernel kernel = by_table ? avx2_table_kernel() : row_kernel(s.codes, has_nibbles(s), to, processor);
+  const RowKernel kernel =
+      by_table ? avx2_table_kernel() : row_kernel(s.codes, has_nibbles(s), to, processor);
   const CodeLevels levels = levels_of(s);
   std::array<float, kBlocks> scales;
   const i64 item = dtype_bytes(to, 1), end = tile.first_column + tile.columns;
@@ -134,8 +138,8 @@ void dequantize_on(Processor processor, const QuantLayout& s, const ValueTile& t
 
 void dequantize_turned(const QuantLayout& s, const ValueTile& tile, const StoredBytes& stored, DType to,
                        u8* out, i64 out_row_bytes) {
-  // Through a buffer that stays in the cache. Pieces are whole vectors of codes: the columns around the tile are decoded
-  // with it, which takes less time than single values at the ends.
+  // Through a buffer that stays in the cache. Pieces are whole vectors of codes: the columns around the tile
+  // are decoded with it, which takes less time than single values at the ends.
   constexpr i64 kRows = 64, kColumns = 128, kVector = 16;
   alignas(64) std::array<u8, kRows * kColumns * 4> buffer;
   const i64 item = dtype_bytes(to, 1), unit = s.block_columns % kVector == 0 ? kVector : 2;
@@ -143,9 +147,11 @@ void dequantize_turned(const QuantLayout& s, const ValueTile& tile, const Stored
   for (i64 r = 0; r < tile.rows; r += kRows)
     for (i64 column = tile.first_column; column < end;) {
       i64 begin = column / unit * unit;
-      ValueTile piece{tile.first_row + r, std::min(kRows, tile.rows - r), begin, std::min(kColumns, last - begin)};
+      ValueTile piece{tile.first_row + r, std::min(kRows, tile.rows - r), begin,
+                      std::min(kColumns, last - begin)};
       StoredBytes at = stored_at(s, tile, stored, piece);
-      prefetch_rows(at, piece.rows, std::min(piece.rows + kRows, tile.rows - r), s.code_byte_of(piece.columns - 1));
+      prefetch_rows(at, piece.rows, std::min(piece.rows + kRows, tile.rows - r),
+                    s.code_byte_of(piece.columns - 1));
       dequantize(s, piece, at, to, buffer.data(), kColumns * item);
       i64 wanted = std::min(end, begin + piece.columns) - column;
       transpose({piece.rows, wanted, kColumns, 1, out_row_bytes / item, 1}, item,

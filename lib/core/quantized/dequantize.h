@@ -41,9 +41,9 @@ StoredBytes stored_at(const QuantLayout& layout, const ValueTile& tile, const St
 void dequantize(const QuantLayout& layout, const ValueTile& tile, const StoredBytes& stored, DType to,
                 u8* out, i64 out_row_bytes);
 
-// Turned: value [r, c] goes to out + c * out_row_bytes + r * (bytes of an item). gpt-oss: the stored [2I, H] of an
-// expert becomes [H, 2I]. pre: also in memory are the codes and scales of the columns around the tile, from a
-// multiple of 16 to the next, as far as the tensor has them.
+// Turned: value [r, c] goes to out + c * out_row_bytes + r * (bytes of an item). gpt-oss: the stored [2I, H]
+// of an expert becomes [H, 2I]. pre: also in memory are the codes and scales of the columns around the tile,
+// from a multiple of 16 to the next, as far as the tensor has them.
 void dequantize_turned(const QuantLayout& layout, const ValueTile& tile, const StoredBytes& stored, DType to,
                        u8* out, i64 out_row_bytes);
 

@@ -47,8 +47,8 @@ struct QuantLayout {
   float tensor_scale = 1;
   bool zero_points = false;            // kPackedInt: value = (code - zero point) * scale
   bool nibble_8_is_plus_zero = false;  // kE2M1: ModelOpt's table has +0 where others have -0
-  // compressed-tensors computes in the type of the scales: with F16 scales a product is rounded to fp16 before
-  // it becomes anything else. With F32 and BF16 scales one rounding, to the wanted type, is the same.
+  // compressed-tensors computes in the type of the scales: with F16 scales a product is rounded to fp16
+  // before it becomes anything else. With F32 and BF16 scales one rounding, to the wanted type, is the same.
   bool product_is_f16 = false;
 
   i64 all_rows() const { return matrices * rows; }
@@ -69,8 +69,8 @@ struct QuantLayout {
 // Codes of 4 bits, two in a byte.
 bool has_nibbles(const QuantLayout& layout);
 
-// What makes a layout impossible, in words ("a row of 33 values has half a byte"), or "". Functions on layouts have
-// the precondition that there is no fault.
+// What makes a layout impossible, in words ("a row of 33 values has half a byte"), or "". Functions on
+// layouts have the precondition that there is no fault.
 std::string layout_fault(const QuantLayout& layout);
 
 // Consecutive bytes of a stored tensor.

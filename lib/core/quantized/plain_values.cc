@@ -17,7 +17,8 @@ u32 bits_at(const u8* stream, i64 at, int bits) {
   return word >> shift & ((1u << bits) - 1);
 }
 
-// The value of a code before it is scaled; `column` counts from the byte where the row's codes begin in memory.
+// The value of a code before it is scaled; `column` counts from the byte where the row's codes begin in
+// memory.
 float code_value(const QuantLayout& s, const u8* codes, i64 first_column, i64 column) {
   switch (s.codes) {
     case CodeFormat::kE4M3:

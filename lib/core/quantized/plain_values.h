@@ -1,5 +1,5 @@
-// The two ways to values, which tests compare: one by one, by the rule alone, which also does the work where there is no
-// kernel; and with the kernels of a processor.
+// The two ways to values, which tests compare: one by one, by the rule alone, which also does the work where
+// there is no kernel; and with the kernels of a processor.
 #pragma once
 
 #include "core/quantized/dequantize.h"

@@ -37,7 +37,8 @@ QuantLosses e5m2_codes(const float* values, i64 items, float scale, u8* codes) {
   return losses;
 }
 
-QuantLosses codes_of(CodeFormat format, Processor processor, const float* values, i64 items, float scale, u8* codes) {
+QuantLosses codes_of(CodeFormat format, Processor processor, const float* values, i64 items, float scale,
+                     u8* codes) {
   if (format == CodeFormat::kE5M2) return e5m2_codes(values, items, scale, codes);
   return (format == CodeFormat::kE4M3 ? e4m3_codes : e2m1_codes)(processor, values, items, scale, codes);
 }

@@ -1,7 +1,8 @@
 // The way back: scales for values, and the codes that are nearest to values / scales.
 //
-// Two steps, because scales can also be given: those of the file that the values came from. Then codes, and with them
-// the bytes, come back as they were wherever the scheme is a fixed point (docs/formats/quantized.md).
+// Two steps, because scales can also be given: those of the file that the values came from. Then codes, and
+// with them the bytes, come back as they were wherever the scheme is a fixed point
+// (docs/formats/quantized.md).
 #pragma once
 
 #include <span>
@@ -32,15 +33,15 @@ struct QuantLosses {
   bool any() const { return nan + clamped > 0; }
 };
 
-// The scales of whole rows of blocks, in the layout's type of scales (F32, BF16, E8M0 or U8; powers of two in F32 for
-// `ue8m0` in config.json alone), scale_row_bytes() a row.
+// The scales of whole rows of blocks, in the layout's type of scales (F32, BF16, E8M0 or U8; powers of two in
+// F32 for `ue8m0` in config.json alone), scale_row_bytes() a row.
 // pre: rows [first_row, first_row + rows) begin and end where rows of blocks do; codes are E4M3 or E2M1.
 void make_scales(const QuantLayout& layout, ScaleRule rule, i64 first_row, i64 rows,
                  const RowsOfValues& values, u8* scales);
 
-// The codes of rows [first_row, first_row + rows), all columns, with given scales; `scales` begins with the scales of
-// the first row's block. Writes code_row_bytes() a row. Codes: E4M3, E5M2, E2M1, kPackedInt (symmetric or with the given
-// zero points, in the place that StoredBytes says).
+// The codes of rows [first_row, first_row + rows), all columns, with given scales; `scales` begins with the
+// scales of the first row's block. Writes code_row_bytes() a row. Codes: E4M3, E5M2, E2M1, kPackedInt
+// (symmetric or with the given zero points, in the place that StoredBytes says).
 QuantLosses quantize(const QuantLayout& layout, i64 first_row, i64 rows, const RowsOfValues& values,
                      const u8* scales, const u8* zero_points, u8* codes);
 

@@ -1,4 +1,5 @@
-// What all row kernels share: the loop over the blocks of a stretch, and single values at the ends of vectors.
+// What all row kernels share: the loop over the blocks of a stretch, and single values at the ends of
+// vectors.
 #pragma once
 
 #include <algorithm>

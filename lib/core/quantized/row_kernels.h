@@ -1,5 +1,5 @@
-// The inner loops of dequantisation: a stretch of one row, whose scales are fp32 already. Each is written once in
-// plain C++ and once with the processor's vectors; all give the same bits.
+// The inner loops of dequantisation: a stretch of one row, whose scales are fp32 already. Each is written
+// once in plain C++ and once with the processor's vectors; all give the same bits.
 //
 //   codes    |..ab|cdef|gh..|     block_columns 4, skipped 2, items 8
 //   scales   | s0 | s1 | s2 |
@@ -17,8 +17,8 @@ namespace mckpt::impl {
 // The values of codes before they are scaled: 256 of codes of a byte, 16 of nibbles.
 using CodeLevels = std::array<float, 256>;
 
-// The values of 16 nibbles under one scale, in a type of 16 bits, their lower bytes apart from their upper ones: what a
-// shuffle of bytes looks up. Of MXFP4, whose scales are a byte, there are 256 such tables.
+// The values of 16 nibbles under one scale, in a type of 16 bits, their lower bytes apart from their upper
+// ones: what a shuffle of bytes looks up. Of MXFP4, whose scales are a byte, there are 256 such tables.
 struct NibbleValues {
   std::array<u8, 16> lower, upper;
 };
@@ -38,8 +38,8 @@ struct RowStretch {
 };
 using RowKernel = void (*)(const RowStretch&);
 
-// pre: `to` is a type of values. Codes are a byte each, or nibbles (kE2M1, kPackedInt of 4 bits), where block_columns
-// is even or the row is one block. The processor has to have what is named.
+// pre: `to` is a type of values. Codes are a byte each, or nibbles (kE2M1, kPackedInt of 4 bits), where
+// block_columns is even or the row is one block. The processor has to have what is named.
 RowKernel row_kernel(CodeFormat codes, bool nibbles, DType to, Processor processor);
 
 // For Processor::kAvx2; null: there is no such kernel.

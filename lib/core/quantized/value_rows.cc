@@ -1,4 +1,5 @@
-// Loops that compilers make vectors of: each body is compiled for any processor and once more for those with AVX2.
+// Loops that compilers make vectors of: each body is compiled for any processor and once more for those with
+// AVX2.
 #include "core/quantized/value_rows.h"
 
 #include <algorithm>

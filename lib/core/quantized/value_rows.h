@@ -15,8 +15,8 @@ void widen_values(const RowsOfValues& values, i64 row, i64 column, i64 items, fl
 // The largest magnitude of a part of a row; infinite where one value is infinite or NaN.
 float amax_of(const RowsOfValues& values, i64 row, i64 column, i64 columns);
 
-// The nearest codes of values[i] / scale, a byte each, and what they lose. pre: the scale is not zero. The second form
-// is for nibbles, which are not packed yet.
+// The nearest codes of values[i] / scale, a byte each, and what they lose. pre: the scale is not zero. The
+// second form is for nibbles, which are not packed yet.
 QuantLosses e4m3_codes(Processor processor, const float* values, i64 items, float scale, u8* codes);
 QuantLosses e2m1_codes(Processor processor, const float* values, i64 items, float scale, u8* codes);
 

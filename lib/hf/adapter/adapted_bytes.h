@@ -1,9 +1,10 @@
-// A source of bytes that computes: a tensor of a base with an adapter in it, as if it were in a file. A read of rows
-// reads these rows of the base, and adds to each the sum of the adapter's rows, in float:
+// A source of bytes that computes: a tensor of a base with an adapter in it, as if it were in a file. A read
+// of rows reads these rows of the base, and adds to each the sum of the adapter's rows, in float:
 //
 //   row i = round(W[i] + scale * (B[i, 0] * A[0] + B[i, 1] * A[1] + ...))        rounded once, to the type of the base
 //
-// Nothing is computed before it is read. Factors are read when they are first wanted, and those used last are kept.
+// Nothing is computed before it is read. Factors are read when they are first wanted, and those used last are
+// kept.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,8 @@
 
 namespace mckpt::impl {
 
-// The stores of a base and its adapter, and factors of the adapter in memory. Thread-safe. The stores outlive it.
+// The stores of a base and its adapter, and factors of the adapter in memory. Thread-safe. The stores outlive
+// it.
 class AdapterMemory {
  public:
   AdapterMemory(const Store& base, const Store& adapter);
@@ -49,7 +51,8 @@ class AdapterMemory {
   i64 kept_items_ = 0;
 };
 
-// The tensor of the base with the adapter in it: row-major items of the base's type. Both arguments outlive it.
+// The tensor of the base with the adapter in it: row-major items of the base's type. Both arguments outlive
+// it.
 std::shared_ptr<const ByteSource> adapted_bytes(const AdaptedTensor& tensor, AdapterMemory& memory);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Opens base and adapter, checks that both can be computed with, and gives changed tensors their source of bytes.
+// Opens base and adapter, checks that both can be computed with, and gives changed tensors their source of
+// bytes.
 #include "hf/adapter/adapted_store.h"
 
 #include <algorithm>

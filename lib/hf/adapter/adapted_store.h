@@ -1,5 +1,6 @@
-// AdaptedStore: a model with an adapter of PEFT (LoRA) in it, seen as a model. It has the tensors of the base, under their
-// names, in their types and shapes; those that the adapter changes are computed when they are read (adapted_bytes.h):
+// AdaptedStore: a model with an adapter of PEFT (LoRA) in it, seen as a model. It has the tensors of the
+// base, under their names, in their types and shapes; those that the adapter changes are computed when they
+// are read (adapted_bytes.h):
 //
 //   base      q_proj.weight BF16 [32, 16], k_proj.weight BF16 [16, 16], ...
 //   adapter   q_proj.lora_A.weight F32 [4, 16], q_proj.lora_B.weight F32 [32, 4]
@@ -64,19 +65,21 @@ class AdaptedStore final : public Store {
 // The view that a store is; null for any other store.
 const AdaptedStore* adapted_view(const Store& store);
 
-// The model that adapters change, by its folder or file. Nothing is opened yet; opening an adapter throws kUnknownFormat
-// if the base is none of safetensors, kQuantized if it is quantised, kUsage if it is an adapter itself; kNotFound for an
-// adapter without weights; what read_lora_config() throws, and what AdaptedStore throws.
+// The model that adapters change, by its folder or file. Nothing is opened yet; opening an adapter throws
+// kUnknownFormat if the base is none of safetensors, kQuantized if it is quantised, kUsage if it is an
+// adapter itself; kNotFound for an adapter without weights; what read_lora_config() throws, and what
+// AdaptedStore throws.
 std::shared_ptr<const AdapterBase> adapter_base(std::string path);
-// The same for these paths, as a user names both. Throws kUsage if all paths are there and none is an adapter: the
-// answer would be about something else than was meant.
+// The same for these paths, as a user names both. Throws kUsage if all paths are there and none is an
+// adapter: the answer would be about something else than was meant.
 std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
                                                     const OpenOptions& opening);
 
 // The error for an adapter where a model is needed and no base is named.
 Error adapter_alone(const Folder& folder);
 
-// The path of the model that is read at `path`: that of the base, for a folder with an adapter, or the path itself.
+// The path of the model that is read at `path`: that of the base, for a folder with an adapter, or the path
+// itself.
 const std::string& model_path(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Each entry of the config has a place in one of three tables: it is read, it does not change the result, or its result is
-// not computed. An entry in none of them may only have a value that says "nothing".
+// Each entry of the config has a place in one of three tables: it is read, it does not change the result, or
+// its result is not computed. An entry in none of them may only have a value that says "nothing".
 #include "hf/adapter/lora_config.h"
 
 #include <algorithm>
@@ -28,12 +28,14 @@ constexpr std::string_view kRead[] = {"peft_type",         "r",
                                       "rank_pattern",      "alpha_pattern",
                                       "target_parameters", "base_model_name_or_path",
                                       "init_lora_weights"};
-// How training found the modules, how it began, and what it is for: the names and values of the tensors say the rest.
+// How training found the modules, how it began, and what it is for: the names and values of the tensors say
+// the rest.
 constexpr std::string_view kWithoutEffect[] = {
     "auto_mapping",        "eva_config",   "exclude_modules", "inference_mode",  "layers_pattern",
     "layers_to_transform", "lora_dropout", "megatron_core",   "modules_to_save", "peft_version",
     "qalora_group_size",   "revision",     "runtime_config",  "target_modules",  "task_type"};
-// Starts of training that leave the base as it is. Others (PiSSA, OLoRA, CorDA, LoftQ ...) change the base too.
+// Starts of training that leave the base as it is. Others (PiSSA, OLoRA, CorDA, LoftQ ...) change the base
+// too.
 constexpr std::string_view kStarts[] = {"gaussian", "eva", "orthogonal"};
 
 constexpr const char* kMergeThere = "merge it where it was trained (merge_and_unload), and save the model";
@@ -141,8 +143,8 @@ bool is_plain(std::string_view pattern) {
   });
 }
 
-// Whether Python and ECMAScript read the expression alike: they differ in parentheses with a question mark and in escapes
-// of letters. Of repeats there may be few, and none of a group.
+// Whether Python and ECMAScript read the expression alike: they differ in parentheses with a question mark
+// and in escapes of letters. Of repeats there may be few, and none of a group.
 bool is_common(std::string_view pattern) {
   int repeats = 0;
   for (std::size_t i = 0; i < pattern.size(); i++) {

@@ -15,7 +15,8 @@ namespace mckpt::impl {
 
 class Folder;
 
-// A key of rank_pattern or alpha_pattern, as PEFT uses it: a regular expression for the last parts of a module's name.
+// A key of rank_pattern or alpha_pattern, as PEFT uses it: a regular expression for the last parts of a
+// module's name.
 class ModulePattern {
  public:
   // Throws kBadConfig for what Python and C++ do not read alike, and for patterns that may take very long.
@@ -55,8 +56,8 @@ struct LoraConfig {
   bool is_exception(std::string_view module) const;
 };
 
-// Throws kBadJson; kBadConfig for an adapter of another kind, for entries that contradict each other, and for an entry
-// that changes the result in a way that is not computed, known or not.
+// Throws kBadJson; kBadConfig for an adapter of another kind, for entries that contradict each other, and for
+// an entry that changes the result in a way that is not computed, known or not.
 LoraConfig parse_lora_config(std::string_view text);
 
 // The config of the folder. Throws the same, with the file.

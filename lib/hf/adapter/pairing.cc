@@ -1,5 +1,5 @@
-// Takes the names of the adapter's tensors apart, collects what each module has, and gives every module its tensors of
-// the base.
+// Takes the names of the adapter's tensors apart, collects what each module has, and gives every module its
+// tensors of the base.
 #include "hf/adapter/pairing.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ constexpr std::string_view kEmbeddings[] = {"embed_tokens",   "wte",    "word_em
 constexpr std::string_view kHeads[] = {"lm_head.weight", "embed_out.weight", "output.weight", "score.weight",
                                        "proj_out.weight"};
 
-// What a module has in the adapter: numbers of tensors, -1 if there is none. `pairs`: by how many wrappers are around
-// the pair of factors.
+// What a module has in the adapter: numbers of tensors, -1 if there is none. `pairs`: by how many wrappers
+// are around the pair of factors.
 struct Module {
   struct Pair {
     i64 a = -1, b = -1;
@@ -326,8 +326,8 @@ class Pairing {
         .found(dtype_name(base_.store().dtype(a.tensor)));
   }
 
-  // A model without an output layer of its own uses the embedding for it. PEFT's adapter leaves the output layer as it
-  // was, which one tensor for both cannot.
+  // A model without an output layer of its own uses the embedding for it. PEFT's adapter leaves the output
+  // layer as it was, which one tensor for both cannot.
   void refuse_tied(i64 tensor) const {
     std::string_view name = base_.store().name(tensor);
     if (!name.ends_with(".weight")) return;

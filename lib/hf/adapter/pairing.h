@@ -1,5 +1,5 @@
-// Which tensors of a base an adapter changes, and by which of its own tensors: pairs are found by names and proved by
-// shapes. Each tensor of the adapter is used exactly once, or the adapter is refused.
+// Which tensors of a base an adapter changes, and by which of its own tensors: pairs are found by names and
+// proved by shapes. Each tensor of the adapter is used exactly once, or the adapter is refused.
 //
 //   base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight [r, in]     both change
 //   base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight [out, r]    model.layers.0.self_attn.q_proj.weight
@@ -38,9 +38,10 @@ struct AdaptedTensor {
   bool rounded = false;  // the product is rounded to the base's type before it is added
 };
 
-// In the order of the base. Throws kUnaccounted for tensors without a counterpart, kSourceShape for shapes that do not
-// fit, kAmbiguousLayout if shapes do not say which parameter a pair is for, kUnsupportedTensor for layers that are not
-// matrices and for a changed embedding of a model that has no output layer of its own.
+// In the order of the base. Throws kUnaccounted for tensors without a counterpart, kSourceShape for shapes
+// that do not fit, kAmbiguousLayout if shapes do not say which parameter a pair is for, kUnsupportedTensor
+// for layers that are not matrices and for a changed embedding of a model that has no output layer of its
+// own.
 std::vector<AdaptedTensor> pair_adapter(const Store& base, const Store& adapter, const LoraConfig& config);
 
 }  // namespace mckpt::impl

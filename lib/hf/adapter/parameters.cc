@@ -145,7 +145,8 @@ class Chooser {
       lines.push_back(cat(escaped(names_[i]), ": ", parameters_[i].experts, " of [", parameters_[i].rows,
                           ", ", parameters_[i].columns, "]"));
     for (const FactorPair& p : pairs_)
-      lines.push_back(cat("a pair of ", counted(p.ranks, "rank"), " of all experts: [", p.rows, ", ", p.columns, "]"));
+      lines.push_back(
+          cat("a pair of ", counted(p.ranks, "rank"), " of all experts: [", p.rows, ", ", p.columns, "]"));
     throw refusal(Code::kSourceShape, "the factors do not fit the parameters of the module").each_note(lines);
   }
 

@@ -1,4 +1,5 @@
-// What a view over quantised weights does with codes and scales that no writer means, such as NaN (value_faults.h).
+// What a view over quantised weights does with codes and scales that no writer means, such as NaN
+// (value_faults.h).
 #pragma once
 
 #include "core/base/int.h"

@@ -76,8 +76,8 @@ std::optional<CodeFormat> format_named(std::string_view text) {
   return std::nullopt;
 }
 
-// ModelOpt's name of what it did to all weights: FP8, FP8_PB_WO, NVFP4, NVFP4_AWQ, MXFP8. A name with both, and one
-// that says that they are mixed, claims neither.
+// ModelOpt's name of what it did to all weights: FP8, FP8_PB_WO, NVFP4, NVFP4_AWQ, MXFP8. A name with both,
+// and one that says that they are mixed, claims neither.
 bool algorithm_fits(std::string_view name, const QuantLayout& l) {
   bool fp8 = name.find("FP8") != name.npos, fp4 = name.find("FP4") != name.npos;
   if (fp8 == fp4) return true;

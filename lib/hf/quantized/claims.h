@@ -5,8 +5,8 @@
 //   "strategy": "tensor"                                w.weight_scale [3072], one a row        contradiction
 //   "symmetric": true                                   w.weight_zero_point                     contradiction
 //
-// A setting that the config does not have is no claim. Of several groups one has to fit each tensor: which modules a group
-// is for is not read.
+// A setting that the config does not have is no claim. Of several groups one has to fit each tensor: which
+// modules a group is for is not read.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ namespace mckpt::impl {
 struct QuantConfig;
 struct QuantLayout;
 
-// What the config says where the tensor's layout is another ("strategy tensor"), or "" if nothing contradicts it.
+// What the config says where the tensor's layout is another ("strategy tensor"), or "" if nothing contradicts
+// it.
 std::string contradicted_claim(const QuantConfig& config, const QuantLayout& layout);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Reads the entry, which each library writes in its own words; and takes it out of the text of a config, or puts one
-// in, so that every other byte stays as it was.
+// Reads the entry, which each library writes in its own words; and takes it out of the text of a config, or
+// puts one in, so that every other byte stays as it was.
 #include "hf/quantized/config.h"
 
 #include <algorithm>
@@ -103,8 +103,9 @@ QuantMethod method_of(const std::string& name) {
   throw not_decoded(name).expected(kKnown).found(escaped(name));
 }
 
-// What ModelOpt did, by its name. AWQ divides columns by a factor that is kept beside the weights, or in the norm before
-// them; only the former is refused, where its tensor is found. A low-rank part (SVD) is never read.
+// What ModelOpt did, by its name. AWQ divides columns by a factor that is kept beside the weights, or in the
+// norm before them; only the former is refused, where its tensor is found. A low-rank part (SVD) is never
+// read.
 void check_algorithm(std::string_view name) {
   constexpr std::string_view kDecoded[] = {"FP8", "NVFP4", "MXFP4", "MIXED_PRECISION"};
   bool known =
@@ -135,8 +136,8 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
 
-  // The member of the object that begins at or behind `at`; an empty extent if there is none. Sets `value` to where
-  // its value begins.
+  // The member of the object that begins at or behind `at`; an empty extent if there is none. Sets `value` to
+  // where its value begins.
   Extent find(std::size_t at, std::string_view key, std::size_t* value = nullptr) const {
     at = text_.find('{', at) + 1;
     while ((at = skip_space(at)) < text_.size() && text_[at] != '}') {

@@ -1,13 +1,13 @@
-// What the config of a Hugging Face model says about its quantised weights: the method and the sizes of blocks and
-// groups. It is read from `quantization_config` of config.json (also inside `text_config`, and under its older name
-// `compression_config`), or from hf_quant_config.json of ModelOpt.
+// What the config of a Hugging Face model says about its quantised weights: the method and the sizes of
+// blocks and groups. It is read from `quantization_config` of config.json (also inside `text_config`, and
+// under its older name `compression_config`), or from hf_quant_config.json of ModelOpt.
 //
 //   {"quant_method": "fp8", "weight_block_size": [128, 128]}                        kFp8, blocks 128 x 128
 //   {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": ...}
 //   {"quantization": {"quant_algo": "NVFP4", "group_size": 16}}                     kModelOpt
 //
-// The lists of modules that are not quantised are not read: what is quantised is decided by the presence of scales.
-// Whether the tensors are as the config says is judged in claims.h.
+// The lists of modules that are not quantised are not read: what is quantised is decided by the presence of
+// scales. Whether the tensors are as the config says is judged in claims.h.
 #pragma once
 
 #include <optional>
@@ -48,8 +48,8 @@ struct QuantConfig {
 // What the files of a folder declare.
 struct QuantDeclaration {
   std::optional<QuantConfig> config{};
-  // "config.json": it is there and declares nothing, so that whoever loads the model takes codes for weights. "": there
-  // is no such file, or something is declared.
+  // "config.json": it is there and declares nothing, so that whoever loads the model takes codes for weights.
+  // "": there is no such file, or something is declared.
   std::string silent{};
 };
 
@@ -60,8 +60,8 @@ QuantConfig quant_config_of(const JsonValue& entry);
 // Throws what the former throws, with the file.
 QuantDeclaration read_quant_declaration(const Folder& folder);
 
-// A config.json without the entry that declares quantised weights; otherwise the text is the same. The text itself
-// if there is no such entry.
+// A config.json without the entry that declares quantised weights; otherwise the text is the same. The text
+// itself if there is no such entry.
 std::string without_quantization(std::string_view config_json);
 // With this entry, as JSON, at the end; an entry that is there is replaced. pre: the text is an object.
 std::string with_quantization(std::string_view config_json, std::string_view entry);

@@ -1,11 +1,12 @@
-// DequantizedStore: a quantised model seen as the model that it was made of. It has the tensors of values under their
-// own names; codes, scales and scales of activations are not tensors of it. Everything else is the source's:
+// DequantizedStore: a quantised model seen as the model that it was made of. It has the tensors of values
+// under their own names; codes, scales and scales of activations are not tensors of it. Everything else is
+// the source's:
 //
 //   source   w.weight F8_E4M3 [300, 130]   w.weight_scale_inv F32 [3, 2]   norm.weight BF16 [130]
 //   view     w.weight BF16    [300, 130]                                   norm.weight BF16 [130]
 //
-// The bytes of a tensor of values are computed when they are read (ChunkData::unpacked, value_bytes.h): nothing is
-// decoded before, and nothing is kept but what the reads of one expert share.
+// The bytes of a tensor of values are computed when they are read (ChunkData::unpacked, value_bytes.h):
+// nothing is decoded before, and nothing is kept but what the reads of one expert share.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,8 @@ class ValueMemory;
 // The view. It owns the source, and is as thread-safe.
 class DequantizedStore final : public Store {
  public:
-  // `dtype`: of all dequantised tensors: bfloat16, float16 or float32. Throws kBadCast for another one. Findings are
-  // those of the source and of the model.
+  // `dtype`: of all dequantised tensors: bfloat16, float16 or float32. Throws kBadCast for another one.
+  // Findings are those of the source and of the model.
   DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype, BadNumbers bad);
   ~DequantizedStore() override;
 
@@ -62,20 +63,20 @@ class DequantizedStore final : public Store {
   std::unique_ptr<ValueFaults> faults_;
 };
 
-// The view of a store whose tensors are quantised; otherwise the store itself. `declared` as for recognise(). Does not
-// look at findings: a caller that computes with the values refuses them.
+// The view of a store whose tensors are quantised; otherwise the store itself. `declared` as for recognise().
+// Does not look at findings: a caller that computes with the values refuses them.
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
                                    DType dtype, BadNumbers bad);
 // What the config in the folder of a store of safetensors, or beside its file, declares. Throws what
 // read_quant_declaration() throws.
 QuantDeclaration quant_declaration_of(const Store& store);
-// The same for a store of safetensors, with that config. Other formats have no names of quantised tensors. A config
-// that cannot be read, or has another method, is left to those who need it.
+// The same for a store of safetensors, with that config. Other formats have no names of quantised tensors. A
+// config that cannot be read, or has another method, is left to those who need it.
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16,
                                    BadNumbers bad = BadNumbers::kShow);
 
-// What of the model is quantised and how, as reports show it: "fp8 blocks 128x128, 61 of 66 modules". Modules are the
-// matrices, and stacks of them, of floating-point values.
+// What of the model is quantised and how, as reports show it: "fp8 blocks 128x128, 61 of 66 modules". Modules
+// are the matrices, and stacks of them, of floating-point values.
 std::string quantized_text(const Store& source, const QuantizedModel& model);
 inline std::string quantized_text(const DequantizedStore& view) {
   return quantized_text(view.source(), view.model());
@@ -84,7 +85,8 @@ inline std::string quantized_text(const DequantizedStore& view) {
 // open_store() with the view over what is quantised; for commands that show or compare values.
 std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening);
 
-// Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is quantised.
+// Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is
+// quantised.
 void add_quantized_fact(Store& store);
 
 // The view that a store is; null for any other store.

@@ -1,5 +1,6 @@
-// Memory for one matrix, zeros at first. Large memory is the kernel's as soon as it is given up: an allocator would keep it
-// for the thread that had it, and with many threads most of a model's largest matrices would stay.
+// Memory for one matrix, zeros at first. Large memory is the kernel's as soon as it is given up: an allocator
+// would keep it for the thread that had it, and with many threads most of a model's largest matrices would
+// stay.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// Codes of less than a byte: MXFP4 of gpt-oss, NVFP4 of ModelOpt, and everything that compressed-tensors packs.
+// Codes of less than a byte: MXFP4 of gpt-oss, NVFP4 of ModelOpt, and everything that compressed-tensors
+// packs.
 #include <algorithm>
 
 #include "core/base/error.h"

@@ -1,5 +1,5 @@
-// What all dialects of quantised weights have in common: parts are found by name, and their types and shapes are checked
-// against what the layout needs. Every misfit is an Error with the tensor and both sides.
+// What all dialects of quantised weights have in common: parts are found by name, and their types and shapes
+// are checked against what the layout needs. Every misfit is an Error with the tensor and both sides.
 #pragma once
 
 #include <initializer_list>
@@ -50,8 +50,8 @@ class PartFinder {
   NameMap<std::string_view, i64> numbers_;
 };
 
-// The dialects. Each looks for the parts of the tensor `codes`; nothing if it is not codes of this dialect. All throw
-// kQuantMisfit and kQuantized.
+// The dialects. Each looks for the parts of the tensor `codes`; nothing if it is not codes of this dialect.
+// All throw kQuantMisfit and kQuantized.
 //
 //   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale
 //   mxfp4_blocks      NAME_blocks, NAME_scales (gpt-oss)

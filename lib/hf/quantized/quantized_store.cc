@@ -1,5 +1,5 @@
-// Which tensors there are, and what each is made of. The files of the view are those of the source; the tensors that
-// are taken from the pattern (scales of activations, shapes) are small, and read into memory.
+// Which tensors there are, and what each is made of. The files of the view are those of the source; the
+// tensors that are taken from the pattern (scales of activations, shapes) are small, and read into memory.
 #include "hf/quantized/quantized_store.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ bool is_linear(std::string_view name) {
 
 std::vector<i64> dims_of(const Store& store, i64 t) { return {store.dims(t).begin(), store.dims(t).end()}; }
 
-// The rule by which scales of a layout are made anew; none: mckpt knows none. `scale_dims`: of the tensor of scales.
+// The rule by which scales of a layout are made anew; none: mckpt knows none. `scale_dims`: of the tensor of
+// scales.
 std::optional<ScaleRule> rule_of(const QuantLayout& l, std::span<const i64> scale_dims, bool powers_of_two) {
   bool exponents = l.scales == DType::kU8 || l.scales == DType::kF8E8M0;
   if (l.codes == CodeFormat::kE2M1) return exponents ? std::optional(ScaleRule::kMxFloor) : std::nullopt;

@@ -1,5 +1,5 @@
-// QuantizedStore: a model of plain numbers seen as a quantised one. Codes and scales are tensors of it, whose bytes are
-// computed when they are read (requantizer.h); everything else is the source's:
+// QuantizedStore: a model of plain numbers seen as a quantised one. Codes and scales are tensors of it, whose
+// bytes are computed when they are read (requantizer.h); everything else is the source's:
 //
 //   source   w.weight BF16    [300, 130]                                        norm.weight BF16 [130]
 //   view     w.weight F8_E4M3 [300, 130]   w.weight_scale_inv F32 [3, 2]        norm.weight BF16 [130]
@@ -24,8 +24,8 @@ class DequantizedStore;
 
 class QuantizedStore final : public Store {
  public:
-  // Throws kUnaccounted for tensors that only one of the two has, kSourceShape for other shapes, kBadCast for values
-  // that are not bf16, fp16 or fp32. `pattern` is a view over a quantised model.
+  // Throws kUnaccounted for tensors that only one of the two has, kSourceShape for other shapes, kBadCast for
+  // values that are not bf16, fp16 or fp32. `pattern` is a view over a quantised model.
   static std::unique_ptr<QuantizedStore> like(std::unique_ptr<Store> values, std::unique_ptr<Store> pattern);
   // Throws kUnaccounted if the source has nothing that is quantised this way.
   static std::unique_ptr<QuantizedStore> fp8_blocks(std::unique_ptr<Store> values);

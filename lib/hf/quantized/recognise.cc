@@ -1,5 +1,5 @@
-// One pass over the tensors: each that can be codes looks for its scales by name, and what is found is checked. What
-// remains are scales without codes and, in a model that is quantised, codes without scales.
+// One pass over the tensors: each that can be codes looks for its scales by name, and what is found is
+// checked. What remains are scales without codes and, in a model that is quantised, codes without scales.
 #include "hf/quantized/recognise.h"
 
 #include <algorithm>
@@ -129,13 +129,15 @@ class Recogniser {
         .found(dtype_name(store_.dtype(scaled)));
   }
 
-  // Whether the name is that of a scale whose codes are not there. Codes that have a finding of their own are.
+  // Whether the name is that of a scale whose codes are not there. Codes that have a finding of their own
+  // are.
   bool is_lonely_scale(std::string_view name) const {
     return !scaled_name(name).empty() && !is_scale_of_faulty(name);
   }
   bool is_scale_of_faulty(std::string_view name) const { return faulty_.contains(scaled_name(name)); }
 
-  // Blocks of other sizes than 128 x 128 have grids of scales that may fit all the same, so nothing is guessed.
+  // Blocks of other sizes than 128 x 128 have grids of scales that may fit all the same, so nothing is
+  // guessed.
   void judge_silence() {
     if (silent_.empty() || out_.tensors.empty()) return;
     Finding f = to_finding(

@@ -1,5 +1,5 @@
-// Finds the quantised tensors of a store: by the names and types of codes and scales, with the sizes of blocks and
-// groups that the config gives. Shapes never decide about sizes: they are checked.
+// Finds the quantised tensors of a store: by the names and types of codes and scales, with the sizes of
+// blocks and groups that the config gives. Shapes never decide about sizes: they are checked.
 //
 //   w.weight F8_E4M3 [300, 130] + w.weight_scale_inv F32 [3, 2]    blocks of 128 x 128 by config.json: 3 x 2 scales
 //                                 w.weight_scale_inv F32 [2, 2]    a finding: expected [3, 2]
@@ -29,9 +29,9 @@ struct QuantizedModel {
   const Finding* contradiction() const;
 };
 
-// `declared`: what the files beside the weights declare. Reads the shapes of packed integers whose number of columns
-// nothing else tells, and no other data. Without a config.json, blocks are 128 x 128; a config.json that declares
-// nothing contradicts codes and scales.
+// `declared`: what the files beside the weights declare. Reads the shapes of packed integers whose number of
+// columns nothing else tells, and no other data. Without a config.json, blocks are 128 x 128; a config.json
+// that declares nothing contradicts codes and scales.
 QuantizedModel recognise(const Store& store, const QuantDeclaration& declared);
 // Whether tensors are codes and scales by their names and types, whatever a config says.
 bool has_codes(const Store& store);

@@ -1,7 +1,8 @@
 // The unit of work is a group of whole rows of blocks, at least 1 MiB of values where the matrix has as many.
 //
-// Where values are turned, a row of codes has a value of every row of values, so the unit is a whole matrix: its values
-// are read once, by one thread, and its rows of codes are computed in bands by all threads that wait for any matrix:
+// Where values are turned, a row of codes has a value of every row of values, so the unit is a whole matrix:
+// its values are read once, by one thread, and its rows of codes are computed in bands by all threads that
+// wait for any matrix:
 //
 //   values [H, 2I]   | band 0 | band 1 | band 2 |      thread A, B, A     codes [2I, H/2], rows of band 0, 1, 2
 //
@@ -84,8 +85,8 @@ class Requantizer::Bytes final : public ByteSource {
     }
   }
 
-  // The rows of the last read are held for the next one. They are given up before others are waited for, so that
-  // threads that wait hold nothing.
+  // The rows of the last read are held for the next one. They are given up before others are waited for, so
+  // that threads that wait hold nothing.
   Kept held(i64 row) const {
     Kept rows;
     {
@@ -231,8 +232,9 @@ std::shared_ptr<Requantizer::Matrix> Requantizer::begin(const Unit& unit,
   return matrix;
 }
 
-// Computes a band, without the lock: of the matrix that is wanted, or else of another one. Returns whether there was a
-// band to compute. A band that throws ends its matrix: who else wants it begins it again, and meets the same.
+// Computes a band, without the lock: of the matrix that is wanted, or else of another one. Returns whether
+// there was a band to compute. A band that throws ends its matrix: who else wants it begins it again, and
+// meets the same.
 bool Requantizer::help(const std::shared_ptr<Matrix>& wanted, std::unique_lock<std::mutex>& lock) {
   auto has_band = [](const std::shared_ptr<Matrix>& m) { return m && m->next < m->bands; };
   std::shared_ptr<Matrix> m = wanted;

@@ -2,9 +2,10 @@
 //
 //   values  "w.weight" BF16 [300, 130]  -->  rows 128..255: scales row 1, codes of 128 rows
 //
-// Scales are made anew from the largest value of each block, or are those of a *pattern*: the quantised model that
-// the values came from. A block keeps its scale in the pattern if codes with that scale stand for exactly its values;
-// so what nobody changed gets the bytes that it had, wherever the scheme is a fixed point.
+// Scales are made anew from the largest value of each block, or are those of a *pattern*: the quantised model
+// that the values came from. A block keeps its scale in the pattern if codes with that scale stand for
+// exactly its values; so what nobody changed gets the bytes that it had, wherever the scheme is a fixed
+// point.
 #pragma once
 
 #include <atomic>
@@ -20,16 +21,16 @@ namespace mckpt::impl {
 
 class Store;
 
-// Computes; belongs to a view and is shared by its byte sources and all threads. Memory: a few MiB a thread, and for
-// tensors with turned values what the constructor is given, or one matrix that is larger.
+// Computes; belongs to a view and is shared by its byte sources and all threads. Memory: a few MiB a thread,
+// and for tensors with turned values what the constructor is given, or one matrix that is larger.
 class Requantizer {
  public:
   // `pattern` may be null. Both outlive it. `matrix_bytes`: memory for tensors with turned values.
   Requantizer(const Store& values, const Store* pattern, i64 matrix_bytes = i64{96} << 20);
   ~Requantizer();
 
-  // Codes or scales of the tensor as they are stored, row by row. `how` and the requantizer outlive the source. Reading
-  // throws what RowCoder::code() throws.
+  // Codes or scales of the tensor as they are stored, row by row. `how` and the requantizer outlive the
+  // source. Reading throws what RowCoder::code() throws.
   std::shared_ptr<const ByteSource> codes(const Requantized& how);
   std::shared_ptr<const ByteSource> scales(const Requantized& how);
 

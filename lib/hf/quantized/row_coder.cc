@@ -59,7 +59,8 @@ void RowCoder::code(const Requantized& how, i64 first, i64 rows, std::span<const
   if (!keep_scales(how, first, rows, values, scales, codes, zero_points)) write_codes();
 }
 
-// The error counts those of the whole tensor, and their places are those of the store of values, turned or not.
+// The error counts those of the whole tensor, and their places are those of the store of values, turned or
+// not.
 void RowCoder::refuse_non_finite(i64 tensor) const {
   const DType type = values_.dtype(tensor);
   const Shape shape = values_.shape(tensor);
@@ -85,8 +86,8 @@ void RowCoder::refuse_non_finite(i64 tensor) const {
       .found(what);
 }
 
-// Compares what the codes stand for with the values, block by block; a block that differs gets a scale of its own.
-// Returns whether there was none.
+// Compares what the codes stand for with the values, block by block; a block that differs gets a scale of its
+// own. Returns whether there was none.
 bool RowCoder::keep_scales(const Requantized& how, i64 first, i64 rows, std::span<const u8> values,
                            std::span<u8> scales, std::span<const u8> codes,
                            std::span<const u8> zero_points) const {
@@ -121,8 +122,8 @@ bool RowCoder::keep_scales(const Requantized& how, i64 first, i64 rows, std::spa
   return false;
 }
 
-// Bytes of the row-major form from `begin` on. A source that computes them is asked once for all: a checkpoint of
-// another order has the values of a few rows all over the tensor.
+// Bytes of the row-major form from `begin` on. A source that computes them is asked once for all: a
+// checkpoint of another order has the values of a few rows all over the tensor.
 void RowCoder::read_values(i64 tensor, i64 begin, std::span<u8> to) const {
   if (values_.chunk_count(tensor) == 1) {
     ChunkData data = values_.resolve(tensor, 0);

@@ -35,10 +35,10 @@ class RowCoder {
   // Bytes of a tensor's row-major form from `begin` on.
   void read_values(i64 tensor, i64 begin, std::span<u8> to) const;
 
-  // Codes and scales of rows [first, first + rows) of `how`, counted through all matrices, of values in the order of
-  // the codes; no codes if that span is empty. pre: whole rows of blocks, unless there is no rule; codes are wanted
-  // where the pattern has scales. Throws kBadScale for NaN and infinities among the values, and for values that the
-  // scales of the pattern do not give where no rule makes others.
+  // Codes and scales of rows [first, first + rows) of `how`, counted through all matrices, of values in the
+  // order of the codes; no codes if that span is empty. pre: whole rows of blocks, unless there is no rule;
+  // codes are wanted where the pattern has scales. Throws kBadScale for NaN and infinities among the values,
+  // and for values that the scales of the pattern do not give where no rule makes others.
   void code(const Requantized& how, i64 first, i64 rows, std::span<const u8> values, std::span<u8> codes,
             std::span<u8> scales) const;
 

@@ -18,8 +18,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// Numbers of tensors in the store; -1: the scheme has no such tensor. layout.tensor_scale is not read yet: it is the
-// number in `tensor_scale`.
+// Numbers of tensors in the store; -1: the scheme has no such tensor. layout.tensor_scale is not read yet: it
+// is the number in `tensor_scale`.
 struct QuantizedTensor {
   std::string name;       // of the tensor of values
   std::vector<i64> dims;  // of the values

@@ -18,7 +18,8 @@ namespace {
 // Bands of all threads together; with the engine's 128 MiB a process stays below 256 MiB.
 constexpr i64 kBandsBytes = i64{64} << 20, kMostBandBytes = i64{16} << 20, kLeastBandBytes = i64{1} << 20;
 
-// Where a tensor of the store is: safetensors have each in one stretch of a file. Throws kQuantMisfit for pieces.
+// Where a tensor of the store is: safetensors have each in one stretch of a file. Throws kQuantMisfit for
+// pieces.
 struct Stored {
   const ByteSource* file = nullptr;
   i64 offset = 0;
@@ -130,8 +131,8 @@ class ValueBytes : public ByteSource {
   }
 };
 
-// Values in the order of their codes. Codes of more than kStep values are read piece by piece, so that they are in
-// the cache when they are decoded.
+// Values in the order of their codes. Codes of more than kStep values are read piece by piece, so that they
+// are in the cache when they are decoded.
 class OrderedValues final : public ValueBytes {
  public:
   using ValueBytes::ValueBytes;
@@ -179,8 +180,8 @@ class TurnedValues final : public ValueBytes {
   // Rows that are decoded together: those of one vector of codes.
   static constexpr i64 kTogether = 16;
 
-  // Rows of values are columns of codes: whole rows are decoded in place, and of rows that are cut, or are only some of
-  // those that are decoded together, the rest is kept.
+  // Rows of values are columns of codes: whole rows are decoded in place, and of rows that are cut, or are
+  // only some of those that are decoded together, the rest is kept.
   void decode(i64 first, i64 end, u8* out) const override {
     const i64 width = layout().rows, height = layout().columns;
     for (i64 items; first < end; first += items, out += items * item_bytes_) {
@@ -255,8 +256,8 @@ class TurnedValues final : public ValueBytes {
     return band;
   }
 
-  // Bytes [columns) of every row of a matrix, panel by panel. Whole rows are read: a disk reads long stretches fastest.
-  // `group`: bytes of a group of columns.
+  // Bytes [columns) of every row of a matrix, panel by panel. Whole rows are read: a disk reads long
+  // stretches fastest. `group`: bytes of a group of columns.
   void fill(ValueMemory::Buffer& to, const Stored& from, i64 matrix, Range columns, i64 group,
             i64 row_bytes) const {
     const i64 rows = layout().rows, width = columns.end - columns.begin, begin = matrix * rows * row_bytes;

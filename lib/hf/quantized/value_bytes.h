@@ -1,21 +1,21 @@
-// Sources of bytes that compute: the values of a quantised tensor, as if they were in a file. A read of values
-// [a, b) reads the codes and scales of these values, at most once each, and decodes them.
+// Sources of bytes that compute: the values of a quantised tensor, as if they were in a file. A read of
+// values [a, b) reads the codes and scales of these values, at most once each, and decodes them.
 //
 //   read items 1000..1999 of [300, 130]   rows 7 to 15: codes 910..2079 in one read, rows 0 of the scales
 //
-// A tensor whose last two dimensions are exchanged (MXFP4 of gpt-oss) has every column of its codes in a row of
-// values. There a band of columns of one matrix is read and kept, because the next reads want it too:
+// A tensor whose last two dimensions are exchanged (MXFP4 of gpt-oss) has every column of its codes in a row
+// of values. There a band of columns of one matrix is read and kept, because the next reads want it too:
 //
 //   codes [2I, H/32 x 16 B]      values [H, 2I]
 //   | band | band |              rows of values 0..k come from the first band
 //
-// In memory a band is panels of 128 columns, one behind the other, so that a row of a panel is a line of the cache and
-// its next row the next line:
+// In memory a band is panels of 128 columns, one behind the other, so that a row of a panel is a line of the
+// cache and its next row the next line:
 //
 //   row 0   p0 p1 p2             p0 of all rows, p1 of all rows, p2 of all rows
 //
-// 16 rows are decoded together, because a byte of the codes has values of two rows and a vector those of 16. Of a read
-// that begins or ends between them, these rows are kept, too: the next read wants the rest.
+// 16 rows are decoded together, because a byte of the codes has values of two rows and a vector those of 16.
+// Of a read that begins or ends between them, these rows are kept, too: the next read wants the rest.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,8 @@ class UsedLast {
   std::vector<std::shared_ptr<const T>> kept_;  // the one used last is the last
 };
 
-// Memory that all sources of one view share: buffers that are used again, and bands of turned tensors. Thread-safe.
+// Memory that all sources of one view share: buffers that are used again, and bands of turned tensors.
+// Thread-safe.
 class ValueMemory {
  public:
   // The store outlives it.
@@ -103,8 +104,9 @@ class ValueMemory {
   UsedLast<Rows> rows_;
 };
 
-// The values of a tensor of `store` as row-major items of `dtype`. All arguments outlive it. Throws kQuantMisfit if
-// packed codes have another shape than `weight_shape` says; it and reading throw what `faults` throws.
+// The values of a tensor of `store` as row-major items of `dtype`. All arguments outlive it. Throws
+// kQuantMisfit if packed codes have another shape than `weight_shape` says; it and reading throw what
+// `faults` throws.
 std::shared_ptr<const ByteSource> value_bytes(const Store& store, const QuantizedTensor& tensor, DType dtype,
                                               ValueMemory& memory, ValueFaults& faults);
 

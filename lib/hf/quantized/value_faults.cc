@@ -1,4 +1,5 @@
-// A read only sees that something is wrong; the whole tensor is looked at again to say how much of it, and where.
+// A read only sees that something is wrong; the whole tensor is looked at again to say how much of it, and
+// where.
 #include "hf/quantized/value_faults.h"
 
 #include <algorithm>

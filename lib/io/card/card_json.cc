@@ -206,7 +206,8 @@ class CardReader {
  public:
   Card run(std::string_view text) {
     std::vector<JsonValue> tensors;
-    JsonValue json = parse_json_list(text, "tensors", [&](JsonListed t) { tensors.push_back(std::move(t.value)); });
+    JsonValue json =
+        parse_json_list(text, "tensors", [&](JsonListed t) { tensors.push_back(std::move(t.value)); });
     const JsonValue* schema = json.find("schema");
     if (!schema || !schema->is(JsonType::kString) || schema->string("schema") != kCardSchema)
       throw Error(Code::kBadCard, "this is not a card")
@@ -214,12 +215,15 @@ class CardReader {
           .found(!schema                         ? "JSON without a schema"
                  : schema->is(JsonType::kString) ? cat("the schema ", escaped(schema->string("schema")))
                                                  : schema->summary())
-          .help("`mckpt verify` writes a card with `report`, a conversion with `card`; the `report` of a conversion is "
-                "an account, not a card");
+          .help(
+              "`mckpt verify` writes a card with `report`, a conversion with `card`; the `report` of a "
+              "conversion is "
+              "an account, not a card");
     read_files(json);
     card_.version = member(json, "mckpt").string("mckpt");
     card_.single_file = member(json, "single_file").boolean("single_file");
-    if (card_.single_file && card_.files.size() != 1) throw_bad("the card of a file lists others", card_.name);
+    if (card_.single_file && card_.files.size() != 1)
+      throw_bad("the card of a file lists others", card_.name);
     for (const JsonValue& t : tensors) card_.tensors.push_back(read_tensor(t));
     return std::move(card_);
   }
@@ -248,7 +252,8 @@ class CardReader {
 
   CardTensor read_tensor(const JsonValue& value) const {
     CardTensor t{.name = member(value, "name").string("name")};
-    if (const JsonValue& c = member(value, "checkpoint"); !c.is(JsonType::kNull)) t.checkpoint = parse_name(c);
+    if (const JsonValue& c = member(value, "checkpoint"); !c.is(JsonType::kNull))
+      t.checkpoint = parse_name(c);
     t.dtype = member(value, "dtype").string("dtype");
     for (const JsonValue& d : member(value, "shape").array("shape")) t.shape.push_back(d.integer("shape"));
     if (const JsonValue& d = member(value, "sha256"); !d.is(JsonType::kNull))
@@ -257,8 +262,8 @@ class CardReader {
     for (const JsonValue& c : member(value, "chunks").array("chunks")) {
       auto file = by_name_.find(member(c, "file").string("file"));
       if (file == by_name_.end()) throw_bad("a tensor is in a file that the card does not list", t.name);
-      CardChunk chunk{file->second, member(c, "offset").integer("offset"), member(c, "bytes").integer("bytes"),
-                      parse_digest(member(c, "sha256"), "sha256")};
+      CardChunk chunk{file->second, member(c, "offset").integer("offset"),
+                      member(c, "bytes").integer("bytes"), parse_digest(member(c, "sha256"), "sha256")};
       i64 size = card_.files[chunk.file].bytes;
       if (chunk.offset < 0 || chunk.bytes < 1 || chunk.offset > size || chunk.bytes > size - chunk.offset)
         throw_bad("bytes of a tensor are outside of their file", t.name);
@@ -280,7 +285,8 @@ Card read_card(const InputFile& file) {
     try {
       return CardReader().run(json_text(file, kMostCardBytes));
     } catch (Error& e) {
-      if (e.code() == Code::kBadJson) e.help("the form of a card that can be checked is JSON: the report that was written as NAME.json");
+      if (e.code() == Code::kBadJson)
+        e.help("the form of a card that can be checked is JSON: the report that was written as NAME.json");
       throw;
     }
   });

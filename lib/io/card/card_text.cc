@@ -20,7 +20,8 @@ constexpr std::string_view kComment = "<!-- mckpt.card/1 -->", kHash = "# mckpt.
 // A line of `sha256sum`: a backslash in front says that the name is escaped.
 std::string sum_line(const CardFile& f) {
   std::string name;
-  for (char c : f.name) name += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+  for (char c : f.name)
+    name += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
   return cat(name == f.name ? "" : "\\", f.sha256, "  ", name, "\n");
 }
 
@@ -105,13 +106,14 @@ std::string tensors(const Card& card) {
                     "| tensor | type | shape | SHA-256 |\n|---|---|---|---|\n";
   for (const CardTensor& t : card.tensors) {
     if (&t - card.tensors.data() == kMostTensors) {
-      out += cat("\n", with_commas(std::ssize(card.tensors) - kMostTensors), " more are in the card as JSON.\n");
+      out +=
+          cat("\n", with_commas(std::ssize(card.tensors) - kMostTensors), " more are in the card as JSON.\n");
       break;
     }
     std::string shape;
     for (i64 d : t.shape) shape += cat(shape.empty() ? "" : ", ", d);
-    out += row({t.checkpoint.empty() ? t.name : cat(t.checkpoint, ": ", t.name), t.dtype, cat("[", shape, "]"),
-                t.sha256.empty() ? "could not be read" : t.sha256});
+    out += row({t.checkpoint.empty() ? t.name : cat(t.checkpoint, ": ", t.name), t.dtype,
+                cat("[", shape, "]"), t.sha256.empty() ? "could not be read" : t.sha256});
   }
   return out;
 }
@@ -131,8 +133,8 @@ Form form_of(const std::string& path) {
 }  // namespace
 
 std::string card_markdown(const Card& card) {
-  return cat(kComment, "\n# ", cell(card.name), "\n\n", overview(card), checks(card), not_read(card), files(card),
-             tensors(card));
+  return cat(kComment, "\n# ", cell(card.name), "\n\n", overview(card), checks(card), not_read(card),
+             files(card), tensors(card));
 }
 
 std::string card_sums(const Card& card) {

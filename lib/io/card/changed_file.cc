@@ -52,7 +52,9 @@ ChangedFile::ChangedFile(const Card& card) : card_(card), by_file_(card.files.si
 
 std::vector<ChangedFile::Part> ChangedFile::parts_of(i32 file) const {
   std::vector<Place> places = by_file_[file];
-  std::ranges::stable_sort(places, {}, [](const Place& p) { return FilePart{p.chunk->offset, p.chunk->bytes}; });
+  std::ranges::stable_sort(places, {}, [](const Place& p) {
+    return FilePart{p.chunk->offset, p.chunk->bytes};
+  });
   std::vector<Part> parts;
   for (const Place& p : places) {
     FilePart where{p.chunk->offset, p.chunk->bytes};
@@ -68,7 +70,9 @@ std::vector<Finding> ChangedFile::find(const ByteSource& file, i32 number,
   const std::vector<Part> all = parts_of(number);
   std::vector<Finding> findings;
   std::vector<FilePart> inside;
-  auto is_inside = [&](i64 offset, i64 bytes) { return offset <= file.size() && bytes <= file.size() - offset; };
+  auto is_inside = [&](i64 offset, i64 bytes) {
+    return offset <= file.size() && bytes <= file.size() - offset;
+  };
   for (const Part& p : all)
     if (is_inside(p.where.offset, p.where.bytes)) inside.push_back(p.where);
   FileSums sums = sum_file(file, inside, progress);
@@ -87,7 +91,8 @@ std::vector<Finding> ChangedFile::find(const ByteSource& file, i32 number,
                                        " are behind the end that the file has on the card"),
                         .offset = listed.bytes});
   if (findings.empty())
-    findings.push_back({.message = "the SHA-256 is not that of the card, but those of all parts are: the card was edited"});
+    findings.push_back(
+        {.message = "the SHA-256 is not that of the card, but those of all parts are: the card was edited"});
   std::ranges::stable_sort(findings, {}, &Finding::offset);
   for (Finding& f : findings) f.code = Code::kNotAsCard, f.file = listed.name, f.help = kHelp;
   return findings;
@@ -95,7 +100,8 @@ std::vector<Finding> ChangedFile::find(const ByteSource& file, i32 number,
 
 // `digest`: of the bytes that are there; null if the file ends before them. `grown`: by so many bytes the
 // file is longer than on the card.
-Finding ChangedFile::of_part(const ByteSource& file, const Part& part, const std::string* digest, i64 grown) const {
+Finding ChangedFile::of_part(const ByteSource& file, const Part& part, const std::string* digest,
+                             i64 grown) const {
   Finding f{.tensor = part.tensors[0]->name, .offset = part.where.offset};
   if (!part.tensors[0]->checkpoint.empty()) f.tensor = cat(part.tensors[0]->checkpoint, ": ", f.tensor);
   f.message = range_text(part.where.offset, part.where.bytes);
@@ -115,7 +121,8 @@ std::string ChangedFile::what_it_is(const ByteSource& file, const Part& part, co
   if (zero) return ": they are all zero";
   if (auto known = by_digest_.find(digest); known != by_digest_.end())
     return cat(": they are those of tensor '", escaped(known->second.tensor->name), "' (",
-               escaped(card_.files[known->second.chunk->file].name), ", from byte ", known->second.chunk->offset, ")");
+               escaped(card_.files[known->second.chunk->file].name), ", from byte ",
+               known->second.chunk->offset, ")");
   i64 moved = part.where.offset + grown;
   if (grown != 0 && moved >= 0 && moved <= file.size() - part.where.bytes &&
       sum_stretch(file, moved, part.where.bytes).first == part.sha256)
@@ -123,7 +130,8 @@ std::string ChangedFile::what_it_is(const ByteSource& file, const Part& part, co
   return "";
 }
 
-Finding ChangedFile::of_stretch(i32 file, const SummedStretch& stretch, const std::vector<Part>& parts) const {
+Finding ChangedFile::of_stretch(i32 file, const SummedStretch& stretch,
+                                const std::vector<Part>& parts) const {
   Finding f{.message = range_text(stretch.offset, stretch.bytes), .offset = stretch.offset};
   const CardTensor *before = nullptr, *after = nullptr;
   for (const Part& p : parts) {

@@ -21,7 +21,8 @@ class ChangedFile {
 
   // A problem for each part of the file and each stretch between parts that changed; at least one. pre: the
   // size or the SHA-256 of the file is not that of the card. Reads the file, twice if its size changed.
-  std::vector<Finding> find(const ByteSource& file, i32 number, const std::function<void(i64 bytes)>& progress) const;
+  std::vector<Finding> find(const ByteSource& file, i32 number,
+                            const std::function<void(i64 bytes)>& progress) const;
 
  private:
   // Where the card has bytes of a digest.
@@ -32,7 +33,8 @@ class ChangedFile {
   struct Part;
   std::vector<Part> parts_of(i32 file) const;
   Finding of_part(const ByteSource& file, const Part& part, const std::string* digest, i64 grown) const;
-  std::string what_it_is(const ByteSource& file, const Part& part, const std::string& digest, i64 grown) const;
+  std::string what_it_is(const ByteSource& file, const Part& part, const std::string& digest,
+                         i64 grown) const;
   Finding of_stretch(i32 file, const SummedStretch& stretch, const std::vector<Part>& parts) const;
 
   const Card& card_;

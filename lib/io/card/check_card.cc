@@ -35,7 +35,8 @@ class CardChecker {
     if (!std::filesystem::exists(path, failed))
       throw Error(Code::kNotFound, "there is no such file or folder").file(path);
     if (is_folder == card.single_file)
-      throw Error(Code::kUsage, is_folder ? "the card is of one file" : "the card is of a folder").found(escaped(path));
+      throw Error(Code::kUsage, is_folder ? "the card is of one file" : "the card is of a folder")
+          .found(escaped(path));
     if (is_folder) folder_ = std::make_unique<Folder>(path, as_files(options.opening));
   }
 
@@ -64,7 +65,8 @@ class CardChecker {
       }
       there_.push_back(bytes.has_value());
       if (!bytes)
-        findings.push_back({.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
+        findings.push_back(
+            {.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
       else if (*bytes != f.bytes)
         findings.push_back({.code = Code::kNotAsCard,
                             .file = f.name,
@@ -90,7 +92,8 @@ class CardChecker {
       now = card_files(*folder_, left_out);
     } catch (const Error& e) {
       if (e.code() != Code::kBadPath) throw;
-      if (std::ranges::find(findings, e.code(), &Finding::code) == findings.end()) findings.push_back(to_finding(e));
+      if (std::ranges::find(findings, e.code(), &Finding::code) == findings.end())
+        findings.push_back(to_finding(e));
       return;
     }
     Findings others;
@@ -156,7 +159,8 @@ class CardChecker {
         }
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
-        add("", cat(counted(std::ssize(tensors), "tensor"), " could not be compared by values: ", e.message()));
+        add("",
+            cat(counted(std::ssize(tensors), "tensor"), " could not be compared by values: ", e.message()));
       }
     }
     add({"tensors", Check::Status::kPass, count, "tensors"}, std::move(findings));
@@ -219,7 +223,8 @@ class CardChecker {
 
 }  // namespace
 
-VerifyReport check_card(const Card& card, const std::string& path, const CardCheck& options, Observer& observer) {
+VerifyReport check_card(const Card& card, const std::string& path, const CardCheck& options,
+                        Observer& observer) {
   return CardChecker(card, path, options, observer).run();
 }
 

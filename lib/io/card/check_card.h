@@ -26,6 +26,7 @@ struct CardCheck {
 
 // `report.unread` has what the card does not list on purpose. Throws kNotFound, kReadFailed, kInterrupted;
 // kUsage if the card is of a file and `path` is a folder, or the other way round.
-VerifyReport check_card(const Card& card, const std::string& path, const CardCheck& options, Observer& observer);
+VerifyReport check_card(const Card& card, const std::string& path, const CardCheck& options,
+                        Observer& observer);
 
 }  // namespace mckpt::impl

@@ -188,7 +188,8 @@ class CardMaker {
     std::vector<std::size_t> largest_first;
     for (const auto& [path, f] : by_real_path_) largest_first.push_back(static_cast<std::size_t>(f));
     std::ranges::sort(largest_first);
-    std::ranges::stable_sort(largest_first, std::greater(), [&](std::size_t f) { return card_.files[f].bytes; });
+    std::ranges::stable_sort(largest_first, std::greater(),
+                             [&](std::size_t f) { return card_.files[f].bytes; });
     std::vector<std::vector<std::string>> digests(card_.files.size());
     parallel_for(std::ssize(largest_first), options_.threads, [&](int, i64 i) {
       std::size_t f = largest_first[i];
@@ -249,13 +250,15 @@ class CardMaker {
     for (i64 t = 0; t < store.tensor_count(); t++) {
       if (whole_[first_[s] + static_cast<std::size_t>(t)]) continue;
       tensors.push_back(t);
-      for (const CardChunk& c : card_.tensors[first_[s] + static_cast<std::size_t>(t)].chunks) bytes += c.bytes;
+      for (const CardChunk& c : card_.tensors[first_[s] + static_cast<std::size_t>(t)].chunks)
+        bytes += c.bytes;
     }
     if (tensors.empty()) return;
     observer_.begin("card of tensors", bytes);
     StoreFiles files(store);
     std::vector<std::unique_ptr<TensorReader>> readers;
-    for (int i = 0; i < options_.threads; i++) readers.push_back(std::make_unique<TensorReader>(store, files));
+    for (int i = 0; i < options_.threads; i++)
+      readers.push_back(std::make_unique<TensorReader>(store, files));
     parallel_for(std::ssize(tensors), options_.threads, [&](int worker, i64 i) {
       Sha256 sum;
       try {

@@ -87,7 +87,8 @@ std::optional<ExpertName> expert_name(std::string_view name) {
     if (!name.starts_with(stem)) continue;
     const std::size_t end = std::min(name.find_first_not_of("0123456789", stem.size()), name.size());
     const std::string_view number = name.substr(stem.size(), end - stem.size()), ending = name.substr(end);
-    if (is_number(number) && (ending.empty() || ending == "_w" || ending == "_v")) return ExpertName{stem, number, ending};
+    if (is_number(number) && (ending.empty() || ending == "_w" || ending == "_v"))
+      return ExpertName{stem, number, ending};
   }
   return std::nullopt;
 }
@@ -236,11 +237,13 @@ class Builder {
       if (is_number(nodes_[c].name)) numbered.push_back(c);
     bool several = numbered.size() > 1;
     if (out.empty()) out.reserve(all.size() - (several ? numbered.size() - 1 : 0));
-    const std::map<u32, std::vector<u32>> experts = fold_ ? experts_among(all) : std::map<u32, std::vector<u32>>{};
+    const std::map<u32, std::vector<u32>> experts =
+        fold_ ? experts_among(all) : std::map<u32, std::vector<u32>>{};
     std::unordered_set<u32> in_line;
     for (const auto& [first, group] : experts) in_line.insert(group.begin(), group.end());
     for (u32 c : all) {
-      if (auto group = experts.find(c); group != experts.end()) out.push_back(expert_line(group->second, prefix));
+      if (auto group = experts.find(c); group != experts.end())
+        out.push_back(expert_line(group->second, prefix));
       if (!in_line.contains(c) && (!several || !is_number(nodes_[c].name))) append(c, prefix, out);
     }
     if (several) append_numbered(numbered, prefix, out);
@@ -255,7 +258,8 @@ class Builder {
       alike[group->second].push_back(c);
     }
     for (const std::vector<u32>& group : alike) {
-      std::string label = prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(names_of(group)));
+      std::string label =
+          prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(names_of(group)));
       i64 copies = static_cast<i64>(group.size());
       const Node& first = nodes_[group[0]];
       if (first.tensor >= 0 && first.first == kNone) {
@@ -280,7 +284,8 @@ class Builder {
     std::map<std::tuple<std::string_view, std::string_view, u64>, std::vector<u32>> alike;
     for (u32 c : siblings)
       if (nodes_[c].tensor >= 0 && nodes_[c].first == kNone)
-        if (auto name = expert_name(nodes_[c].name)) alike[{name->stem, name->ending, nodes_[c].likeness}].push_back(c);
+        if (auto name = expert_name(nodes_[c].name))
+          alike[{name->stem, name->ending, nodes_[c].likeness}].push_back(c);
     std::map<u32, std::vector<u32>> out;
     for (auto& [key, group] : alike)
       if (group.size() > 1) out.emplace(group[0], std::move(group));

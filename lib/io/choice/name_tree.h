@@ -7,9 +7,9 @@
 //   |                               a line only where it repeats
 //   `- norm.weight
 //
-// Tensors of grouped experts, weight0_w to weight127_w, are one line too if they are alike: weight{0..127}_w x128.
-// Two numbered branches are alike if all names, data types and shapes below them are equal. Layers of two
-// kinds become two lines: layers.{0..2,4..6} x6 and layers.{3,7} x2.
+// Tensors of grouped experts, weight0_w to weight127_w, are one line too if they are alike: weight{0..127}_w
+// x128. Two numbered branches are alike if all names, data types and shapes below them are equal. Layers of
+// two kinds become two lines: layers.{0..2,4..6} x6 and layers.{3,7} x2.
 #pragma once
 
 #include <string>

@@ -4,8 +4,8 @@
 //   tasks     0    1    2    3    4      5    6      (MiB of destinations)     batches of 2 MiB:
 //   size     0.5  0.5  0.5  0.5   9     0.5   1      thread A: {0 1 2 3}   thread B: {4} in slices   A: {5 6}
 //
-// A thread that finds no task left carries out slices of the large tasks of others (io/copy/large_task.h): A helps
-// with 4.
+// A thread that finds no task left carries out slices of the large tasks of others (io/copy/large_task.h): A
+// helps with 4.
 //
 // Tasks that follow each other write next to each other, so a batch of a thousand small ones becomes a
 // handful of large writes. Taking is the only step under the lock; planning is not, because it may read

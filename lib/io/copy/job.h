@@ -53,8 +53,8 @@ class CopyJob : public RegionNames {
   virtual i64 task_bytes(i64 /*index*/) const { return 1; }  // roughly, what it writes: its share of the work
   virtual const ByteSource& source(i32 file) const = 0;      // by Region::file; lives as long as the job
 
-  // Throws: the source has another item where a move of kEqual compares it with what is written at `item` of the
-  // destination region.
+  // Throws: the source has another item where a move of kEqual compares it with what is written at `item` of
+  // the destination region.
   [[noreturn]] virtual void refuse_unlike(const Region& region, i64 item) const;
 
   // The frame of a destination region. write_head() and write_tail() fill it in; the tail is written after

@@ -9,7 +9,8 @@
 
 namespace mckpt::impl {
 
-LargeTask::LargeTask(const CopyTask& task, std::vector<Slice> slices) : task_(task), slices_(std::move(slices)) {
+LargeTask::LargeTask(const CopyTask& task, std::vector<Slice> slices)
+    : task_(task), slices_(std::move(slices)) {
   for (const Slice& s : slices_) sums_.emplace_back(s.size());
 }
 

@@ -1,5 +1,6 @@
-// LargeTask: a task that is carried out slice by slice, by the thread that took it and by threads that have no task
-// left. The threads take slices in order, and each slice has its own sums; the thread that took the task joins them:
+// LargeTask: a task that is carried out slice by slice, by the thread that took it and by threads that have
+// no task left. The threads take slices in order, and each slice has its own sums; the thread that took the
+// task joins them:
 //
 //   thread A (took the task)   slices 0 1 2 3    5   7    9   waits for 8, joins sums, writes tails
 //   thread B (helps)                          4    6    8
@@ -18,17 +19,19 @@ namespace mckpt::impl {
 class CopyWorker;
 struct CopyTask;
 
-// The task outlives finish(); afterwards only has_slices() and carry_out() may be called, which find none left.
+// The task outlives finish(); afterwards only has_slices() and carry_out() may be called, which find none
+// left.
 class LargeTask {
  public:
   LargeTask(const CopyTask& task, std::vector<Slice> slices);
 
   bool has_slices() const;  // that no thread took
-  // Carries out slices until none is left. Keeps the first error for finish(), and leaves the other slices out then.
+  // Carries out slices until none is left. Keeps the first error for finish(), and leaves the other slices
+  // out then.
   void carry_out(CopyWorker& worker);
-  // To be called by the thread that took the task, after carry_out(): waits for the slices of other threads, ends the
-  // task and returns how many values became infinite in it. Throws the first error of a slice, and what the job and
-  // the sink throw.
+  // To be called by the thread that took the task, after carry_out(): waits for the slices of other threads,
+  // ends the task and returns how many values became infinite in it. Throws the first error of a slice, and
+  // what the job and the sink throw.
   i64 finish(CopyWorker& worker);
 
  private:

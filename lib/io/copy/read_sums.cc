@@ -42,7 +42,9 @@ void ReadSums::add_archive_sums(const Store& store) {
   sort();
   std::size_t b = 0;
   for (Checksum& row : archive_sums(store)) {
-    while (b < blocks_.size() && std::tuple(blocks_[b].file, blocks_[b].end) <= std::tuple(row.file, row.offset)) b++;
+    while (b < blocks_.size() &&
+           std::tuple(blocks_[b].file, blocks_[b].end) <= std::tuple(row.file, row.offset))
+      b++;
     if (b < blocks_.size() && blocks_[b].file == row.file && blocks_[b].begin < row.offset + row.bytes)
       records_.push_back(std::move(row));
   }

@@ -43,7 +43,8 @@ Way way_of(const Plan& plan) {
     pieces |= reads_in_pieces(plan, m);
     bool flat =
         m.kind != MoveKind::kZero && m.inner.count == 1 && m.outer.count == 1;  // the ragged end of a strip
-    strips &= m.kind != MoveKind::kZero && m.kind != MoveKind::kEqual && (slot < 0 || slot == m.slot) && (flat || is_strip(m));
+    strips &= m.kind != MoveKind::kZero && m.kind != MoveKind::kEqual && (slot < 0 || slot == m.slot) &&
+              (flat || is_strip(m));
     slot = m.slot;
     if (is_strip(m)) {
       strips &= row == 0 || row == m.inner.from_stride;

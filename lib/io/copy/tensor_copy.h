@@ -1,5 +1,6 @@
-// TensorCopy: a copy job that writes whole tensors of a store, row-major and little-endian, bit for bit unless
-// another type is wanted, to places that the caller chose: the conversion of one file format into another (.pt to safetensors and back).
+// TensorCopy: a copy job that writes whole tensors of a store, row-major and little-endian, bit for bit
+// unless another type is wanted, to places that the caller chose: the conversion of one file format into
+// another (.pt to safetensors and back).
 //
 //   tensor in one stretch of a source file     copied from the file
 //   any other tensor                           read through a TensorReader: at strides (a transposed view in
@@ -33,8 +34,8 @@ class TensorCopy final : public CopyJob {
 
   // `behind`: the bytes that follow every tensor in the output, equal for all of them; only with such bytes
   // is the CRC-32 of each tensor taken. `strided_bytes`: memory for a TensorReader, of which each thread may
-  // have one. Throws what Store::resolve() throws, because all chunks are looked at; kBadCast. The store and `behind`
-  // outlive this.
+  // have one. Throws what Store::resolve() throws, because all chunks are looked at; kBadCast. The store and
+  // `behind` outlive this.
   TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {},
              i64 strided_bytes = TensorReader::kStridedBytes);
   ~TensorCopy() override;

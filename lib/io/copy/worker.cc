@@ -220,7 +220,8 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
 
 // A block with bytes of several regions is summed region by region, because ReadSums needs pieces that end
 // where a record ends.
-void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes, bool in_place) {
+void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes,
+                           bool in_place) {
   i32 file = fetches[0].file;
   i64 end = begin + std::ssize(bytes);
   auto part = [&](i64 to) {
@@ -266,8 +267,10 @@ u32 CopyWorker::sum(u32 before, std::span<const u8> bytes) const {
     auto block = std::ranges::lower_bound(summed_, bytes.data(), {}, &Summed::data);
     bool here = block != summed_.end() && block->data == bytes.data() && block->bytes <= std::ssize(bytes);
     i64 n = here ? block->bytes : std::ssize(bytes);
-    if (!here && block != summed_.end() && block->data > bytes.data()) n = std::min<i64>(n, block->data - bytes.data());
-    before = here ? crc32_join(before, block->crc32, n) : crc32(before, bytes.first(static_cast<std::size_t>(n)));
+    if (!here && block != summed_.end() && block->data > bytes.data())
+      n = std::min<i64>(n, block->data - bytes.data());
+    before =
+        here ? crc32_join(before, block->crc32, n) : crc32(before, bytes.first(static_cast<std::size_t>(n)));
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return before;
@@ -350,7 +353,8 @@ void CopyWorker::end_slices(const CopyTask& task, std::span<const u32> sums) {
     if (written_ && r.tensor >= 0 && r.items > 0)
       written_->add(WrittenSums::Data{r.file, r.offset, bytes, sums[static_cast<std::size_t>(d)]});
     if (r.items > 0 && tail > 0 && out_.wants(r.file, r.offset + bytes, tail))
-      tails.push_back({&task, &r, {d, {r.items, r.items}}, 0, tail, r.offset + bytes, r.item_bytes, 0, 0, nullptr});
+      tails.push_back(
+          {&task, &r, {d, {r.items, r.items}}, 0, tail, r.offset + bytes, r.item_bytes, 0, 0, nullptr});
   }
   lay_out(tails);
   for (const Piece& p : tails)

@@ -61,7 +61,8 @@ class CopyWorker {
   void run_small(std::span<const CopyTask> tasks);
   // Carries out a slice of a task, without tails. `sums` receives the CRC-32 of the data of each window.
   void run_slice(const CopyTask& task, const Slice& slice, std::span<u32> sums);
-  // Ends a task whose slices are all carried out: its tails. `sums`: the CRC-32 of the data of each destination.
+  // Ends a task whose slices are all carried out: its tails. `sums`: the CRC-32 of the data of each
+  // destination.
   void end_slices(const CopyTask& task, std::span<const u32> sums);
 
   // Carries out a part of one destination of a task, without sums of the destination.

@@ -168,12 +168,13 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
   if (in_file || in_item)
     add_fact("common state", in_file ? std::string(kCommonFile) : "an object (after Megatron-Core 0.16)");
   else
-    findings_.push_back({.code = Code::kIncomplete,
-                         .file = std::string(kCommonFile),
-                         .message = "the common state is missing, with the args, the iteration and the options of the "
-                                    "optimizer: it is neither this file nor an object, and Megatron does not load "
-                                    "a checkpoint without it",
-                         .warning = true});
+    findings_.push_back(
+        {.code = Code::kIncomplete,
+         .file = std::string(kCommonFile),
+         .message = "the common state is missing, with the args, the iteration and the options of the "
+                    "optimizer: it is neither this file nor an object, and Megatron does not load "
+                    "a checkpoint without it",
+         .warning = true});
   TorchDistForm form;
   for (i64 t = 0; t < tensor_count(); t++) form.tensor(name(t));
   for (const Object& o : objects_) form.object(o.name);

@@ -31,18 +31,19 @@ std::optional<DcpDialect> dcp_dialect(const Store& store);
 // if it says nothing, or if the store is not a DCP folder.
 RunFacts dcp_run_facts(const Store& store);
 
-// Names of the files for want of which Megatron does not load a torch_dist folder: metadata.json, common.pt. They are missing,
-// or metadata.json is not one that Megatron takes. Opening warns of them. Empty for any other store.
+// Names of the files for want of which Megatron does not load a torch_dist folder: metadata.json, common.pt.
+// They are missing, or metadata.json is not one that Megatron takes. Opening warns of them. Empty for any
+// other store.
 std::vector<std::string> lost_load_files(const Store& store);
 
 // Losses that leave every box and byte in order: names that do not fit together, files of two saves in one
-// folder, copies of one tensor that differ, a data file that is a copy of another one. Reads names, a few small objects,
-// what several ranks saved under one name, and headers of records in files that are alike. Returns nothing for a store
-// that is not a DCP folder.
+// folder, copies of one tensor that differ, a data file that is a copy of another one. Reads names, a few
+// small objects, what several ranks saved under one name, and headers of records in files that are alike.
+// Returns nothing for a store that is not a DCP folder.
 std::vector<Finding> dcp_damage(const Store& store, CheckedPart part);
 
-// The number of data files that could have changed places with another one without anything in the folder showing it. 0
-// for any other store.
+// The number of data files that could have changed places with another one without anything in the folder
+// showing it. 0 for any other store.
 i64 dcp_alike_files(const Store& store);
 
 }  // namespace mckpt::impl

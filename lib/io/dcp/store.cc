@@ -30,8 +30,8 @@ namespace {
 // run_config.yaml is a few kilobytes; a larger one is read in part.
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 
-// A missing or wrong file without which mckpt reads every tensor, and Megatron does not load the folder: the mark of a finished
-// save, the common state. Opening warns of it, and `verify` fails.
+// A missing or wrong file without which mckpt reads every tensor, and Megatron does not load the folder: the
+// mark of a finished save, the common state. Opening warns of it, and `verify` fails.
 bool is_needed_to_load(const Finding& f) {
   return f.warning && f.code == Code::kIncomplete && f.tensor.empty();
 }
@@ -180,7 +180,8 @@ std::vector<Finding> DcpStore::damage(CheckedPart part) const {
 i64 DcpStore::alike_files() const {
   if (has_integrity(Folder(root_, opening_))) return 0;
   i64 files = 0;
-  for (const std::vector<AlikeFile>& group : impl::alike_files(*this, meta_.copies)) files += std::ssize(group);
+  for (const std::vector<AlikeFile>& group : impl::alike_files(*this, meta_.copies))
+    files += std::ssize(group);
   return files;
 }
 

@@ -1,5 +1,6 @@
-// Reading is a search for the row that a byte is in, and a read of its part. Archives that are open are kept in the
-// options with which they were opened, because a command opens the folder of a checkpoint a dozen times.
+// Reading is a search for the row that a byte is in, and a read of its part. Archives that are open are kept
+// in the options with which they were opened, because a command opens the folder of a checkpoint a dozen
+// times.
 #include "io/file/archive.h"
 
 #include <fcntl.h>
@@ -168,11 +169,13 @@ std::optional<ArchivePlace> find_in_archive(const std::string& given, const Open
   if (auto archive = open_archive(path, opening)) return ArchivePlace{std::move(archive), ""};
   struct stat itself;
   if (::lstat(path.c_str(), &itself) == 0) return std::nullopt;
-  for (std::size_t slash = path.rfind('/'); slash != path.npos && slash > 0; slash = path.rfind('/', slash - 1)) {
+  for (std::size_t slash = path.rfind('/'); slash != path.npos && slash > 0;
+       slash = path.rfind('/', slash - 1)) {
     std::string outer = path.substr(0, slash);
     struct stat st;
     if (::stat(outer.c_str(), &st) != 0) continue;
-    if (auto archive = open_archive(outer, opening)) return ArchivePlace{std::move(archive), path.substr(slash + 1)};
+    if (auto archive = open_archive(outer, opening))
+      return ArchivePlace{std::move(archive), path.substr(slash + 1)};
     return std::nullopt;
   }
   return std::nullopt;

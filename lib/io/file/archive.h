@@ -1,5 +1,5 @@
-// Archive: an open archive (io/file/archive_index.h), whose files are read as if they were in a folder. Paths that
-// lead into one are opened by Folder and InputFile, so that no reader of a format knows of archives:
+// Archive: an open archive (io/file/archive_index.h), whose files are read as if they were in a folder. Paths
+// that lead into one are opened by Folder and InputFile, so that no reader of a format knows of archives:
 //
 //   InputFile("ckpt.h5/config.json")        a file in the archive ckpt.h5
 //   Folder("ckpt")                          the files of the archive ckpt/archive.h5, with the parts beside it
@@ -55,8 +55,8 @@ class Archive {
   mutable std::list<i64> open_;  // the one opened last is in front
 };
 
-// The archive at a path: a file with an index, or a folder with such a file. Null if there is none, which is no
-// error whatever the path leads to.
+// The archive at a path: a file with an index, or a folder with such a file. Null if there is none, which is
+// no error whatever the path leads to.
 std::shared_ptr<const Archive> open_archive(const std::string& path, const OpenOptions& opening);
 
 // A path that leads into an archive. Nothing if no part of it is one.

@@ -1,5 +1,5 @@
-// Index and user block as bytes, and back. What is read is checked before it is used: sums first, then that rows tile
-// every file and are inside of their parts, and that no name leads out of the archive.
+// Index and user block as bytes, and back. What is read is checked before it is used: sums first, then that
+// rows tile every file and are inside of their parts, and that no name leads out of the archive.
 #include "io/file/archive_index.h"
 
 #include <algorithm>
@@ -69,13 +69,15 @@ void check_name(std::string_view name, bool plain) {
   } catch (Error& e) {
     throw e.prefix("a name in the archive: ");
   }
-  if (plain && name.find('/') != name.npos) throw bad("a file of the archive is in another folder").found(escaped(name));
+  if (plain && name.find('/') != name.npos)
+    throw bad("a file of the archive is in another folder").found(escaped(name));
 }
 
 void check_unique(const ArchiveIndex& index) {
   NameSet<std::string_view> files, folders;
   for (const ArchiveIndex::File& f : index.files) {
-    if (!files.insert(f.name).second) throw bad("the archive has two files of one name").found(escaped(f.name));
+    if (!files.insert(f.name).second)
+      throw bad("the archive has two files of one name").found(escaped(f.name));
     for (std::size_t at = f.name.find('/'); at != f.name.npos; at = f.name.find('/', at + 1))
       folders.insert(std::string_view(f.name).substr(0, at));
   }
@@ -199,7 +201,9 @@ bool is_archive(const ByteSource& file) {
 IndexPlace index_place(const ByteSource& file) {
   std::vector<u8> block = file.read(0, kUserBlockBytes);
   const u8* at = block.data();
-  auto number = [&](i64 offset) { return static_cast<i64>(std::min<u64>(load_le<u64>(at + offset), INT64_MAX)); };
+  auto number = [&](i64 offset) {
+    return static_cast<i64>(std::min<u64>(load_le<u64>(at + offset), INT64_MAX));
+  };
   bool zeros = std::all_of(block.begin() + kBlockSumAt + 4, block.end(), [](u8 b) { return b == 0; });
   if (!zeros || load_le<u32>(at + kBlockSumAt) != crc32(0, std::span(block).first(kBlockSumAt)))
     throw bad("the first 512 bytes of the archive are damaged: the sum is not that of their bytes");

@@ -1,13 +1,14 @@
-// The index of an archive: which bytes of which HDF5 file are the files of a checkpoint. An archive has every file
-// that the checkpoint has, in pieces: the data of tensors are datasets, which other programs read as numbers, and
-// what is between them (headers, pickles) is beside them. docs/formats/archive.md is the reference.
+// The index of an archive: which bytes of which HDF5 file are the files of a checkpoint. An archive has every
+// file that the checkpoint has, in pieces: the data of tensors are datasets, which other programs read as
+// numbers, and what is between them (headers, pickles) is beside them. docs/formats/archive.md is the
+// reference.
 //
 //   file model.safetensors, 9,000 bytes      row   bytes 0..799       at byte 61,440 of archive.h5
 //                                            row   bytes 800..4,895   at byte 4,096 of archive.h5     "w", a dataset
 //                                            row   bytes 4,896..8,999 at byte 65,536 of archive.h5
 //
-// A reader needs no HDF5 library: the user block, the 512 bytes in front of the HDF5 file, says where the index is.
-// Rows are numbers, names are lines of text, and both are datasets of the HDF5 file too.
+// A reader needs no HDF5 library: the user block, the 512 bytes in front of the HDF5 file, says where the
+// index is. Rows are numbers, names are lines of text, and both are datasets of the HDF5 file too.
 #pragma once
 
 #include <span>
@@ -34,8 +35,8 @@ struct ArchiveIndex {
     std::string name;
     i64 bytes = 0;
   };
-  // An HDF5 file. `rest_crc32`: the sum of all its bytes that are in no row, and not in the user block, the rows and
-  // the names, which have sums of their own.
+  // An HDF5 file. `rest_crc32`: the sum of all its bytes that are in no row, and not in the user block, the
+  // rows and the names, which have sums of their own.
   struct Part {
     std::string name;
     i64 bytes = 0;

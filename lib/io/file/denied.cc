@@ -1,5 +1,5 @@
-// Goes down the path from its root, and on at what a link leads to: the first folder that cannot be entered is the
-// reason, whatever is below it.
+// Goes down the path from its root, and on at what a link leads to: the first folder that cannot be entered
+// is the reason, whatever is below it.
 #include "io/file/denied.h"
 
 #include <fcntl.h>
@@ -26,12 +26,14 @@ std::string octal(mode_t mode) {
 }
 
 // `lacks`: "r", "x" or "rx", as chmod has it; `to`: what the right is for, such as "enter the folder".
-void explain(Error& error, const std::string& path, const struct stat& st, const char* to, const std::string& lacks) {
+void explain(Error& error, const std::string& path, const struct stat& st, const char* to,
+             const std::string& lacks) {
   const bool own = st.st_uid == ::geteuid();
   const std::string shown = escaped(path, 4096);
   const std::string chmod = cat("`chmod ", own ? "u+" : "a+", lacks, " ", shown, "`");
   error.expected(cat("the right to ", to, " ", shown))
-      .found(cat("mode ", octal(st.st_mode & 07777), ", owner uid ", st.st_uid, "; mckpt runs as uid ", ::geteuid()))
+      .found(cat("mode ", octal(st.st_mode & 07777), ", owner uid ", st.st_uid, "; mckpt runs as uid ",
+                 ::geteuid()))
       .help(own ? cat(chmod, " gives this right")
                 : cat("ask the owner for ", chmod, ", or run mckpt as the owner"));
 }

@@ -1,5 +1,5 @@
-// What the system means by "Permission denied": the folder that this user may not enter, or the file that it may not
-// read; whose it is, its mode, and what to do.
+// What the system means by "Permission denied": the folder that this user may not enter, or the file that it
+// may not read; whose it is, its mode, and what to do.
 //
 //    | expected the right to enter the folder /data/private
 //    | found    mode 0700, owner uid 1001; mckpt runs as uid 1000
@@ -12,7 +12,8 @@ namespace mckpt::impl {
 
 class Error;
 
-// Adds these facts to an error about a path that could not be opened for reading, if `number`, an errno, is about rights.
+// Adds these facts to an error about a path that could not be opened for reading, if `number`, an errno, is
+// about rights.
 void explain_denied(Error& error, const std::string& path, int number);
 
 }  // namespace mckpt::impl

@@ -80,8 +80,8 @@ class RangeSource final : public ByteSource {
 // An open regular file, read only; owns the descriptor. Movable.
 class InputFile final : public ByteSource {
  public:
-  // Opens a path that the user gave, or that Folder::inside() did; links are followed, and the path may lead into
-  // an archive. The stamps of `opening`
+  // Opens a path that the user gave, or that Folder::inside() did; links are followed, and the path may lead
+  // into an archive. The stamps of `opening`
   // note the file; without them nobody looks whether it changes, as with a file of the result, which the
   // program itself writes. Throws kNotFound, kNotAFile, kReadFailed.
   explicit InputFile(const std::string& path, const OpenOptions& opening = {});

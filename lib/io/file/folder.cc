@@ -184,7 +184,8 @@ Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), open
         .file(path_)
         .help("name the folder that contains the file, not the file");
   const int error = errno;
-  Error e(error == ENOENT ? Code::kNotFound : Code::kReadFailed, cat("cannot open the folder: ", errno_text(error)));
+  Error e(error == ENOENT ? Code::kNotFound : Code::kReadFailed,
+          cat("cannot open the folder: ", errno_text(error)));
   explain_denied(e, path_, error);
   throw e.file(path_);
 }
@@ -248,7 +249,8 @@ std::optional<i64> Folder::file_bytes(std::string_view name) const {
 std::vector<FolderEntry> Folder::entries(std::string_view name) const {
   std::string path = name.empty() ? path_ : cat(path_, "/", name);
   if (archive_) {
-    std::string inner = name.empty() ? prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1) : in_archive(name);
+    std::string inner =
+        name.empty() ? prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1) : in_archive(name);
     if (!archive_->has_folder(inner)) throw_open_failed(path, archive_->find(inner) < 0 ? ENOENT : ENOTDIR);
     return archive_->entries(inner);
   }

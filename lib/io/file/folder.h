@@ -63,7 +63,8 @@ class Folder {
   OpenOptions opening_;
   std::shared_ptr<const Archive> archive_;  // whose folder this is; null: a folder of the system
   int boundary_ = -1;   // the folder that nothing may leave
-  std::string prefix_;  // from there to this folder: "" or "snapshots/<revision>/"; in an archive "" or "hf_assets/"
+  // From there to this folder: "" or "snapshots/<revision>/"; in an archive "" or "hf_assets/"
+  std::string prefix_;
 };
 
 // Throws kBadPath unless the name is relative, without "..", ".", empty parts, NUL or backslash.

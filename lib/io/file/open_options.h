@@ -1,5 +1,5 @@
-// OpenOptions: how the files of checkpoints are opened. A caller gives them to open_store() or to what opens a
-// model; Folder and Store keep them, so that all that is opened later is opened in the same way:
+// OpenOptions: how the files of checkpoints are opened. A caller gives them to open_store() or to what opens
+// a model; Folder and Store keep them, so that all that is opened later is opened in the same way:
 //
 //   OpenOptions how{.stamps = std::make_shared<SourceStamps>()};
 //   auto store = open_store(path, how);         every file that is opened from here on is noted in the stamps
@@ -27,13 +27,13 @@ struct OpenOptions {
   std::vector<std::string> helper_folders{};
   // Archives that are open (io/file/archive.h). Null: an archive is a file or folder like others.
   std::shared_ptr<ArchiveCache> archives = new_archive_cache();
-  // The model that adapters change (io/store/open/adapter_base.h): a folder with an adapter is opened as that model
-  // with the adapter in it. Null: as the tensors of the adapter.
+  // The model that adapters change (io/store/open/adapter_base.h): a folder with an adapter is opened as that
+  // model with the adapter in it. Null: as the tensors of the adapter.
   std::shared_ptr<const AdapterBase> base{};
 };
 
-// Throws kReadFailed if a file that was noted has changed; does nothing without stamps. To be called after the
-// last read.
+// Throws kReadFailed if a file that was noted has changed; does nothing without stamps. To be called after
+// the last read.
 void check_unchanged(const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -52,7 +52,8 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
   // The folder may not exist yet: the first existing one above it answers.
   std::string folder = parent_folder(path);
   while (::statvfs(folder.c_str(), &fs) != 0) {
-    if ((errno != ENOENT && errno != ENOTDIR) || folder == "." || folder == "/") return;  // writing will report what is wrong
+    // Writing will report what is wrong
+    if ((errno != ENOENT && errno != ENOTDIR) || folder == "." || folder == "/") return;
     folder = parent_folder(folder);
   }
   refuse_file(folder);

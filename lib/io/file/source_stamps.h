@@ -35,8 +35,8 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-// The stamps of all sources of a command. Every InputFile and every Folder that is opened with OpenOptions that
-// have them calls look().
+// The stamps of all sources of a command. Every InputFile and every Folder that is opened with OpenOptions
+// that have them calls look().
 class SourceStamps {
  public:
   SourceStamps() = default;

@@ -55,7 +55,9 @@ class Paths {
 
  private:
   static Error not_held(const char* message, std::string_view name) {
-    return Error(Code::kNotHeld, message).tensor(name).help("rename the tensor, or keep the checkpoint in its format");
+    return Error(Code::kNotHeld, message)
+        .tensor(name)
+        .help("rename the tensor, or keep the checkpoint in its format");
   }
 
   Hdf5Request& request_;
@@ -64,7 +66,8 @@ class Paths {
 
 // Whether the chunks are rows of the tensor, one behind the other, and all of it. pre: ascending by first
 // row.
-bool are_rows(const ArchiveTensor& tensor, std::span<const i64> chunks, const std::vector<ArchiveChunk>& all) {
+bool are_rows(const ArchiveTensor& tensor, std::span<const i64> chunks,
+              const std::vector<ArchiveChunk>& all) {
   i64 at = 0;
   for (i64 c : chunks) {
     const ArchiveChunk& chunk = all[c];
@@ -172,7 +175,9 @@ i64 ArchiveLayout::part_of(i64 file) {
 std::string ArchiveLayout::part_name(i64 file) {
   std::string name = in_.files[file].name;
   std::ranges::replace(name, '/', '_');
-  auto taken = [&](const std::string& n) { return std::ranges::find(parts_, n, &Part::name) != parts_.end(); };
+  auto taken = [&](const std::string& n) {
+    return std::ranges::find(parts_, n, &Part::name) != parts_.end();
+  };
   return taken(name + ".h5") ? cat(name, "_", file, ".h5") : name + ".h5";
 }
 
@@ -187,9 +192,12 @@ void ArchiveLayout::place_tensors() {
     for (i64 c : own) bytes += in_.chunks[c].bytes;
     bool whole = own.empty() || are_rows(tensor, own, in_.chunks);
     if (is_part_of_byte(tensor.dtype) && own.size() > 1)
-      throw Error(Code::kUnsupportedTensor, "elements smaller than a byte, in several chunks").tensor(tensor.name);
-    if (std::string_view name = tensor.name; name == kArchiveGroup || name.starts_with(cat(kArchiveGroup, "/")))
-      throw Error(Code::kNotHeld, "the name is that of what an archive has beside the tensors").tensor(tensor.name);
+      throw Error(Code::kUnsupportedTensor, "elements smaller than a byte, in several chunks")
+          .tensor(tensor.name);
+    if (std::string_view name = tensor.name;
+        name == kArchiveGroup || name.starts_with(cat(kArchiveGroup, "/")))
+      throw Error(Code::kNotHeld, "the name is that of what an archive has beside the tensors")
+          .tensor(tensor.name);
     if (whole && (!index_.folder || bytes <= kSmallBytes || is_part_of_byte(tensor.dtype)))
       add_whole(t, own);
     else
@@ -234,7 +242,8 @@ void ArchiveLayout::add_virtual(i64 t, std::span<const i64> chunks) {
     part.request.numbers("shape", tensor.dims);
     part.request.numbers("offset", chunk.offsets);
     part.placed.push_back({c, dataset, 0});
-    mappings.push_back({chunk.part == 0 ? "." : for_mapping(part.name), for_mapping(path), chunk.offsets, chunk.sizes});
+    mappings.push_back(
+        {chunk.part == 0 ? "." : for_mapping(part.name), for_mapping(path), chunk.offsets, chunk.sizes});
   }
   Part& first = parts_[0];
   std::string path = cat("/", tensor.name);
@@ -317,11 +326,13 @@ class FrameSum {
       bool in_piece = next_ < pieces_.size() && pieces_[next_].offset < end;
       i64 piece = in_piece ? std::max(pieces_[next_].offset, at) : end;
       for (; at < piece; at += std::min<i64>(piece - at, std::ssize(kZeros)))
-        sum_ = crc32(sum_, std::span(kZeros).first(static_cast<std::size_t>(std::min<i64>(piece - at, std::ssize(kZeros)))));
+        sum_ = crc32(sum_, std::span(kZeros).first(
+                               static_cast<std::size_t>(std::min<i64>(piece - at, std::ssize(kZeros)))));
       if (!in_piece) return;
       const Hdf5Piece& p = pieces_[next_];
       i64 stop = std::min(end, end_of(p));
-      sum_ = crc32(sum_, {reinterpret_cast<const u8*>(p.bytes.data()) + (at - p.offset), static_cast<std::size_t>(stop - at)});
+      sum_ = crc32(sum_, {reinterpret_cast<const u8*>(p.bytes.data()) + (at - p.offset),
+                          static_cast<std::size_t>(stop - at)});
       at = stop;
     }
   }
@@ -346,7 +357,8 @@ std::vector<ArchiveLayout::Stretch> ArchiveLayout::known_stretches(i64 part, con
   for (const ArchiveIndex::Row& r : index_.rows)
     if (r.part == part) out.push_back({r.offset, r.bytes, 0, false});
   for (const ArchiveChunk& c : in_.chunks)
-    if (c.part == part && !c.is_row && c.bytes > 0) out.push_back({c.offset, c.bytes, sum(part, c.offset), true});
+    if (c.part == part && !c.is_row && c.bytes > 0)
+      out.push_back({c.offset, c.bytes, sum(part, c.offset), true});
   if (part == 0)
     for (auto [offset, bytes] : {std::pair<i64, i64>{0, kUserBlockBytes},
                                  {place_.rows_offset, place_.rows_bytes},

@@ -56,8 +56,8 @@ class LayoutParser {
     switch (static_cast<Laid>(take(1)[0])) {
       case Laid::kOffset: {
         u64 offset = number();
-        out_.offsets.push_back(offset == hdf5_wire::kUnwritten ? -1
-                                                               : static_cast<i64>(std::min<u64>(offset, INT64_MAX)));
+        out_.offsets.push_back(
+            offset == hdf5_wire::kUnwritten ? -1 : static_cast<i64>(std::min<u64>(offset, INT64_MAX)));
         return true;
       }
       case Laid::kPiece: {

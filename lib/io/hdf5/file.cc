@@ -219,7 +219,8 @@ std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<cons
   bool nothing = answer.datasets.empty() && answer.others.empty() && answer.groups.empty();
   for (const Hdf5Fault& fault : answer.faults)
     if (nothing && fault.name.empty()) throw to_error(fault).prefix("the HDF5 file cannot be opened: ");
-  bool archive = std::ranges::find(answer.datasets, kArchiveNames, &Hdf5Dataset::name) != answer.datasets.end();
+  bool archive =
+      std::ranges::find(answer.datasets, kArchiveNames, &Hdf5Dataset::name) != answer.datasets.end();
   auto store = std::make_unique<Hdf5Store>(std::move(file), superblock, std::move(answer), opening);
   if (archive) store->report_archive();
   return store;

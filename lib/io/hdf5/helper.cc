@@ -244,7 +244,8 @@ std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span
                        {std::min(kMostAnswerBytes, answer), kPatienceSeconds + kPatience * cpu_ms / 1000});
 }
 
-std::vector<u8> ask_hdf5_composer(const std::string& request, i64 objects, std::span<const std::string> folders) {
+std::vector<u8> ask_hdf5_composer(const std::string& request, i64 objects,
+                                  std::span<const std::string> folders) {
   std::string program = found_helper(folders, "the result is an HDF5 file");
   MemoryFile input(request);
   i64 cpu_ms = std::min(kMostMs, kLeastMs + objects * kMsPerObject);

@@ -31,7 +31,8 @@ std::string hdf5_helper_version(const std::string& program);
 std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders);
 
 // Its answer to a request for a file with that many objects (io/hdf5/compose.h). Throws as the former.
-std::vector<u8> ask_hdf5_composer(const std::string& request, i64 objects, std::span<const std::string> folders);
+std::vector<u8> ask_hdf5_composer(const std::string& request, i64 objects,
+                                  std::span<const std::string> folders);
 
 // Limits of one run of the program.
 struct HelperLimits {

@@ -55,8 +55,8 @@ void append(std::string& out, const ManifestFile& f) {
   }
   out += cat(", \"rest_crc32\": \"", crc32_text(f.rest_crc32), "\", \"tensors\": [");
   for (std::size_t i = 0; i < f.sums.size(); i++)
-    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", crc32_text(f.sums[i].crc32),
-               "\"]");
+    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"",
+               crc32_text(f.sums[i].crc32), "\"]");
   out += "]}";
 }
 

@@ -36,8 +36,9 @@ constexpr i64 kCachedPiece = 64 << 10;
 // The descriptors of an open file, closed with the last writer that uses them.
 struct OutputFiles::Open {
   int fd, direct_fd;  // direct_fd -1: there is no direct way
-  // The kernel lets one thread at a time write into a file through the cache. Threads that take turns at each piece would all
-  // read at one time and all write at another; with turns at each stretch one writes while the others read.
+  // The kernel lets one thread at a time write into a file through the cache. Threads that take turns at each
+  // piece would all read at one time and all write at another; with turns at each stretch one writes while
+  // the others read.
   mutable std::mutex turn;
   Open(int descriptor, int direct) : fd(descriptor), direct_fd(direct) {}
   ~Open() {

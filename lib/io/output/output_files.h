@@ -6,8 +6,8 @@
 //   out.write(1, 832, bytes);                                                      any thread, any order
 //   out.sync();                                                                    fsync of every file
 //
-// The folder is one that no reader knows yet (io/output/staged_folder.h). A result may have thousands of files:
-// at most kMostOpen are open at a time; to open one more, the one that was opened first is closed.
+// The folder is one that no reader knows yet (io/output/staged_folder.h). A result may have thousands of
+// files: at most kMostOpen are open at a time; to open one more, the one that was opened first is closed.
 #pragma once
 
 #include <memory>
@@ -40,8 +40,8 @@ class OutputFiles final : public CopySink {
   // cache.
   enum class How { kCached, kDirect };
 
-  // Creates every file, with its folder if its name has one, and reserves its space. pre: `folder` exists. Throws kWriteFailed; where the disk is
-  // full, the error says how many bytes the file and the result need.
+  // Creates every file, with its folder if its name has one, and reserves its space. pre: `folder` exists.
+  // Throws kWriteFailed; where the disk is full, the error says how many bytes the file and the result need.
   OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate,
               How how = How::kCached);
   ~OutputFiles() override;

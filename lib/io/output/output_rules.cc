@@ -51,7 +51,8 @@ Error refused(const std::string& message, const std::string& output, const std::
 }
 
 // How cards begin, in their three forms (io/card/card_text.h).
-constexpr std::string_view kCardBegins[] = {"{\"schema\": \"mckpt.card/", "<!-- mckpt.card/", "# mckpt.card/"};
+constexpr std::string_view kCardBegins[] = {"{\"schema\": \"mckpt.card/", "<!-- mckpt.card/",
+                                            "# mckpt.card/"};
 
 bool is_card(const InputFile& file) {
   std::vector<u8> begin = file.read(0, std::min<i64>(file.size(), 64));

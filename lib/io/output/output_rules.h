@@ -22,8 +22,8 @@ void refuse_empty_path(const std::string& path, const char* of);
 // The sources of one command, with a check for each kind of output. Immutable, so thread-safe.
 class OutputRules {
  public:
-  // `sources`: the files and folders that the user named, first what the result is made of. `files`: the files that are read; links of a source
-  // may lead to files in other folders.
+  // `sources`: the files and folders that the user named, first what the result is made of. `files`: the
+  // files that are read; links of a source may lead to files in other folders.
   explicit OutputRules(const std::vector<std::string>& sources, const std::vector<std::string>& files = {});
 
   // Each throws kOutputExists. Whether an existing result may be replaced is checked by StagedFolder and

@@ -1,5 +1,6 @@
-// In the digest each part ends in a zero byte, so that {"ab", "c"} and {"a", "bc"} have different digests. The
-// first part is the version of the program: an unfinished result is continued by the version that began it.
+// In the digest each part ends in a zero byte, so that {"ab", "c"} and {"a", "bc"} have different digests.
+// The first part is the version of the program: an unfinished result is continued by the version that began
+// it.
 #include "io/output/plan_identity.h"
 
 #include <array>
@@ -62,7 +63,8 @@ PlanIdentity& PlanIdentity::setting(std::string_view name, const std::string& va
 }
 
 PlanIdentity& PlanIdentity::add(std::string_view what, std::string_view part) {
-  // The table of a large result is long: it is read once, and its digest takes its place in the digest of the whole.
+  // The table of a large result is long: it is read once, and its digest takes its place in the digest of the
+  // whole.
   std::string sum = digest_of(part);
   digest(what, sum);
   lines_ += cat(what, ":", std::string_view(sum).substr(0, kShownDigits), "\n");

@@ -1,7 +1,7 @@
-// Lists the files below a folder and separates parts of a result from the user's own files. With a manifest: a
-// file is part of the result if it is listed. Without one, or with a damaged one: if its name is in the lists
-// below and it is in the folder itself or in hf_assets/, or the file of a rank. A name that is missing from the lists costs the user
-// a step by hand; a name too many could cost a file.
+// Lists the files below a folder and separates parts of a result from the user's own files. With a manifest:
+// a file is part of the result if it is listed. Without one, or with a damaged one: if its name is in the
+// lists below and it is in the folder itself or in hf_assets/, or the file of a rank. A name that is missing
+// from the lists costs the user a step by hand; a name too many could cost a file.
 #include "io/output/result_files.h"
 
 #include <algorithm>
@@ -46,8 +46,8 @@ bool is_known(std::string_view name) {
 
 // A folder with at least one such file is a checkpoint.
 bool is_data_or_config(std::string_view name) {
-  return name == ".metadata" || name == "config.json" || name == kArchiveName || name.ends_with(".safetensors") ||
-         name.ends_with(".distcp");
+  return name == ".metadata" || name == "config.json" || name == kArchiveName ||
+         name.ends_with(".safetensors") || name.ends_with(".distcp");
 }
 
 // The list of what mckpt wrote into the folder; nothing if the folder has no manifest or a damaged one.

@@ -98,9 +98,10 @@ void check_folder(const std::string& path, const StagedFolder::Options& options,
   if (folder && options.resume && has_plan(path, plan)) return;
   if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
   const bool link = S_ISLNK(st.st_mode);
-  throw Error(Code::kOutputExists, folder ? "the output folder exists already"
-                                   : link ? "the output is a folder, and a link has its name: a result replaces no link"
-                                          : "the output is a folder, and a file has its name")
+  throw Error(Code::kOutputExists,
+              folder ? "the output folder exists already"
+              : link ? "the output is a folder, and a link has its name: a result replaces no link"
+                     : "the output is a folder, and a file has its name")
       .file(path)
       .help(help_of(path, options, folder));
 }
@@ -160,7 +161,9 @@ void StagedFolder::let_go() {
   ::close(std::exchange(fd_, -1));
 }
 
-std::string StagedFolder::staging_path(const std::string& path) { return hidden_beside(path, kStagingSuffix); }
+std::string StagedFolder::staging_path(const std::string& path) {
+  return hidden_beside(path, kStagingSuffix);
+}
 
 bool StagedFolder::is_begun(const std::string& path) {
   return !read_mark(staging_path(path), kPlanMark).empty() || !read_mark(trimmed(path), kPlanMark).empty();

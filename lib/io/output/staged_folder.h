@@ -1,6 +1,6 @@
 // StagedFolder: a folder that appears under its name only when it is complete. It is made in a hidden folder
-// beside its place. Marks in the hidden folder (io/output/staging_marks.h) identify the plan it is made by, so
-// that a later run with the same plan can resume. An existing folder of the name stays until the rename.
+// beside its place. Marks in the hidden folder (io/output/staging_marks.h) identify the plan it is made by,
+// so that a later run with the same plan can resume. An existing folder of the name stays until the rename.
 //
 //   DIR/.NAME.mckpt-tmp/  --write, fsync, rename->  DIR/NAME/ and marks  --fsync, last step->  DIR/NAME/
 //

@@ -160,8 +160,9 @@ PickleValue PickleMachine::encode(PickleValue args) {
   return arena_.bytes(Kind::kBytes, arena_.copy({reinterpret_cast<const u8*>(bytes->data()), bytes->size()}));
 }
 
-// Some Python versions write an enum's member as getattr(class, "NAME"), and protocol 2 a class inside a listed
-// one: getattr(ShardedTensor, "ProcessGroupState"). Anything else that getattr could reach is not data.
+// Some Python versions write an enum's member as getattr(class, "NAME"), and protocol 2 a class inside a
+// listed one: getattr(ShardedTensor, "ProcessGroupState"). Anything else that getattr could reach is not
+// data.
 PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
   PickleValue owner = args.at(0), name = args.at(1);
   if (args.size() == 2 && owner.is(Kind::kClass) && name.is(Kind::kText)) {

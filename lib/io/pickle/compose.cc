@@ -1,5 +1,5 @@
-// A pickle of protocol 2 is two bytes of header, opcodes that leave its value on the stack, and a stop: what is
-// between the two can stand wherever a value is expected.
+// A pickle of protocol 2 is two bytes of header, opcodes that leave its value on the stack, and a stop: what
+// is between the two can stand wherever a value is expected.
 #include "io/pickle/compose.h"
 
 #include "io/pickle/writer.h"

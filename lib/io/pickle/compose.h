@@ -2,7 +2,8 @@
 //
 //   {"iteration": <pickle of 10>, "args": <pickle of a Namespace>}   -->   one pickle of both
 //
-// The values keep their memo slots: each writes a slot before it reads it, so that two values may use the same ones.
+// The values keep their memo slots: each writes a slot before it reads it, so that two values may use the
+// same ones.
 #pragma once
 
 #include <span>

@@ -10,9 +10,9 @@
 
 namespace mckpt::impl {
 
-// Nothing for a value that is or contains something else than None, bools, integers of 64 bits, floats that are
-// not NaN, texts, bytes, tuples, lists, dicts and sets with members; and for one that is nested deeper than 40 or needs
-// more than 64 MiB, as what refers to itself does.
+// Nothing for a value that is or contains something else than None, bools, integers of 64 bits, floats that
+// are not NaN, texts, bytes, tuples, lists, dicts and sets with members; and for one that is nested deeper
+// than 40 or needs more than 64 MiB, as what refers to itself does.
 std::optional<std::string> pickle_literal(PickleValue v);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Only a few entries are looked at, each only if it has the expected type: configs of unknown models must not be
-// an error here.
+// Only a few entries are looked at, each only if it has the expected type: configs of unknown models must not
+// be an error here.
 #include "io/safetensors/config_facts.h"
 
 #include "core/base/error.h"

@@ -29,8 +29,8 @@ struct SafetensorsOriginal {
   std::string index_name, index;  // "" where one file holds everything
 };
 
-// The files of an open folder of safetensors, with their headers. Nothing if the store has another format or problems,
-// or if a header is not UTF-8, because JSON could not keep it. Throws what reading throws.
+// The files of an open folder of safetensors, with their headers. Nothing if the store has another format or
+// problems, or if a header is not UTF-8, because JSON could not keep it. Throws what reading throws.
 std::optional<SafetensorsOriginal> original_files(const Store& store);
 
 }  // namespace mckpt::impl

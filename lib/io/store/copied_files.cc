@@ -1,5 +1,5 @@
-// Groups are divided piece by piece until each has one file or no piece is left. Files of ranks that trained differ in
-// their first matrix, so few sums are asked for.
+// Groups are divided piece by piece until each has one file or no piece is left. Files of ranks that trained
+// differ in their first matrix, so few sums are asked for.
 #include "io/store/copied_files.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Files of ranks that may be one file under two names: the sizes of a copy fit, and so do all its sums, only its data are
-// those of another rank.
+// Files of ranks that may be one file under two names: the sizes of a copy fit, and so do all its sums, only
+// its data are those of another rank.
 //
 //   rank   sums of its pieces
 //    0     7a 3f 00 51
@@ -23,9 +23,9 @@ struct PieceSum {
   auto operator<=>(const PieceSum&) const = default;
 };
 
-// The groups of two and more files with the same sums of all pieces; numbers of files, ascending. `pieces`: how many
-// each file has. sum(file, piece) may be called from all threads, piece by piece, and only for files that are alike so
-// far; nothing: the file is not alike with any.
+// The groups of two and more files with the same sums of all pieces; numbers of files, ascending. `pieces`:
+// how many each file has. sum(file, piece) may be called from all threads, piece by piece, and only for files
+// that are alike so far; nothing: the file is not alike with any.
 std::vector<std::vector<i64>> files_with_equal_sums(
     const std::vector<i64>& pieces, const std::function<std::optional<PieceSum>(i64 file, i64 piece)>& sum);
 

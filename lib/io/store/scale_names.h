@@ -9,8 +9,8 @@
 
 namespace mckpt::impl {
 
-// The name of the values that a tensor of this name, read as their scale, shape or zero point, belongs to; "" for any
-// other name.
+// The name of the values that a tensor of this name, read as their scale, shape or zero point, belongs to; ""
+// for any other name.
 std::string_view scaled_name(std::string_view name);
 
 // Whether the name is that of a scale of activations or of a cache.

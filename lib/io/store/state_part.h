@@ -28,8 +28,8 @@ std::string_view part_name(StatePart part);  // "model"
 // The part by the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
 StatePart part_of(std::string_view name);
 
-// The part by the name of a file or folder alone: "optimizer_0", "rng_state_0.pth", "training_args.bin" are none of
-// the model.
+// The part by the name of a file or folder alone: "optimizer_0", "rng_state_0.pth", "training_args.bin" are
+// none of the model.
 StatePart part_of_path(std::string_view path);
 
 // Whether a file of this name has the schedule of an optimizer: "scheduler.bin", "lr_scheduler.pt".

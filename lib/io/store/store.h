@@ -122,8 +122,8 @@ class Store {
   Shape shape(i64 tensor) const;
 
  protected:
-  // For a view of `source`: root, opening, format, ranks, files and facts become those of the source. Objects and
-  // findings do not.
+  // For a view of `source`: root, opening, format, ranks, files and facts become those of the source. Objects
+  // and findings do not.
   void describe_as(const Store& source);
 
   std::string root_;
@@ -165,8 +165,8 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening = {});
 
 // What open_store() chooses from; each throws when the path is not of its format.
-// open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() one of ranks, of shards, or of
-// separate files; open_zero() a folder of files of DeepSpeed ZeRO; open_dcp() a folder with .metadata;
+// open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() one of ranks, of shards, or
+// of separate files; open_zero() a folder of files of DeepSpeed ZeRO; open_dcp() a folder with .metadata;
 // open_megatron_run() a folder of mp_rank_* folders.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening);

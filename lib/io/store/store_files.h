@@ -25,8 +25,8 @@ class Store;
 // Shared by all threads of a command's work.
 class StoreFiles {
  public:
-  // For work that begins and ends: a file is looked at when it is opened. Or for as long as a program likes: each
-  // open() looks whether the file is still the one that was opened first.
+  // For work that begins and ends: a file is looked at when it is opened. Or for as long as a program likes:
+  // each open() looks whether the file is still the one that was opened first.
   enum class For { kOneJob, kLong };
 
   // The store must outlive it.

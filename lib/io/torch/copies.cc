@@ -1,5 +1,6 @@
-// A checksum is of a record, which may have more than the tensor: FSDP2 pads its storages, a buffer may be a slice.
-// Records that are equal have equal tensors at the same place; if they differ, the tensors may still be equal.
+// A checksum is of a record, which may have more than the tensor: FSDP2 pads its storages, a buffer may be a
+// slice. Records that are equal have equal tensors at the same place; if they differ, the tensors may still
+// be equal.
 #include "io/torch/copies.h"
 
 #include <algorithm>

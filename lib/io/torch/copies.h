@@ -1,5 +1,5 @@
-// Whether copies of a tensor in the files of several ranks have the same bytes. Opening reads headers only, so
-// checksums decide; where a file has none, small tensors are read.
+// Whether copies of a tensor in the files of several ranks have the same bytes. Opening reads headers only,
+// so checksums decide; where a file has none, small tensors are read.
 //
 //   rank 0  "norm.bias"  record of 64 bytes, CRC-32 9e2a01d7
 //   rank 1  "norm.bias"  record of 64 bytes, CRC-32 9e2a01d7      equal

@@ -27,8 +27,8 @@ struct TorchFile {
   i64 pickle_offset = 0;  // of the pickle that the table comes from
   i64 pickle_bytes = 0;
   bool big_endian = false;  // of the storages
-  // The name of the file when torch.save wrote it, without its ending; empty where the file does not say it: torch writes
-  // it as the folder in the archive, and "archive" if it was given an open file.
+  // The name of the file when torch.save wrote it, without its ending; empty where the file does not say it:
+  // torch writes it as the folder in the archive, and "archive" if it was given an open file.
   std::string saved_name{};
   // Checksums have no file number yet.
   std::vector<Checksum> checksums{};

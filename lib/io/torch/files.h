@@ -23,8 +23,8 @@ struct OpenedTorchFile {
 // In the order of the names. A file that cannot be read does not stop the others.
 std::vector<OpenedTorchFile> open_torch_files(const Folder& folder, std::vector<std::string> names);
 
-// The name that the file had when torch.save wrote it, with the ending that it has now; "" where the file does not say
-// it. pre: it could be read.
+// The name that the file had when torch.save wrote it, with the ending that it has now; "" where the file
+// does not say it. pre: it could be read.
 std::string saved_as(const OpenedTorchFile& file);
 
 // The finding for a file of a rank that has the name of another rank's file now. pre: saved_as() is not "".

@@ -11,8 +11,8 @@
 namespace mckpt::impl {
 namespace {
 
-// FSDP1 begins each parameter at a multiple of 16 bytes of the type that it computes in, of one byte or more, and makes
-// the unit a multiple of the number of ranks.
+// FSDP1 begins each parameter at a multiple of 16 bytes of the type that it computes in, of one byte or more,
+// and makes the unit a multiple of the number of ranks.
 constexpr i64 kMostAlignment = 16;
 
 }  // namespace
@@ -59,11 +59,13 @@ void FlatUnits::refuse_nameless() const {
   for (const Unit& u : units_)
     if (u.used.empty() && u.most >= std::max(kMostAlignment, u.ranks))
       throw Error(Code::kUnsupportedTorchFile,
-                  "the file is of FSDP's LOCAL_STATE_DICT, and no tensor in it is a part of a flat parameter: nothing "
+                  "the file is of FSDP's LOCAL_STATE_DICT, and no tensor in it is a part of a flat "
+                  "parameter: nothing "
                   "says which parameters that has, or where they are")
           .found(cat("the flat parameter '", escaped(u.name), "' of ", counted(u.items, "item")))
           .help(
-              "load it in the program that saved it, and save it again with the state dict type SHARDED_STATE_DICT or "
+              "load it in the program that saved it, and save it again with the state dict type "
+              "SHARDED_STATE_DICT or "
               "FULL_STATE_DICT, or with use_orig_params=True and offload_to_cpu=False");
 }
 

@@ -29,9 +29,9 @@ constexpr i64 kMostNamedFiles = 10;  // of one kind, in findings
 // The files of one group of ranks, by the number of ranks in their names (-1: no number) and by rank.
 using RankSets = std::map<i64, std::map<i64, OpenedTorchFile*>>;
 
-// The set that is the checkpoint where files of jobs of several sizes are in one folder: a complete one, of which
-// most other groups have a complete one too, else the one with the most files. `model_world`: of the model's
-// files, which those of its optimizer should have; -1: not known.
+// The set that is the checkpoint where files of jobs of several sizes are in one folder: a complete one, of
+// which most other groups have a complete one too, else the one with the most files. `model_world`: of the
+// model's files, which those of its optimizer should have; -1: not known.
 i64 chosen_world(const RankSets& sets, i64 model_world, const std::map<std::string, RankSets>& groups) {
   auto is_complete = [](const RankSets& all, i64 world) {
     auto set = all.find(world);
@@ -46,8 +46,8 @@ i64 chosen_world(const RankSets& sets, i64 model_world, const std::map<std::stri
   return std::ranges::max_element(sets, {}, rank)->first;
 }
 
-// The groups that are a model, by their names: "model" alone if it is there, else all that are no state of the
-// training.
+// The groups that are a model, by their names: "model" alone if it is there, else all that are no state of
+// the training.
 std::vector<std::string> model_groups(const std::map<std::string, RankSets>& groups) {
   if (groups.contains("model")) return {"model"};
   std::vector<std::string> out;
@@ -197,8 +197,8 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
     if (rank_name(e.name)) ranked.push_back(e.name);
     if (shard_count(e.name) > 0) shards.push_back(e.name);
   }
-  // Beside the files of ranks or shards there may be others, which are not the model; those of the trainer are
-  // expected there.
+  // Beside the files of ranks or shards there may be others, which are not the model; those of the trainer
+  // are expected there.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
   auto store = std::make_unique<TorchStore>(path,
                                             !ranked.empty()   ? Format::kTorchRanks

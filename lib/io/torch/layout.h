@@ -1,6 +1,6 @@
-// Tensors in the form of torch.save: a zip archive with data.pkl (protocol 2), a state dict or a larger object with
-// the tensors in it, and one storage for each tensor, stored at multiples of 64 bytes. torch.load(weights_only=True, mmap=True) reads it. Equal tensors
-// give equal bytes.
+// Tensors in the form of torch.save: a zip archive with data.pkl (protocol 2), a state dict or a larger
+// object with the tensors in it, and one storage for each tensor, stored at multiples of 64 bytes.
+// torch.load(weights_only=True, mmap=True) reads it. Equal tensors give equal bytes.
 //
 //   NAME/data.pkl  .format_version  .storage_alignment  byteorder  data/0  data/1 ...  version  directory
 //
@@ -41,8 +41,8 @@ class TorchLayout {
   // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
   // (their type, a name that is not UTF-8), kOddName for a folder that is too long, kSizeOverflow.
   TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors);
-  // The same for an object of the caller's. `pickle`: a whole pickle, in which write_tensor() wrote tensor i with the
-  // key i.
+  // The same for an object of the caller's. `pickle`: a whole pickle, in which write_tensor() wrote tensor i
+  // with the key i.
   TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors, std::string pickle);
 
   i64 file_bytes() const { return file_bytes_; }

@@ -10,7 +10,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Adds the tensor that begins with this row. Returns the number of its rows: a ShardedTensor may have several.
+// Adds the tensor that begins with this row. Returns the number of its rows: a ShardedTensor may have
+// several.
 i64 add_shards(TorchStore& store, i32 file, i64 row, std::string_view prefix) {
   const TorchTable& table = store.table(file);
   std::vector<TorchStore::Piece> pieces;
@@ -20,8 +21,8 @@ i64 add_shards(TorchStore& store, i32 file, i64 row, std::string_view prefix) {
   return std::ssize(pieces);
 }
 
-// Adds the piece of a DTensor that the file has. Returns whether its place is known: it follows from the rank if the
-// cut is even, and from nothing in the file if it is uneven.
+// Adds the piece of a DTensor that the file has. Returns whether its place is known: it follows from the rank
+// if the cut is even, and from nothing in the file if it is uneven.
 bool add_piece(TorchStore& store, i32 file, i64 row, std::string_view prefix, const TorchSharding& sharding) {
   const TorchTable& table = store.table(file);
   std::optional<std::vector<i64>> offsets = even_offsets(sharding, sharding.mesh->rank, table.dims(row));
@@ -51,8 +52,8 @@ void add_flat_file(TorchStore& store, i32 file, std::string_view prefix, FlatUni
   store.add_finding({.code = Code::kShardAlone,
                      .file = path,
                      .message = cat("the file has only the flat pieces of rank ", flat->writer(), " of ",
-                                    flat->least_ranks(), " (LOCAL_STATE_DICT), of ", counted(std::ssize(pieces), "tensor"),
-                                    ": ", listed(pieces, 3)),
+                                    flat->least_ranks(), " (LOCAL_STATE_DICT), of ",
+                                    counted(std::ssize(pieces), "tensor"), ": ", listed(pieces, 3)),
                      .help = "open the folder that holds the files of all ranks",
                      .warning = true});
 }
@@ -88,8 +89,9 @@ void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
   }
   if (any == nullptr) return;
   std::string who = any->writer() >= 0 ? cat("rank ", any->writer()) : "one rank";
-  std::string message = cat("the file has only the pieces of ", who, " of ", any->least_ranks(), ", of ",
-                            counted(std::ssize(shards), "tensor"), ": ", listed(shards, 3), " (", to_string(*any), ")");
+  std::string message =
+      cat("the file has only the pieces of ", who, " of ", any->least_ranks(), ", of ",
+          counted(std::ssize(shards), "tensor"), ": ", listed(shards, 3), " (", to_string(*any), ")");
   if (!unplaced.empty())
     message +=
         cat("; uneven pieces do not say where in the tensor they belong, and are shown at its beginning: ",

@@ -89,8 +89,8 @@ void add_missing_ranks(TorchStore& store, const std::vector<std::string>& folder
   for (const std::string& rank : missing) store.add_missing_file(cat(rank, "/", kMainFile));
 }
 
-// Every rank of the run's grid has a folder. Without args, every combination of the numbers up to the largest must be
-// there.
+// Every rank of the run's grid has a folder. Without args, every combination of the numbers up to the largest
+// must be there.
 void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folders) {
   if (std::vector<std::string> expected = folders_of_run(store); !expected.empty()) {
     const i64 count = std::ssize(expected);

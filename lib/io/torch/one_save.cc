@@ -1,7 +1,8 @@
-// Every file is compared with the first one; groups of the optimizer, which list the parameters of a stage, with those
-// of the first file of the stage, group by group. The first files of two stages have groups of other parameters, so there a
-// group is compared with the one that has the same marks, and only in options that both have: a stage may have no parameter
-// that makes a group, and a group without parameters has made no steps.
+// Every file is compared with the first one; groups of the optimizer, which list the parameters of a stage,
+// with those of the first file of the stage, group by group. The first files of two stages have groups of
+// other parameters, so there a group is compared with the one that has the same marks, and only in options
+// that both have: a stage may have no parameter that makes a group, and a group without parameters has made
+// no steps.
 #include "io/torch/one_save.h"
 
 #include <algorithm>
@@ -93,7 +94,8 @@ const PickleValue* found_in(const std::map<std::string_view, Value>& values, std
   return at == values.end() ? nullptr : at->second.get();
 }
 
-// `common`: options that both have. Tensors are no options here: those of the optimizer are compared as its states.
+// `common`: options that both have. Tensors are no options here: those of the optimizer are compared as its
+// states.
 void compare_options(const std::string& group, PickleValue there, PickleValue here, bool common,
                      Unlike& out) {
   auto name_of = [&](PickleEntry e) -> std::optional<std::string_view> {

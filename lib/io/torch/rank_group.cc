@@ -1,5 +1,5 @@
-// Joins by what the files say: DTensors by their mesh, ShardedTensors by their boxes, plain tensors if all ranks
-// have the same.
+// Joins by what the files say: DTensors by their mesh, ShardedTensors by their boxes, plain tensors if all
+// ranks have the same.
 #include "io/torch/rank_group.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ void RankGroup::add(OpenedTorchFile& o, const RankName& name) {
   }
 }
 
-// A copied or renamed file: its tensors know the rank that wrote them, and of how many ranks it was one, or its archive
-// has the name that it had. Returns the number of ranks, or 0.
+// A copied or renamed file: its tensors know the rank that wrote them, and of how many ranks it was one, or
+// its archive has the name that it had. Returns the number of ranks, or 0.
 i64 RankGroup::check_writer(const OpenedTorchFile& file, const RankName& name, const TorchTable& rows) {
   auto find = [&](const std::string& message) {
     store_.add_finding({.code = Code::kBadShards, .file = file.path, .message = message});
@@ -125,8 +125,8 @@ bool RankGroup::is_described_alike(const Holder& a, const Holder& b) {
   return alike(*other, *one) && table(a).dtype(a.row) == table(b).dtype(b.row);
 }
 
-// The ranks that describe more than half of that rank's tensors in another way, or do not have them. Of one or two
-// tensors each says for itself what is wrong.
+// The ranks that describe more than half of that rank's tensors in another way, or do not have them. Of one
+// or two tensors each says for itself what is wrong.
 std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
   std::map<i64, i64> fitting;
   i64 tensors = 0;
@@ -136,7 +136,8 @@ std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
     tensors++;
     i64 last = reference;  // a rank may have several shards
     for (const Holder& h : n.holders)
-      if (h.rank != reference && h.rank != std::exchange(last, h.rank)) fitting[h.rank] += is_described_alike(*own, h);
+      if (h.rank != reference && h.rank != std::exchange(last, h.rank))
+        fitting[h.rank] += is_described_alike(*own, h);
   }
   std::vector<i64> out;
   if (tensors < 3) return out;
@@ -154,7 +155,9 @@ void RankGroup::leave_out_others() {
     if (std::vector<i64> again = unlike_ranks(files_[1].rank); again.size() < others.size())
       others = std::move(again), reference = files_[1].rank;
   if (others.empty()) return;
-  auto path = [&](i64 rank) { return store_.files()[std::ranges::find(files_, rank, &Part::rank)->file].path; };
+  auto path = [&](i64 rank) {
+    return store_.files()[std::ranges::find(files_, rank, &Part::rank)->file].path;
+  };
   for (i64 rank : others)
     store_.add_finding({.code = Code::kBadShards,
                         .file = path(rank),
@@ -190,7 +193,8 @@ void RankGroup::join_distributed(const Name& n) {
   const TorchSharding& layout = *sharding(n.holders[0]);
   const Name held = layout.boxes ? with_items(n) : n;
   std::vector<TorchPiece> pieces;
-  for (const Holder& h : held.holders) pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row), .sharding = sharding(h)});
+  for (const Holder& h : held.holders)
+    pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row), .sharding = sharding(h)});
   wrong = layout.boxes ? place_shards(held, pieces) : place_pieces(pieces);
   if (wrong.empty() || layout.boxes) {
     add_pieces(held, layout.global, pieces);
@@ -214,8 +218,8 @@ void RankGroup::add_pieces(const Name& n, std::span<const i64> dims, std::span<c
   store_.add_sharded(cat(prefix_, n.name), dims, placed);
 }
 
-// Places the shards of a ShardedTensor by their own boxes. Two ranks may have one box only where the job has several
-// groups of ranks, each with the whole tensor.
+// Places the shards of a ShardedTensor by their own boxes. Two ranks may have one box only where the job has
+// several groups of ranks, each with the whole tensor.
 std::string RankGroup::place_shards(const Name& n, std::span<TorchPiece> pieces) const {
   for (std::size_t i = 0; i < pieces.size(); i++) pieces[i].offsets = sharding(n.holders[i])->offsets;
   return doubled(*sharding(n.holders[0]), pieces);
@@ -262,7 +266,8 @@ bool RankGroup::is_flat_parameter(const Name& n) const {
       n.holders, [&](const Holder& h) { return impl::is_flat_parameter(n.name, sharding(h)); });
 }
 
-// Its shards say where pieces are. It is no tensor of the store: its items are those of the pieces, and padding.
+// Its shards say where pieces are. It is no tensor of the store: its items are those of the pieces, and
+// padding.
 void RankGroup::add_flat_parameter(const Name& n) {
   std::string wrong = unlike_rank(n);
   for (const Holder& h : n.holders)
@@ -320,9 +325,11 @@ void RankGroup::conclude_flat() {
   with_file(store_.root(), [&] { units_.refuse_nameless(); });
   if (whole_)
     for (const std::string& gap : units_.gaps())
-      store_.add_finding({.code = Code::kBadShards,
-                          .message = cat(gap, " are of no tensor, and too many to be padding: a tensor is missing, or "
-                                              "its piece is too short")});
+      store_.add_finding(
+          {.code = Code::kBadShards,
+           .message = cat(gap,
+                          " are of no tensor, and too many to be padding: a tensor is missing, or "
+                          "its piece is too short")});
   store_.set_format(Format::kTorchFlat);
   store_.add_fact("flat parameters", cat(units_.size()));
 }

@@ -7,8 +7,8 @@
 //
 // Flat pieces (io/torch/flat_pieces.h) become tensors of one dimension, and their flat parameters none.
 //
-// Pieces that do not fit together, copies that differ and files that are not what their name says become findings:
-// nothing is guessed, and whole tensors are never put one after the other.
+// Pieces that do not fit together, copies that differ and files that are not what their name says become
+// findings: nothing is guessed, and whole tensors are never put one after the other.
 #pragma once
 
 #include <map>
@@ -28,8 +28,8 @@ struct RankName;
 // Used once: files are added in the order of their ranks, those of other models left out, then joined.
 class RankGroup {
  public:
-  // `prefix`: before the names of the tensors. `model`: copies that differ are damage, as they are not in states of
-  // ranks (random numbers).
+  // `prefix`: before the names of the tensors. `model`: copies that differ are damage, as they are not in
+  // states of ranks (random numbers).
   RankGroup(TorchStore& store, const Folder& folder, std::string prefix, bool model)
       : store_(store), copies_(store, folder), prefix_(std::move(prefix)), model_(model) {}
 
@@ -37,8 +37,9 @@ class RankGroup {
   void add(OpenedTorchFile& file, const RankName& name);
   // Leaves out files of another model than most files are of, and says so of each. pre: all files were added.
   void leave_out_others();
-  // Adds the tensors and the findings to the store. `whole`: all files were added; if not, a finding of the caller
-  // says which is missing, and tensors have holes. Throws kUnsupportedTorchFile for flat parameters without pieces.
+  // Adds the tensors and the findings to the store. `whole`: all files were added; if not, a finding of the
+  // caller says which is missing, and tensors have holes. Throws kUnsupportedTorchFile for flat parameters
+  // without pieces.
   void join(bool whole);
 
   // The number of ranks that the files themselves know of, if they were not left out; 0 if they do not say.

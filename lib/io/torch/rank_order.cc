@@ -1,5 +1,6 @@
-// Tensor ranks count fastest in every order of ranks that Megatron has. Stages and experts are compared where the args
-// say that they are in the usual order (core/fsdp/grid.h); without expert_tensor_parallel_size, experts are not.
+// Tensor ranks count fastest in every order of ranks that Megatron has. Stages and experts are compared where
+// the args say that they are in the usual order (core/fsdp/grid.h); without expert_tensor_parallel_size,
+// experts are not.
 #include "io/torch/rank_order.h"
 
 #include <algorithm>
@@ -55,12 +56,13 @@ std::vector<SaidRank> said_ranks(const Store& store) {
   return out;
 }
 
-// The numbers that the folder of the file's rank has; -1 for one that the args do not say. Empty if the args say no rank
-// of a run.
+// The numbers that the folder of the file's rank has; -1 for one that the args do not say. Empty if the args
+// say no rank of a run.
 std::vector<i64> numbers_of(const SaidRank& said) {
   if (said.rank < 0 || said.tp < 1) return {};
   const i64 stages = std::max<i64>(said.pp, 1), experts = std::max<i64>(said.ep, 1);
-  const bool usual = !said.other_order && said.world >= stages && said.rank < said.world && said.world % stages == 0;
+  const bool usual =
+      !said.other_order && said.world >= stages && said.rank < said.world && said.world % stages == 0;
   const i64 stage_ranks = usual ? said.world / stages : 0;
   std::vector<i64> out{said.rank % said.tp};
   if (stages > 1) out.push_back(usual ? said.rank / stage_ranks : -1);
@@ -91,18 +93,20 @@ RankOrder rank_order(const Store& store) {
   const std::vector<SaidRank> said = said_ranks(store);
   RankOrder out;
   if (said.empty()) return out;
-  const bool one_process = std::ranges::all_of(said, [&](const SaidRank& s) { return s.rank == said[0].rank; });
+  const bool one_process =
+      std::ranges::all_of(said, [&](const SaidRank& s) { return s.rank == said[0].rank; });
   if (said.size() > 1 && one_process) return out;
   out.said = true;
   for (const SaidRank& s : said) {
     const std::vector<i64> numbers = numbers_of(s), folder = rank_folder_numbers(s.folder);
     if (numbers.empty()) out.said = false;
     if (numbers.empty() || numbers.size() != folder.size() || fits(numbers, folder)) continue;
-    out.findings.push_back({.code = Code::kBadShards,
-                            .file = cat(s.folder, "/model_optim_rng.pt"),
-                            .message = cat("the file is that of another rank: its args say rank ", s.rank, ", which is ",
-                                           in_words(s, numbers), ", and the folder is that of ", in_words(s, folder)),
-                            .help = "copy the folders again, each under its own name"});
+    out.findings.push_back(
+        {.code = Code::kBadShards,
+         .file = cat(s.folder, "/model_optim_rng.pt"),
+         .message = cat("the file is that of another rank: its args say rank ", s.rank, ", which is ",
+                        in_words(s, numbers), ", and the folder is that of ", in_words(s, folder)),
+         .help = "copy the folders again, each under its own name"});
   }
   return out;
 }

@@ -51,8 +51,8 @@ SmallRecords small_records(const ZipArchive& zip, std::string_view top) {
   return found;
 }
 
-// The number at the front of a text, as C's strtoull reads it; what follows it does not matter. -1: there is none, or it
-// is out of range.
+// The number at the front of a text, as C's strtoull reads it; what follows it does not matter. -1: there is
+// none, or it is out of range.
 i64 number_at_front(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   if (text.starts_with('+')) text.remove_prefix(1);

@@ -9,7 +9,8 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
-// Lists and boxes that are different. A file made to have more of them has them in the pickle, whose memory is bounded.
+// Lists and boxes that are different. A file made to have more of them has them in the pickle, whose memory
+// is bounded.
 constexpr std::size_t kMost = 1'000'000;
 
 // The field of a state that is a dict, or a tuple of None and a dict (a class with __slots__).

@@ -1,6 +1,6 @@
-// The boxes of ShardedTensors, taken out of a torch file's pickle while it is read. Each file lists the boxes of all
-// ranks for every tensor: 1,000 tensors of 256 ranks are 256,000 records of several hundred bytes each, but only a
-// few thousand different boxes.
+// The boxes of ShardedTensors, taken out of a torch file's pickle while it is read. Each file lists the boxes
+// of all ranks for every tensor: 1,000 tensors of 256 ranks are 256,000 records of several hundred bytes
+// each, but only a few thousand different boxes.
 //
 //   ShardMetadata(shard_offsets=[24, 0], shard_sizes=[24, 32], placement=...)   ->   a number, of the box 24 0 24 32
 #pragma once

@@ -75,8 +75,9 @@ TorchPlacement read_placement(PickleValue v) {
   }
 }
 
-// What torch 2.10 and newer pickle of a mesh: for each dimension a size and a stride, in the ranks of the whole grid
-// that it was taken from. Each rank pickles the same numbers for a part of the grid, and means its own row:
+// What torch 2.10 and newer pickle of a mesh: for each dimension a size and a stride, in the ranks of the
+// whole grid that it was taken from. Each rank pickles the same numbers for a part of the grid, and means its
+// own row:
 //
 //   grid of ranks  0 1   its second dimension, sizes [2], strides [1]: ranks [0, 1] where rank 0 or 1 wrote the
 //                  2 3   file, [2, 3] where 2 or 3 wrote it; the first, sizes [2], strides [2]: [0, 2] or [1, 3]
@@ -123,8 +124,8 @@ class MeshLayout {
   std::span<const i64> grid_;
 };
 
-// torch 2.10 and newer store a layout and the ranks of the whole grid; older releases a tensor `mesh`, whose sizes are
-// the mesh's, and its ranks (2.9 a layout as well, which is not needed).
+// torch 2.10 and newer store a layout and the ranks of the whole grid; older releases a tensor `mesh`, whose
+// sizes are the mesh's, and its ranks (2.9 a layout as well, which is not needed).
 TorchMesh read_mesh(const PickleObject& o) {
   TorchMesh m;
   if (PickleValue rank = field(o, "_rank"); rank.is_int()) m.rank = rank.as_int();
@@ -215,7 +216,9 @@ TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes) {
 }
 
 std::string to_string(const TorchSharding& s) {
-  if (s.boxes) return cat("ShardedTensor ", dims_to_string(s.global), " of ", counted(std::ssize(s.boxes->all), "shard"));
+  if (s.boxes)
+    return cat("ShardedTensor ", dims_to_string(s.global), " of ",
+               counted(std::ssize(s.boxes->all), "shard"));
   std::string out;
   for (const TorchPlacement& p : s.placements) {
     if (!out.empty()) out += ", ";
@@ -323,7 +326,8 @@ std::string place_pieces(std::span<TorchPiece> pieces) {
     if (placed[first]) continue;
     const TorchMesh& mesh = *pieces[first].sharding->mesh;
     for (i64 rank : mesh.ranks)
-      if (!ranks.insert(rank).second) return cat("rank ", rank, " is twice in the device meshes of the tensor");
+      if (!ranks.insert(rank).second)
+        return cat("rank ", rank, " is twice in the device meshes of the tensor");
     std::vector<std::size_t> indices;
     std::vector<TorchPiece> row;
     for (std::size_t i = first; i < pieces.size(); i++) {

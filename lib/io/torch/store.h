@@ -1,6 +1,6 @@
 // A store over the tables of torch files: one file, or those of several ranks. Who opens the files
-// (open_torch.cc, folder.cc, megatron_run.cc, zero/) decides which of their rows become tensors, and how they are
-// called.
+// (open_torch.cc, folder.cc, megatron_run.cc, zero/) decides which of their rows become tensors, and how they
+// are called.
 //
 //   tensors_   "w" ----> rows_  file 0, row 3, offsets [0, 0]
 //                               file 1, row 3, offsets [6, 0]   ---> parts_[1].table: sizes, place, strides
@@ -30,7 +30,8 @@ class TorchStore final : public Store {
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
 
-  // The first bytes of the tensor's name that lead to the dict or list with it, prefixes included (TorchTable).
+  // The first bytes of the tensor's name that lead to the dict or list with it, prefixes included
+  // (TorchTable).
   i64 dict_bytes(i64 tensor) const;
 
   // The sum of the record that the row is in; null if there is none.

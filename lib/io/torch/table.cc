@@ -32,8 +32,8 @@ TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<con
         {.code = n.code, .message = std::move(n.message), .offset = n.offset, .warning = n.warning});
   TorchWalk(*this, std::move(rows)).run();
   if (more_findings_ > 0)
-    findings_.push_back(
-        {.code = Code::kBadTorchFile, .message = cat("and ", counted(more_findings_, "more problem"), " of this file")});
+    findings_.push_back({.code = Code::kBadTorchFile,
+                         .message = cat("and ", counted(more_findings_, "more problem"), " of this file")});
 }
 
 void TorchTable::add_finding(Finding f) {

@@ -6,8 +6,8 @@
 // that is taken, #2, #3 and so on at its end. A value without any tensor in it is one object, named by the
 // same rule.
 //
-// A ShardedTensor is a row for each shard that the rank has of it, one after the other, or one row of no items and
-// no storage.
+// A ShardedTensor is a row for each shard that the rank has of it, one after the other, or one row of no
+// items and no storage.
 #pragma once
 
 #include <deque>
@@ -44,8 +44,8 @@ class TorchTable {
     PickleValue value;
   };
 
-  // Walks the pickle, which was read with these rows. Throws kPickleLimit. A tensor with something wrong becomes a
-  // finding and is left out.
+  // Walks the pickle, which was read with these rows. Throws kPickleLimit. A tensor with something wrong
+  // becomes a finding and is left out.
   TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows);
 
   const std::shared_ptr<const Pickle>& pickle() const { return pickle_; }
@@ -59,8 +59,8 @@ class TorchTable {
 
   i64 size() const { return static_cast<i64>(rows_.size()); }
   std::string_view name(i64 row) const { return {names_.data() + at(row).name_begin, at(row).name_bytes}; }
-  // The first bytes of the name that lead to the dict or list with the tensor: 6 for {"model": {"a.w": T}}, 0 for
-  // {"model.a.w": T} and for names that are not their keys alone.
+  // The first bytes of the name that lead to the dict or list with the tensor: 6 for {"model": {"a.w": T}}, 0
+  // for {"model.a.w": T} and for names that are not their keys alone.
   i64 dict_bytes(i64 row) const { return at(row).dict_bytes; }
   DType dtype(i64 row) const { return at(row).dtype; }
   std::span<const i64> dims(i64 row) const { return {numbers_.data() + at(row).dims, at(row).rank}; }

@@ -1,6 +1,7 @@
-// Plain C++; the usual types have kernels with vectors besides (distance_avx2.cc). Numbers are taken in blocks of some
-// hundred, widened to double, and summed in lanes, so that the compiler uses vectors for the sums. A block without a
-// difference costs one product for each number; the rest is looked at number by number only where bits differ.
+// Plain C++; the usual types have kernels with vectors besides (distance_avx2.cc). Numbers are taken in
+// blocks of some hundred, widened to double, and summed in lanes, so that the compiler uses vectors for the
+// sums. A block without a difference costs one product for each number; the rest is looked at number by
+// number only where bits differ.
 #include "io/values/distance.h"
 
 #include <algorithm>
@@ -130,7 +131,8 @@ class Summing {
       return;
     }
     for (std::size_t l = 0; l < aa.size(); l++)
-      sums_.squares_a += aa[l], sums_.squares_b += bb[l], sums_.products += ab[l], sums_.squares_apart += dd[l];
+      sums_.squares_a += aa[l], sums_.squares_b += bb[l], sums_.products += ab[l],
+          sums_.squares_apart += dd[l];
   }
 
   Kind kind_;
@@ -141,7 +143,8 @@ class Summing {
 };
 
 template <typename Kind>
-ValueDistance summed(Kind kind, bool steps, std::span<const u8> a, std::span<const u8> b, const Tolerance& within) {
+ValueDistance summed(Kind kind, bool steps, std::span<const u8> a, std::span<const u8> b,
+                     const Tolerance& within) {
   return Summing<Kind>(kind, steps, within)
       .sum(a.data(), b.data(), std::ssize(a) / static_cast<i64>(sizeof(typename Kind::Bits)));
 }
@@ -169,28 +172,34 @@ DistanceMeter::DistanceMeter(DType dtype, Processor processor)
     : dtype_(dtype), fast_(processor == Processor::kAvx2 ? avx2_distance_kernel(dtype) : nullptr) {
   const DTypeInfo& info = dtype_info(dtype);
   ElementForm form = element_form(dtype);
-  measures_ = (info.kind == DTypeKind::kFloat || info.kind == DTypeKind::kComplex) && form.number_bits % 8 == 0;
+  measures_ =
+      (info.kind == DTypeKind::kFloat || info.kind == DTypeKind::kComplex) && form.number_bits % 8 == 0;
   bool small = measures_ && form.kind == ElementForm::Kind::kCode;
   if (small && dtype != DType::kBF16) values_ = code_values(dtype);
 }
 
-ValueDistance DistanceMeter::between(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const {
+ValueDistance DistanceMeter::between(std::span<const u8> a, std::span<const u8> b,
+                                     const Tolerance& within) const {
   if (!fast_) return plain(a, b, within);
-  i64 bytes = element_form(dtype_).number_bits / 8, whole = std::ssize(a) / bytes / kDistanceLanes * kDistanceLanes;
+  i64 bytes = element_form(dtype_).number_bits / 8,
+      whole = std::ssize(a) / bytes / kDistanceLanes * kDistanceLanes;
   ValueDistance sums = fast_(a.data(), b.data(), whole, within);
   auto rest = static_cast<std::size_t>(whole * bytes);
   if (rest < a.size()) sums.merge(plain(a.subspan(rest), b.subspan(rest), within));
   return sums;
 }
 
-ValueDistance DistanceMeter::plain(std::span<const u8> a, std::span<const u8> b, const Tolerance& within) const {
+ValueDistance DistanceMeter::plain(std::span<const u8> a, std::span<const u8> b,
+                                   const Tolerance& within) const {
   ElementForm form = element_form(dtype_);
   if (dtype_ == DType::kBF16) return summed(Bf16{}, true, a, b, within);
   if (form.kind == ElementForm::Kind::kF32) return summed(F32{}, true, a, b, within);
   if (form.kind == ElementForm::Kind::kF64) return summed(F64{}, false, a, b, within);
-  // Codes of a scale have no sign, and some types have an infinity or a NaN among the steps: only the usual ones count.
+  // Codes of a scale have no sign, and some types have an infinity or a NaN among the steps: only the usual
+  // ones count.
   const SmallFloat* layout = small_float(dtype_);
-  bool steps = layout && layout->special != SmallFloat::Special::kScale && layout->special != SmallFloat::Special::kFnuz;
+  bool steps = layout && layout->special != SmallFloat::Special::kScale &&
+               layout->special != SmallFloat::Special::kFnuz;
   if (form.number_bits == 16) return summed(Coded<u16>{values_}, steps, a, b, within);
   return summed(Coded<u8>{values_}, steps, a, b, within);
 }

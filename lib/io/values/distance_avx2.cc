@@ -1,5 +1,5 @@
-// Distances of bfloat16, float16 and float32 with vectors of 256 bits, eight numbers at a time. Their bits decide what
-// differs and by how many steps, their values as doubles go into the sums:
+// Distances of bfloat16, float16 and float32 with vectors of 256 bits, eight numbers at a time. Their bits
+// decide what differs and by how many steps, their values as doubles go into the sums:
 //
 //   loaded    8 codes, at the upper end of 32 bits     8 values as fp32, 0 where one of the two is not finite
 //                 |                                         |
@@ -96,7 +96,8 @@ MCKPT_AVX2 ValueDistance block(const u8* a, const u8* b, i64 numbers, const Tole
   const __m256i infinity = _mm256_set1_epi32(0x7f800000), below = _mm256_set1_epi32(0x7f7fffff);
   const __m256d absolute = _mm256_set1_pd(within.absolute), relative = _mm256_set1_pd(within.relative);
   const u64 alike_steps = static_cast<u64>(std::max(i64{0}, within.ulps)) << kCodeShift<kType>;
-  const __m256i few = _mm256_set1_epi32(static_cast<i32>(static_cast<u32>(std::min(alike_steps, u64{0xffffffff}))));
+  const __m256i few =
+      _mm256_set1_epi32(static_cast<i32>(static_cast<u32>(std::min(alike_steps, u64{0xffffffff}))));
   const __m256d zero = _mm256_setzero_pd();
   Sums lower{zero, zero, zero, zero, zero}, upper = lower;
   __m256i most = _mm256_setzero_si256();
@@ -110,7 +111,8 @@ MCKPT_AVX2 ValueDistance block(const u8* a, const u8* b, i64 numbers, const Tole
     unsigned differ = ~bits_of(same) & 0xff, special = bits_of(infinite) & differ;
     out.differing += __builtin_popcount(differ);
     if (special != 0) [[unlikely]] {
-      unsigned nan = bits_of(_mm256_cmpgt_epi32(of_x, infinity)) & bits_of(_mm256_cmpgt_epi32(of_y, infinity));
+      unsigned nan =
+          bits_of(_mm256_cmpgt_epi32(of_x, infinity)) & bits_of(_mm256_cmpgt_epi32(of_y, infinity));
       out.not_finite += __builtin_popcount(special & ~nan);
     }
     differ &= ~special;
@@ -122,8 +124,11 @@ MCKPT_AVX2 ValueDistance block(const u8* a, const u8* b, i64 numbers, const Tole
     unsigned near = bits_of(_mm256_cmpeq_epi32(_mm256_max_epu32(steps, few), few));
     __m256 finite_x = _mm256_andnot_ps(_mm256_castsi256_ps(infinite), x.values);
     __m256 finite_y = _mm256_andnot_ps(_mm256_castsi256_ps(infinite), y.values);
-    unsigned far = add(lower, _mm256_castps256_ps128(finite_x), _mm256_castps256_ps128(finite_y), absolute, relative);
-    far |= add(upper, _mm256_extractf128_ps(finite_x, 1), _mm256_extractf128_ps(finite_y, 1), absolute, relative) << 4;
+    unsigned far =
+        add(lower, _mm256_castps256_ps128(finite_x), _mm256_castps256_ps128(finite_y), absolute, relative);
+    far |=
+        add(upper, _mm256_extractf128_ps(finite_x, 1), _mm256_extractf128_ps(finite_y, 1), absolute, relative)
+        << 4;
     out.beyond += __builtin_popcount(far & (within.ulps > 0 ? ~near : ~0u));
   }
   out.beyond += out.not_finite;
@@ -131,8 +136,10 @@ MCKPT_AVX2 ValueDistance block(const u8* a, const u8* b, i64 numbers, const Tole
   alignas(32) std::array<u32, 8> steps;
   _mm256_store_si256(reinterpret_cast<__m256i*>(steps.data()), most);
   out.most_ulps = *std::ranges::max_element(steps) >> kCodeShift<kType>;
-  out.squares_a = total(_mm256_add_pd(lower.aa, upper.aa)), out.squares_b = total(_mm256_add_pd(lower.bb, upper.bb));
-  out.products = total(_mm256_add_pd(lower.ab, upper.ab)), out.squares_apart = total(_mm256_add_pd(lower.dd, upper.dd));
+  out.squares_a = total(_mm256_add_pd(lower.aa, upper.aa)),
+  out.squares_b = total(_mm256_add_pd(lower.bb, upper.bb));
+  out.products = total(_mm256_add_pd(lower.ab, upper.ab)),
+  out.squares_apart = total(_mm256_add_pd(lower.dd, upper.dd));
   return out;
 }
 

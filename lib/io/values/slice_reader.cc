@@ -20,8 +20,8 @@ bool is_whole(std::span<const SliceRange> ranges, std::span<const i64> dims) {
   return true;
 }
 
-// Steps to the next index of the first dimensions of the ranges, the last of them fastest. Returns false after
-// the last index.
+// Steps to the next index of the first dimensions of the ranges, the last of them fastest. Returns false
+// after the last index.
 bool advance(std::vector<i64>& index, std::span<const SliceRange> ranges) {
   for (std::size_t d = index.size(); d-- > 0; index[d] = ranges[d].begin)
     if (++index[d] < ranges[d].end) return true;

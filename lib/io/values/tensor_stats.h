@@ -33,8 +33,8 @@ struct TensorStats {
   std::vector<i64> histogram;
 };
 
-// The L2 norm of the finite numbers. It depends on how a tensor is cut into chunks by less than 1e-13 of it, and
-// not at all if its values have 16 bits or fewer.
+// The L2 norm of the finite numbers. It depends on how a tensor is cut into chunks by less than 1e-13 of it,
+// and not at all if its values have 16 bits or fewer.
 double l2_norm(const TensorStats& stats);
 // The L2 norm of all these tensors as one, such as the global norm of a model.
 double l2_norm(std::span<const TensorStats* const> tensors);
@@ -44,7 +44,8 @@ double l2_norm(std::span<const TensorStats* const> tensors);
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 
-// The statistics of numbers in memory, without a histogram, such as those of a slice. pre: `bytes` are whole numbers.
+// The statistics of numbers in memory, without a histogram, such as those of a slice. pre: `bytes` are whole
+// numbers.
 TensorStats stats_of(DType dtype, std::span<const u8> bytes);
 
 }  // namespace mckpt::impl

@@ -3,8 +3,8 @@
 // type of at most 16 bits occurs).
 //
 // Stretches are summed apart and merged; a result depends on the numbers and their order alone, not on
-// threads. Example: the numbers 1 2 3 | 4 5 6 as two stretches: {count 3, sum 6, squared deviations 2} and {3, 15, 2}
-// merge to {6, 21, 17.5}: 2 + 2 + (5 - 2)^2 * 3 * 3 / 6.
+// threads. Example: the numbers 1 2 3 | 4 5 6 as two stretches: {count 3, sum 6, squared deviations 2} and
+// {3, 15, 2} merge to {6, 21, 17.5}: 2 + 2 + (5 - 2)^2 * 3 * 3 / 6.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@
 
 namespace mckpt::impl {
 
-// Count, extremes, sum, squared deviations and squares of finite numbers, and how many of them are zero. On x86-64 a
-// long double has room for the squares of all doubles, and digits for every integer of 64 bits.
+// Count, extremes, sum, squared deviations and squares of finite numbers, and how many of them are zero. On
+// x86-64 a long double has room for the squares of all doubles, and digits for every integer of 64 bits.
 struct ValueSums {
   i64 count = 0, zeros = 0;
   long double min = 0, max = 0;

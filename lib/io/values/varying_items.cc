@@ -1,4 +1,5 @@
-// All items are equal if each is equal to the one before it, so a stretch is compared with itself, moved by one item.
+// All items are equal if each is equal to the one before it, so a stretch is compared with itself, moved by
+// one item.
 #include "io/values/varying_items.h"
 
 #include <algorithm>

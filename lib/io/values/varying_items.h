@@ -1,5 +1,5 @@
-// Whether a tensor is more than one value again and again. Files of two ranks may have the same zeros, ones of a norm or
-// padding; with the same items that vary, one of the two is a copy.
+// Whether a tensor is more than one value again and again. Files of two ranks may have the same zeros, ones
+// of a norm or padding; with the same items that vary, one of the two is a copy.
 #pragma once
 
 #include <span>

@@ -46,7 +46,8 @@ std::string without_percents(std::string_view name) {
   return out;
 }
 
-// What HDF5 says of one file: the contiguous and virtual datasets by path, with offsets from the file's beginning.
+// What HDF5 says of one file: the contiguous and virtual datasets by path, with offsets from the file's
+// beginning.
 class PartView {
  public:
   PartView(const InputFile& file, std::span<const std::string> folders) {
@@ -76,8 +77,13 @@ class PartView {
 
 class ArchiveCheck {
  public:
-  ArchiveCheck(const Store& store, const ArchivePlace& place, int threads, const std::function<void()>& going_on)
-      : store_(store), archive_(*place.archive), prefix_(place.name), threads_(threads), going_on_(going_on) {}
+  ArchiveCheck(const Store& store, const ArchivePlace& place, int threads,
+               const std::function<void()>& going_on)
+      : store_(store),
+        archive_(*place.archive),
+        prefix_(place.name),
+        threads_(threads),
+        going_on_(going_on) {}
 
   std::vector<Finding> sums() {
     const std::vector<ArchiveIndex::Row>& rows = archive_.index().rows;
@@ -135,8 +141,8 @@ class ArchiveCheck {
     }
     const std::string& file = archive_.index().files[r.file].name;
     return damaged(part,
-                   cat("the data are not those that were archived: bytes ", r.begin, " to ", r.end() - 1, " of ",
-                       escaped(file), " have another CRC-32 than in the index"),
+                   cat("the data are not those that were archived: bytes ", r.begin, " to ", r.end() - 1,
+                       " of ", escaped(file), " have another CRC-32 than in the index"),
                    r.offset);
   }
 
@@ -166,7 +172,9 @@ class ArchiveCheck {
       if (e.code() == Code::kInterrupted) throw;
       return damaged(part.name, cat("cannot be compared: ", e.what()));
     }
-    return damaged(part.name, "bytes between the data have another CRC-32 than in the index: headers of HDF5, or padding");
+    return damaged(
+        part.name,
+        "bytes between the data have another CRC-32 than in the index: headers of HDF5, or padding");
   }
 
   const PartView& view(i64 part) {
@@ -184,7 +192,8 @@ class ArchiveCheck {
   }
 
   static Error other(const char* what) {
-    return Error(Code::kBadHdf5, cat("HDF5 shows something else than the files of the checkpoint have: ", what));
+    return Error(Code::kBadHdf5,
+                 cat("HDF5 shows something else than the files of the checkpoint have: ", what));
   }
 
   void check_tensor(i64 t) {
@@ -232,7 +241,8 @@ class ArchiveCheck {
       part = part_named(without_percents(m->file));
       const Hdf5Dataset* source = part < 0 ? nullptr : view(part).find(without_percents(m->dataset));
       if (!source || source->storage != Storage::kContiguous) throw other("the source of a virtual dataset");
-      if (!std::ranges::equal(source->dims, chunk.sizes)) throw other("the shape of a part of the virtual dataset");
+      if (!std::ranges::equal(source->dims, chunk.sizes))
+        throw other("the shape of a part of the virtual dataset");
       offset = source->offset;
     } else {
       throw other("the storage");
@@ -253,7 +263,8 @@ class ArchiveCheck {
 
 }  // namespace
 
-void check_archive(const Store& store, int threads, const std::function<void()>& going_on, VerifyReport& report) {
+void check_archive(const Store& store, int threads, const std::function<void()>& going_on,
+                   VerifyReport& report) {
   std::optional<ArchivePlace> place = find_in_archive(store.root(), store.opening());
   if (!place) return;
   ArchiveCheck check(store, *place, threads, going_on);

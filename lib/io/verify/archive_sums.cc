@@ -15,7 +15,8 @@ std::vector<Checksum> archive_sums(const Store& store) {
     bool joined = !inside->name.empty() && !path.empty();
     i64 file = inside->archive->find(cat(inside->name, joined ? "/" : "", path));
     if (file < 0) continue;
-    for (const ArchiveIndex::Row& r : inside->archive->rows(file)) out.push_back({f, r.begin, r.bytes, r.crc32});
+    for (const ArchiveIndex::Row& r : inside->archive->rows(file))
+      out.push_back({f, r.begin, r.bytes, r.crc32});
   }
   return out;
 }

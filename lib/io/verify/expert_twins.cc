@@ -93,7 +93,8 @@ ExpertTwins::ExpertTwins(const Store& store) : store_(store) {
   for (std::size_t t = 0; t < count; t++) {
     i64 tensor = static_cast<i64>(t), items = store.shape(tensor).items();
     ExpertName name = expert_name(store.name(tensor));
-    // Single numbers, such as the step of an optimizer, and scales of quantised weights, are equal without being copies.
+    // Single numbers, such as the step of an optimizer, and scales of quantised weights, are equal without
+    // being copies.
     if (!name.expert || items < 2 || is_beside_codes(store.name(tensor)) ||
         dtype_info(store.dtype(tensor)).bits % 8 != 0)
       continue;

@@ -1,5 +1,5 @@
-// The chunks that are not found: one finding for each file that is not there, whatever the number of its chunks, and one
-// for each other chunk.
+// The chunks that are not found: one finding for each file that is not there, whatever the number of its
+// chunks, and one for each other chunk.
 //
 //   problem[MC1001]: __1_0.distcp: 19 chunks of 7 tensors are lost with the file
 #pragma once
@@ -22,7 +22,8 @@ class LostChunks {
 
   // Thread-safe. `finding`: what is said of the chunk alone.
   void add(const Chunk& chunk, i64 tensor, Finding finding) {
-    if (chunk.file < 0 || store_.files()[chunk.file].bytes >= 0) return others_.add(tensor, std::move(finding));
+    if (chunk.file < 0 || store_.files()[chunk.file].bytes >= 0)
+      return others_.add(tensor, std::move(finding));
     std::lock_guard lock(mutex_);
     File& lost = files_.try_emplace(chunk.file, File{std::move(finding), 0, {}}).first->second;
     lost.chunks++;
@@ -36,8 +37,8 @@ class LostChunks {
       out.push_back(lost.first);
       if (lost.chunks == 1) continue;
       out.back().tensor.clear();
-      out.back().message = cat(counted(lost.chunks, "chunk"), " of ", counted(std::ssize(lost.tensors), "tensor"),
-                               " are lost with the file");
+      out.back().message = cat(counted(lost.chunks, "chunk"), " of ",
+                               counted(std::ssize(lost.tensors), "tensor"), " are lost with the file");
     }
     for (Finding& f : others_.take()) out.push_back(std::move(f));
     return out;

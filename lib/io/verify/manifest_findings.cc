@@ -67,7 +67,8 @@ Looked look_by_manifest(const Store& store, Look&& look) {
 bool add_check(Looked looked, VerifyReport& report) {
   if (looked.files == 0) return true;
   Check::Status status = status_of(looked.found);
-  report.add({"manifest", status, looked.files, looked.both ? "files, both" : "files"}, std::move(looked.found));
+  report.add({"manifest", status, looked.files, looked.both ? "files, both" : "files"},
+             std::move(looked.found));
   return status != Check::Status::kFail;
 }
 

@@ -19,8 +19,8 @@ struct VerifyReport;
 // that cannot be read is one as well.
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report);
 
-// Adds the check "manifest" about both sides of a comparison. Their tensors are left to the caller, who compares them.
-// Returns whether all files are as listed; files that are not listed are warnings.
+// Adds the check "manifest" about both sides of a comparison. Their tensors are left to the caller, who
+// compares them. Returns whether all files are as listed; files that are not listed are warnings.
 bool check_manifests(const Store& there, const Store& source, int threads, VerifyReport& report);
 
 }  // namespace mckpt::impl

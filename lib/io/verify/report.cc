@@ -1,4 +1,5 @@
-// A report's own functions: its lines, what it answers, and the report of a checkpoint that could not be opened.
+// A report's own functions: its lines, what it answers, and the report of a checkpoint that could not be
+// opened.
 #include <algorithm>
 #include <string>
 #include <string_view>

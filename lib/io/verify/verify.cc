@@ -245,7 +245,8 @@ void Verifier::check_items() {
         Finding finding = to_finding(e);
         finding.file = file_label(store_, chunk.file);
         finding.rank = chunk.rank;
-        e.code() == Code::kNotFound ? lost.add(chunk, t, std::move(finding)) : broken.add(t, std::move(finding));
+        e.code() == Code::kNotFound ? lost.add(chunk, t, std::move(finding))
+                                    : broken.add(t, std::move(finding));
         bad[t] = 1;
       }
     }
@@ -272,8 +273,8 @@ void Verifier::check_crc() {
   for (Finding& f : result.findings) add(kCrc, std::move(f));
 }
 
-// The stretches of all readable tensors that threads share. Experts are summed from end to end; other tensors are
-// cut, so that threads share a large one.
+// The stretches of all readable tensors that threads share. Experts are summed from end to end; other tensors
+// are cut, so that threads share a large one.
 std::vector<Verifier::Unit> Verifier::units(const ExpertTwins& twins) const {
   std::vector<Unit> units;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
@@ -286,7 +287,8 @@ std::vector<Verifier::Unit> Verifier::units(const ExpertTwins& twins) const {
   return units;
 }
 
-// Reads all units with all threads. Tensors that cannot be read become findings, and are unreadable from then on.
+// Reads all units with all threads. Tensors that cannot be read become findings, and are unreadable from then
+// on.
 std::vector<NonFinite> Verifier::scan(std::span<const Unit> units, ExpertTwins& twins, Readers& readers) {
   std::vector<NonFinite> found(units.size());
   FirstFailures failures;

@@ -1,5 +1,5 @@
-// The functions of the cuda module behind `MckptModule::functions`: the GPUs of this process, their memory and
-// their lanes. Each function that can fail returns null or the text of the error
+// The functions of the cuda module behind `MckptModule::functions`: the GPUs of this process, their memory
+// and their lanes. Each function that can fail returns null or the text of the error
 // (runtime/modules/module_abi.h). The module works with plain addresses and opaque pointers, so that mckpt
 // itself is built without CUDA.
 #pragma once
@@ -19,7 +19,8 @@ struct MckptGpuFacts {
   std::int64_t free_bytes, total_bytes;
 };
 
-// The order of use: devices and id, then open, then all other functions from any thread. `gpu` is what open gave.
+// The order of use: devices and id, then open, then all other functions from any thread. `gpu` is what open
+// gave.
 struct MckptCudaTable {
   std::uint32_t struct_size;
   // The number of GPUs that this process may use. Fails, with the reason, if there is no driver.
@@ -29,8 +30,8 @@ struct MckptCudaTable {
   // Makes the GPU usable, once; later calls give the same one. The GPU's primary context is used, which other
   // libraries of the process use too. `threads_sleep`: threads of all of them that wait for the GPU sleep.
   const char* (*open)(std::int32_t device, bool threads_sleep, void** gpu);
-  // Has the kernel of scatter compiled, in a thread of its own, for GPUs of the kind of this one. Without this call
-  // the first scatter does it.
+  // Has the kernel of scatter compiled, in a thread of its own, for GPUs of the kind of this one. Without
+  // this call the first scatter does it.
   const char* (*want_kernel)(std::int32_t device);
   // Makes the GPU that of other libraries that this thread calls.
   const char* (*use_here)(void* gpu);

@@ -18,10 +18,10 @@ class Device;
 // (runtime/system/module_folders.h).
 std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> module_folders = {});
 
-// GPU `number` of those that this process may use. A process may open several GPUs, and each of them several times.
-// `with_kernel`: the caller is going to call scatter(), so the kernel is compiled while the GPU is opened.
-// Throws kModuleMissing if the module, the driver or a GPU of this number is missing, kRanksFailed if the GPU
-// cannot be used.
+// GPU `number` of those that this process may use. A process may open several GPUs, and each of them several
+// times. `with_kernel`: the caller is going to call scatter(), so the kernel is compiled while the GPU is
+// opened. Throws kModuleMissing if the module, the driver or a GPU of this number is missing, kRanksFailed if
+// the GPU cannot be used.
 std::unique_ptr<Device> open_gpu(int number, bool with_kernel,
                                  std::span<const std::string> module_folders = {});
 

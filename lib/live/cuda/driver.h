@@ -1,6 +1,6 @@
-// The functions of NVIDIA's driver (libcuda.so.1) and of its compiler (libnvrtc) that the cuda module calls. Both
-// libraries are found when the module runs, and what they take and return is declared here: so the module is built
-// without CUDA, needs no version of it, and works where only a driver is installed.
+// The functions of NVIDIA's driver (libcuda.so.1) and of its compiler (libnvrtc) that the cuda module calls.
+// Both libraries are found when the module runs, and what they take and return is declared here: so the
+// module is built without CUDA, needs no version of it, and works where only a driver is installed.
 //
 //   driver().mem_alloc(&at, bytes)      libcuda.so.1: cuMemAlloc_v2
 //   nvrtc().compile(program, ...)       libnvrtc.so.13 or .12: nvrtcCompileProgram
@@ -85,11 +85,11 @@ struct NvrtcLibrary {
   int (*ptx)(void* program, char*);
 };
 
-// The driver, loaded and started at the first call. Throws std::runtime_error if there is none, or if it does not
-// work; the next call tries again.
+// The driver, loaded and started at the first call. Throws std::runtime_error if there is none, or if it does
+// not work; the next call tries again.
 const CudaDriver& driver();
-// The compiler, loaded at the first call, of the version that fits the driver. Throws std::runtime_error with the
-// names that were looked for.
+// The compiler, loaded at the first call, of the version that fits the driver. Throws std::runtime_error with
+// the names that were looked for.
 const NvrtcLibrary& nvrtc();
 
 // Throws std::runtime_error with the driver's own words unless the result is a success.

@@ -1,7 +1,7 @@
-// MckptCudaTable over the driver. A GPU's primary context is used, the one that torch and the CUDA run time use, so
-// that addresses mean the same everywhere in the process. Each function makes it the present context of its thread
-// for as long as it runs, and is guarded, so that errors become texts. Lanes are streams that do not wait for CUDA's
-// default stream; threads that wait for a lane sleep until the GPU's interrupt.
+// MckptCudaTable over the driver. A GPU's primary context is used, the one that torch and the CUDA run time
+// use, so that addresses mean the same everywhere in the process. Each function makes it the present context
+// of its thread for as long as it runs, and is guarded, so that errors become texts. Lanes are streams that
+// do not wait for CUDA's default stream; threads that wait for a lane sleep until the GPU's interrupt.
 #include "live/cuda/functions.h"
 
 #include <dlfcn.h>
@@ -21,8 +21,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A GPU of this process, and the kernel once it was loaded. Not by std::call_once: see core/base/once.h, which a module
-// does not include.
+// A GPU of this process, and the kernel once it was loaded. Not by std::call_once: see core/base/once.h,
+// which a module does not include.
 struct Gpu {
   CuDevice device = 0;
   CuContext context = nullptr;
@@ -163,9 +163,9 @@ const char* unregister_host(void* gpu, void* data) {
   return on_gpu(gpu_at(gpu), [&] { check_driver(driver().host_unregister(data)); });
 }
 
-// Loads the kernel onto the GPU, which CUDA does at the latest when the kernel's attributes are asked for. Loading
-// may wait for all running kernels, and a kernel of NCCL may wait for another rank; so where the kernel was asked
-// for, it is loaded before the first lane exists.
+// Loads the kernel onto the GPU, which CUDA does at the latest when the kernel's attributes are asked for.
+// Loading may wait for all running kernels, and a kernel of NCCL may wait for another rank; so where the
+// kernel was asked for, it is loaded before the first lane exists.
 void load_kernel(Gpu& gpu) {
   const std::scoped_lock lock(gpu.loading);
   if (gpu.kernel) return;

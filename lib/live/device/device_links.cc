@@ -10,7 +10,8 @@ namespace mckpt::impl {
 DeviceLinks::DeviceLinks(Device& device, Comm& world) : device_(device), world_(world) {}
 DeviceLinks::~DeviceLinks() = default;
 
-// If one rank finds the connection in its list, all ranks of the connection do, because they made it together.
+// If one rank finds the connection in its list, all ranks of the connection do, because they made it
+// together.
 DeviceRanks& DeviceLinks::between(Comm& comm) {
   i64 mine = world_.rank();
   std::vector<i64> members(static_cast<std::size_t>(comm.size()));

@@ -145,8 +145,8 @@ class BlockLoader {
     }
   }
 
-  // Called by the uploader's thread. A GPU that had nothing to do for a tenth of the last milliseconds gets one
-  // reader more; the wait for the first block does not count.
+  // Called by the uploader's thread. A GPU that had nothing to do for a tenth of the last milliseconds gets
+  // one reader more; the wait for the first block does not count.
   void gpu_idled(std::chrono::nanoseconds time) {
     constexpr std::chrono::milliseconds kSpan(8);
     auto now = std::chrono::steady_clock::now();
@@ -278,7 +278,8 @@ class BlockLoader {
     if (--unread_[round] == 0) changed_.notify_all();
   }
 
-  // Uploads the items of a block one stretch after the other, if each copy is one: nothing has to be scattered then.
+  // Uploads the items of a block one stretch after the other, if each copy is one: nothing has to be
+  // scattered then.
   bool upload_straight(i64 block, const u8* staging, Lane& upward) {
     uploaded_copies_.clear();
     plan_.copies(block, staging, uploaded_copies_);

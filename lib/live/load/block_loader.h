@@ -24,8 +24,8 @@ class DeviceRanks;
 class Observer;
 struct CopyCounts;
 
-// The threads with which a GPU is fed. Eight fill the link of most hosts, and more take the memory's bandwidth from
-// each other; where eight are too slow, the loader sees the GPU wait and adds some.
+// The threads with which a GPU is fed. Eight fill the link of most hosts, and more take the memory's
+// bandwidth from each other; where eight are too slow, the loader sees the GPU wait and adds some.
 inline constexpr int kThreadsOfGpu = 8, kMostThreadsOfGpu = 14;
 
 // Plain values; the observer outlives the call.

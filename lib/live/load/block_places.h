@@ -11,14 +11,15 @@ namespace mckpt::impl {
 
 class BlockPlaces {
  public:
-  // Few enough allocations that their number does not matter, small enough that a model in part leaves no large rest.
+  // Few enough allocations that their number does not matter, small enough that a model in part leaves no
+  // large rest.
   static constexpr i64 kBlockBytes = i64{1} << 30;
   static constexpr i64 kAlignment = 256;  // what a GPU's allocations have
 
   explicit BlockPlaces(TensorLoad& load) : load_(load) {}
 
-  // Adds a tensor behind the last one, or in a new block if it does not fit there. A tensor that is larger than a block
-  // has one of its own size.
+  // Adds a tensor behind the last one, or in a new block if it does not fit there. A tensor that is larger
+  // than a block has one of its own size.
   const TensorLoad::Tensor& add(std::string name, DType dtype, Shape shape, i64 bytes) {
     i32 block = -1;
     i64 offset = 0;

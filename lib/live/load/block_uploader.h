@@ -60,7 +60,8 @@ class BlockUploader {
   // The device outlives this.
   BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls);
 
-  // Adds slots, with memory of their own. May be called by any thread while slots are uploaded. Throws kOutOfMemory.
+  // Adds slots, with memory of their own. May be called by any thread while slots are uploaded. Throws
+  // kOutOfMemory.
   void grow(int slots);
 
   Slot* take();              // a free slot; waits for one. Null after stop()

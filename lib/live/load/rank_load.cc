@@ -1,5 +1,5 @@
-// The tensors of one rank. Each parameter has its place in a block; the pieces under which it would be saved are
-// chunks at their places inside it, and an import fills them:
+// The tensors of one rank. Each parameter has its place in a block; the pieces under which it would be saved
+// are chunks at their places inside it, and an import fills them:
 //
 //   linear_fc1.weight at byte 4096     piece _w, local rows 0-3 at 4096     piece _v, local rows 4-7 at 4096 + 4 rows
 #include "convert/jobs/chunk_jobs.h"
@@ -70,8 +70,8 @@ void refuse_unmatched(const ModelMap& map, const RunSetup& setup, const DtypeRul
   rules.refuse_unmatched(std::ssize(all), [&](i64 i) -> std::string_view { return all[i].name; });
 }
 
-// The plan of a piece proves that each of its items is written once; this shows that the pieces are all of the
-// parameter, so that no memory is left as it was allocated.
+// The plan of a piece proves that each of its items is written once; this shows that the pieces are all of
+// the parameter, so that no memory is left as it was allocated.
 void refuse_gaps(const ModelParameter& p, std::span<const ItemRange> filled) {
   if (std::optional<TilingFault> fault = tiling_fault(filled, p.shape().items()))
     throw Error(Code::kNotTiled, "the pieces of a parameter are not the whole of it")

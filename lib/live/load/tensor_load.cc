@@ -1,5 +1,5 @@
-// Places are given in the order of the tensors, so that what follows each other in a file also does so on the device:
-// a block that was read is then uploaded in one piece.
+// Places are given in the order of the tensors, so that what follows each other in a file also does so on the
+// device: a block that was read is then uploaded in one piece.
 #include "live/load/tensor_load.h"
 
 #include "core/base/error.h"
@@ -15,8 +15,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A type that was asked for is that of numbers which can be cast; others, such as indices and quantised values, keep
-// theirs.
+// A type that was asked for is that of numbers which can be cast; others, such as indices and quantised
+// values, keep theirs.
 DType loaded_type(DType stored, std::optional<DType> wanted) {
   return wanted && is_castable(stored) ? *wanted : stored;
 }

@@ -42,8 +42,9 @@ class LiveCheck {
 
   // Compares the stored weights that this rank has, and the buffers.
   void check_stored();
-  // Compares the live values of the parameters of a sharded module, and of those that it gathers too. pre: the
-  // module is unsharded. Then, with context-parallel ranks, the slices that this rank takes from these values.
+  // Compares the live values of the parameters of a sharded module, and of those that it gathers too. pre:
+  // the module is unsharded. Then, with context-parallel ranks, the slices that this rank takes from these
+  // values.
   void check_live(i32 module);
 
   i64 parameters() const { return parameters_; }  // compared so far

@@ -10,8 +10,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The modules that read the parameter. A row without a layer may name a module of every layer: those that there
-// are.
+// The modules that read the parameter. A row without a layer may name a module of every layer: those that
+// there are.
 std::vector<i32> readers_of(const ModelParameter& p, const ModuleTree& tree) {
   if (p.row->gathered_with == kOwnLayer) return {tree.find(std::string(layer_name(p)))};
   std::vector<i32> modules;

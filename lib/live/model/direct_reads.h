@@ -19,12 +19,12 @@ struct ModelParameter;
 
 class DirectReads {
  public:
-  // Throws kBadMap if a row names modules and the model has none of them. The arguments are not kept, except the
-  // tree, which outlives this object.
+  // Throws kBadMap if a row names modules and the model has none of them. The arguments are not kept, except
+  // the tree, which outlives this object.
   DirectReads(const std::vector<ModelParameter>& parameters, const ModuleTree& tree);
 
-  // Whether a module around this one, or the module itself, reads the parameter. pre: the parameter is inside the
-  // module.
+  // Whether a module around this one, or the module itself, reads the parameter. pre: the parameter is inside
+  // the module.
   bool around(i32 module, i32 parameter) const;
 
   // A module that reads a parameter that is not inside it.

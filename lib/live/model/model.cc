@@ -17,7 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The parameters of this rank's cell, adjusted by the setup. Throws kBadLayout for norms that Megatron-FSDP would lose.
+// The parameters of this rank's cell, adjusted by the setup. Throws kBadLayout for norms that Megatron-FSDP
+// would lose.
 std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& setup, const Cell& cell) {
   std::vector<ModelParameter> parameters = map.parameters(setup.grid, cell, setup.run);
   refuse_lost_norms(parameters);

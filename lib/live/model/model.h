@@ -112,9 +112,9 @@ class LiveModel {
   // a load has failed.
   void wait_for_writes() const;
 
-  // Collective. Gives the parameters of the module their values. Parameters of modules that are sharded on their
-  // own get values only if a module reads them directly (live/model/direct_reads.h). Groups that two modules
-  // share stay unsharded until both are resharded. Throws kBadLayout unless loaded. If unshard() or
+  // Collective. Gives the parameters of the module their values. Parameters of modules that are sharded on
+  // their own get values only if a module reads them directly (live/model/direct_reads.h). Groups that two
+  // modules share stay unsharded until both are resharded. Throws kBadLayout unless loaded. If unshard() or
   // prefetch() throws, the module is sharded.
   void unshard(i32 module);
   // The parameters of modules elsewhere that unsharding this one gathers too.

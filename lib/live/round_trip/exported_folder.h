@@ -39,7 +39,7 @@ struct FolderComparison {
 // Compares this rank's share of the tensors byte by byte; rank 0 also compares names, types and shapes. All
 // ranks call it, and none waits for another. pre: the export into `folder` is complete, and the source has
 // data.
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
-                               Observer& observer);
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
+                               int threads, Observer& observer);
 
 }  // namespace mckpt::impl

@@ -142,8 +142,8 @@ class RoundTrip {
       });
   }
 
-  // The layers of a stack compute one after the other: each is unsharded and resharded as if it were alone, and the
-  // stack must keep the values of all of them.
+  // The layers of a stack compute one after the other: each is unsharded and resharded as if it were alone,
+  // and the stack must keep the values of all of them.
   void compute_layers(i32 module) {
     for (i32 layer : model_.modules().layers_inside(module)) {
       if (model_.sharded_with(layer) != module) continue;

@@ -35,7 +35,7 @@ struct RoundTripOptions {
   int most_threads = 0;  // see BlockLoadOptions
   i64 repeat = 1;   // how many times the model is loaded and unsharded, and saved and reloaded
   Until until = Until::kCompare;
-  std::optional<std::string> output;      // where the exported folder is kept; none: in a folder that is removed
+  std::optional<std::string> output;  // where the exported folder is kept; none: in a folder that is removed
   std::optional<std::string> checkpoint;  // where the model is saved; none: it is not
   bool durable = true;                    // false: no fsync of these two
   HfModelOptions model{};                 // with which the source was opened

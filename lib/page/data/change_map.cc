@@ -21,13 +21,16 @@ void add_row(ChangeCell& cell, const DiffRow& r) {
   cell.moved |= !r.hint.empty();
   if (!r.distance) return;
   cell.not_finite += r.distance->not_finite > 0;
-  if (std::optional<double> l2 = r.distance->relative_l2()) cell.largest = std::max(cell.largest.value_or(0), *l2);
+  if (std::optional<double> l2 = r.distance->relative_l2())
+    cell.largest = std::max(cell.largest.value_or(0), *l2);
 }
 
 bool is_of_tensor(const DiffRow& r) { return r.kind != Kind::kObject && r.kind != Kind::kFile; }
 
 bool has_change(const ChangeKind& kind) {
-  return std::ranges::any_of(kind.cells, [](const ChangeCell& c) { return c.differ + c.within + c.only_a + c.only_b + c.header > 0; });
+  return std::ranges::any_of(kind.cells, [](const ChangeCell& c) {
+    return c.differ + c.within + c.only_a + c.only_b + c.header > 0;
+  });
 }
 
 class Changes {

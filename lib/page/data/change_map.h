@@ -22,7 +22,8 @@ struct ChangeCell {
   i64 tensors = 0;
   i64 differ = 0;                          // of them, in values beyond the tolerance
   i64 within = 0;                          // in values, but within the tolerance
-  i64 only_a = 0, only_b = 0, header = 0;  // that one side has; with another shape or a type that was not compared
+  // That one side has; with another shape or a type that was not compared
+  i64 only_a = 0, only_b = 0, header = 0;
   i64 not_finite = 0;                      // with NaN or infinities on one side
   bool moved = false;                      // the values of one of them were found elsewhere
   std::optional<double> largest{};         // relative L2; none where it was not measured

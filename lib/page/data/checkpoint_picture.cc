@@ -27,7 +27,8 @@ CheckpointPicture checkpoint_picture(const Store& store, std::span<const i64> te
   return p;
 }
 
-void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads, Observer& observer) {
+void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads,
+                Observer& observer) {
   i64 total = 0;
   for (i64 t : tensors) total += TensorReader::tensor_bytes(values, t);
   observer.begin("stats", total);

@@ -39,6 +39,7 @@ struct CheckpointPicture {
 CheckpointPicture checkpoint_picture(const Store& store, std::span<const i64> tensors, std::string title);
 
 // Reads the values of the tensors, and adds what they are like. Throws what tensor_stats() throws.
-void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads, Observer& observer);
+void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads,
+                Observer& observer);
 
 }  // namespace mckpt::impl

@@ -15,7 +15,8 @@ namespace {
 
 // Adds counts of bins between two numbers to bins between two others, which contain them: a bin that is over
 // several others is divided among them by width.
-void spread(const std::vector<i64>& counts, double low, double high, std::vector<double>& to, double to_low, double to_high) {
+void spread(const std::vector<i64>& counts, double low, double high, std::vector<double>& to, double to_low,
+            double to_high) {
   const double to_width = (to_high - to_low) / static_cast<double>(to.size());
   const double width = (high - low) / static_cast<double>(counts.size());
   for (std::size_t i = 0; i < counts.size(); i++) {
@@ -61,19 +62,22 @@ ValueCell cell_of(i64 layer, const std::vector<const TensorStats*>& all) {
     const long double apart = s->mean - mean, own = s->deviation;
     deviations += static_cast<long double>(s->finite) * (own * own + apart * apart);
   }
-  cell.min = static_cast<double>(low), cell.max = static_cast<double>(high), cell.mean = static_cast<double>(mean);
+  cell.min = static_cast<double>(low), cell.max = static_cast<double>(high),
+  cell.mean = static_cast<double>(mean);
   cell.deviation = static_cast<double>(std::sqrt(deviations / static_cast<long double>(cell.finite)));
   cell.l2 = static_cast<double>(std::sqrt(squares));
   cell.histogram.resize(bins);
   for (const TensorStats* s : all)
     if (!s->histogram.empty())
-      spread(s->histogram, static_cast<double>(s->min), static_cast<double>(s->max), cell.histogram, cell.min, cell.max);
+      spread(s->histogram, static_cast<double>(s->min), static_cast<double>(s->max), cell.histogram, cell.min,
+             cell.max);
   return cell;
 }
 
 }  // namespace
 
-LayerValues layer_values(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats, i64 most_cells) {
+LayerValues layer_values(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats,
+                         i64 most_cells) {
   using Key = std::tuple<std::string, std::string, std::string>;  // section, kind, type
   std::map<Key, std::size_t> numbers;
   std::vector<std::map<i64, std::vector<const TensorStats*>>> cells;  // by kind and layer

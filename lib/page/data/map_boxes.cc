@@ -83,7 +83,8 @@ std::vector<ShardColumn> ShardColumns::titles(const Store& store) const {
     if (by_rank)
       out.push_back({.label = first == last ? cat("rank ", first) : cat("ranks ", first, "..", last)});
     else if (first == last)
-      out.push_back({.label = std::string(file_label(store, static_cast<i32>(first))), .lost = store.files()[first].bytes < 0});
+      out.push_back({.label = std::string(file_label(store, static_cast<i32>(first))),
+                     .lost = store.files()[first].bytes < 0});
     else
       out.push_back({.label = cat("files ", first + 1, "..", last + 1, " of ", holders)});
   }
@@ -94,7 +95,10 @@ i64 ShardColumns::add_boxes(const Store& store, i64 tensor, i64 member, std::vec
                           std::vector<ShardColumn>& columns) const {
   for (i64 i = 0; i < store.chunk_count(tensor); i++) {
     const Chunk c = store.chunk(tensor, i);
-    ShardBox box{.column = of(c), .member = member, .offsets{c.offsets.begin(), c.offsets.end()}, .sizes{c.sizes.begin(), c.sizes.end()}};
+    ShardBox box{.column = of(c),
+                 .member = member,
+                 .offsets{c.offsets.begin(), c.offsets.end()},
+                 .sizes{c.sizes.begin(), c.sizes.end()}};
     box.replica = c.replica, box.lost = file_is_lost(store, c);
     if (box.column >= 0) {
       columns[box.column].bytes += bytes_of(store.dtype(tensor), c.sizes);

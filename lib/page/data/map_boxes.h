@@ -22,7 +22,8 @@ struct ShardColumns {
   std::vector<ShardColumn> titles(const Store& store) const;
   // Appends a box for each chunk of the tensor, as that of `member`, and adds its bytes to its column.
   // Returns the bytes of the whole tensor.
-  i64 add_boxes(const Store& store, i64 tensor, i64 member, std::vector<ShardBox>& boxes, std::vector<ShardColumn>& columns) const;
+  i64 add_boxes(const Store& store, i64 tensor, i64 member, std::vector<ShardBox>& boxes,
+                std::vector<ShardColumn>& columns) const;
 
   bool by_rank = false;
   i64 holders = 0, per_column = 1;

@@ -62,7 +62,8 @@ std::string_view map_fault_name(ShardFault::Kind kind);  // "hole"
 struct ShardRow {
   std::string before, after;  // of the name, as in TensorPlace
   bool stack = false;         // several tensors, which differ in the number between `before` and `after`
-  std::vector<i64> members{};  // their numbers, ascending; one where a name has a number and no others are like it; else none
+  // Their numbers, ascending; one where a name has a number and no others are like it; else none
+  std::vector<i64> members{};
   DType dtype = DType::kU8;
   std::vector<i64> dims{};  // of each tensor
   i64 bytes = 0;            // of all
@@ -104,7 +105,8 @@ struct ShardMap {
   std::vector<ShardBlock> blocks{};
   i64 tensors = 0, bytes = 0;  // of all chosen tensors
   i64 faulty_tensors = 0;
-  i64 tensors_left_out = 0;    // that no row has, because there are too many; none of them is faulty if it can be helped
+  i64 tensors_left_out =
+      0;  // that no row has, because there are too many; none of them is faulty if it can be helped
   i64 rows_not_drawn = 0;
 };
 

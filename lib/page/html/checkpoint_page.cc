@@ -29,7 +29,10 @@ void write_findings(JsonWriter& json, const std::vector<Finding>& findings) {
   for (const bool warning : {false, true})
     for (const Finding& f : findings) {
       if (f.warning != warning || written++ >= kMostFindings) continue;
-      json.begin_object().field("kind", finding_kind(f)).field("warning", f.warning).field("text", finding_text(f));
+      json.begin_object()
+          .field("kind", finding_kind(f))
+          .field("warning", f.warning)
+          .field("text", finding_text(f));
       if (!f.help.empty()) json.field("help", f.help);
       json.end_object();
     }
@@ -37,7 +40,12 @@ void write_findings(JsonWriter& json, const std::vector<Finding>& findings) {
 }
 
 void write_amount(JsonWriter& json, std::string_view name, const Amount& a) {
-  json.begin_object().field("name", name).field("tensors", a.tensors).field("items", a.items).field("bytes", a.bytes).end_object();
+  json.begin_object()
+      .field("name", name)
+      .field("tensors", a.tensors)
+      .field("items", a.items)
+      .field("bytes", a.bytes)
+      .end_object();
 }
 
 void write_summary(JsonWriter& json, const CheckpointPicture& p) {
@@ -73,7 +81,13 @@ void write_values(JsonWriter& json, const LayerValues& values) {
     json.begin_object().field("section", kind.section).field("kind", kind.kind).field("dtype", kind.dtype);
     json.field("part", module_part_name(kind.part)).key("cells").begin_array();
     for (const ValueCell& c : kind.cells) {
-      json.begin_array().value(c.layer).value(c.tensors).value(c.numbers).value(c.finite).value(c.zeros).value(c.nans);
+      json.begin_array()
+          .value(c.layer)
+          .value(c.tensors)
+          .value(c.numbers)
+          .value(c.finite)
+          .value(c.zeros)
+          .value(c.nans);
       json.value(c.infinities);
       for (double number : {c.min, c.max, c.mean, c.deviation, c.l2}) write_number(json, number);
       json.begin_array();
@@ -89,7 +103,10 @@ std::string checkpoint_page(const CheckpointPicture& p) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().field("page", "checkpoint").field("mckpt", MCKPT_VERSION).field("title", p.title);
-  json.field("planned", p.planned).field("format", p.format).field("choice", p.choice).field("all_tensors", p.all_tensors);
+  json.field("planned", p.planned)
+      .field("format", p.format)
+      .field("choice", p.choice)
+      .field("all_tensors", p.all_tensors);
   json.key("facts").begin_array();
   for (const auto& [name, value] : p.facts) json.begin_array().value(name).value(value).end_array();
   json.end_array();
@@ -101,7 +118,8 @@ std::string checkpoint_page(const CheckpointPicture& p) {
   json.key("values");
   p.values ? write_values(json, *p.values) : static_cast<void>(json.null());
   json.end_object();
-  constexpr std::string_view kScripts[] = {"base.js", "boxes.js", "map.js", "sizes.js", "values.js", "checkpoint.js"};
+  constexpr std::string_view kScripts[] = {"base.js",  "boxes.js",  "map.js",
+                                           "sizes.js", "values.js", "checkpoint.js"};
   return html_page(cat(p.title, " - mckpt plot"), text, kScripts);
 }
 

@@ -17,14 +17,18 @@ namespace {
 constexpr std::size_t kMostRows = 3000, kMostFindings = 200;
 
 void write_cell(JsonWriter& json, const ChangeCell& c) {
-  json.begin_array().value(c.layer).value(c.tensors).value(c.differ).value(c.within).value(c.only_a).value(c.only_b);
+  json.begin_array().value(c.layer).value(c.tensors).value(c.differ).value(c.within).value(c.only_a).value(
+      c.only_b);
   json.value(c.header).value(c.not_finite).value(c.moved ? 1 : 0).value(c.largest).end_array();
 }
 
 void write_change_map(JsonWriter& json, const ChangeMap& map) {
   json.begin_object().field("kinds_left_out", map.kinds_left_out).key("kinds").begin_array();
   for (const ChangeKind& kind : map.kinds) {
-    json.begin_object().field("section", kind.section).field("kind", kind.kind).field("part", module_part_name(kind.part));
+    json.begin_object()
+        .field("section", kind.section)
+        .field("kind", kind.kind)
+        .field("part", module_part_name(kind.part));
     json.key("cells").begin_array();
     for (const ChangeCell& cell : kind.cells) write_cell(json, cell);
     json.end_array().end_object();
@@ -34,13 +38,20 @@ void write_change_map(JsonWriter& json, const ChangeMap& map) {
 
 void write_row(JsonWriter& json, const DiffRow& r) {
   const TensorPlace place = tensor_place(r.name);
-  json.begin_object().field("kind", kind_name(r.kind)).field("name", r.name).field("at", r.at).field("a", r.a).field("b", r.b);
+  json.begin_object()
+      .field("kind", kind_name(r.kind))
+      .field("name", r.name)
+      .field("at", r.at)
+      .field("a", r.a)
+      .field("b", r.b);
   json.field("place", std::string_view(place.section)).field("layer", place.layer).field("of", place.kind());
   if (r.items >= 0) json.field("items", r.items);
   if (r.beyond >= 0) json.field("beyond", r.beyond);
   if (r.distance) {
     json.field("largest", r.distance->largest).field("relative_l2", r.distance->relative_l2());
-    json.field("cosine", r.distance->cosine()).field("ulps", r.distance->most_ulps).field("not_finite", r.distance->not_finite);
+    json.field("cosine", r.distance->cosine())
+        .field("ulps", r.distance->most_ulps)
+        .field("not_finite", r.distance->not_finite);
   }
   if (!r.hint.empty()) json.field("hint", r.hint);
   if (!r.file.empty()) json.field("file", r.file);
@@ -56,7 +67,9 @@ std::string diff_page(const Diff& diff, const std::string& a, const std::string&
   json.begin_object().field("page", "diff").field("mckpt", MCKPT_VERSION).field("a", a).field("b", b);
   json.field("verdict", diff_verdict(diff)).field("equal", diff.equal).field("alike", diff.alike);
   json.field("compared", diff.report.compared_as);
-  json.field("tensors", c.equal + c.alike + c.tensors_differ()).field("bit_equal", c.equal).field("within", c.alike);
+  json.field("tensors", c.equal + c.alike + c.tensors_differ())
+      .field("bit_equal", c.equal)
+      .field("within", c.alike);
   json.field("differ", c.tensors_differ()).field("casts", c.casts);
   write_change_map(json.key("changes"), change_map(diff));
   json.field("rows_in_all", std::ssize(diff.rows)).key("rows").begin_array();
@@ -64,7 +77,11 @@ std::string diff_page(const Diff& diff, const std::string& a, const std::string&
   json.end_array().field("findings_in_all", std::ssize(diff.findings)).key("findings").begin_array();
   for (std::size_t i = 0; i < std::min(diff.findings.size(), kMostFindings); i++) {
     const Finding& f = diff.findings[i];
-    json.begin_object().field("kind", finding_kind(f)).field("warning", f.warning).field("text", finding_text(f)).end_object();
+    json.begin_object()
+        .field("kind", finding_kind(f))
+        .field("warning", f.warning)
+        .field("text", finding_text(f))
+        .end_object();
   }
   json.end_array().key("not_compared").begin_array();
   for (const Check& check : diff.report.checks)

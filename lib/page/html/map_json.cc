@@ -52,7 +52,9 @@ void write_row(JsonWriter& json, const ShardRow& row) {
   json.end_array();
   if (!row.members.empty()) write_ranges(json.key("members"), number_ranges(row.members));
   if (row.stack) json.field("stack", true);
-  json.field("dtype", dtype_name(row.dtype)).field("dims", std::span<const i64>(row.dims)).field("bytes", row.bytes);
+  json.field("dtype", dtype_name(row.dtype))
+      .field("dims", std::span<const i64>(row.dims))
+      .field("bytes", row.bytes);
   json.field("part", module_part_name(row.part));
   row.drawn ? write_boxes(json, row) : static_cast<void>(json.field("drawn", false));
   if (!row.faults.empty()) {
@@ -60,7 +62,9 @@ void write_row(JsonWriter& json, const ShardRow& row) {
     for (const ShardFault& f : row.faults) {
       json.begin_object().field("kind", map_fault_name(f.kind)).field("member", f.member);
       json.field("first", f.first).field("second", f.second);
-      json.field("offsets", std::span<const i64>(f.offsets)).field("sizes", std::span<const i64>(f.sizes)).end_object();
+      json.field("offsets", std::span<const i64>(f.offsets))
+          .field("sizes", std::span<const i64>(f.sizes))
+          .end_object();
     }
     json.end_array();
   }
@@ -70,7 +74,10 @@ void write_row(JsonWriter& json, const ShardRow& row) {
 }  // namespace
 
 void write_map(JsonWriter& json, const ShardMap& map) {
-  json.begin_object().field("by_rank", map.by_rank).field("holders", map.holders).field("per_column", map.per_column);
+  json.begin_object()
+      .field("by_rank", map.by_rank)
+      .field("holders", map.holders)
+      .field("per_column", map.per_column);
   json.field("tensors", map.tensors).field("bytes", map.bytes).field("faulty_tensors", map.faulty_tensors);
   json.field("tensors_left_out", map.tensors_left_out).field("rows_not_drawn", map.rows_not_drawn);
   json.key("columns").begin_array();

@@ -14,7 +14,8 @@
 namespace mckpt::impl {
 
 // The scripts by their file names.
-std::string html_page(std::string_view title, std::string_view json, std::span<const std::string_view> scripts);
+std::string html_page(std::string_view title, std::string_view json,
+                      std::span<const std::string_view> scripts);
 
 // Text as it may appear in HTML and SVG, between tags and in attributes; what escaped() does not print is in
 // digits.

@@ -32,7 +32,8 @@ struct MckptCommTable {
   const char* (*all_gather_v)(void* comm, const void* mine, std::int32_t bytes, void* all,
                               const std::int32_t* counts, const std::int32_t* begins);
   const char* (*all_reduce)(void* comm, std::int64_t* data, std::int32_t count, MckptReduce op);
-  // Ranks of one colour form a communicator, ordered by key and rank; a rank with a negative colour gets null.
+  // Ranks of one colour form a communicator, ordered by key and rank; a rank with a negative colour gets
+  // null.
   const char* (*split)(void* comm, std::int32_t color, std::int32_t key, void** part);
   void (*release)(void* part);         // a communicator made by split
   void (*abort)(std::int32_t status);  // ends every rank of the job; returns only if that fails

@@ -1,7 +1,7 @@
 // Finding and loading modules (runtime/modules/module_abi.h) in the folders of
 // runtime/system/module_folders.h. A loaded module stays until the process ends: libtorch, CUDA and MPI do
-// not survive being unloaded. So a module has one place in a process, which the first load_module() decides: a
-// program with folders of its own calls load_module() before the first use.
+// not survive being unloaded. So a module has one place in a process, which the first load_module() decides:
+// a program with folders of its own calls load_module() before the first use.
 //
 //   module_functions<MckptCommTable>("mpi")    find libmckpt_mpi.so, dlopen, check the versions, return its table
 //
@@ -29,8 +29,8 @@ struct ModuleKind {
 
 std::span<const ModuleKind> module_kinds();
 
-// How to get a module here. Beside a wheel's modules are the sources of those that it cannot have inside, because each
-// MPI and each libtorch needs another binary; one command builds them.
+// How to get a module here. Beside a wheel's modules are the sources of those that it cannot have inside,
+// because each MPI and each libtorch needs another binary; one command builds them.
 std::string how_to_get(std::string_view name, std::span<const std::string> folders = {});
 
 // A loaded module: the path of its file, and its table, which is valid until the process ends.
@@ -39,12 +39,13 @@ struct Module {
   const MckptModule* table;
 };
 
-// The path of a module's file, or "" when no folder has it. `folders` are searched before those of the library.
+// The path of a module's file, or "" when no folder has it. `folders` are searched before those of the
+// library.
 std::string find_module(std::string_view name, std::span<const std::string> folders = {});
 
-// Loads a module at the first call, and returns the loaded one later, whatever the folders. Thread-safe. Throws
-// Error(kModuleMissing) with a help that names how to get it, or Error(kModuleMismatch). pre: `name` is one
-// of module_kinds().
+// Loads a module at the first call, and returns the loaded one later, whatever the folders. Thread-safe.
+// Throws Error(kModuleMissing) with a help that names how to get it, or Error(kModuleMismatch). pre: `name`
+// is one of module_kinds().
 const Module& load_module(std::string_view name, std::span<const std::string> folders = {});
 
 // The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) if

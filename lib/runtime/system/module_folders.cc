@@ -1,5 +1,5 @@
-// Finds the place of the library by the link map of the object that contains this function: a shared library has a
-// path there, the program itself has none and is found by the link /proc/self/exe.
+// Finds the place of the library by the link map of the object that contains this function: a shared library
+// has a path there, the program itself has none and is found by the link /proc/self/exe.
 #include "runtime/system/module_folders.h"
 
 #include <dlfcn.h>
@@ -27,8 +27,8 @@ std::filesystem::path own_file() {
 }
 
 // Where pip put the folder mckpt/lib of a wheel whose program it put into `own`, such as
-// venv/lib/python3.12/site-packages/mckpt/lib for venv/bin. The version of Python is not known here, so only folders that
-// exist are named; sorted.
+// venv/lib/python3.12/site-packages/mckpt/lib for venv/bin. The version of Python is not known here, so only
+// folders that exist are named; sorted.
 std::vector<std::string> wheel_folders(const std::string& own) {
   namespace fs = std::filesystem;
   std::vector<std::string> folders;

@@ -10,7 +10,8 @@ int main(int count, char** words) try {
   for (const std::string& name : model.names("*norm.weight"))
     std::printf("%s %s %s\n", name.c_str(), model.tensor(name).dtype.c_str(), model.digest(name).c_str());
 
-  mckpt::Conversion conversion = mckpt::plan(mckpt::ToFsdp{.source = words[1], .target = words[2], .grid = {.tp = 2}});
+  mckpt::Conversion conversion =
+      mckpt::plan(mckpt::ToFsdp{.source = words[1], .target = words[2], .grid = {.tp = 2}});
   const mckpt::Account& account = conversion.prove();
   std::printf("%lld in, %lld out, %lld invented\n", static_cast<long long>(account.tensors_in),
               static_cast<long long>(account.tensors_out), static_cast<long long>(account.invented));

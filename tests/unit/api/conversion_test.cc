@@ -55,7 +55,12 @@ TEST(ApiConversion, GoesRoundThroughAllFormats) {
   impl::TempFolder t;
   plan(ToFsdp{.source = kModel, .target = t.path() + "/a", .grid = {.tp = 2, .ep = 2}, .iteration = 7}).run();
   plan(Reshard{.source = t.path() + "/a", .target = t.path() + "/b", .grid = {.etp = 1, .dp = 3}}).run();
-  plan(ToMcore{.source = t.path() + "/b", .target = t.path() + "/core", .grid = {.tp = 2, .ep = 2, .pp = 2}, .vpp = 1, .first_stage_layers = 1}).run();
+  plan(ToMcore{.source = t.path() + "/b",
+               .target = t.path() + "/core",
+               .grid = {.tp = 2, .ep = 2, .pp = 2},
+               .vpp = 1,
+               .first_stage_layers = 1})
+      .run();
   plan(ToHf{.source = t.path() + "/core", .target = t.path() + "/hf", .max_shard_size = 20'000}).run();
   EXPECT_TRUE(is_there(t.path() + "/b/iter_0000007"));
   EXPECT_TRUE(is_there(t.path() + "/core/iter_0000007/common.pt"));

@@ -41,7 +41,8 @@ TEST(ApiDiff, FormatsAndGridsOfOneModelAreEqual) {
   Diff d = diff(t.path() + "/ckpt", kModel, {.threads = 2});
   EXPECT_TRUE(d.equal);
   EXPECT_EQ(d.tensors, 41);
-  EXPECT_EQ(d.compared, "each tensor of the checkpoint with the one that converting the Hugging Face model would write");
+  EXPECT_EQ(d.compared,
+            "each tensor of the checkpoint with the one that converting the Hugging Face model would write");
 }
 
 TEST(ApiDiff, IsTheSameInC) {

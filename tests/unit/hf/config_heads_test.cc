@@ -1,5 +1,5 @@
-// Entries about heads that a config lacks: as many groups as heads where that is transformers' rule, and refused where
-// transformers takes a fixed number.
+// Entries about heads that a config lacks: as many groups as heads where that is transformers' rule, and
+// refused where transformers takes a fixed number.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,5 +1,6 @@
 // How fused experts are told apart: [experts, out, in] of transformers 5 and [experts, in, out] of released
-// Qwen3-VL models, which some Qwen3.5 models have too. Where one of the two tensors of a layer is square the other one decides; nothing is guessed.
+// Qwen3-VL models, which some Qwen3.5 models have too. Where one of the two tensors of a layer is square the
+// other one decides; nothing is guessed.
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"

@@ -1,6 +1,7 @@
-// Every rank of the golden runs of test_data/golden/families: names in their order, types, local shapes, marks and digests;
-// under Megatron-FSDP keys, global shapes, boxes and digests; the saved checkpoints as wholes. A family of which a table has
-// a single wrong row is found by family_mutations_test.cc with the same comparison.
+// Every rank of the golden runs of test_data/golden/families: names in their order, types, local shapes,
+// marks and digests; under Megatron-FSDP keys, global shapes, boxes and digests; the saved checkpoints as
+// wholes. A family of which a table has a single wrong row is found by family_mutations_test.cc with the same
+// comparison.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"

@@ -1,6 +1,6 @@
-// Tables with one wrong row: for each row of every family that has golden data, what a hand could have written instead (gate
-// and up in turn, a column for a row, a norm with its -1 or without, the source of another row), and the demand that the
-// comparison with the real ranks finds it.
+// Tables with one wrong row: for each row of every family that has golden data, what a hand could have
+// written instead (gate and up in turn, a column for a row, a norm with its -1 or without, the source of
+// another row), and the demand that the comparison with the real ranks finds it.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,5 +1,5 @@
-// Gemma 4: the sizes of its layers by the config, in the spelling of the hub and in that of transformers 5; what is refused
-// by its entry; and the grids that its model does not have.
+// Gemma 4: the sizes of its layers by the config, in the spelling of the hub and in that of transformers 5;
+// what is refused by its entry; and the grids that its model does not have.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -15,29 +15,33 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return at == text.npos ? text : text.replace(at, from.size(), to);
 }
 
-// "10x4 10x4 16x2=" for each layer: size of a head, groups, "=" one tensor of keys and values, "^" those of an earlier layer,
-// and the width of the MLP.
+// "10x4 10x4 16x2=" for each layer: size of a head, groups, "=" one tensor of keys and values, "^" those of
+// an earlier layer, and the width of the MLP.
 std::string layers_of(const std::string& config) {
   ModelConfig m = read_hf_config(config).model;
   std::string out;
   for (const LayerSpec& layer : m.text.layers) {
-    const TowerConfig& t = layer.sizes == 0 ? m.text : m.layer_sizes[static_cast<std::size_t>(layer.sizes) - 1];
+    const TowerConfig& t =
+        layer.sizes == 0 ? m.text : m.layer_sizes[static_cast<std::size_t>(layer.sizes) - 1];
     const char* of[] = {"", "=", "^"};
-    out += cat(out.empty() ? "" : " ", t.head_dim, "x", t.kv_groups, of[static_cast<int>(t.key_values)], "/", t.ffn);
+    out += cat(out.empty() ? "" : " ", t.head_dim, "x", t.kv_groups, of[static_cast<int>(t.key_values)], "/",
+               t.ffn);
   }
   return out;
 }
 
 TEST(Gemma4, LayersHaveTheSizesOfTheirKind) {
   EXPECT_EQ(layers_of(golden_config_text("gemma4_moe")), "10x4/88 10x4/88 16x2=/88");
-  EXPECT_EQ(layers_of(golden_config_text("gemma4_ple")), "10x4/40 10x4/40 16x4/40 10x4^/80 10x4^/80 16x4^/80");
+  EXPECT_EQ(layers_of(golden_config_text("gemma4_ple")),
+            "10x4/40 10x4/40 16x4/40 10x4^/80 10x4^/80 16x4^/80");
   std::string moe = golden_config_text("gemma4_moe");
   EXPECT_EQ(layers_of(replaced(moe, "\"num_global_key_value_heads\": 2,", "")), "10x4/88 10x4/88 16x4=/88");
   // Every sixth layer is full where the config does not say which are, and the last one always.
   std::string listed = "\"layer_types\": [\n    \"sliding_attention\",\n    \"sliding_attention\",\n    "
                        "\"full_attention\"\n  ],";
-  EXPECT_EQ(layers_of(replaced(replaced(moe, listed, ""), "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 8")),
-            "10x4/88 10x4/88 10x4/88 10x4/88 10x4/88 16x2=/88 10x4/88 16x2=/88");
+  EXPECT_EQ(
+      layers_of(replaced(replaced(moe, listed, ""), "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 8")),
+      "10x4/88 10x4/88 10x4/88 10x4/88 10x4/88 16x2=/88 10x4/88 16x2=/88");
   EXPECT_EQ(layers_of(replaced(moe, "\"full_attention\"\n  ]", "\"sliding_attention\"\n  ]")),
             "10x4/88 10x4/88 16x2=/88");
 }
@@ -48,7 +52,8 @@ TEST(Gemma4, TransformersWritesTheSizesOfEachLayerThatDiffers) {
                                                   "\"num_key_value_heads\": 2}},");
   moe = replaced(moe, "\"num_global_key_value_heads\": 2,", "");
   EXPECT_EQ(layers_of(moe), "10x4/88 10x4/88 14x2=/88");
-  EXPECT_EQ(layers_of(replaced(moe, "\"num_key_value_heads\": 2", "\"head_dim_\": 2")), "10x4/88 10x4/88 14x4=/88");
+  EXPECT_EQ(layers_of(replaced(moe, "\"num_key_value_heads\": 2", "\"head_dim_\": 2")),
+            "10x4/88 10x4/88 14x4=/88");
   EXPECT_EQ(layers_of(replaced(moe, "{\"2\"", "{\"1\"")), "10x4/88 10x4/88 10x4=/88");
 }
 
@@ -57,7 +62,8 @@ TEST(Gemma4, WhatMegatronsModelLacksIsRefusedByItsKey) {
     const char *model, *from, *to, *says;
   };
   for (const Case& c : {
-           Case{"gemma4_moe", "\"attention_bias\": false", "\"attention_bias\": true", "MC2003 'attention_bias'"},
+           Case{"gemma4_moe", "\"attention_bias\": false", "\"attention_bias\": true",
+                "MC2003 'attention_bias'"},
            Case{"gemma4_moe", "\"num_kv_shared_layers\": 0", "\"num_kv_shared_layers\": 1",
                 "MC2003 'num_kv_shared_layers' is not 0 in a model with experts"},
            Case{"gemma4_moe", "\"hidden_size_per_layer_input\": 0", "\"hidden_size_per_layer_input\": 4",
@@ -69,12 +75,14 @@ TEST(Gemma4, WhatMegatronsModelLacksIsRefusedByItsKey) {
                 "MC2001 'num_global_key_value_heads'"},
            Case{"gemma4_ple", "\"num_global_key_value_heads\": 4", "\"num_global_key_value_heads\": 2",
                 "MC2003 'num_global_key_value_heads'"},
-           Case{"gemma4_ple", "\"vocab_size\": 128", "\"vocab_size\": 264", "MC2003 'vocab_size' is not a multiple"},
+           Case{"gemma4_ple", "\"vocab_size\": 128", "\"vocab_size\": 264",
+                "MC2003 'vocab_size' is not a multiple"},
            Case{"gemma4_ple", "\"vocab_size_per_layer_input\": 128", "\"vocab_size_per_layer_input\": 64",
                 "MC2003 'vocab_size_per_layer_input'"},
            Case{"gemma4_ple", "\"num_kv_shared_layers\": 3", "\"num_kv_shared_layers\": 4",
                 "MC2001 'num_kv_shared_layers'"},
-           Case{"gemma4_vl", "\"audio_config\": null", "\"audio_config\": {}", "MC2003 'audio_config' is not null"},
+           Case{"gemma4_vl", "\"audio_config\": null", "\"audio_config\": {}",
+                "MC2003 'audio_config' is not null"},
            Case{"gemma4_vl", "\"use_clipped_linears\": false", "\"use_clipped_linears\": true",
                 "MC2003 'vision_config.use_clipped_linears'"},
        }) {
@@ -106,7 +114,8 @@ TEST(Gemma4, GridsThatItsModelDoesNotHaveAreRefused) {
   EXPECT_EQ(refused("gemma4_ple", {.cp = 2}),
             "MC2007 Megatron's model of this family has no context parallelism: expected `cp` 1, found 2");
   EXPECT_EQ(refused("gemma4_ple", {.pp = 2}),
-            "MC2007 the second embedding, which every layer reads, cannot be read on another pipeline stage: expected "
+            "MC2007 the second embedding, which every layer reads, cannot be read on another pipeline stage: "
+            "expected "
             "`pp` 1, found 2");
   EXPECT_EQ(refused("gemma4_ple", {.tp = 4}), "nothing");
   EXPECT_EQ(refused("gemma4_moe", {.cp = 2}), "nothing");

@@ -162,7 +162,8 @@ TEST(GoldenTorchDist, EveryRankHandsOverWhatTheRulesSay) {
     ModelMap map = golden_map(model);
     Weights weights(model);
     for (i64 rank = 0; rank < run.grid.world(); rank++) {
-      std::vector<std::string> lines = RankLines(map, weights).lines(golden_parameters(map, run.grid, rank, run.pipeline));
+      std::vector<std::string> lines =
+          RankLines(map, weights).lines(golden_parameters(map, run.grid, rank, run.pipeline));
       const std::vector<std::string>& golden = run.ranks[static_cast<std::size_t>(rank)];
       ASSERT_EQ(lines.size(), golden.size()) << tag << " rank " << rank;
       for (std::size_t i = 0; i < lines.size(); i++)

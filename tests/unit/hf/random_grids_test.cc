@@ -1,6 +1,6 @@
 // 200 random models with recurrent layers on random grids. Whether mckpt accepts a grid must agree with what
-// Megatron asserts, which is written down here as a table of conditions; and where it accepts, every rank holds and
-// computes with the rows that plain loops give it.
+// Megatron asserts, which is written down here as a table of conditions; and where it accepts, every rank
+// holds and computes with the rows that plain loops give it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -140,7 +140,8 @@ Items naive_mamba_blocks(const MambaConfig& m, bool conv, i64 width, Part part) 
   return mine.items(width);
 }
 
-// in_proj_qkvz and in_proj_ba have everything of one key head together, for its value heads one after the other.
+// in_proj_qkvz and in_proj_ba have everything of one key head together, for its value heads one after the
+// other.
 Items naive_gdn_in_proj(const GdnConfig& g, i64 hidden, Part part) {
   i64 vp = g.value_heads / g.key_heads, dk = g.key_dim, dv = g.value_dim, w = 2 * dk + 2 * vp * dv;
   i64 keys = g.key_heads / part.count, first = part.index * keys;

@@ -1,5 +1,5 @@
-// Models behind a vision or audio tower: the spellings of configs and of tensors that files of different origin have, and what
-// Megatron's model of the family does not have and is refused.
+// Models behind a vision or audio tower: the spellings of configs and of tensors that files of different
+// origin have, and what Megatron's model of the family does not have and is refused.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"

@@ -20,7 +20,8 @@ struct Walk {
   void item(int slot, i64 i) { out.items.push_back(slot * kSlotItems + i); }
   void zero_row() { out.items.insert(out.items.end(), static_cast<std::size_t>(row_items(0)), -1); }
   void row_again(int slot, i64 r) {
-    for (i64 j = 0; j < row_items(slot); j++) out.items.push_back(-2 - (slot * kSlotItems + r * row_items(slot) + j));
+    for (i64 j = 0; j < row_items(slot); j++)
+      out.items.push_back(-2 - (slot * kSlotItems + r * row_items(slot) + j));
   }
   void row(int slot, i64 r) {
     for (i64 j = 0; j < row_items(slot); j++) item(slot, r * row_items(slot) + j);

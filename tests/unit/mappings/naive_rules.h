@@ -6,8 +6,8 @@
 
 namespace mckpt::impl {
 
-// Item i of source s is called s * kSlotItems + i, padding is called -1, and the copy of an item -2 less its name: no two
-// items share a name.
+// Item i of source s is called s * kSlotItems + i, padding is called -1, and the copy of an item -2 less its
+// name: no two items share a name.
 inline constexpr i64 kSlotItems = 1'000'000'000;
 
 struct NaiveHolding {

@@ -103,11 +103,13 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"qkv", attention_model(kHuge, kHuge, 4, 3), {{8, 3}, {4, 3}, {4, 3}}, 1},
        "MC0101 the number of rows of the queries does not fit 63 bits: found 4611686018427387904 * 4"},
       {{"qkv_keys_as_values", attention_model(4, 2, 2, 3), {{8, 3}, {8, 3}}, 1},
-       "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [8, 3]"},
+       "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [8, "
+       "3]"},
       {{"qkv_queries_only", attention_model(4, 2, 2, 3), {{16, 3}}, 1},
        "MC2011 q_proj does not have the shape of query heads * head size: expected [8, 3], found [16, 3]"},
       {{"head_norm_of_ones", attention_model(4, 2, 0, 3), {}, 1},
-       "MC2010 the model's configuration does not give the size of a head: expected a positive number, found 0"},
+       "MC2010 the model's configuration does not give the size of a head: expected a positive number, found "
+       "0"},
       {{"qkv_joined", attention_model(2, 2, 2, 3), {{11, 3}}, 1},
        "MC2011 qkv does not have the shape of all queries, keys and values: expected [12, 3], found [11, 3]"},
       {{"mla_down", mla_model(3, 2, 1, 2), {{3, 2}, {2, 2}}, 1},

@@ -75,7 +75,8 @@ TEST(PipelineSplit, SaysHowStagesMayDiffer) {
     }
     return "";
   };
-  const std::string general = "choose another `pp`, or `first_stage_layers` and `last_stage_layers` for stages that differ";
+  const std::string general =
+      "choose another `pp`, or `first_stage_layers` and `last_stage_layers` for stages that differ";
   EXPECT_EQ(help(7, 2, {}), general + ", such as `first_stage_layers` 4");
   EXPECT_EQ(help(11, 4, {}), general + ", such as `first_stage_layers` 5");
   EXPECT_EQ(help(2, 3, {}), general);
@@ -85,7 +86,8 @@ TEST(PipelineSplit, SaysHowStagesMayDiffer) {
       std::string text = help(layers, stages, {});
       if (text.empty()) continue;
       i64 first = std::stoll(text.substr(text.rfind(' ') + 1));
-      EXPECT_EQ(PipelineSplit(layers, stages, {.first_layers = first}).layers(), layers) << layers << " on " << stages;
+      EXPECT_EQ(PipelineSplit(layers, stages, {.first_layers = first}).layers(), layers)
+          << layers << " on " << stages;
     }
 }
 

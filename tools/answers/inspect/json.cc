@@ -59,7 +59,8 @@ void write_checkpoint_json(JsonWriter& json, const Store& store, const std::stri
     json.field("bytes", store.files()[f].bytes).end_object();
   }
   json.end_array().key("beside").begin_array();
-  for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store)) json.value(name);
+  for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store))
+    json.value(name);
   json.end_array().key("facts").begin_object();
   for (const auto& [name, value] : store.facts()) json.field(name, value);
   json.end_object().key("objects");

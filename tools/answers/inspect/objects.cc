@@ -55,8 +55,8 @@ void write_value(Output& out, const std::string& name, const Value& v) {
   });
 }
 
-// What is counted instead of shown: many objects of one kind, none of which says anything about the run that the others
-// do not.
+// What is counted instead of shown: many objects of one kind, none of which says anything about the run that
+// the others do not.
 std::string left_out_as(const Store& store, std::string_view name) {
   if (name.starts_with(kPerParameter)) return cat(kPerParameter, "*");
   if (name.find("_extra_state") != name.npos) return "extra states of modules";

@@ -1,5 +1,5 @@
-// The groups themselves are found by io/dcp/keys/param_groups.h. What looks wrong and is not (experts that are not marked
-// as such) is said, and what is (steps that differ) too.
+// The groups themselves are found by io/dcp/keys/param_groups.h. What looks wrong and is not (experts that
+// are not marked as such) is said, and what is (steps that differ) too.
 #include "tools/answers/inspect/optimizer_groups.h"
 
 #include <algorithm>

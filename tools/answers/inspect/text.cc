@@ -54,7 +54,8 @@ std::string first_line(const Store& store, const std::string& path) {
 
 // The value of a fact; null if the store has none of that name.
 const std::string* fact(const Store& store, std::string_view name) {
-  auto found = std::ranges::find(store.facts(), name, [](const auto& f) -> std::string_view { return f.first; });
+  auto found =
+      std::ranges::find(store.facts(), name, [](const auto& f) -> std::string_view { return f.first; });
   return found == store.facts().end() ? nullptr : &found->second;
 }
 
@@ -80,16 +81,18 @@ std::string params_text(const Store& store, const Amount& model) {
   const std::string all = human_count(model.items);
   if (store.format() != Format::kMegatronRanks || store.ranks() < 2) return cat(all, " params");
   const std::optional<i64> once = parameters_of_ranks(store);
-  return once ? cat(human_count(*once), " params, ", all, " with copies") : cat(all, " params, with the ranks' copies");
+  return once ? cat(human_count(*once), " params, ", all, " with copies")
+              : cat(all, " params, with the ranks' copies");
 }
 
 // A line for each part of the state (model, optimizer, other) that has tensors, and their sum.
 void write_parts(Output& out, const Store& store, const StoreSummary& s) {
   TextTable table({{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kRight}, {"", Align::kRight}});
   auto row = [&](std::string_view name, const Amount& a) {
-    table.row({std::string(name), counted(a.tensors, "tensor"),
-               name == part_name(StatePart::kModel) ? params_text(store, a) : cat(human_count(a.items), " items"),
-               human_bytes(a.bytes)});
+    table.row(
+        {std::string(name), counted(a.tensors, "tensor"),
+         name == part_name(StatePart::kModel) ? params_text(store, a) : cat(human_count(a.items), " items"),
+         human_bytes(a.bytes)});
   };
   int parts = 0;
   for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther})
@@ -194,7 +197,8 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   out.line(out.styled(Style::kBold, first_line(store, path)));
   out.line(format_line(store));
   std::vector<std::string> beside;
-  for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store)) beside.push_back(escaped(name));
+  for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store))
+    beside.push_back(escaped(name));
   if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
   write_parts(out, store, summary);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));

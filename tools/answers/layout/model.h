@@ -41,7 +41,8 @@ struct ModelLayout {
 struct LayoutTotals {
   i64 parameters = 0, items = 0, bytes = 0, bucket_items = 0, holes = 0, padding = 0;
   i64 buffers = 0, buffer_items = 0;  // persistent buffers, which every rank has whole
-  // The rank of the world that stores least, and the one that stores most: parameters without holes and padding.
+  // The rank of the world that stores least, and the one that stores most: parameters without holes and
+  // padding.
   i64 least_bytes = 0, least_rank = 0, most_bytes = 0, most_rank = 0;
   i64 shard_bytes = 0;  // the buffers of one rank, with holes and padding
 };

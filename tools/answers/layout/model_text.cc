@@ -202,8 +202,8 @@ void write_cuts(Output& out, const ModelLayout& l) {
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", cut_advice()));
 }
 
-// The buckets of the chosen parameters, with an empty line between them. Of groups that are alike, and of which the
-// same parameters are chosen, the first is shown.
+// The buckets of the chosen parameters, with an empty line between them. Of groups that are alike, and of
+// which the same parameters are chosen, the first is shown.
 void write_chosen(Output& out, const ModelLayout& l) {
   std::map<i64, std::set<i64>> by_group;  // members
   std::vector<std::pair<i64, i64>> seats(l.parameters.size(), {-1, -1});

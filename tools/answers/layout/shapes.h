@@ -41,7 +41,8 @@ struct PackedShapes {
 };
 
 void write_layout_text(Output& out, const PackedShapes& packed);
-// Parts of it: the parameters in the order of their places, all of them or those that `shown` has; the picture.
+// Parts of it: the parameters in the order of their places, all of them or those that `shown` has; the
+// picture.
 void write_buffer_table(Output& out, const PackedShapes& packed, const std::set<i64>* shown = nullptr);
 void write_buffer_picture(Output& out, const PackedShapes& packed);
 // Throws kBadLayout if the ranges of all ranks are too many for one answer.
@@ -51,7 +52,8 @@ void write_layout_json(Output& out, const PackedShapes& packed);
 std::string layout_advice(const PackedShapes& packed);
 // What is wrong with a cut: which shards, which row of which parameter.
 std::string cut_message(const RowCut& cut, std::string_view parameter);
-// Throws kBadLayout for so many ranges of parameters and ranks in one JSON answer; `found` is the number in words.
+// Throws kBadLayout for so many ranges of parameters and ranks in one JSON answer; `found` is the number in
+// words.
 void refuse_too_many_ranges(i64 ranges, std::string_view found);
 
 }  // namespace mckpt::impl

@@ -77,7 +77,8 @@ void write_verdict(Output& out, const PackedShapes& l) {
   for (std::size_t c = 0; c < shown; c++)
     out.line(cat(out.styled(Style::kRed, code_name(Code::kRowUnaligned)), ": ",
                  cut_message(l.cuts[c], cat("parameter ", l.cuts[c].parameter))));
-  if (l.cuts.size() > shown) out.line(cat("and ", counted(static_cast<i64>(l.cuts.size() - shown), "more parameter")));
+  if (l.cuts.size() > shown)
+    out.line(cat("and ", counted(static_cast<i64>(l.cuts.size() - shown), "more parameter")));
   if (!l.no_shard())
     out.line("A real run fails when it builds the DTensor, and no checkpoint can store such a shard.");
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", layout_advice(l)));

@@ -54,7 +54,8 @@ std::string summary(const ModelDraft& d) {
 
 // A map is about tensors alone, and models with equal tensors can compute different things.
 std::string computation_text(const ModelDraft& d) {
-  std::string text = "not compared: how the model computes with these tensors (activation, norms, positions, scales, caps)";
+  std::string text =
+      "not compared: how the model computes with these tensors (activation, norms, positions, scales, caps)";
   if (d.computation.empty()) return text;
   text += "; here:";
   for (const std::string& entry : d.computation) text += cat("\n  ", entry);

@@ -27,8 +27,8 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
 // The fields of one object, with all chunks. `sha256`: null without --digest.
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
 
-// The chosen tensors of one checkpoint as JSON: `write` adds the fields of the i-th of them to an open object,
-// `totals` fields that are about all of them. `store` may be null if there is an error.
+// The chosen tensors of one checkpoint as JSON: `write` adds the fields of the i-th of them to an open
+// object, `totals` fields that are about all of them. `store` may be null if there is an error.
 struct TensorRows {
   const std::string& path;
   const Store* store;
@@ -38,8 +38,8 @@ struct TensorRows {
   const Error* error = nullptr;  // of opening or reading it; then nothing else is written
 };
 
-// The answer of a command that lists tensors: one object with all checkpoints, or (`lines`) an object a tensor
-// and line, which names its checkpoint if there are several.
+// The answer of a command that lists tensors: one object with all checkpoints, or (`lines`) an object a
+// tensor and line, which names its checkpoint if there are several.
 void write_rows(Output& out, std::string_view command, bool lines, std::span<const TensorRows> checkpoints);
 
 }  // namespace mckpt::impl

@@ -178,11 +178,13 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   }
   for (const auto& [one, other_side] : {std::pair(&here, &other), {&other, &here}})
     if (!one->has_file(kConfig) && other_side->has_file(kConfig))
-      found.push_back({.code = Code::kUnequal,
-                       .file = path_in_store(tested, mine, std::string(kConfig)),
-                       .message = one == &here ? "only the other side has this file, without which no program loads the model"
-                                               : "the other side does not have this file",
-                       .warning = true});
+      found.push_back(
+          {.code = Code::kUnequal,
+           .file = path_in_store(tested, mine, std::string(kConfig)),
+           .message = one == &here
+                          ? "only the other side has this file, without which no program loads the model"
+                          : "the other side does not have this file",
+           .warning = true});
   bool equal = !converted || std::ranges::all_of(found, &Finding::warning);
   Check check{"assets", status_of(found), count, "files"};
   if (std::vector<std::string> alone = on_one_side(here, other); !alone.empty())

@@ -23,8 +23,8 @@ struct OpenOptions;
 struct VerifyReport;
 
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
-// checked, relative to the store's root. `phase`: the name of the work for the observer. `assets`: the folder of the
-// model whose tensors the checkpoint must have; it has a config.json. Throws kInterrupted.
+// checked, relative to the store's root. `phase`: the name of the work for the observer. `assets`: the folder
+// of the model whose tensors the checkpoint must have; it has a config.json. Throws kInterrupted.
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
                                       Observer& observer, VerifyReport& report,
                                       const std::optional<std::string>& assets = {});

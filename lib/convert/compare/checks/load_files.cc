@@ -26,9 +26,10 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
     if (std::ranges::count(there, file) == 0)
       found.push_back({.code = Code::kUnequal,
                        .file = file,
-                       .message = folder.has_file(file) ? "Megatron does not load a checkpoint with this file, but that of the "
-                                                          "other side"
-                                                        : cat("the file is missing, ", kWhy)});
+                       .message = folder.has_file(file)
+                                      ? "Megatron does not load a checkpoint with this file, but that of the "
+                                        "other side"
+                                      : cat("the file is missing, ", kWhy)});
     else
       found.push_back({.code = Code::kIncomplete,
                        .file = file,
@@ -37,8 +38,9 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
   }
   for (const std::string& file : there)
     if (std::ranges::count(here, file) == 0)
-      found.push_back(
-          {.code = Code::kUnequal, .file = file, .message = cat("the other side does not have this file, ", kWhy)});
+      found.push_back({.code = Code::kUnequal,
+                       .file = file,
+                       .message = cat("the other side does not have this file, ", kWhy)});
   if (found.empty()) return true;
   const bool equal = std::ranges::all_of(found, &Finding::warning);
   Check check{.name = "files",

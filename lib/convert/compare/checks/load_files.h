@@ -1,5 +1,5 @@
-// The check "files" of a comparison: the files without which Megatron does not load a torch_dist folder, and whose loss
-// changes no tensor: metadata.json and common.pt.
+// The check "files" of a comparison: the files without which Megatron does not load a torch_dist folder, and
+// whose loss changes no tensor: metadata.json and common.pt.
 //
 //   tested       source                                       finding
 //   without it   with it, or no torch_dist                    a difference: a conversion writes the file

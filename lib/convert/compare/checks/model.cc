@@ -46,7 +46,8 @@ bool is_unknown(Code code) {
          code == Code::kModuleMissing;
 }
 
-// Compares as an export does. What the names were compared with; empty: nothing says which tensors the model has.
+// Compares as an export does. What the names were compared with; empty: nothing says which tensors the model
+// has.
 std::string compare_with_assets(const Store& store, const std::string& assets, int threads,
                                 std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
@@ -77,8 +78,8 @@ std::string settings_text(const std::vector<UnlikeSetting>& unlike) {
   return out;
 }
 
-// Compares the settings with those of the checkpoint's own config.json, which decide what the model computes and are not
-// seen in names and shapes. Returns what was not compared.
+// Compares the settings with those of the checkpoint's own config.json, which decide what the model computes
+// and are not seen in names and shapes. Returns what was not compared.
 std::string compare_settings(const Store& store, const std::string& assets, std::vector<Finding>& odd) {
   constexpr const char* kNotCompared = "names and shapes, not the settings of config.json";
   try {
@@ -90,8 +91,8 @@ std::string compare_settings(const Store& store, const std::string& assets, std:
     const std::vector<UnlikeSetting> unlike = unlike_settings(text(assets), text(own.path));
     if (!unlike.empty())
       odd.push_back({.code = Code::kContradiction,
-                     .message = cat("the config.json of `assets` has other settings than ", own.path, "/config.json: ",
-                                    settings_text(unlike)),
+                     .message = cat("the config.json of `assets` has other settings than ", own.path,
+                                    "/config.json: ", settings_text(unlike)),
                      .warning = true});
     return "";
   } catch (const Error& e) {

@@ -61,7 +61,8 @@ void check_dcp_files(const Store& store, VerifyReport& report) {
               .status = Check::Status::kPass,
               .count = std::ssize(store.files()),
               .unit = "files",
-              .note = cat("order of the ranks: not checked for ", alike, " files of equal layout (", kOrderUnsaid, ")")},
+              .note = cat("order of the ranks: not checked for ", alike, " files of equal layout (",
+                          kOrderUnsaid, ")")},
              {});
 }
 
@@ -70,7 +71,8 @@ void check_dcp_files(const Store& store, VerifyReport& report) {
 void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report) {
   if (!is_sound(store)) return;
   if (store.format() == Format::kDeepSpeed) return note_order(store, report);
-  if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store)) return note_order(store, report);
+  if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store))
+    return note_order(store, report);
   if (format_family(store.format()) == FormatFamily::kDcp) return check_dcp_files(store, report);
   if (store.format() != Format::kMegatronRanks) return;
   Check check{.name = "ranks", .unit = "tensors", .note = kNotCompared};

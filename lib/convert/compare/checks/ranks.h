@@ -1,6 +1,7 @@
 // The check "ranks" of `verify`: whether the files of Megatron's ranks (mp_rank_*) are one model: every rank
-// has its parameters in their shapes, and what several ranks have alike is equal. Files of DeepSpeed ZeRO are compared when
-// they are opened; here is said whether their order could be checked, and so of other files of ranks and of data files of DCP.
+// has its parameters in their shapes, and what several ranks have alike is equal. Files of DeepSpeed ZeRO are
+// compared when they are opened; here is said whether their order could be checked, and so of other files of
+// ranks and of data files of DCP.
 //
 //   pass  ranks    66 tensors      are one model
 //   FAIL  ranks    66 tensors      ranks against each other
@@ -21,8 +22,8 @@ namespace mckpt::impl {
 class Store;
 struct VerifyReport;
 
-// Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves. `assets`: the
-// folder of the model's config.json; none: the one that mckpt put beside the checkpoint.
+// Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves.
+// `assets`: the folder of the model's config.json; none: the one that mckpt put beside the checkpoint.
 void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report);
 
 }  // namespace mckpt::impl

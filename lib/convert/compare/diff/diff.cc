@@ -89,7 +89,8 @@ class Rows {
 
   void add_object(std::vector<DiffRow>& rows, const Difference& d) {
     objects_.insert(d.tensor);
-    rows.push_back({.kind = Kind::kObject, .name = d.tensor, .at = d.at, .a = d.found, .b = d.expected, .file = d.file});
+    rows.push_back(
+        {.kind = Kind::kObject, .name = d.tensor, .at = d.at, .a = d.found, .b = d.expected, .file = d.file});
   }
 
   // Whether rows say what the finding says; a finding about a file or an object becomes a row if it can.
@@ -99,11 +100,13 @@ class Rows {
     // "and 10 more of this kind": every tensor has a row.
     if (check == "against") return f.tensor.empty() || named_.contains(f.tensor);
     if ((check == "assets" || check == "files") && !f.file.empty()) {
-      rows.push_back({.kind = Kind::kFile, .name = f.file, .at = f.offset < 0 ? f.message : cat("byte ", f.offset)});
+      rows.push_back(
+          {.kind = Kind::kFile, .name = f.file, .at = f.offset < 0 ? f.message : cat("byte ", f.offset)});
       return true;
     }
     if (check != "objects" || f.tensor.empty()) return false;
-    if (!objects_.contains(f.tensor)) rows.push_back({.kind = Kind::kObject, .name = f.tensor, .at = f.message});
+    if (!objects_.contains(f.tensor))
+      rows.push_back({.kind = Kind::kObject, .name = f.tensor, .at = f.message});
     return true;
   }
 
@@ -170,11 +173,14 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   how.any_type = true;
   how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
   Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);
-  Diff out{.report = std::move(compared.report), .oddities = std::move(compared.oddities), .choice = how.choice.pattern};
+  Diff out{.report = std::move(compared.report),
+           .oddities = std::move(compared.oddities),
+           .choice = how.choice.pattern};
   refuse_unmatched(options.within, out.report.compared);
   Rows(out.report).make(out);
   out.equal = compared.equal && out.rows.empty();
-  out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) && std::ranges::none_of(out.findings, is_problem) &&
+  out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) &&
+              std::ranges::none_of(out.findings, is_problem) &&
               std::ranges::none_of(out.report.checks, [](const Check& c) { return c.unseen > 0; });
   add_order_hints(a, b, how.opening.model.files, out.rows, observer);
   return out;

@@ -5,8 +5,9 @@
 //   values   model.layers.3.mlp.down_proj.weight   [0, 17]   0.5 | 0.25   17 items   relative L2 2.1e-3
 //   only_b   lm_head.weight                        bfloat16 [32, 16]
 //
-// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer; tensors in another order that are the same,
-// such as swapped experts, are found among those that have nothing in common (order.h).
+// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer;
+// tensors in another order that are the same, such as swapped experts, are found among those that have
+// nothing in common (order.h).
 #pragma once
 
 #include <string>
@@ -29,8 +30,8 @@ struct DiffRow {
     kShape,   // the values were not compared
     kDtype,   // another type, for which there is no cast: the values were not compared
     kValues,  // items differ: the first one is at `at`
-    kCast,    // another type; the values were compared after a cast to that of `a`, and are equal unless the tensor
-              // has a row of values too
+    kCast,  // another type; the values were compared after a cast to that of `a`, and are equal unless the tensor
+            // has a row of values too
     kObject,  // a value of something that is not a tensor, at `at`
     kFile,    // a file beside the tensors, such as config.json
   };
@@ -77,8 +78,8 @@ struct DiffOptions {
   ToleranceRules within{};
 };
 
-// Reads all data of both sides once, and again where they differ. Where one side is the folder of an adapter, and the
-// options name no base, the other side is its base. Throws what compare() throws, and
+// Reads all data of both sides once, and again where they differ. Where one side is the folder of an adapter,
+// and the options name no base, the other side is its base. Throws what compare() throws, and
 // kNoSuchTensor for a rule that matches no compared tensor.
 Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer& observer);
 

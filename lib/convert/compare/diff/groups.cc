@@ -23,8 +23,9 @@ std::string pattern_of(std::string_view name, std::vector<i64>& numbers) {
   for (std::size_t at = 0; at < name.size();) {
     std::size_t end = at;
     while (end < name.size() && is_digit(name[end])) end++;
-    bool part = end > at && end - at < 10 && (at == 0 || name[at - 1] == '.' || name.substr(0, at).ends_with(".weight") ||
-                                              name.substr(0, at).ends_with(".bias"));
+    bool part = end > at && end - at < 10 &&
+                (at == 0 || name[at - 1] == '.' || name.substr(0, at).ends_with(".weight") ||
+                 name.substr(0, at).ends_with(".bias"));
     if (!part) {
       end = std::max(end, at + 1);
       out += name.substr(at, end - at);
@@ -60,7 +61,8 @@ class Groups {
       out.push_back({pattern, m.tensors, m.differ});
       for (const std::set<i64>& n : m.numbers) out.back().numbers.emplace_back(n.begin(), n.end());
     }
-    std::ranges::stable_sort(out, [](const DiffGroup& a, const DiffGroup& b) { return natural_less(a.pattern, b.pattern); });
+    std::ranges::stable_sort(
+        out, [](const DiffGroup& a, const DiffGroup& b) { return natural_less(a.pattern, b.pattern); });
     std::ranges::stable_partition(out, [](const DiffGroup& g) { return !is_of_optimizer(g.pattern); });
     std::ranges::stable_partition(out, [](const DiffGroup& g) { return g.differ > 0; });
     return out;

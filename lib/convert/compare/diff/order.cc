@@ -40,7 +40,8 @@ struct Hashes {
 // The hashes of the tensor as a matrix: the last dimension has the columns.
 Hashes hashes_of(const Store& store, TensorReader& reader, i64 tensor) {
   std::span<const i64> dims = store.dims(tensor);
-  const i64 width = dims.empty() ? 1 : std::max<i64>(dims.back(), 1), item = dtype_info(store.dtype(tensor)).bits / 8;
+  const i64 width = dims.empty() ? 1 : std::max<i64>(dims.back(), 1),
+            item = dtype_info(store.dtype(tensor)).bits / 8;
   Hashes out;
   out.columns.assign(static_cast<std::size_t>(width), kSeed);
   i64 column = 0;
@@ -75,10 +76,12 @@ i64 block_of(const std::vector<u64>& a, const std::vector<u64>& b) {
   i64 n = std::ssize(a), best = 0;
   std::map<u64, i64> at;
   for (i64 i = 0; i < n; i++)
-    if (!at.emplace(b[static_cast<std::size_t>(i)], i).second) return 0;  // rows that repeat have no one place
+    // Rows that repeat have no one place
+    if (!at.emplace(b[static_cast<std::size_t>(i)], i).second) return 0;
   for (i64 i = 0, length = 0; i < n; i++) {
     length++;
-    bool ends = i + 1 == n || at[a[static_cast<std::size_t>(i + 1)]] != at[a[static_cast<std::size_t>(i)]] + 1;
+    bool ends =
+        i + 1 == n || at[a[static_cast<std::size_t>(i + 1)]] != at[a[static_cast<std::size_t>(i)]] + 1;
     if (ends) best = best == 0 ? length : std::min(best, length), length = 0;
   }
   return best;
@@ -90,7 +93,8 @@ std::string order_text(const Hashes& a, const Hashes& b) {
     return block > 1 ? cat(" (in blocks of ", block, " or more)") : std::string();
   };
   if (reordered(a.rows, b.rows)) return cat("the same rows in another order", blocks(a.rows, b.rows));
-  if (reordered(a.columns, b.columns)) return cat("the same columns in another order", blocks(a.columns, b.columns));
+  if (reordered(a.columns, b.columns))
+    return cat("the same columns in another order", blocks(a.columns, b.columns));
   if (a.rows.size() == b.columns.size() && a.rows.size() > 1 && a.rows == b.columns && a.columns == b.rows)
     return "the transpose of B's";
   return "";

@@ -22,7 +22,7 @@ struct OpenOptions;
 // Fills the hints of rows whose tensors both sides have under the row's name, in whatever pieces, and which
 // have little in common (cosine below 0.9). Reads those tensors once more; the largest and those beyond the
 // first thousand are left out.
-void add_order_hints(const std::string& a, const std::string& b, const OpenOptions& files, std::vector<DiffRow>& rows,
-                     Observer& observer);
+void add_order_hints(const std::string& a, const std::string& b, const OpenOptions& files,
+                     std::vector<DiffRow>& rows, Observer& observer);
 
 }  // namespace mckpt::impl

@@ -37,7 +37,8 @@ std::vector<u8> first_bytes(TensorReader& reader, const Store& store, i64 tensor
   std::vector<u8> out;
   i64 items = store.shape(tensor).items();
   if (dtype_info(store.dtype(tensor)).bits % 8 == 0) items = std::min(items, kFirstItems);
-  reader.read(tensor, 0, items, [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
+  reader.read(tensor, 0, items,
+              [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
   return out;
 }
 
@@ -74,7 +75,8 @@ i64 Siblings::found(Side& of, i64 tensor, Side& in, i64 own) {
 std::string Siblings::hint(i64 of_a, i64 of_b) {
   if (i64 t = found(b_, of_b, a_, of_a); t >= 0)
     return cat("B has the values of ", escaped(a_.store.name(t)), " of A here");
-  if (i64 t = found(a_, of_a, b_, of_b); t >= 0) return cat("the same values as ", escaped(b_.store.name(t)), " of B");
+  if (i64 t = found(a_, of_a, b_, of_b); t >= 0)
+    return cat("the same values as ", escaped(b_.store.name(t)), " of B");
   return "";
 }
 

@@ -13,7 +13,9 @@ namespace {
 constexpr std::string_view kForm = "[GLOB=]rtol:X, atol:X or ulp:N, or several of them with commas between";
 
 Error bad_tolerance(std::string_view text) {
-  return Error(Code::kUsage, "a tolerance is not understood").expected(kForm).found(cat("'", escaped(text), "'"));
+  return Error(Code::kUsage, "a tolerance is not understood")
+      .expected(kForm)
+      .found(cat("'", escaped(text), "'"));
 }
 
 template <typename Number>

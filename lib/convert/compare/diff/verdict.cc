@@ -63,8 +63,8 @@ std::string diff_verdict(const Diff& diff) {
   if (all == 0)
     out = "no tensor could be compared";
   else if (c.tensors_differ() == 0 && c.casts > 0)  // which makes them unequal, within any tolerance
-    out = cat("no value differs", beyond, ", but ", counted(c.casts, "tensor"), c.casts == 1 ? " has" : " have",
-              " another type: ", same);
+    out = cat("no value differs", beyond, ", but ", counted(c.casts, "tensor"),
+              c.casts == 1 ? " has" : " have", " another type: ", same);
   else if (c.tensors_differ() == 0)
     out = cat("no tensor", of.empty() ? "" : cat(" that matches '", escaped(diff.choice), "'"), " differs",
               beyond, ": ", same);

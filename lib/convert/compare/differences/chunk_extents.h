@@ -19,7 +19,8 @@ class ChunkList;
 // An index over a list of chunks, built once; const and thread-safe afterwards. It refers to nothing.
 class ChunkExtents {
  public:
-  // Reads the header of every chunk that has one of its own. Chunks whose headers cannot be read are left out.
+  // Reads the header of every chunk that has one of its own. Chunks whose headers cannot be read are left
+  // out.
   explicit ChunkExtents(const ChunkList& chunks);
 
   struct Extent {

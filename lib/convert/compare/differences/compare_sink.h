@@ -24,8 +24,8 @@ class Store;
 // all chunks once something differs.
 class CompareSink final : public CopySink {
  public:
-  // kCounted: what differs is counted afterwards, and its first place found: of a tensor that is known to differ, the
-  // rest is not wanted.
+  // kCounted: what differs is counted afterwards, and its first place found: of a tensor that is known to
+  // differ, the rest is not wanted.
   enum class Places : bool { kFirst, kCounted };
   // The job writes these chunks, into the files of the store. Both outlive this.
   CompareSink(const Store& there, const ChunkList& chunks, Places places)

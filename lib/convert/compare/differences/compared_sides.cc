@@ -29,8 +29,8 @@ i32 file_of(const Store& store, const std::string& path) {
   return -1;
 }
 
-// The checksums that a format stores apart from the chunks' own headers: of zip entries in a .pt file, or in a
-// manifest. Found by the file and an offset within the record.
+// The checksums that a format stores apart from the chunks' own headers: of zip entries in a .pt file, or in
+// a manifest. Found by the file and an offset within the record.
 class RecordSums {
  public:
   explicit RecordSums(const Store& store) {

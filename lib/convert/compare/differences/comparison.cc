@@ -148,7 +148,8 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
   return failures;
 }
 
-// Compares the tensors of a task that failed because of the order in which the tested side stores one of them.
+// Compares the tensors of a task that failed because of the order in which the tested side stores one of
+// them.
 bool Comparison::compared_by_values(const ComparedChunks& compared, const Failure& failure,
                                     std::span<const i32> chunks) {
   if (!compared.by_values || failure.error.code() != Code::kUnsupportedTensor) return false;

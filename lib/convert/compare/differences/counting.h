@@ -22,7 +22,7 @@ struct StretchCount {
   std::optional<ValueDistance> distance{};  // where the type has one
 };
 // pre: stretches of the same number of whole items of the meter's type.
-StretchCount count_differences(const DistanceMeter& by, std::span<const u8> found, std::span<const u8> expected,
-                               const Tolerance& within);
+StretchCount count_differences(const DistanceMeter& by, std::span<const u8> found,
+                               std::span<const u8> expected, const Tolerance& within);
 
 }  // namespace mckpt::impl

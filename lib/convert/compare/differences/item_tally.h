@@ -31,8 +31,8 @@ class ItemTally final : public CopySink {
   using Within = std::function<Tolerance(i32 key)>;
 
   // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks
-  // whose headers cannot be read are left out, and so are types of less than a byte. `within`: empty: items that
-  // are not equal are beyond it.
+  // whose headers cannot be read are left out, and so are types of less than a byte. `within`: empty: items
+  // that are not equal are beyond it.
   ItemTally(const Store& there, const ChunkList& chunks, Within within = {});
 
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;

@@ -1,5 +1,5 @@
-// A group and the options of a parameter are equal if each field is. `params` and the mark of experts, which Megatron-FSDP
-// does not set, are no options, and the count of steps may be beside the groups.
+// A group and the options of a parameter are equal if each field is. `params` and the mark of experts, which
+// Megatron-FSDP does not set, are no options, and the count of steps may be beside the groups.
 #include "convert/compare/differences/option_groups.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ namespace {
 
 using Options = std::map<std::string, PickleValue, std::less<>>;  // by field
 
-// The options of one side, by parameter or in groups that were given to no parameter. Values refer to `owners`.
+// The options of one side, by parameter or in groups that were given to no parameter. Values refer to
+// `owners`.
 struct SideOptions {
   std::map<std::string, Options, std::less<>> of_parameter;  // by name in the whole model
   std::optional<ParamGroups> groups;

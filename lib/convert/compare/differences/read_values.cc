@@ -37,8 +37,8 @@ bool may_reorder(const Store& store) {
   return computed || (family != FormatFamily::kSafetensors && family != FormatFamily::kDcp);
 }
 
-// Whether the items of all chunks are bytes of their files, row by row. A chunk that cannot be found is left to the
-// comparison of bytes, which reports it.
+// Whether the items of all chunks are bytes of their files, row by row. A chunk that cannot be found is left
+// to the comparison of bytes, which reports it.
 bool is_plain(const Store& store, i64 tensor) {
   try {
     for (i64 c = 0; c < store.chunk_count(tensor); c++)
@@ -63,8 +63,8 @@ class ReadSides {
         source_reader_(source, source_files_),
         observer_(observer) {}
 
-  // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance of all
-  // items; null: reading ends at the first difference.
+  // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance
+  // of all items; null: reading ends at the first difference.
   i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
     i64 items = tested_.shape(t).items(), item_bytes = dtype_info(tested_.dtype(t)).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
@@ -127,15 +127,17 @@ std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& sou
     auto at = by_name.find(tested.name(t));
     if (at == by_name.end() || except.contains(t) || dtype_info(tested.dtype(t)).bits < 8) continue;
     i64 s = at->second;
-    if (is_alike(tested, t, source, s) && (!is_plain(tested, t) || !is_plain(source, s)) && comparison.chooses(tested.name(t)))
+    if (is_alike(tested, t, source, s) && (!is_plain(tested, t) || !is_plain(source, s)) &&
+        comparison.chooses(tested.name(t)))
       out.emplace_back(t, s);
   }
   return out;
 }
 
 // Compares these tensors, given as numbers in the tested store and in the source. Returns the former.
-std::set<i64> compare_pairs(const Store& tested, const Store& source, std::span<const std::pair<i64, i64>> pairs,
-                            Comparison& comparison, Observer& observer) {
+std::set<i64> compare_pairs(const Store& tested, const Store& source,
+                            std::span<const std::pair<i64, i64>> pairs, Comparison& comparison,
+                            Observer& observer) {
   std::set<i64> out;
   if (pairs.empty()) return out;
   i64 bytes = 0;
@@ -188,7 +190,8 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
 
 bool compare_read_values(const Store& tested, const Store& source, i64 tested_tensor, i64 source_tensor,
                          Comparison& comparison, Observer& observer) {
-  if (!is_alike(tested, tested_tensor, source, source_tensor) || dtype_info(tested.dtype(tested_tensor)).bits < 8)
+  if (!is_alike(tested, tested_tensor, source, source_tensor) ||
+      dtype_info(tested.dtype(tested_tensor)).bits < 8)
     return false;
   const std::pair pair{tested_tensor, source_tensor};
   compare_pairs(tested, source, {&pair, 1}, comparison, observer);

@@ -33,16 +33,18 @@ struct ReshardedObjects {
   Notes notes;
 };
 
-// What the view of a torch_dist folder does not show: objects of the folder, and entries of its common state for
-// which fsdp_dtensor has no place. Nothing for a checkpoint of another format.
+// What the view of a torch_dist folder does not show: objects of the folder, and entries of its common state
+// for which fsdp_dtensor has no place. Nothing for a checkpoint of another format.
 struct HiddenObjects {
   std::vector<std::string> names;  // for a note: "common_state.x", "13 _extra_state objects"
   i64 count = 0;                   // of objects
-  std::string lost_options{};  // a warning where states are kept without the options of their parameters; else ""
+  // A warning where states are kept without the options of their parameters; else ""
+  std::string lost_options{};
 };
 HiddenObjects hidden_objects(const CheckpointModel& model, bool weights_only);
 
-// Files beside the data whose text names the grid, with the new one. `store`: the source as it is on the disk.
+// Files beside the data whose text names the grid, with the new one. `store`: the source as it is on the
+// disk.
 ChangedFiles files_with_grid(const Store& store, const Grid& grid);
 
 // The assets that the result gets. Those that mckpt put beside a checkpoint are copied even if the model is

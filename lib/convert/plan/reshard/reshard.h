@@ -3,9 +3,9 @@
 //
 //   ckpt/iter_0000010/__0_0.distcp ... of 4 ranks   -->   DST/iter_0000010/__0_0.distcp ... of 8 ranks
 //
-// Values never change, and types only under v2 (below). Fused parameters stay whole or in parts, as the source
-// has them. Padding of the vocabulary, and that of its states, changes where the new grid needs other rows.
-// For a run of Megatron-FSDP v2 (FsdpSetup::keys) the names become those of its state dict, fused
+// Values never change, and types only under v2 (below). Fused parameters stay whole or in parts, as the
+// source has them. Padding of the vocabulary, and that of its states, changes where the new grid needs other
+// rows. For a run of Megatron-FSDP v2 (FsdpSetup::keys) the names become those of its state dict, fused
 // parameters become whole, and parameters of a known model are widened to fp32.
 #pragma once
 

@@ -164,8 +164,8 @@ SharedObjects StateDictObjects::shared() {
           }};
 }
 
-// Named by the part in front of the first dot: the states of a schedule are a dozen objects. What a view made of
-// entries of one object is named, but counts as no object.
+// Named by the part in front of the first dot: the states of a schedule are a dozen objects. What a view made
+// of entries of one object is named, but counts as no object.
 void StateDictObjects::note_left_out() {
   std::vector<std::string> names;
   auto name_front = [&](std::string_view object) {

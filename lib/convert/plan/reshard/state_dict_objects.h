@@ -5,8 +5,8 @@
 //   of each parameter; equal ones are a group             -->  optimizer.param_groups.0.params  [<param>, ...]
 //   optimizer.param_to_group_meta.<param>.step            -->  optimizer.state.<param>.step, a tensor
 //
-// A source that has such a list keeps it. For all other objects (args, iteration, schedules, random states) v2
-// has no place.
+// A source that has such a list keeps it. For all other objects (args, iteration, schedules, random states)
+// v2 has no place.
 #pragma once
 
 #include <string>

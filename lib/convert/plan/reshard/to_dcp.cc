@@ -54,8 +54,8 @@ i64 most_rows(const Store& store) {
   return rows;
 }
 
-// The ranks of the result, each with a file. Throws kBadGrid for a number that no job has, or beyond what the tensors
-// have rows for.
+// The ranks of the result, each with a file. Throws kBadGrid for a number that no job has, or beyond what the
+// tensors have rows for.
 i64 ranks_of(const ToDcpOptions& options, const Store& store) {
   bool of_ranks = format_family(store.format()) == FormatFamily::kDcp;
   i64 ranks = options.ranks.value_or(of_ranks ? std::max<i64>(store.ranks(), 1) : 1);
@@ -79,7 +79,9 @@ void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan,
   c.format = "torch DCP";
   std::string metadata = plan_dcp_folder(c, plan.layout, options.target);
   PlanIdentity text("to-dcp", MCKPT_VERSION);
-  text.set("section", section).set("weights_only", options.weights_only).add(kBesideFiles, c.beside.identity());
+  text.set("section", section)
+      .set("weights_only", options.weights_only)
+      .add(kBesideFiles, c.beside.identity());
   c.identity = text.add(kSourceFiles, source_identity(*c.store)).add(kResult, metadata).text();
 }
 
@@ -135,7 +137,8 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
 Conversion plan_to_dcp(const ToDcpOptions& options) {
   std::unique_ptr<Store> source = open_store(options.source, options.files);
   if (options.assets && source->format() != Format::kTorchFlat)
-    throw Error(Code::kUsage, "`assets` is for tensors that were saved flat: those of this checkpoint have shapes")
+    throw Error(Code::kUsage,
+                "`assets` is for tensors that were saved flat: those of this checkpoint have shapes")
         .file(source->root())
         .found(format_text(source->format()));
   if (format_family(source->format()) == FormatFamily::kDcp) return plan_dcp(std::move(source), options);

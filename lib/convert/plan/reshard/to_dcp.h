@@ -26,7 +26,8 @@ struct ToDcpOptions {
   std::optional<i64> ranks{};  // that the rows are divided among; none: as many as wrote the source
   std::optional<std::string>
       section{};               // in front of all names, each part between dots a dict; not of a DCP folder
-  std::optional<std::string> assets{};  // the model's folder, of tensors that were saved flat: it has their shapes
+  // The model's folder, of tensors that were saved flat: it has their shapes
+  std::optional<std::string> assets{};
   bool weights_only = false;   // leave the states of the optimizer out
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
@@ -35,8 +36,9 @@ struct ToDcpOptions {
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };
 
-// Throws kUsage for a number of ranks below one, `assets` of a source that has its shapes, or a section of a DCP folder or with an empty part;
-// DamagedCheckpoint; and what open_store(), open_own_model() and tensor_job() throw.
+// Throws kUsage for a number of ranks below one, `assets` of a source that has its shapes, or a section of a
+// DCP folder or with an empty part; DamagedCheckpoint; and what open_store(), open_own_model() and
+// tensor_job() throw.
 Conversion plan_to_dcp(const ToDcpOptions& options);
 
 }  // namespace mckpt::impl

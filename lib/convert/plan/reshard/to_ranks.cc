@@ -3,8 +3,8 @@
 //   a Hugging Face folder   import_job    a task is everything that is fed by the same tensors
 //   a sharded checkpoint    gather_job    a task is one tensor of one rank
 //
-// The parameters that several ranks hold alike are written for each of them; the proof counts the first as made of the
-// source, and the others as its copies.
+// The parameters that several ranks hold alike are written for each of them; the proof counts the first as
+// made of the source, and the others as its copies.
 #include "convert/plan/reshard/to_ranks.h"
 
 #include "convert/jobs/chunk_job.h"
@@ -48,7 +48,8 @@
 namespace mckpt::impl {
 namespace {
 
-// What is needed of a source, whichever of the two kinds it is: exactly one of `checkpoint` and `import` is set.
+// What is needed of a source, whichever of the two kinds it is: exactly one of `checkpoint` and `import` is
+// set.
 struct OpenSource {
   const HfModel& model;
   const ImportSource* import = nullptr;
@@ -178,17 +179,20 @@ void refuse_instances(const Grid& grid) {
 // `to-pt` sounds like one .pt file.
 void refuse_name_of_file(const std::string& target) {
   if (!has_torch_suffix(target)) return;
-  throw Error(Code::kUsage, "the result is a folder with a file of each rank, and its name is that of one file")
+  throw Error(Code::kUsage,
+              "the result is a folder with a file of each rank, and its name is that of one file")
       .expected("a name that does not end in .pt, .pth, .bin or .ckpt")
       .found(escaped(target, 4096))
-      .help("`mckpt convert safetensors-to-pt`, in Python to=\"pt\", makes one .pt file of a Hugging Face model");
+      .help(
+          "`mckpt convert safetensors-to-pt`, in Python to=\"pt\", makes one .pt file of a Hugging Face "
+          "model");
 }
 
 void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.grid = grid;
   c.format = "Megatron rank files";
-  c.extent = cat(counted(plan.file_count(), "file"), " (", to_string(grid), "), ", counted(plan.size(), "tensor"), ", ",
-                 human_bytes(c.bytes));
+  c.extent = cat(counted(plan.file_count(), "file"), " (", to_string(grid), "), ",
+                 counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes));
   if (const std::size_t copies = c.proof.tied.size(); copies > 0)
     c.details.note(cat("tied    are the ", copies, " that an earlier rank has alike"));
 }
@@ -251,7 +255,8 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   std::string table =
       tensor_table_json(source.map().sources(), source.model.expert_layout, source.model.map_text, original);
   FsdpFolder::Beside beside;
-  beside.assets = source.import ? source.import->assets(table) : plan_assets(source.model.path, table, c.opening);
+  beside.assets =
+      source.import ? source.import->assets(table) : plan_assets(source.model.path, table, c.opening);
   place_iteration(c, options.target, options.iteration);
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));

@@ -1,11 +1,11 @@
-// The files of the ranks of a Megatron run (--ckpt-format torch), weights only, of a Hugging Face model or of a sharded
-// checkpoint:
+// The files of the ranks of a Megatron run (--ckpt-format torch), weights only, of a Hugging Face model or of
+// a sharded checkpoint:
 //
 //   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/mp_rank_00/model_optim_rng.pt
 //                                                      DST/release/mp_rank_01/model_optim_rng.pt
 //
-// Every file has the tensors that its rank holds at run time, under their names there, with args, checkpoint_version and
-// iteration.
+// Every file has the tensors that its rank holds at run time, under their names there, with args,
+// checkpoint_version and iteration.
 #pragma once
 
 #include "convert/keys/value_options.h"
@@ -33,9 +33,9 @@ struct ToRanksOptions {
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 
-// Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what open_hf_model(),
-// open_checkpoint(), KeyTable, RankPlan, import_job() and gather_job() throw; kNotFound for a model without weights;
-// kUsage for a spelling without effect; kBadLayout for HSDP instances.
+// Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
+// open_hf_model(), open_checkpoint(), KeyTable, RankPlan, import_job() and gather_job() throw; kNotFound for
+// a model without weights; kUsage for a spelling without effect; kBadLayout for HSDP instances.
 Conversion plan_to_ranks(const ToRanksOptions& options);
 
 }  // namespace mckpt::impl

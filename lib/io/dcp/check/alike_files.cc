@@ -1,5 +1,5 @@
-// Files of ranks that trained differ in their first matrix, so that a record of each is opened, and no more. Only where
-// all sums are equal are data read.
+// Files of ranks that trained differ in their first matrix, so that a record of each is opened, and no more.
+// Only where all sums are equal are data read.
 #include "io/dcp/check/alike_files.h"
 
 #include <algorithm>
@@ -83,8 +83,8 @@ class RecordsByFile {
   std::vector<std::vector<FileRecord>> files_;
 };
 
-// Whether the tensor has one for each layer or expert along its first dimension: "decoder.layers.mlp.linear_fc1.weight".
-// Layers and experts can be equal.
+// Whether the tensor has one for each layer or expert along its first dimension:
+// "decoder.layers.mlp.linear_fc1.weight". Layers and experts can be equal.
 bool is_stack(std::string_view name) {
   for (std::string_view of : {"layers.", "experts."})
     for (std::size_t at = name.find(of); at != name.npos; at = name.find(of, at + 1)) {
@@ -118,8 +118,8 @@ class CopySearch {
   }
 
  private:
-  // Nothing for a record that cannot be read, which is reported where it is wanted. Objects, and records without a sum,
-  // are read for their first bytes.
+  // Nothing for a record that cannot be read, which is reported where it is wanted. Objects, and records
+  // without a sum, are read for their first bytes.
   std::optional<PieceSum> sum_of(i32 file, const FileRecord& r) const {
     constexpr i64 kMostRead = i64{1} << 20;
     try {

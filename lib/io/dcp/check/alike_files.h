@@ -1,6 +1,6 @@
-// Data files of a DCP folder that nothing but their names distinguishes: records of the same sizes, types and shapes at
-// the same places. Of two such files one can be copied over the other, or they can change places, and every box, size
-// and checksum fits as before:
+// Data files of a DCP folder that nothing but their names distinguishes: records of the same sizes, types and
+// shapes at the same places. Of two such files one can be copied over the other, or they can change places,
+// and every box, size and checksum fits as before:
 //
 //   __2_0.distcp   [q_proj rows 0-15][k_proj rows 0-7] ...      records do not say their tensor, rank or rows
 //   __3_0.distcp   [q_proj rows 16-31][k_proj rows 8-15] ...
@@ -37,9 +37,9 @@ AlikeFiles alike_files(const Store& store, std::span<const DcpMetadata::Copy> co
 // Whether two records have the same bytes.
 using SameBytes = std::function<bool(const DcpRecord& a, const DcpRecord& b)>;
 
-// Finds copies among alike files by the sums in their records. A copy has other parts of the same tensors than its
-// original should have, and at least one varies: that is a problem. Where the two files have other tensors, equal ones are
-// possible (experts or layers that began as copies), and the finding is a warning.
+// Finds copies among alike files by the sums in their records. A copy has other parts of the same tensors
+// than its original should have, and at least one varies: that is a problem. Where the two files have other
+// tensors, equal ones are possible (experts or layers that began as copies), and the finding is a warning.
 std::vector<Finding> find_copied_files(const Store& store, const StoreFiles& files, const AlikeFiles& alike,
                                        const SameBytes& same_bytes);
 

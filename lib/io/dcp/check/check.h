@@ -18,8 +18,8 @@ class Store;
 struct Finding;
 struct RunFacts;
 
-// The part of a checkpoint that is checked. An optimizer that lost its states does no harm to a conversion of the
-// weights.
+// The part of a checkpoint that is checked. An optimizer that lost its states does no harm to a conversion of
+// the weights.
 enum class CheckedPart : u8 { kAll, kModel };
 
 // Looks at names and shapes, and at the small objects that list the trained parameters. Reads no tensor.

@@ -148,8 +148,8 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
             " are stored"));
 }
 
-// Where torch_dist has the same parameter of all layers in one tensor, "decoder.layers.mlp.linear_fc1.weight", its first
-// dimension is that of the layers.
+// Where torch_dist has the same parameter of all layers in one tensor,
+// "decoder.layers.mlp.linear_fc1.weight", its first dimension is that of the layers.
 void CountChecks::check_stacked_layers() {
   if (dialect_ != DcpDialect::kTorchDist || !facts_.layers) return;
   constexpr std::string_view kLayers = "decoder.layers.";
@@ -157,7 +157,8 @@ void CountChecks::check_stacked_layers() {
     if (e.key.section != Section::kModel) continue;
     const std::size_t at = e.key.parameter.find(kLayers), end = at + kLayers.size();
     if (at == std::string_view::npos || !is_of_language(e.key.parameter.substr(0, end))) continue;
-    if (end == e.key.parameter.size() || (e.key.parameter[end] >= '0' && e.key.parameter[end] <= '9')) continue;
+    if (end == e.key.parameter.size() || (e.key.parameter[end] >= '0' && e.key.parameter[end] <= '9'))
+      continue;
     std::span<const i64> dims = store_.dims(e.tensor);
     if (dims.empty() || dims[0] == *facts_.layers) continue;
     return add(Code::kNumberGap, e.tensor,
@@ -174,8 +175,8 @@ void CountChecks::check_routers() {
     std::span<const i64> dims = store_.dims(e.tensor);
     if (dims.size() < 2 || dims[dims.size() - 2] == *facts_.experts) continue;
     return add(Code::kNumberGap, e.tensor,
-               cat("the args of the training run say ", counted(*facts_.experts, "expert"), ", but the router has ",
-                   dims[dims.size() - 2]));
+               cat("the args of the training run say ", counted(*facts_.experts, "expert"),
+                   ", but the router has ", dims[dims.size() - 2]));
   }
 }
 

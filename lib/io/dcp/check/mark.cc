@@ -1,5 +1,6 @@
-// Megatron makes a CheckpointingConfig of the members, so a member with another name is an error there too, and it looks its
-// readers up by backend and version. Megatron-Core 0.16 has one for sharded tensors and one for the common state.
+// Megatron makes a CheckpointingConfig of the members, so a member with another name is an error there too,
+// and it looks its readers up by backend and version. Megatron-Core 0.16 has one for sharded tensors and one
+// for the common state.
 #include "io/dcp/check/mark.h"
 
 #include <algorithm>
@@ -50,7 +51,8 @@ std::string fault_of(const JsonValue& mark) {
 std::vector<Finding> check_mark(const Folder& folder) {
   std::string fault;
   try {
-    fault = fault_of(parse_json(json_text(folder.open_file(kMarkOfTorchDist), kMostBytes), JsonNumbers::kPython));
+    fault =
+        fault_of(parse_json(json_text(folder.open_file(kMarkOfTorchDist), kMostBytes), JsonNumbers::kPython));
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     fault = to_finding(e).message;
@@ -58,7 +60,8 @@ std::vector<Finding> check_mark(const Folder& folder) {
   if (fault.empty()) return {};
   return {{.code = Code::kIncomplete,
            .file = std::string(kMarkOfTorchDist),
-           .message = cat("Megatron does not take this mark of a torch_dist checkpoint, and does not load the folder: expected ",
+           .message = cat("Megatron does not take this mark of a torch_dist checkpoint, and does not load "
+                          "the folder: expected ",
                           kExpected, "; found ", fault),
            .warning = true}};
 }

@@ -1,4 +1,5 @@
-// metadata.json, the mark of a torch_dist checkpoint: Megatron writes it last, and loads no folder whose mark it does not know.
+// metadata.json, the mark of a torch_dist checkpoint: Megatron writes it last, and loads no folder whose mark
+// it does not know.
 //
 //   {"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch", "common_backend_version": 1}
 //

@@ -66,8 +66,8 @@ std::vector<Finding> check_mixed(const Store& store) {
     const auto& [last, b] = *steps.rbegin();
     out.push_back({.code = Code::kMixedSaves,
                    .file = std::string(file_label(store, b)),
-                   .message = cat("the optimizer had made ", counted(last, "step"), " in this file and ", first, " in ",
-                                  file_label(store, a), ": the files are of different saves"),
+                   .message = cat("the optimizer had made ", counted(last, "step"), " in this file and ",
+                                  first, " in ", file_label(store, a), ": the files are of different saves"),
                    .help = kTakeWhole});
   }
   std::string_view root = store.root();

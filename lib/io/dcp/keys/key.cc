@@ -81,8 +81,9 @@ bool take_numbers(std::string_view& text, std::vector<i64>& out) {
 }
 
 // The first parts of names of optimizers, as training programs write them.
-constexpr std::string_view kOptimizers[] = {"optimizer", "optimizers", "optimizer_state", "optimizer_states",
-                                            "optimizer_state_dict", "optim", "optim_state", "optim_state_dict"};
+constexpr std::string_view kOptimizers[] = {"optimizer",        "optimizers",           "optimizer_state",
+                                            "optimizer_states", "optimizer_state_dict", "optim",
+                                            "optim_state",      "optim_state_dict"};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The parameter groups of an optimizer, as a checkpoint has them. Parameters with equal settings are one group,
-// whatever the groups of the training run were:
+// The parameter groups of an optimizer, as a checkpoint has them. Parameters with equal settings are one
+// group, whatever the groups of the training run were:
 //
 //   optimizer.param_to_group_meta.module.module.module.<param>.<field>   fsdp_dtensor: a dozen objects a parameter
 //   optimizer.param_groups.<i>.<field> and .params                       state dicts of torch: a list of names
@@ -29,8 +29,8 @@ struct ListedGroup {
   i64 others = 0;                  // entries that are neither
 };
 
-// The lists of all groups, as the store has them. `unreadable` gets the number of an object that cannot be read, and
-// why; without it, throws what reading it throws.
+// The lists of all groups, as the store has them. `unreadable` gets the number of an object that cannot be
+// read, and why; without it, throws what reading it throws.
 std::vector<ListedGroup> listed_groups(
     const Store& store, const std::function<void(i64 object, const Error& why)>& unreadable = {});
 

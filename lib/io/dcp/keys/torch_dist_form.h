@@ -1,5 +1,5 @@
-// How a torch_dist folder was saved, by its keys alone: versions and settings of Megatron store the same model in
-// other tensors.
+// How a torch_dist folder was saved, by its keys alone: versions and settings of Megatron store the same
+// model in other tensors.
 //
 //   decoder.layers.mlp.linear_fc1.weight              layers          one tensor
 //   decoder.layers.3.mlp.linear_fc1.weight            layers          a tensor each
@@ -16,8 +16,8 @@
 
 namespace mckpt::impl {
 
-// Collects evidence name by name, in any order; then asked for the facts. A fact that the names do not show is left
-// out.
+// Collects evidence name by name, in any order; then asked for the facts. A fact that the names do not show
+// is left out.
 class TorchDistForm {
  public:
   void tensor(std::string_view name);

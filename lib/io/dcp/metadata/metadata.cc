@@ -252,8 +252,8 @@ i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const 
   return chunk;
 }
 
-// Where ranks have tensors of several chunks, each counts its own: torch joins the lists of the ranks and leaves the
-// positions as they were. Of one rank, whose files are "__2_0.distcp" and so on, they ascend.
+// Where ranks have tensors of several chunks, each counts its own: torch joins the lists of the ranks and
+// leaves the positions as they were. Of one rank, whose files are "__2_0.distcp" and so on, they ascend.
 void Linker::check_hints() {
   for (const auto& [tensor, hints] : other_hints_) {
     std::map<std::string_view, i64> last;
@@ -265,9 +265,10 @@ void Linker::check_hints() {
       const i64 hint = other == hints.end() ? chunk : other->second;
       auto [at, fresh] = last.try_emplace(std::string_view(file).substr(0, file.rfind('_')), -1);
       if (hint <= at->second || hint > chunk)
-        add_finding(Code::kBadMetadata, out_.name(tensor),
-                    cat("the index of storage_data says position ", hint, " for the chunk at position ", chunk),
-                    true);
+        add_finding(
+            Code::kBadMetadata, out_.name(tensor),
+            cat("the index of storage_data says position ", hint, " for the chunk at position ", chunk),
+            true);
       at->second = hint;
     }
   }

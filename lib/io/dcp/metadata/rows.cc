@@ -249,7 +249,8 @@ u64 DcpRows::build_record() {
   return records.size() - 1;
 }
 
-// No program writes such a path: a block of the file was lost. A pickle has the index of a record before the record.
+// No program writes such a path: a block of the file was lost. A pickle has the index of a record before the
+// record.
 void DcpRows::throw_zeroed_path(std::string_view path) const {
   Error e(Code::kBadMetadata, ".metadata is damaged: the name of a data file has bytes that are zero");
   if (!indexes.empty()) e.tensor(names[indexes.back().name]);
@@ -258,7 +259,8 @@ void DcpRows::throw_zeroed_path(std::string_view path) const {
 
 // The number of a data file by its path. Throws kBadPath for one that leads out of the folder.
 i32 DcpRows::file_number(PickleValue path) {
-  // Most records share the text of their file's name, so recent texts are remembered by their place in the pickle.
+  // Most records share the text of their file's name, so recent texts are remembered by their place in the
+  // pickle.
   SeenPath& seen = seen_[reinterpret_cast<std::uintptr_t>(path.node()) / alignof(PickleNode) % seen_.size()];
   if (seen.path == path) return seen.file;
   std::string_view text = path.text();

@@ -41,8 +41,8 @@ std::string_view text_field(const PickleValue& args, std::string_view name) {
   return value && value->is(PickleValue::Kind::kText) ? value->text() : std::string_view();
 }
 
-// The fields of Megatron-FSDP. The argument that chooses it had another name in older releases. A strategy that is not
-// known says nothing.
+// The fields of Megatron-FSDP. The argument that chooses it had another name in older releases. A strategy
+// that is not known says nothing.
 void add_fsdp(const PickleValue& args, RunFacts& facts) {
   if (!is_true(args, "use_megatron_fsdp") && !is_true(args, "use_custom_fsdp")) return;
   std::string_view name = text_field(args, "data_parallel_sharding_strategy");

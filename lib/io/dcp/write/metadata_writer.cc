@@ -248,8 +248,8 @@ class DcpLayout::MetadataWriter {
     end();
   }
 
-  // storage_data. The index of a chunk is its position among those of its key; an object that is no tensor has
-  // none, and no offset.
+  // storage_data. The index of a chunk is its position among those of its key; an object that is no tensor
+  // has none, and no offset.
   void write_places() {
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++) {

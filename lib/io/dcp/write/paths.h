@@ -19,8 +19,8 @@ namespace mckpt::impl {
 class Store;
 struct DcpName;
 
-// The names that torch's state dicts of an optimizer have: a state of a parameter, by its field ("exp_avg"); and an
-// option of a group, where groups are a list, so that the number is a place in it.
+// The names that torch's state dicts of an optimizer have: a state of a parameter, by its field ("exp_avg");
+// and an option of a group, where groups are a list, so that the number is a place in it.
 DcpName state_dict_state(std::string_view parameter, std::string_view field);
 DcpName state_dict_group(i64 group, std::string_view field);
 
@@ -31,15 +31,16 @@ using DcpPaths = NameMap<std::string, DcpName>;
 // nor integers.
 std::optional<DcpPaths> dcp_paths(const Store& store);
 
-// The names with their paths in the order of planner_data, which is that of the dict that the last rank saved.
+// The names with their paths in the order of planner_data, which is that of the dict that the last rank
+// saved.
 std::optional<std::vector<DcpName>> dcp_names(const Store& store);
 
 // The paths in the bytes of a .metadata. Throws what dcp_paths() throws.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
 
 // The names of all items in the order of planner_data: those of the last rank in the order in which it saved
-// them, then what the rank before it adds, and so on. Empty where the folder has no paths. Throws what reading
-// a pickle throws.
+// them, then what the rank before it adds, and so on. Empty where the folder has no paths. Throws what
+// reading a pickle throws.
 std::vector<std::string> dcp_saved_order(const Store& store);
 
 }  // namespace mckpt::impl

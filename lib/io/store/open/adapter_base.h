@@ -1,5 +1,5 @@
-// What opens an adapter as a model: the model that it changes, which is elsewhere. Options of opening carry it
-// (io/file/open_options.h), so that every reader of a path takes a folder with an adapter too:
+// What opens an adapter as a model: the model that it changes, which is elsewhere. Options of opening carry
+// it (io/file/open_options.h), so that every reader of a path takes a folder with an adapter too:
 //
 //   opening.base = adapter_base("Qwen3-0.6B");         hf/adapter/adapted_store.h
 //   open_store("checkpoint-500", opening)              Qwen3-0.6B with the adapter of checkpoint-500 in it

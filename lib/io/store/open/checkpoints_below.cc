@@ -1,4 +1,5 @@
-// Looks into folders by their names alone. A folder may be anything, a home folder too, so the walk is bounded.
+// Looks into folders by their names alone. A folder may be anything, a home folder too, so the walk is
+// bounded.
 #include "io/store/open/checkpoints_below.h"
 
 #include "core/base/error.h"

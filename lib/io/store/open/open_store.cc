@@ -220,8 +220,8 @@ std::vector<std::string> zero_tags(const Folder& folder) {
   return out;
 }
 
-// DeepSpeed's folder of the save that the file `latest` names. Null if it names no folder here, and the folder has
-// another checkpoint.
+// DeepSpeed's folder of the save that the file `latest` names. Null if it names no folder here, and the
+// folder has another checkpoint.
 std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
   InputFile file = folder.open_file(kZeroLatestName);
   std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 4096));
@@ -260,8 +260,9 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   bool known =
       std::any_of(snapshots.begin(), snapshots.end(), [&](const FolderEntry& e) { return e.name == name; });
   if (!known)
-    throw Error(Code::kUnknownFormat, named ? "the model's cache folder has no snapshot that refs/main names"
-                                            : "the model's cache folder has no refs/main, which names a snapshot")
+    throw Error(Code::kUnknownFormat,
+                named ? "the model's cache folder has no snapshot that refs/main names"
+                      : "the model's cache folder has no refs/main, which names a snapshot")
         .file(folder.path())
         .found(snapshots.empty() ? "no snapshot" : counted(std::ssize(snapshots), "snapshot"))
         .help("name a folder below snapshots/");
@@ -296,7 +297,8 @@ std::unique_ptr<Store> open_torch_files_of(const Folder& folder, const std::vect
   return store;
 }
 
-// The only checkpoint in a folder of folders, or the only one that is a model; "" if there is none or several.
+// The only checkpoint in a folder of folders, or the only one that is a model; "" if there is none or
+// several.
 std::string only_one(const std::vector<std::string>& below) {
   std::vector<std::string> models;
   for (const std::string& name : below)
@@ -333,14 +335,16 @@ std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Conten
   throw e;
 }
 
-// Files of torch.save beside safetensors files are not part of that model. If it cannot be opened, the error names them.
+// Files of torch.save beside safetensors files are not part of that model. If it cannot be opened, the error
+// names them.
 std::unique_ptr<Store> open_safetensors_of(const Folder& folder, const Contents& contents) {
   try {
     return open_safetensors_folder(folder.path(), folder.opening());
   } catch (Error& e) {
     if (!contents.torch_files.empty())
-      e.note(cat("there are also files of torch.save in the folder, each of which can be opened by its name: ",
-                 listed(contents.torch_files)));
+      e.note(
+          cat("there are also files of torch.save in the folder, each of which can be opened by its name: ",
+              listed(contents.torch_files)));
     throw;
   }
 }

@@ -1,4 +1,5 @@
-// Adds tensors in the order of the header's table. A row of a file that is nothing of it is a tensor by itself.
+// Adds tensors in the order of the header's table. A row of a file that is nothing of it is a tensor by
+// itself.
 #include "io/torch/zero/assembly.h"
 
 #include <algorithm>
@@ -152,8 +153,8 @@ class Assembly {
                save_.stage == 3 ? cat("at least ", items.items(), " items") : to_string(p.shape));
   }
 
-  // Parameters that nothing lists were not trained: `module` has them, but zero_to_fp32 leaves them out. In ZeRO 3 it
-  // has empty tensors instead.
+  // Parameters that nothing lists were not trained: `module` has them, but zero_to_fp32 leaves them out. In
+  // ZeRO 3 it has empty tensors instead.
   void add_rest_of_module() {
     std::vector<std::string_view> frozen, lost;
     const TorchTable& table = store_.table(save_.models[0].file);
@@ -184,8 +185,8 @@ class Assembly {
     report_lost(std::move(lost));
   }
 
-  // Second names are in the file of rank 0 alone, so they are lost where another file has its name. If a file of another rank
-  // has them, that is reported already (saves.cc).
+  // Second names are in the file of rank 0 alone, so they are lost where another file has its name. If a file
+  // of another rank has them, that is reported already (saves.cc).
   void report_lost(std::vector<std::string_view> lost) {
     const bool several = save_.stage == 3 && save_.models.size() > 1 && model_.shared.empty();
     for (const auto& m : save_.models)

@@ -1,5 +1,5 @@
-// Chooses the files by their names and reads them. What a folder of another kind is needs only names, so it is
-// refused before anything is opened.
+// Chooses the files by their names and reads them. What a folder of another kind is needs only names, so it
+// is refused before anything is opened.
 #include "io/torch/zero/files.h"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct Names {
 
 // `of`: what the key is, "rank 0".
 template <typename Key>
-void add_name(std::map<Key, std::string>& names, const Key& key, const std::string& of, const std::string& name,
-              ZeroStore& store) {
+void add_name(std::map<Key, std::string>& names, const Key& key, const std::string& of,
+              const std::string& name, ZeroStore& store) {
   auto [first, is_new] = names.emplace(key, name);
   if (!is_new)
     store.add_finding({.code = Code::kBadShards,
@@ -62,8 +62,8 @@ Names names_in(const Folder& folder, ZeroStore& store) {
     else if (name->kind == ZeroName::Kind::kExpertOptimizer)
       add_name(names.expert_optimizers, name->rank, rank, e.name, store);
     else
-      add_name(name->kind == ZeroName::Kind::kModel ? names.models : names.optimizers, name->rank, rank, e.name,
-               store);
+      add_name(name->kind == ZeroName::Kind::kModel ? names.models : names.optimizers, name->rank, rank,
+               e.name, store);
   }
   return names;
 }
@@ -114,8 +114,8 @@ class SaveReader {
  private:
   using Group = ZeroOptimizerStates::Group;
 
-  // Whether the file says by the name under which it was saved which one of the save it is. Adds a finding if it is
-  // another one than its name says now.
+  // Whether the file says by the name under which it was saved which one of the save it is. Adds a finding if
+  // it is another one than its name says now.
   bool check_name(const OpenedTorchFile& file) {
     const std::optional<ZeroName> saved = zero_name(saved_as(file)), now = zero_name(file.path);
     if (!saved || !now || saved->kind != now->kind) return false;
@@ -178,8 +178,10 @@ class SaveReader {
         wrong = cat("the file is of rank ", o.rank, ", but ", first, " is of a save by ",
                     counted(save_.ranks, "rank"));
       else if (s.groups.size() != groups)
-        wrong = cat("the file has ", counted(std::ssize(s.groups), "group"), " of parameters, but ", first, " has ", groups);
-      else if (!std::ranges::equal(s.groups, save_.optimizers[0].states.groups, {}, &Group::ranks, &Group::ranks))
+        wrong = cat("the file has ", counted(std::ssize(s.groups), "group"), " of parameters, but ", first,
+                    " has ", groups);
+      else if (!std::ranges::equal(s.groups, save_.optimizers[0].states.groups, {}, &Group::ranks,
+                                   &Group::ranks))
         wrong = cat("its groups of parameters are cut over other numbers of ranks than in ", first);
       if (wrong.empty()) return false;
       store_.add_finding({.code = Code::kMixedSaves,

@@ -42,18 +42,18 @@ struct ZeroSave {
   const ZeroModelStates& model() const { return models[0].states; }
 };
 
-// Reads the headers of all files and adds those that can be read to the store. Files that are missing, cannot be
-// read, or are of another save become findings, and those of another number of ranks are left out. Throws
+// Reads the headers of all files and adds those that can be read to the store. Files that are missing, cannot
+// be read, or are of another save become findings, and those of another number of ranks are left out. Throws
 // kUnsupportedTorchFile for folders whose files cannot be joined (tensor parallelism, pipelines, AutoEP,
 // universal checkpoints), kShardMissing if no file of the model is there.
 ZeroSave read_zero_save(const Folder& folder, ZeroStore& store);
 
-// Adds findings for files that are not of one save (other parameters, steps or versions), and for copies of the file of
-// another rank.
+// Adds findings for files that are not of one save (other parameters, steps or versions), and for copies of
+// the file of another rank.
 void check_one_save(const ZeroSave& save, const Folder& folder, ZeroStore& store);
 
-// Whether the files say which rank each is of: by the names under which they were saved, or by where parameters are in
-// the parts of ZeRO 1 and 2, if that differs from rank to rank.
+// Whether the files say which rank each is of: by the names under which they were saved, or by where
+// parameters are in the parts of ZeRO 1 and 2, if that differs from rank to rank.
 bool says_order(const ZeroSave& save);
 
 }  // namespace mckpt::impl

@@ -27,13 +27,13 @@ struct ZeroStretch {
 // One vector of parts. Parts that are missing leave gaps, which no stretch is in.
 class FlatParts {
  public:
-  // Adds a part that begins at item `begin` of the vector. pre: parts are added in their order, and none begins
-  // before the end of the one before it.
+  // Adds a part that begins at item `begin` of the vector. pre: parts are added in their order, and none
+  // begins before the end of the one before it.
   void add(i64 part, i64 begin, i64 items);
   i64 end() const { return parts_.empty() ? 0 : parts_.back().begin + parts_.back().items; }
 
-  // Appends the stretches of `items` of a parameter; the first of them is item `begin` of the vector. What is in
-  // no part is left out.
+  // Appends the stretches of `items` of a parameter; the first of them is item `begin` of the vector. What is
+  // in no part is left out.
   void cut(i64 begin, ItemRange items, std::vector<ZeroStretch>& out) const;
 
  private:

@@ -1,5 +1,6 @@
 // Compares what the files of a folder say of the save that they are of. A folder into which a second save was
-// written in part has files that fit together by their names and sizes, and so have copies of the file of another rank.
+// written in part has files that fit together by their names and sizes, and so have copies of the file of
+// another rank.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -74,8 +75,8 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
   check.compare("ds_version", a.version, b.version);
   if (!a.groups || !b.groups) return;
   if (a.groups->size() != b.groups->size())
-    return check.add(Code::kBadShards,
-                     cat("the file has ", counted(std::ssize(*b.groups), "group"), " of parameters, not ", a.groups->size()));
+    return check.add(Code::kBadShards, cat("the file has ", counted(std::ssize(*b.groups), "group"),
+                                           " of parameters, not ", a.groups->size()));
   for (std::size_t g = 0; g < a.groups->size(); g++) check.compare((*a.groups)[g], (*b.groups)[g]);
   check.compare(a.frozen, b.frozen);
   if (a.shared.empty() && !b.shared.empty())
@@ -88,7 +89,8 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
 // The tensors with the weights of one file, in an order that is the same for all ranks.
 struct Weights {
   std::vector<ZeroPlace> all{};
-  // Those in which each rank has other items than all others. Experts are no such ones: they may begin as copies.
+  // Those in which each rank has other items than all others. Experts are no such ones: they may begin as
+  // copies.
   std::vector<ZeroPlace> own{};
 };
 
@@ -118,7 +120,8 @@ struct RankFile {
   Weights weights;
 };
 
-// Finds files that were copied to the name of another rank, by the stored sums of their weights: their sizes fit.
+// Finds files that were copied to the name of another rank, by the stored sums of their weights: their sizes
+// fit.
 class Copies {
  public:
   Copies(const Folder& folder, const ZeroStore& store, SaveCheck& check)

@@ -1,5 +1,5 @@
-// Reads the fields of the two kinds of files. Fields that DeepSpeed added in time may be missing; what is there
-// must be of the type that DeepSpeed writes.
+// Reads the fields of the two kinds of files. Fields that DeepSpeed added in time may be missing; what is
+// there must be of the type that DeepSpeed writes.
 #include "io/torch/zero/states.h"
 
 #include <algorithm>
@@ -113,8 +113,8 @@ class OptimizerReader {
   }
 
  private:
-  // The row of a tensor that is a vector of whole bytes, item after item; -1 if it is none. A tensor that could
-  // not be read has a finding in the table.
+  // The row of a tensor that is a vector of whole bytes, item after item; -1 if it is none. A tensor that
+  // could not be read has a finding in the table.
   i64 vector_row(std::string_view name) const {
     const i64 row = rows_.row(name);
     if (row < 0) return row;

@@ -1,5 +1,5 @@
-// What the pickles in a checkpoint folder of DeepSpeed ZeRO say: the file of the model names the parameters, the
-// file of each rank has its parts of their float32 weights and of the optimizer's states.
+// What the pickles in a checkpoint folder of DeepSpeed ZeRO say: the file of the model names the parameters,
+// the file of each rank has its parts of their float32 weights and of the optimizer's states.
 //
 //   mp_rank_00_model_states.pt      param_shapes [{"a": (4, 6), "b": (7,)}], buffer_names, shared_params, ...
 //   zero_pp_rank_1_..optim_states   zero_stage 2, partition_count [2], single_partition_of_fp32_groups [T],
@@ -81,7 +81,8 @@ class ZeroRows {
   NameMap<std::string_view, i64> rows_;
 };
 
-// Throw kBadTorchFile or kBadPickle for a file of another kind, kUnsupportedTorchFile for what cannot be joined.
+// Throw kBadTorchFile or kBadPickle for a file of another kind, kUnsupportedTorchFile for what cannot be
+// joined.
 ZeroModelStates read_zero_model(const TorchTable& table);
 ZeroOptimizerStates read_zero_optimizer(const TorchTable& table);
 

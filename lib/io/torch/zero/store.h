@@ -1,4 +1,5 @@
-// A checkpoint folder of DeepSpeed ZeRO as a store: whole parameters, made of boxes in the flat parts of the ranks.
+// A checkpoint folder of DeepSpeed ZeRO as a store: whole parameters, made of boxes in the flat parts of the
+// ranks.
 //
 //   tensor "b" [4, 6]                 layout: box 0 is at item 40 of part 0, box 1 and 2 at items 0, 1 of part 1
 //   tensor "optimizer.state.b.exp_avg"           (the same layout)
@@ -95,7 +96,8 @@ class ZeroStore final : public Store {
   bool says_order_ = true;
 };
 
-// Whether the files of the ranks say which rank each is of, if it is what open_zero() returned; true for other stores.
+// Whether the files of the ranks say which rank each is of, if it is what open_zero() returned; true for
+// other stores.
 bool says_rank_order(const Store& store);
 
 }  // namespace mckpt::impl

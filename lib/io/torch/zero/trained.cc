@@ -92,7 +92,8 @@ class TrainedParameters {
       std::vector<std::string> names;
       for (const ZeroParameter& p : parameters) {
         if (set == 0 && !zero_expert_name(p.name))
-          throw Error(Code::kBadShards, "the group is cut over fewer ranks, and the parameter is of no expert")
+          throw Error(Code::kBadShards,
+                      "the group is cut over fewer ranks, and the parameter is of no expert")
               .tensor(p.name);
         names.push_back(experts.global_name(p.name, set));
       }
@@ -139,7 +140,8 @@ class TrainedParameters {
     check_addresses(g, local, stretches, sharing);
   }
 
-  // The items of all parts, also of those that are missing; -1: not known. Ranks but the last have equally many.
+  // The items of all parts, also of those that are missing; -1: not known. Ranks but the last have equally
+  // many.
   i64 parts_of_group(std::size_t g, const Sharing& sharing, FlatParts& flat) {
     i64 known = 0, each = -1;
     std::vector<std::size_t> there;

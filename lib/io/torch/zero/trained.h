@@ -1,5 +1,5 @@
-// The trained parameters of a checkpoint of DeepSpeed ZeRO, and the states of their optimizer: where each of them
-// is in the flat parts of the ranks, and whether the numbers in the files agree about it.
+// The trained parameters of a checkpoint of DeepSpeed ZeRO, and the states of their optimizer: where each of
+// them is in the flat parts of the ranks, and whether the numbers in the files agree about it.
 //
 //   group of 10 items, 2 ranks:  a [4], b [3]           rank 0: |aaaa b|    rank 1: |bb ...|    3 of padding
 //   7 consumed, 10 available: 8 and 12 as multiples of 2 * ranks: something is wrong

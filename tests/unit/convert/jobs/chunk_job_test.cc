@@ -1,7 +1,7 @@
-// ChunkJob against a naive loop: every item of every tensor of a model has a number of its own, a chunk is filled
-// with the numbers of its items one by one, and what a job makes of one side has to be the other side so filled.
-// Shapes are those of small models, none of them square: experts, fused and transposed tensors, padding of the
-// vocabulary, norms that are stored less one.
+// ChunkJob against a naive loop: every item of every tensor of a model has a number of its own, a chunk is
+// filled with the numbers of its items one by one, and what a job makes of one side has to be the other side
+// so filled. Shapes are those of small models, none of them square: experts, fused and transposed tensors,
+// padding of the vocabulary, norms that are stored less one.
 #include "convert/jobs/chunk_jobs.h"
 
 #include <gtest/gtest.h>
@@ -226,7 +226,8 @@ TEST(ChunkJob, MakesOfEverySideTheOther) {
         for (const ItemRun& run : p.holding->runs) padded += run.slot == kPaddingSlot;
       }
       SideOnDisk tensors(m.tensors, nullptr), shards(m.shards, &m.parts), cuts(m.cuts, &m.whole);
-      expect_filled(import_job(tensors.store, m.parts, m.shards, {}), m.shards, &m.parts, "tensors -> shards");
+      expect_filled(import_job(tensors.store, m.parts, m.shards, {}), m.shards, &m.parts,
+                    "tensors -> shards");
       expect_filled(import_job(tensors.store, m.whole, m.cuts, {}), m.cuts, &m.whole, "tensors -> cuts");
       expect_filled(export_job(&shards.store, m.parts, m.shards, m.tensors), m.tensors, nullptr,
                     "shards -> tensors");
@@ -257,8 +258,8 @@ TEST(ChunkJob, MovesBoxesOfUnknownTensors) {
 
 ProofSide side_of_keys(const KeyTable& keys) { return side_of(keys); }
 
-// Between checkpoints every item counts, also of parameters that the model has no tensor for and of padding: each has a
-// number of its own here. Keys whose rows depend on the grid are not in question.
+// Between checkpoints every item counts, also of parameters that the model has no tensor for and of padding:
+// each has a number of its own here. Keys whose rows depend on the grid are not in question.
 TEST(ChunkJob, GathersAllItemsOfKeysThatBothSidesStoreAlike) {
   i64 constant = 0, padded = 0;
   for (const char* name : {"gemma4_ple", "qwen3_moe"}) {
@@ -282,7 +283,8 @@ TEST(ChunkJob, GathersAllItemsOfKeysThatBothSidesStoreAlike) {
   EXPECT_GT(padded, 1);
 }
 
-// More and fewer rows of the vocabulary: a task writes one piece, and one of them answers for the rows that are left.
+// More and fewer rows of the vocabulary: a task writes one piece, and one of them answers for the rows that
+// are left.
 TEST(ChunkJob, GathersAVocabularyOfOtherRows) {
   Model m("qwen3_moe", DType::kF32, DType::kF32);
   RunSetup wider = m.setup;
@@ -291,9 +293,11 @@ TEST(ChunkJob, GathersAVocabularyOfOtherRows) {
   MadeChunks wide;
   for (i32 k = 0; k < more.size(); k++) Model::add_cut(wide, k, more[k].shape.dims(), DType::kF32, 1);
   SideOnDisk cuts(m.cuts, &m.whole), wider_cuts(wide, &more);
-  Account up = prove(gather_job(cuts.store, {m.whole, m.cuts}, {more, wide}), {side_of_keys(m.whole), side_of_keys(more)});
+  Account up = prove(gather_job(cuts.store, {m.whole, m.cuts}, {more, wide}),
+                     {side_of_keys(m.whole), side_of_keys(more)});
   EXPECT_EQ(std::tuple(up.padded, up.unpadded, up.invented), std::tuple(2, 0, 0));
-  Account down = prove(gather_job(wider_cuts.store, {more, wide}, {m.whole, m.cuts}), {side_of_keys(more), side_of_keys(m.whole)});
+  Account down = prove(gather_job(wider_cuts.store, {more, wide}, {m.whole, m.cuts}),
+                       {side_of_keys(more), side_of_keys(m.whole)});
   EXPECT_EQ(std::tuple(down.padded, down.unpadded, down.invented), std::tuple(0, 2, 0));
 }
 

@@ -96,7 +96,8 @@ TEST(Proof, CountsWhatTensorsAreMadeOf) {
   EXPECT_EQ(std::tuple(a.fused, a.split, a.copied), std::tuple(1, 1, 0));
 }
 
-// A tensor that a view computes is no copy, and is changed; one that is joined with others is fused all the same.
+// A tensor that a view computes is no copy, and is changed; one that is joined with others is fused all the
+// same.
 TEST(Proof, CountsWhatViewsCompute) {
   Case c({{{0, 0, 0, 0, 8}}, {{1, 1, 0, 0, 8}}});
   c.input.dequantized = {1};
@@ -167,7 +168,8 @@ TEST(Proof, CountsComparedItemsAsReadAndNotAsWritten) {
   Account a = c.account();
   EXPECT_EQ(std::tuple(a.copied, a.unpadded, a.dropped), std::tuple(2, 0, 0));
   c.job.tasks[1][1].count = 3;
-  EXPECT_TRUE(has(c.refusal(), "MC0301 tensor 'b': item 7 of a stored part of a source tensor is read by no move"))
+  EXPECT_TRUE(
+      has(c.refusal(), "MC0301 tensor 'b': item 7 of a stored part of a source tensor is read by no move"))
       << c.refusal();
   c.job.tasks[1] = {{1, 1, 0, 0, 3}, {1, 1, 4, 0, 4, 0, 0, MoveKind::kEqual}};
   EXPECT_TRUE(has(c.refusal(), "MC0301 tensor 'y': item 3 of a piece of the result is written by no move"))

@@ -1,6 +1,6 @@
-// The plan of torch_dist against what real ranks handed to a save (test_data/golden/torch_dist): for the same grid,
-// the same tensors, each in the same boxes, with the same items, written by the first of the ranks that hold them; the
-// same objects beside them. Layers are stacked or not as in those runs.
+// The plan of torch_dist against what real ranks handed to a save (test_data/golden/torch_dist): for the same
+// grid, the same tensors, each in the same boxes, with the same items, written by the first of the ranks that
+// hold them; the same objects beside them. Layers are stacked or not as in those runs.
 #include "convert/keys/torch_dist_plan.h"
 
 #include <gtest/gtest.h>

@@ -315,7 +315,8 @@ TEST(MegatronArgs, HaveTheNumbersOfTheConfig) {
         << c.model << ": " << c.field;
 }
 
-// A run computes the rows of the vocabulary: its tokens, rounded up to a multiple of the divisor times the tensor ranks.
+// A run computes the rows of the vocabulary: its tokens, rounded up to a multiple of the divisor times the
+// tensor ranks.
 TEST(MegatronArgs, GiveTheRowsOfTheVocabularyOnEveryGrid) {
   struct Case {
     i64 vocab, tp, rows, divisor;

@@ -1,4 +1,5 @@
-// Which group of an optimizer a parameter belongs to, in the forms in which Megatron's common state has the groups.
+// Which group of an optimizer a parameter belongs to, in the forms in which Megatron's common state has the
+// groups.
 #include "convert/objects/param_groups.h"
 
 #include <gtest/gtest.h>
@@ -70,8 +71,10 @@ std::string rated(i64 id, double wd_mult, double rate, bool usual, bool decouple
 // The ids of the groups of: a matrix, a vector, the embedding.
 std::vector<i64> found_at_end(const std::string& pickle, std::optional<double> decoupled) {
   Pickle read({reinterpret_cast<const u8*>(pickle.data()), pickle.size()}, {});
-  std::string text = decoupled ? pickle_dict(Entries{{"decoupled_lr", pickled([&](PickleWriter& w) { w.real(*decoupled); })}})
-                               : pickle_dict(Entries{});
+  std::string text =
+      decoupled
+          ? pickle_dict(Entries{{"decoupled_lr", pickled([&](PickleWriter& w) { w.real(*decoupled); })}})
+          : pickle_dict(Entries{});
   Pickle args({reinterpret_cast<const u8*>(text.data()), text.size()}, {});
   const PickleValue said = args.root();
   ParamGroups groups(read.root(), &said);
@@ -85,13 +88,15 @@ std::vector<i64> found_at_end(const std::string& pickle, std::optional<double> d
 
 TEST(ParamGroups, TheEmbeddingAndTheOutputLayerMayHaveARateOfTheirOwn) {
   using Ids = std::vector<i64>;
-  const std::string newer = optimizer({rated(1, 1, 0.25, true), rated(2, 1, 0.5, false), rated(3, 0, 0.25, true)});
+  const std::string newer =
+      optimizer({rated(1, 1, 0.25, true), rated(2, 1, 0.5, false), rated(3, 0, 0.25, true)});
   EXPECT_EQ(found_at_end(newer, 0.5), (Ids{1, 3, 2}));
   // The args give no such rate, or another one: the group may be that of other parameters.
   EXPECT_EQ(found_at_end(newer, std::nullopt), (Ids{-1, 3, -1}));
   EXPECT_EQ(found_at_end(newer, 0.75), (Ids{-1, 3, -1}));
   // Older versions mark the group.
-  EXPECT_EQ(found_at_end(optimizer({rated(1, 1, 0.25, true, true), rated(2, 1, 0.25, true)}), std::nullopt), (Ids{2, 2, 1}));
+  EXPECT_EQ(found_at_end(optimizer({rated(1, 1, 0.25, true, true), rated(2, 1, 0.25, true)}), std::nullopt),
+            (Ids{2, 2, 1}));
 }
 
 }  // namespace param_groups_test

@@ -17,13 +17,15 @@ std::unique_ptr<Store> two_tensors(TempFolder& folder, DType b) {
   folder.put("data", std::string(64, '\1'));
   auto store = std::make_unique<TableStore>(folder.path());
   store->add_file("data", 64);
-  for (auto [name, type, at] : {std::tuple("model.a.weight", DType::kBF16, i64{0}), {"model.b.weight", b, i64{8}}})
+  for (auto [name, type, at] :
+       {std::tuple("model.a.weight", DType::kBF16, i64{0}), {"model.b.weight", b, i64{8}}})
     store->tensors.push_back({name, type, {2}, {{{0}, {2}, {.file = 0, .offset = at, .dtype = type}}}});
   return store;
 }
 
 OneFileOptions into(const TempFolder& folder, ExportTypes types) {
-  return {.source = folder.path(), .target = cat(folder.path(), "/out.safetensors"), .types = std::move(types)};
+  return {
+      .source = folder.path(), .target = cat(folder.path(), "/out.safetensors"), .types = std::move(types)};
 }
 
 TEST(PlanOneFile, NamesAnotherWayForTypesThatItCannotHold) {

@@ -1,7 +1,8 @@
-// The families of golden/families on the five grids: from the Hugging Face folder to a checkpoint and back, proved, carried
-// out and compared byte by byte with the file that it was made of, all within this process. Rows that Megatron-FSDP would
-// have to cut, and norms that it cannot hold, go as files of ranks; what no format can have on a grid is refused with the
-// code that says so, and leaves nothing. (program/convert/every_grid has the models of golden/models.)
+// The families of golden/families on the five grids: from the Hugging Face folder to a checkpoint and back,
+// proved, carried out and compared byte by byte with the file that it was made of, all within this process.
+// Rows that Megatron-FSDP would have to cut, and norms that it cannot hold, go as files of ranks; what no
+// format can have on a grid is refused with the code that says so, and leaves nothing.
+// (program/convert/every_grid has the models of golden/models.)
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -125,7 +126,8 @@ class Gemma4 : public testing::Test {
   }
 
   std::string exported() {
-    return thrown_by([&] { carry_out(plan_export({.source = checkpoint_, .target = folder_.path() + "/back"})); });
+    return thrown_by(
+        [&] { carry_out(plan_export({.source = checkpoint_, .target = folder_.path() + "/back"})); });
   }
 
   // "" or the parameters that differ from the source.
@@ -142,7 +144,8 @@ class Gemma4 : public testing::Test {
   std::string checkpoint_ = folder_.path() + "/checkpoint";
 };
 
-// Layer 2 of gemma4_moe has no projection of values: 2 groups of 4 heads of 16 rows, each with its keys and values.
+// Layer 2 of gemma4_moe has no projection of values: 2 groups of 4 heads of 16 rows, each with its keys and
+// values.
 constexpr i64 kGroupRows = 6 * 16, kKeys = 4 * 16, kValues = 5 * 16;
 constexpr const char* kQkv = "decoder.layers.2.self_attention.linear_qkv.weight";
 

@@ -136,7 +136,10 @@ TEST(Damage, OfSingleRecordsCanBeLeftToTheCaller) {
 TEST(Damage, LeadsWithAProblemAndNotWithTheNumberOfTheOthers) {
   Findings many;
   for (i64 t = 0; t < Findings::kMostOfOneCode + 43; t++)
-    many.add({.code = Code::kRecordOutside, .tensor = cat("t", t), .file = "__0_0.distcp", .message = cat("beyond ", t)});
+    many.add({.code = Code::kRecordOutside,
+              .tensor = cat("t", t),
+              .file = "__0_0.distcp",
+              .message = cat("beyond ", t)});
   std::vector<Finding> findings = many.take();
   ASSERT_EQ(findings.back().message, "and 43 more of this kind");
   for (const Code whole : {Code::kRecordOutside, Code::kIncomplete}) {

@@ -74,8 +74,10 @@ TEST(OwnModel, NeedsAConfigOnlyIfTheModelIsToBeComplete) {
   EXPECT_EQ(opened(false), "nothing");
 }
 
-// [1, 2] of float32 for each name, as the bytes are listed; config.json and the headers of the model's folder.
-OwnModel opened_beside_headers(TempFolder& folder, const std::vector<std::pair<std::string, std::string>>& stored,
+// [1, 2] of float32 for each name, as the bytes are listed; config.json and the headers of the model's
+// folder.
+OwnModel opened_beside_headers(TempFolder& folder,
+                               const std::vector<std::pair<std::string, std::string>>& stored,
                                const std::vector<std::string>& in_headers) {
   std::string data, header;
   for (const std::string& name : in_headers) {
@@ -105,26 +107,32 @@ std::string names_of(const OwnModel& model) {
 TEST(OwnModel, LeavesOutCopiesThatTheHeadersLack) {
   const std::string a = "12345678", b = "12345679", zeros(8, '\0');
   TempFolder t5, bert;
-  OwnModel model = opened_beside_headers(
-      t5,
-      {{"shared.weight", a}, {"encoder.embed_tokens.weight", a}, {"decoder.embed_tokens.weight", b}, {"lm_head.weight", b}},
-      {"shared.weight", "lm_head.weight"});
+  OwnModel model = opened_beside_headers(t5,
+                                         {{"shared.weight", a},
+                                          {"encoder.embed_tokens.weight", a},
+                                          {"decoder.embed_tokens.weight", b},
+                                          {"lm_head.weight", b}},
+                                         {"shared.weight", "lm_head.weight"});
   EXPECT_EQ(names_of(model), "shared.weight lm_head.weight ");
   EXPECT_EQ(model.copies, (std::vector<std::pair<i32, i32>>{{1, 0}, {2, 3}}));
   ASSERT_EQ(std::ranges::distance(model.notes), 1);
-  EXPECT_NE((*model.notes.begin()).text.find("encoder.embed_tokens.weight, decoder.embed_tokens.weight are left out, as in"),
+  EXPECT_NE((*model.notes.begin())
+                .text.find("encoder.embed_tokens.weight, decoder.embed_tokens.weight are left out, as in"),
             std::string::npos);
   // Tensors of one value are equal to any other; here the name says which one it is.
-  EXPECT_EQ(names_of(opened_beside_headers(
-                bert, {{"cls.predictions.bias", zeros}, {"cls.predictions.decoder.bias", zeros}, {"cls.pooler.bias", zeros}},
-                {"cls.predictions.bias"})),
+  EXPECT_EQ(names_of(opened_beside_headers(bert,
+                                           {{"cls.predictions.bias", zeros},
+                                            {"cls.predictions.decoder.bias", zeros},
+                                            {"cls.pooler.bias", zeros}},
+                                           {"cls.predictions.bias"})),
             "cls.predictions.bias cls.pooler.bias ");
 }
 
 TEST(OwnModel, KeepsWhatIsNoCopy) {
   const std::string a = "12345678", b = "12345679";
   TempFolder other, layers;
-  OwnModel unlike = opened_beside_headers(other, {{"shared.weight", a}, {"encoder.embed_tokens.weight", b}}, {"shared.weight"});
+  OwnModel unlike = opened_beside_headers(other, {{"shared.weight", a}, {"encoder.embed_tokens.weight", b}},
+                                          {"shared.weight"});
   EXPECT_EQ(names_of(unlike), "shared.weight encoder.embed_tokens.weight ");
   ASSERT_EQ(std::ranges::distance(unlike.notes), 1);
   EXPECT_EQ((*unlike.notes.begin()).kind, Note::Kind::kWarning);

@@ -1,4 +1,5 @@
-// Flat tensors with the shapes of a model: every item is where it was, whatever the cuts; and what is refused.
+// Flat tensors with the shapes of a model: every item is where it was, whatever the cuts; and what is
+// refused.
 #include "convert/views/flat_shapes.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ TEST(FlatShapes, KeepTheOrderOfItemsAtEveryCut) {
   for (i64 first = 0; first <= 24; first++)
     for (i64 second : {first, std::min<i64>(24, first + 5), i64{24}}) {
       TempFolder folder;
-      auto store = shaped(folder, {{"norm", {5}}, {"w", {24}, -1, {first, second}}}, {{"norm", {5}}, {"w", {3, 2, 4}}});
+      auto store = shaped(folder, {{"norm", {5}}, {"w", {24}, -1, {first, second}}},
+                          {{"norm", {5}}, {"w", {3, 2, 4}}});
       EXPECT_EQ(dims_to_string(store->dims(1)), "[3, 2, 4]");
       std::vector<i64> want(24);
       for (i64 i = 0; i < 24; i++) want[i] = 5 + i;

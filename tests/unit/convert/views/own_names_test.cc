@@ -149,7 +149,8 @@ TEST(OwnNames, OfFlatStacksAreThoseOfTheirExperts) {
   static_cast<TableStore&>(*made).set_format(Format::kTorchFlat);
   OwnNamesOptions how{.model_type = "qwen3_moe", .flat = {{}, "qwen3_moe"}};
   for (int e = 0; e < 3; e++)
-    for (const char* half : {".gate_proj.weight", ".up_proj.weight"}) how.flat.shapes[cat(experts, e, half)] = {2, 3};
+    for (const char* half : {".gate_proj.weight", ".up_proj.weight"})
+      how.flat.shapes[cat(experts, e, half)] = {2, 3};
   OwnNames own = own_names(std::move(made), how);
   ASSERT_EQ(own.store->tensor_count(), 6);
   for (i64 e = 0; e < 3; e++)

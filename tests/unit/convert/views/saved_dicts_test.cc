@@ -1,4 +1,5 @@
-// Saves of nested dicts by torch (test_data/saved_dicts): which names the model's tensors have, in the dict that was saved.
+// Saves of nested dicts by torch (test_data/saved_dicts): which names the model's tensors have, in the dict
+// that was saved.
 #include "convert/views/saved_dicts.h"
 
 #include <gtest/gtest.h>

@@ -49,12 +49,14 @@ TEST(RankFolders, AreReadBackByTheirNumbers) {
     EXPECT_TRUE(rank_folder_numbers(other).empty()) << other;
 }
 
-// The first of all ranks of the whole grid, with data-parallel and context-parallel ranks, that are in a folder.
+// The first of all ranks of the whole grid, with data-parallel and context-parallel ranks, that are in a
+// folder.
 TEST(RankFolders, BeginWithTheirFirstRank) {
   i64 seen = 0;
-  for (Grid grid : {Grid{.tp = 2, .cp = 2, .pp = 3, .dp = 2}, Grid{.tp = 4, .ep = 2, .etp = 1, .pp = 2, .dp = 3},
-                    Grid{.tp = 2, .ep = 4, .etp = 1, .dp = 2}, Grid{.tp = 2, .ep = 2, .etp = 2, .pp = 2, .dp = 4},
-                    Grid{.tp = 1, .cp = 4, .ep = 2, .pp = 2, .dp = 1}}) {
+  for (Grid grid :
+       {Grid{.tp = 2, .cp = 2, .pp = 3, .dp = 2}, Grid{.tp = 4, .ep = 2, .etp = 1, .pp = 2, .dp = 3},
+        Grid{.tp = 2, .ep = 4, .etp = 1, .dp = 2}, Grid{.tp = 2, .ep = 2, .etp = 2, .pp = 2, .dp = 4},
+        Grid{.tp = 1, .cp = 4, .ep = 2, .pp = 2, .dp = 1}}) {
     for (const Cell& cell : cells_of_folders(grid)) {
       const std::string folder = rank_folder(grid, cell);
       i64 first = 0;

@@ -95,7 +95,8 @@ std::string found_in(std::initializer_list<const char*> names) {
   return to_string(evidence.found());
 }
 
-// By the names alone: a norm of its own is another spelling only where its layer has something to fuse it with.
+// By the names alone: a norm of its own is another spelling only where its layer has something to fuse it
+// with.
 TEST(SpellingEvidence, NeedsTheModuleThatCouldHaveTheNorm) {
   EXPECT_EQ(found_in({"decoder.layers.0.mixer.conv1d.weight", "decoder.layers.0.mixer.D"}), "submodule-conv");
   EXPECT_EQ(found_in({"decoder.layers.0.mixer.conv1d_weight", "decoder.layers.0.mixer.norm.weight"}), "");

@@ -24,8 +24,18 @@ TEST(DType, SizesAreTorchs) {
     const char* name;
     i64 bytes;
   };
-  for (Row r : {Row{"bool", 1}, {"uint16", 2}, {"bfloat16", 2}, {"float64", 8}, {"complex32", 4}, {"complex128", 16},
-                {"float8_e8m0fnu", 1}, {"float4_e2m1fn_x2", 1}, {"int3", 1}, {"qint32", 4}, {"quint4x2", 1}, {"bits16", 2}})
+  for (Row r : {Row{"bool", 1},
+                {"uint16", 2},
+                {"bfloat16", 2},
+                {"float64", 8},
+                {"complex32", 4},
+                {"complex128", 16},
+                {"float8_e8m0fnu", 1},
+                {"float4_e2m1fn_x2", 1},
+                {"int3", 1},
+                {"qint32", 4},
+                {"quint4x2", 1},
+                {"bits16", 2}})
     EXPECT_EQ(dtype_bytes(dtype_from_name(r.name), 1), r.bytes) << r.name;
 }
 

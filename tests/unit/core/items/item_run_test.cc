@@ -42,7 +42,8 @@ TEST(ItemRun, CanonicalKeepsTheOrderAndIsUnique) {
   std::mt19937 random(2);
   for (int n = 0; n < 20000; n++) {
     ItemRun r = random_run(random, 200), c = canonical(r);
-    ASSERT_EQ(mckpt::impl::items_in_order(c), mckpt::impl::items_in_order(r)) << to_string(r) << " -> " << to_string(c);
+    ASSERT_EQ(mckpt::impl::items_in_order(c), mckpt::impl::items_in_order(r))
+        << to_string(r) << " -> " << to_string(c);
     ASSERT_EQ(canonical(c), c) << to_string(c);
   }
   EXPECT_EQ(to_string(canonical({0, 5, 2, {2, 3}, {6, 4}})), "[5+24]");

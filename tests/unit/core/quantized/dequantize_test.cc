@@ -1,5 +1,5 @@
-// The kernels of every processor give the bits of the rule: every code with every kind of scale, and rectangles that begin
-// and end anywhere, in memory that has no byte more than it needs.
+// The kernels of every processor give the bits of the rule: every code with every kind of scale, and
+// rectangles that begin and end anywhere, in memory that has no byte more than it needs.
 #include "core/quantized/dequantize.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Codes are the nearest ones, by a search over all codes; scales are what each rule says; and what does not fit is counted.
+// Codes are the nearest ones, by a search over all codes; scales are what each rule says; and what does not
+// fit is counted.
 #include "core/quantized/quantize.h"
 
 #include <gtest/gtest.h>
@@ -114,8 +115,8 @@ TEST(Quantize, ScalesAreWhatEachRuleSays) {
     int exponent;
   };
   // 4 to 6 fit a scale of 1; 6.5 to 7.9 are clamped.
-  for (const Case& c : {Case{4, 0}, Case{6, 0}, Case{6.5f, 0}, Case{7.9f, 0}, Case{8, 1}, Case{0.75f, -3}, Case{0, -127},
-                        Case{1e-44f, -127}, Case{3e38f, 125}}) {
+  for (const Case& c : {Case{4, 0}, Case{6, 0}, Case{6.5f, 0}, Case{7.9f, 0}, Case{8, 1}, Case{0.75f, -3},
+                        Case{0, -127}, Case{1e-44f, -127}, Case{3e38f, 125}}) {
     EXPECT_EQ(mx(ScaleRule::kMxFloor, {c.amax, 0}), c.exponent) << c.amax;
     EXPECT_EQ(mx(ScaleRule::kMxFloor, {0, -c.amax}), c.exponent) << c.amax;
   }
@@ -124,7 +125,8 @@ TEST(Quantize, ScalesAreWhatEachRuleSays) {
 }
 
 TEST(Quantize, BlocksHaveScalesOfTheirOwnInEveryMatrix) {
-  // Two matrices of 3 x 5 in blocks of 2 x 2; each value is its block's number, 1 to 12, and one more in a corner.
+  // Two matrices of 3 x 5 in blocks of 2 x 2; each value is its block's number, 1 to 12, and one more in a
+  // corner.
   QuantLayout s;
   s.matrices = 2, s.rows = 3, s.columns = 5, s.block_rows = 2, s.block_columns = 2;
   std::vector<float> values, want(12), got(12, -1);
@@ -153,7 +155,8 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
   auto below = [&](i64 n) { return static_cast<i64>(random() % static_cast<u32>(n)); };
   for (int round = 0; round < 1000; round++) {
     QuantLayout s;
-    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kE2M1, CodeFormat::kPackedInt};
+    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kE2M1,
+                                   CodeFormat::kPackedInt};
     s.codes = kFormats[below(4)], s.int_bits = static_cast<int>(2 + below(7));
     s.matrices = 1 + below(2), s.rows = 1 + below(6), s.columns = 2 * (1 + below(300));
     s.block_rows = 1 + below(3), s.block_columns = 2 * (1 + below(100));

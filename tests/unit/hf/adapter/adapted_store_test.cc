@@ -93,8 +93,8 @@ i64 steps(DType dtype, const u8* a, const u8* b) {
   return std::abs(place(a) - place(b));
 }
 
-// Values that PEFT computes in another order of summation: at most one step of the type away, or one of the largest
-// value, where terms cancel.
+// Values that PEFT computes in another order of summation: at most one step of the type away, or one of the
+// largest value, where terms cancel.
 void expect_near(const Store& view, i64 t, const Store& values) {
   const i64 v = find_tensor(values, view.name(t)), items = view.shape(t).items();
   ASSERT_GE(v, 0);
@@ -167,7 +167,8 @@ TEST(AdaptedStore, ReadsAnyRangeOfBytes) {
   }
 }
 
-// A tensor of more than one piece (65,536 items) and a rank that is no multiple of four, against a sum in double.
+// A tensor of more than one piece (65,536 items) and a rank that is no multiple of four, against a sum in
+// double.
 TEST(AdaptedStore, ComputesATensorOfManyPieces) {
   constexpr i64 kRows = 301, kColumns = 577, kRank = 7;
   std::mt19937 random(3);

@@ -1,5 +1,5 @@
-// Adapters that fit their base in no way, or in more than one, are refused with the tensor, what was expected and what
-// was found; configs that ask for what is not computed are refused by the entry.
+// Adapters that fit their base in no way, or in more than one, are refused with the tensor, what was expected
+// and what was found; configs that ask for what is not computed are refused by the entry.
 #include <gtest/gtest.h>
 
 #include "../quantized/made_folder.h"

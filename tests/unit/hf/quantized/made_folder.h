@@ -20,7 +20,8 @@ struct MadePart {
 };
 
 // "" for no config.json.
-inline void put_model(const TempFolder& folder, const std::vector<MadePart>& tensors, const std::string& config) {
+inline void put_model(const TempFolder& folder, const std::vector<MadePart>& tensors,
+                      const std::string& config) {
   std::string header = "{", data;
   for (const MadePart& t : tensors) {
     std::string shape;

@@ -1,5 +1,5 @@
-// Codes that many threads compute together, in little memory or much: those that one thread gives, and an error that
-// reaches all.
+// Codes that many threads compute together, in little memory or much: those that one thread gives, and an
+// error that reaches all.
 #include "hf/quantized/requantizer.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Scales and codes that no writer means: a conversion is refused with the tensor, the file, the place and the numbers; commands
-// that only show values show them; scales that are merely odd are reported.
+// Scales and codes that no writer means: a conversion is refused with the tensor, the file, the place and the
+// numbers; commands that only show values show them; scales that are merely odd are reported.
 #include "hf/quantized/value_faults.h"
 
 #include <gtest/gtest.h>
@@ -192,7 +192,8 @@ TEST(ValueFaults, RefusesNumbersThatCannotBeMeant) {
   EXPECT_GE(refused, 19);
 }
 
-// One finding each, as a warning, whatever was read how often; and nothing is seen by those who only show values.
+// One finding each, as a warning, whatever was read how often; and nothing is seen by those who only show
+// values.
 TEST(ValueFaults, ReportsWhatIsAccepted) {
   for (const Case& c : cases()) {
     Made made(c.tensors, c.config, c.zero ? BadNumbers::kRefuse : BadNumbers::kReport);

@@ -1,5 +1,6 @@
-// The view over every published model of test_data/quantized has the tensors that the reference implementations read,
-// whatever range of bytes is asked for; and codes and scales come back as they were where the scheme allows it.
+// The view over every published model of test_data/quantized has the tensors that the reference
+// implementations read, whatever range of bytes is asked for; and codes and scales come back as they were
+// where the scheme allows it.
 #include <gtest/gtest.h>
 
 #include <map>

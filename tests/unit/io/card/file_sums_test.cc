@@ -27,7 +27,9 @@ std::vector<u8> some_bytes(i64 count) {
 void expect_sums(i64 size, std::vector<FilePart> parts) {
   const std::vector<u8> bytes = some_bytes(size);
   const std::span<const u8> all(bytes);
-  auto at = [&](i64 offset, i64 count) { return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count)); };
+  auto at = [&](i64 offset, i64 count) {
+    return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count));
+  };
   std::ranges::sort(parts);
   i64 told = 0;
   FileSums sums = sum_file(MemorySource(all), parts, [&](i64 n) { told += n; });
@@ -42,7 +44,8 @@ void expect_sums(i64 size, std::vector<FilePart> parts) {
   std::vector<bool> in_other(bytes.size());
   for (const SummedStretch& s : sums.others) {
     EXPECT_EQ(s.crc32, crc32(0, at(s.offset, s.bytes)));
-    EXPECT_TRUE(s.offset == 0 || in_part[static_cast<std::size_t>(s.offset) - 1]) << "stretches are as long as can be";
+    EXPECT_TRUE(s.offset == 0 || in_part[static_cast<std::size_t>(s.offset) - 1])
+        << "stretches are as long as can be";
     std::fill_n(in_other.begin() + s.offset, s.bytes, true);
   }
   in_part.flip();

@@ -50,10 +50,13 @@ TEST(NameTree, FoldsExpertsInsideLayers) {
 }
 
 TEST(NameTree, FoldsGroupedExpertsThatAreAlike) {
-  EXPECT_EQ(tree({"m.fc1.weight0_w", "m.fc1.weight0_v", "m.fc1.weight1_w", "m.fc1.weight1_v", "m.fc1.weight12_w", "m.norm"}),
+  EXPECT_EQ(tree({"m.fc1.weight0_w", "m.fc1.weight0_v", "m.fc1.weight1_w", "m.fc1.weight1_v",
+                  "m.fc1.weight12_w", "m.norm"}),
             "m { fc1.weight{0,1}_v x2 fc1.weight{0,1,12}_w x3 norm }");
-  EXPECT_EQ(tree({"m.fc2.weight0", "m.fc2.weight1", "m.fc2.weight2", "m.fc2.bias0", "m.fc2.bias1", "m.fc2.weight"}, true, "m.fc2.weight1"),
-            "m.fc2 { bias{0,1} x2 weight weight{0,2} x2 weight1 }");
+  EXPECT_EQ(
+      tree({"m.fc2.weight0", "m.fc2.weight1", "m.fc2.weight2", "m.fc2.bias0", "m.fc2.bias1", "m.fc2.weight"},
+           true, "m.fc2.weight1"),
+      "m.fc2 { bias{0,1} x2 weight weight{0,2} x2 weight1 }");
   EXPECT_EQ(tree({"m.weight0", "m.weight1"}, false), "m { weight0 weight1 }");
   EXPECT_EQ(tree({"m.w1", "m.w2", "m.weight_1", "m.weight_2"}), "m { w1 w2 weight_1 weight_2 }");
 }

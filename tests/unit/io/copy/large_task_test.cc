@@ -39,7 +39,8 @@ class Source final : public ByteSource {
  private:
   void read_inside(i64 offset, std::span<u8> to) const override {
     if (reads++ == 0) {
-      for (int ms = 0; ms < 5'000 && reads < 2; ms++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (int ms = 0; ms < 5'000 && reads < 2; ms++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       met = reads >= 2;
     }
     if (offset + std::ssize(to) > fails_from) throw Error(Code::kReadFailed, "the disk is gone");
@@ -70,7 +71,9 @@ struct Job final : CopyJob {
   const ByteSource& source(i32) const override { return *from; }
   Frame frame(const Region&) const override { return {kHead, kTail}; }
   void write_head(const Region&, std::span<u8> to) const override { std::memset(to.data(), 'h', to.size()); }
-  void write_tail(const Region&, u32 crc, std::span<u8> to) const override { std::memcpy(to.data(), &crc, 4); }
+  void write_tail(const Region&, u32 crc, std::span<u8> to) const override {
+    std::memcpy(to.data(), &crc, 4);
+  }
 };
 
 struct Sink final : CopySink {

@@ -16,7 +16,8 @@ std::span<const u8> bytes_of(std::string_view text) {
   return {reinterpret_cast<const u8*>(text.data()), text.size()};
 }
 
-// Two files: "a.txt" is "HELLO" in two pieces, the later one first in the part; "in/b" is "xyz", in another part.
+// Two files: "a.txt" is "HELLO" in two pieces, the later one first in the part; "in/b" is "xyz", in another
+// part.
 struct Made {
   TempFolder folder;
   ArchiveIndex index;
@@ -121,7 +122,8 @@ TEST(Archive, WithADamagedIndexIsRefused) {
     made.write();
     EXPECT_NE(thrown_by([&] { Folder(made.folder.path()); }), "nothing") << what;
   }
-  const char* kTexts[][2] = {{"folder", "fooder"}, {"parts 2", "parts 9"}, {"files 3", "files x"}, {"opened", "closed"}};
+  const char* kTexts[][2] = {
+      {"folder", "fooder"}, {"parts 2", "parts 9"}, {"files 3", "files x"}, {"opened", "closed"}};
   for (auto [from, to] : kTexts) {
     Made made;
     made.write([&](std::string& names) { names.replace(names.find(from), std::string(from).size(), to); });

@@ -45,18 +45,21 @@ Error error_of(Work&& work) {
 
 // The owner is root, or the user who runs the tests: what is his own he can change himself.
 std::string help_of(const char* right, const std::string& path) {
-  return ::geteuid() == 0 ? cat("ask the owner for `chmod a+", right, " ", path, "`, or run mckpt as the owner")
-                          : cat("`chmod u+", right, " ", path, "` gives this right");
+  return ::geteuid() == 0
+             ? cat("ask the owner for `chmod a+", right, " ", path, "`, or run mckpt as the owner")
+             : cat("`chmod u+", right, " ", path, "` gives this right");
 }
 
 TEST(Denied, NamesTheFileOrTheFolderAndTheMode) {
   TempFolder t;
   ::chmod(t.path().c_str(), 0755);
-  const std::string file = t.put("open/file", "x"), below = t.put("closed/below/file", "x"), unlisted = t.at("unlisted");
+  const std::string file = t.put("open/file", "x"), below = t.put("closed/below/file", "x"),
+                    unlisted = t.at("unlisted");
   std::filesystem::create_directory(unlisted);
   std::filesystem::create_symlink(below, t.at("link"));
   ::chmod(file.c_str(), 0200), ::chmod(t.at("closed").c_str(), 0640), ::chmod(unlisted.c_str(), 0);
-  const std::string by = cat(", owner uid ", ::geteuid(), "; mckpt runs as uid ", ::geteuid() == 0 ? kNobody : ::geteuid());
+  const std::string by =
+      cat(", owner uid ", ::geteuid(), "; mckpt runs as uid ", ::geteuid() == 0 ? kNobody : ::geteuid());
 
   Error of_file = error_of([&] { InputFile opened(file); });
   EXPECT_EQ(of_file.code(), Code::kReadFailed);

@@ -100,7 +100,8 @@ TEST(SourceStamps, ASecondLookComparesWithTheFirst) {
   EXPECT_EQ(told_by([&] { InputFile again(path, opening); }), kChanged);
 }
 
-// Where the clock of the file system ticks, a write in the same tick could not be distinguished from this one.
+// Where the clock of the file system ticks, a write in the same tick could not be distinguished from this
+// one.
 TEST(SourceStamps, AFileThatWasJustWrittenIsReadWhenTheTickIsOver) {
   TempFolder folder;
   OpenOptions opening = noting();

@@ -21,14 +21,16 @@ using hdf5_wire::Storage;
 
 // mckpt-hdf5 is two folders above the program with the tests.
 std::vector<std::string> helper_folders() {
-  return {std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().parent_path().string() + "/"};
+  return {std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().parent_path().string() +
+          "/"};
 }
 
 // What the helper sees in a composed file, whose data are zeros.
 Hdf5Answer seen(const ComposedHdf5& made, i64 superblock) {
   TempFolder folder;
   std::string bytes(static_cast<std::size_t>(made.bytes), '\0');
-  for (const Hdf5Piece& p : made.pieces) bytes.replace(static_cast<std::size_t>(p.offset), p.bytes.size(), p.bytes);
+  for (const Hdf5Piece& p : made.pieces)
+    bytes.replace(static_cast<std::size_t>(p.offset), p.bytes.size(), p.bytes);
   std::string path = cat(folder.path(), "/made.h5");
   std::ofstream(path, std::ios::binary) << bytes;
   InputFile file(path);
@@ -95,7 +97,8 @@ TEST(ComposedHdf5, IsTheSameForTheSameRequest) {
   auto make = [] {
     Hdf5Request request(512);
     request.group("/g");
-    for (int i = 0; i < 300; i++) request.contiguous(cat("/g/", i), hdf5_type(DType::kF32), std::array<i64, 1>{i});
+    for (int i = 0; i < 300; i++)
+      request.contiguous(cat("/g/", i), hdf5_type(DType::kF32), std::array<i64, 1>{i});
     return compose_hdf5(std::move(request), helper_folders());
   };
   ComposedHdf5 one = make(), two = make();

@@ -34,7 +34,8 @@ TEST(PlanIdentity, NamesTheSettingsThatDiffer) {
             Lines{"`dtype`: not given in the first run, bf16 in this one"});
 }
 
-// Parts of which only the digest is kept follow from the settings, so they are named where no setting differs.
+// Parts of which only the digest is kept follow from the settings, so they are named where no setting
+// differs.
 TEST(PlanIdentity, NamesOtherPartsWhereNoSettingDiffers) {
   EXPECT_EQ(plan_differences(text(2, "keep", "a"), text(2, "keep", "b")),
             Lines{"the source: not those of the first run"});

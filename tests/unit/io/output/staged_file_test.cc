@@ -55,7 +55,8 @@ TEST(StagedFile, ClosesItsFolderWhenThatCannotBeEmptied) {
   i64 before = open_files();
   for (int again = 0; again < 2; again++)  // MC3001, and not MC3008: the lock of the first one is gone
     EXPECT_EQ(thrown_by([&] { StagedFile(folder.at("out"), {}); }),
-              cat("MC3001 ", folder.at("out"), ": cannot remove the unfinished file of an interrupted run: Is a directory"));
+              cat("MC3001 ", folder.at("out"),
+                  ": cannot remove the unfinished file of an interrupted run: Is a directory"));
   EXPECT_EQ(open_files(), before);
 }
 

@@ -1,5 +1,5 @@
-// Every tensor of test_data/quantized has the bits that the reference implementations read, whatever range of it is
-// asked for; and the codes and scales that the named quantisers write.
+// Every tensor of test_data/quantized has the bits that the reference implementations read, whatever range of
+// it is asked for; and the codes and scales that the named quantisers write.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -27,7 +27,8 @@ void set_sizes(QuantLayout& layout, const std::vector<i64>& dims, i64 columns) {
   layout.matrices = dims.size() == 3 ? dims[0] : 1;
 }
 
-// The blocks of FP8, by the shape of the scales; block sizes where they cannot be seen are the answers' facts.
+// The blocks of FP8, by the shape of the scales; block sizes where they cannot be seen are the answers'
+// facts.
 void set_fp8_blocks(QuantLayout& layout, const std::string& name, const Held& scales,
                     const GoldenJson& facts) {
   std::string stem = name.substr(0, name.find('.'));

@@ -31,7 +31,8 @@ struct Stored {
   bool turned = false;  // the values are those of the parts with the last two dimensions exchanged
 };
 
-// The parts of the tensor `name`; no codes where it is stored as it is. `facts` are the answers' blocks and cases.
+// The parts of the tensor `name`; no codes where it is stored as it is. `facts` are the answers' blocks and
+// cases.
 Stored stored_as(const Tensors& tensors, const std::string& name, const GoldenJson& facts);
 
 }  // namespace mckpt::impl::quantized_files

@@ -18,7 +18,8 @@ TEST(Beside, NamesAFolderByItsOwnNameAndNotByALink) {
   TempFolder folder;
   for (const char* step : {"step-9", "step-10", "step-100"}) {
     fs::create_directory(cat(folder.path(), "/", step));
-    fs::copy_file(cat(MCKPT_TEST_DATA, "/rank_files/trainer/scheduler.bin"), cat(folder.path(), "/", step, "/model.bin"));
+    fs::copy_file(cat(MCKPT_TEST_DATA, "/rank_files/trainer/scheduler.bin"),
+                  cat(folder.path(), "/", step, "/model.bin"));
   }
   fs::create_directory_symlink("step-10", cat(folder.path(), "/last"));
   fs::create_directory_symlink("step-9", cat(folder.path(), "/newest"));

@@ -59,10 +59,11 @@ TEST_F(HfFolder, IsReadThroughItsIndex) {
 TEST_F(HfFolder, KeepsTheRestWhenAShardIsMissing) {
   two_shards();
   std::filesystem::remove(folder.at(kFirst));
-  EXPECT_EQ(opened(), cat("c | problem MC1106  ", kFirst, ": the shard ", kFirst,
-                          " is missing (not found in the folder)",
-                          " | warning MC1107  model.safetensors.index.json: 2 of 3 tensors are in files that are "
-                          "missing or cannot be read"));
+  EXPECT_EQ(
+      opened(),
+      cat("c | problem MC1106  ", kFirst, ": the shard ", kFirst, " is missing (not found in the folder)",
+          " | warning MC1107  model.safetensors.index.json: 2 of 3 tensors are in files that are "
+          "missing or cannot be read"));
 }
 
 TEST_F(HfFolder, KeepsTheRestWhenAShardIsCut) {

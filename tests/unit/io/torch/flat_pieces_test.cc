@@ -1,5 +1,5 @@
-// Flat pieces of FSDP1's LOCAL_STATE_DICT, as torch wrote them (test_data/rank_files/make.py): their places, and what is
-// wrong with files that are changed.
+// Flat pieces of FSDP1's LOCAL_STATE_DICT, as torch wrote them (test_data/rank_files/make.py): their places,
+// and what is wrong with files that are changed.
 #include "io/torch/flat_pieces.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ std::string changed(std::string file, std::string_view from, std::string_view to
   std::string after = before;
   EXPECT_GT(replace(after, from, to), 0) << from;
   file.replace(begin, after.size(), after);
-  EXPECT_EQ(replace(file, bytes_of(sum_of(before)), bytes_of(sum_of(after))), 2);  // behind the pickle, and in the directory
+  // Behind the pickle, and in the directory
+  EXPECT_EQ(replace(file, bytes_of(sum_of(before)), bytes_of(sum_of(after))), 2);
   return file;
 }
 
@@ -85,27 +86,32 @@ TEST(FlatPieces, OfOtherFilesAreFound) {
     std::string rank0, rank1, finding;
   } cases[] = {
       {"one file twice", first, first, "rank1.bin||by its name the file is of rank 1, but rank 0 wrote it"},
-      {"a file of another model", first, text_of(kLocal + "1.bin"), "rank1.bin||most tensors of the file are not described"},
+      {"a file of another model", first, text_of(kLocal + "1.bin"),
+       "rank1.bin||most tensors of the file are not described"},
       // The bias has another name on rank 1, as in a save of another model with the same sizes.
-      {"another name", first, changed(second, "up.bias", "up.bean"), "|up.bean|1 of 2 ranks have a piece of it"},
+      {"another name", first, changed(second, "up.bias", "up.bean"),
+       "|up.bean|1 of 2 ranks have a piece of it"},
   };
   for (const auto& c : cases) {
     TempFolder folder;
     folder.put("pytorch_model_fsdp_rank0.bin", c.rank0);
     folder.put("pytorch_model_fsdp_rank1.bin", c.rank1);
     std::unique_ptr<Store> store = open_store(folder.path());
-    EXPECT_NE(findings_of(*store).find(c.finding), std::string::npos) << c.what << ": " << findings_of(*store);
+    EXPECT_NE(findings_of(*store).find(c.finding), std::string::npos)
+        << c.what << ": " << findings_of(*store);
   }
   TempFolder folder;
   folder.put("pytorch_model_fsdp_rank1.bin", second);
-  EXPECT_NE(findings_of(*open_store(folder.path())).find("the first that is missing is pytorch_model_fsdp_rank0.bin"),
+  EXPECT_NE(findings_of(*open_store(folder.path()))
+                .find("the first that is missing is pytorch_model_fsdp_rank0.bin"),
             std::string::npos);
 }
 
 // A parameter that no file names leaves items of the unit that are too many for padding.
 TEST(FlatPieces, CoverTheirUnits) {
   EXPECT_EQ(findings_of(*open_store(kData + "/rank_files/flat_lost")),
-            "||items 0 to 31 of _flat_param are of no tensor, and too many to be padding: a tensor is missing, or its piece "
+            "||items 0 to 31 of _flat_param are of no tensor, and too many to be padding: a tensor is "
+            "missing, or its piece "
             "is too short\n");
 }
 

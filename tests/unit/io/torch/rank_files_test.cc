@@ -55,7 +55,8 @@ TEST(RankFiles, TakeOneOfTheGroupsThatHaveTheSame) {
             "0 [0, 0]+[6, 4] 1 [6, 0]+[5, 4] 2=[0, 0]+[6, 4] 3=[6, 0]+[5, 4] ");
 }
 
-// A mesh that is a part of a grid: the pickles of all ranks have the same numbers, and each means the row of its rank.
+// A mesh that is a part of a grid: the pickles of all ranks have the same numbers, and each means the row of
+// its rank.
 TEST(RankFiles, TakeTheRowOfEachRankInAGrid) {
   for (const char* name : {"rows", "older_rows"}) {  // torch before 2.10 pickles the row itself
     std::unique_ptr<Store> store = open_store(data_path(name));

@@ -53,7 +53,8 @@ TEST(Distance, NumbersThatAreNotFiniteAreInNoSum) {
 }
 
 TEST(Distance, ZerosOfBothSignsAreNeighbours) {
-  std::vector<float> a{-0.0f, -std::numeric_limits<float>::denorm_min()}, b{0.0f, std::numeric_limits<float>::denorm_min()};
+  std::vector<float> a{-0.0f, -std::numeric_limits<float>::denorm_min()},
+      b{0.0f, std::numeric_limits<float>::denorm_min()};
   ValueDistance d = DistanceMeter(DType::kF32).between(bytes(a), bytes(b), {});
   EXPECT_EQ(d.differing, 2);
   EXPECT_EQ(d.beyond, 1);
@@ -61,18 +62,21 @@ TEST(Distance, ZerosOfBothSignsAreNeighbours) {
 }
 
 // Number by number, but for the steps between floats.
-ValueDistance naive(DType dtype, const std::vector<u8>& a, const std::vector<u8>& b, const Tolerance& within) {
+ValueDistance naive(DType dtype, const std::vector<u8>& a, const std::vector<u8>& b,
+                    const Tolerance& within) {
   ValueDistance out;
   std::size_t bytes = static_cast<std::size_t>(element_form(dtype).number_bits / 8);
   for (std::size_t n = 0; n < a.size() / bytes; n++) {
     bool equal = std::memcmp(&a[n * bytes], &b[n * bytes], bytes) == 0;
-    double x = number_at(dtype, a.data(), static_cast<i64>(n)), y = number_at(dtype, b.data(), static_cast<i64>(n));
+    double x = number_at(dtype, a.data(), static_cast<i64>(n)),
+           y = number_at(dtype, b.data(), static_cast<i64>(n));
     out.differing += !equal;
     if (!std::isfinite(x) || !std::isfinite(y)) {
       out.not_finite += !equal && !(std::isnan(x) && std::isnan(y));
       continue;
     }
-    out.squares_a += x * x, out.squares_b += y * y, out.products += x * y, out.squares_apart += (x - y) * (x - y);
+    out.squares_a += x * x, out.squares_b += y * y, out.products += x * y,
+        out.squares_apart += (x - y) * (x - y);
     if (equal) continue;
     out.largest = std::max(out.largest.value_or(0), std::fabs(x - y));
     out.beyond += std::fabs(x - y) > std::fma(within.relative, std::fabs(y), within.absolute);
@@ -90,15 +94,16 @@ void expect_like(const ValueDistance& found, const ValueDistance& expected) {
   if (std::isfinite(expected.squares_a + expected.squares_b)) {
     near(found.squares_a, expected.squares_a), near(found.squares_b, expected.squares_b);
     near(found.squares_apart, expected.squares_apart);
-    double length = std::sqrt(expected.squares_a * expected.squares_b);  // products of both signs may cancel out
+    // Products of both signs may cancel out
+    double length = std::sqrt(expected.squares_a * expected.squares_b);
     if (std::isfinite(length)) {
       EXPECT_NEAR(found.products, expected.products, 1e-12 * length);
     }
   }
 }
 
-// Types, lengths and shares of equal numbers of every kind, merged from two parts; with and without vectors, which count
-// the same steps between floats.
+// Types, lengths and shares of equal numbers of every kind, merged from two parts; with and without vectors,
+// which count the same steps between floats.
 TEST(Distance, IsThatOfANaiveLoopForEveryType) {
   std::mt19937_64 random(3);
   int measured = 0;
@@ -124,7 +129,8 @@ TEST(Distance, IsThatOfANaiveLoopForEveryType) {
           expect_like(d, expected);
         }
       }
-      for (Tolerance within : {Tolerance{.ulps = 1}, Tolerance{.relative = 0.001, .ulps = 100}, Tolerance{.ulps = i64{1} << 40}}) {
+      for (Tolerance within : {Tolerance{.ulps = 1}, Tolerance{.relative = 0.001, .ulps = 100},
+                               Tolerance{.ulps = i64{1} << 40}}) {
         ValueDistance one = plain.between(a, b, within), other = best.between(a, b, within);
         EXPECT_EQ(one.beyond, other.beyond);
         EXPECT_EQ(one.most_ulps, other.most_ulps);

@@ -68,7 +68,8 @@ struct Sample {
         scale *= dims[d];
       }
       for (std::size_t b = 0; b < width; b++) {
-        std::size_t part = dtype_info(dtype).kind == DTypeKind::kComplex ? width / 2 : width;  // swapped by itself
+        // Swapped by itself
+        std::size_t part = dtype_info(dtype).kind == DTypeKind::kComplex ? width / 2 : width;
         std::size_t place = piece.data.big_endian ? b / part * part + part - 1 - b % part : b;
         u64 shifted = b < 8 ? static_cast<u64>(global) >> (8 * b) : 0;
         bytes[static_cast<std::size_t>(piece.data.offset) + static_cast<std::size_t>(local) * width + place] =

@@ -44,13 +44,15 @@ TEST(ManifestCheck, TheFirstFaultIsASentence) {
   TempFolder folder;
   folder.put("config.json", "{}");
   folder.put(kName, Manifest{"0.1.0", {{"config.json", 10, std::string(64, 'a'), 0, {}}}}.text());
-  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path(), {}); }),
-            cat("MC1314 ", folder.path(), "/config.json: the file has 2 bytes, but mckpt_manifest.json says 10"));
+  EXPECT_EQ(
+      thrown_by([&] { require_listed_files(folder.path(), {}); }),
+      cat("MC1314 ", folder.path(), "/config.json: the file has 2 bytes, but mckpt_manifest.json says 10"));
   folder.put("model.safetensors", "0123456789");
   folder.put(kName, Manifest{"0.1.0", {{"model.safetensors", 10, "", 1, {}}}}.text());
   EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path(), {}); }),
             cat("MC1314 ", folder.path(),
-                "/model.safetensors: the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)"));
+                "/model.safetensors: the bytes around the data of the tensors are not those that mckpt wrote "
+                "(CRC-32)"));
 }
 
 }  // namespace

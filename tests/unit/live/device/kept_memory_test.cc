@@ -55,8 +55,8 @@ TEST(KeptMemory, ABlockThatIsTooSmallGivesWay) {
   EXPECT_EQ(from.held_bytes(), 0);
 }
 
-// The modules of a model in turn, each while the one before it is still there: an embedding, layers of two buffers
-// each and a head. The second pass and all that follow allocate nothing.
+// The modules of a model in turn, each while the one before it is still there: an embedding, layers of two
+// buffers each and a head. The second pass and all that follow allocate nothing.
 TEST(KeptMemory, APassThatIsRepeatedAllocatesNothing) {
   const std::vector<std::vector<i64>> modules = {{64000},     {500, 9000}, {500, 9000}, {700, 8000},
                                                  {500, 9000}, {700, 8000}, {300},       {64000}};

@@ -248,8 +248,8 @@ TEST(BlockLoaderOfADevice, EveryBlockIsTakenApartBehindItsUpload) {
   EXPECT_EQ(device.counts.follows, 10);
 }
 
-// Stretches of bytes need no kernel: they are uploaded to where they belong. Two tensors that follow each other on both
-// sides are one upload, two with a gap on either side are two.
+// Stretches of bytes need no kernel: they are uploaded to where they belong. Two tensors that follow each
+// other on both sides are one upload, two with a gap on either side are two.
 TEST(BlockLoaderOfADevice, StretchesAreUploadedStraightToTheirPlaces) {
   std::vector<u8> memory(static_cast<std::size_t>(3 * kMiB), u8{0xEE});
   MadeJob job(std::vector<i64>{4 * kMiB});

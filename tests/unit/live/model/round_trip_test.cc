@@ -120,8 +120,8 @@ TEST(LiveRoundTrip, EveryFamilyOnEveryGrid) {
   EXPECT_EQ(outcomes, want);
 }
 
-// Each on one grid, in turn the next that can hold it: what differs between grids is in the rules, which families share.
-// With MCKPT_AT_LENGTH each on all of them.
+// Each on one grid, in turn the next that can hold it: what differs between grids is in the rules, which
+// families share. With MCKPT_AT_LENGTH each on all of them.
 TEST(LiveRoundTrip, TheOtherFamilies) {
   std::size_t number = 0;
   if (std::getenv("MCKPT_AT_LENGTH")) {

@@ -1,5 +1,5 @@
-// Stacks as units of a live model: what is packed together, that the layers of a stack share its weights, that a
-// stack is right while the next one is gathered; and parameters that modules elsewhere read.
+// Stacks as units of a live model: what is packed together, that the layers of a stack share its weights,
+// that a stack is right while the next one is gathered; and parameters that modules elsewhere read.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -163,8 +163,8 @@ TEST(LiveStackUnits, AreRightWhileTheNextOneIsGathered) {
     }
 }
 
-// A scale beside the final norm, which the mixers of all Mamba layers read, and a norm in each of them that the
-// mixer of the layer reads without calling it.
+// A scale beside the final norm, which the mixers of all Mamba layers read, and a norm in each of them that
+// the mixer of the layer reads without calling it.
 MapFile rows_of_mine(const std::string& reader) {
   MapRow scale{.megatron = "decoder.shared_scale.weight",
                .rule = "replicate",

@@ -45,7 +45,9 @@ TEST(ExportedFolder, ATensorOfAnotherShapeIsOneDifference) {
   write_changed(exported, "\"shape\":[37,12]", "\"shape\":[12,37]");
   std::vector<std::string> found = differences(exported);
   ASSERT_EQ(found.size(), 1u) << found[1];
-  EXPECT_NE(found[0].find(" was exported as bfloat16 [12, 37], but in the source it is bfloat16 [37, 12]"), std::string::npos) << found[0];
+  EXPECT_NE(found[0].find(" was exported as bfloat16 [12, 37], but in the source it is bfloat16 [37, 12]"),
+            std::string::npos)
+      << found[0];
 }
 
 TEST(ExportedFolder, ATensorOfAnotherTypeIsOneDifference) {

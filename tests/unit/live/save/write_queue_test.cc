@@ -1,5 +1,5 @@
-// Writing by several threads: all of a window is written when waiting for it returns, and a failure is reported
-// to whoever waits.
+// Writing by several threads: all of a window is written when waiting for it returns, and a failure is
+// reported to whoever waits.
 #include "live/save/write_queue.h"
 #include "io/output/copy_sink.h"
 

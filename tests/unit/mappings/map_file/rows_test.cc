@@ -144,7 +144,8 @@ TEST(MapRows, ThatAModelLacksAreRemoved) {
             "MC2009 no row to remove is named decoder.layers.{L}.mlp.linear_fc9.weight");
 }
 
-// Every section of a family without a base: the rows in their lists, and the copy that a tied model has on its last stage.
+// Every section of a family without a base: the rows in their lists, and the copy that a tied model has on
+// its last stage.
 TEST(MapRows, WithoutABaseAreAFamilyByThemselves) {
   auto row = [](std::string megatron, std::string rule, std::string source, std::string shape,
                 Needs needs = Needs::kAlways) {

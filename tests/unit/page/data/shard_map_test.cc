@@ -1,5 +1,6 @@
-// Shard maps of stores that are made up here: what is folded, what is not, faults, and the bounds. A map of single ranks is
-// compared chunk by chunk in program/plot; here its boxes are unfolded into items where ranks share a column.
+// Shard maps of stores that are made up here: what is folded, what is not, faults, and the bounds. A map of
+// single ranks is compared chunk by chunk in program/plot; here its boxes are unfolded into items where ranks
+// share a column.
 #include "page/data/shard_map.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,9 @@ class RankStore : public TableStore {
     }
     tensors.push_back(std::move(t));
   }
-  ShardMap map(const ShardMapLimits& limits = {}) const { return shard_map(*this, natural_order(*this), limits); }
+  ShardMap map(const ShardMapLimits& limits = {}) const {
+    return shard_map(*this, natural_order(*this), limits);
+  }
   void lose(i32 file) { files_[file].bytes = -1; }
 };
 
@@ -48,7 +51,8 @@ std::set<std::pair<i64, i64>> rows_of(const ShardRow& row, i64 column) {
 TEST(ShardMap, FoldsLayersThatAreAlikeInEveryChunk) {
   RankStore store(2);
   for (i64 layer = 0; layer < 12; layer++)
-    store.add(cat("m.layers.", layer, ".w"), {8, 3}, {{0, 0, layer == 5 ? 4 : 6}, {1, layer == 5 ? 4 : 6, layer == 5 ? 4 : 2}});
+    store.add(cat("m.layers.", layer, ".w"), {8, 3},
+              {{0, 0, layer == 5 ? 4 : 6}, {1, layer == 5 ? 4 : 6, layer == 5 ? 4 : 2}});
   store.add("m.norm", {4}, {{1, 0, 4}});
   const ShardMap map = store.map();
   ASSERT_EQ(map.blocks.size(), 2u);
@@ -71,7 +75,8 @@ TEST(ShardMap, DrawsMembersAsOneAndFindsTheAbsentOne) {
   RankStore store(4);
   for (i64 layer : {0, 1})
     for (i64 e = 0; e < 8; e++)
-      if (layer == 0 || e != 6) store.add(cat("m.layers.", layer, ".experts.", e, ".w"), {6, 2}, {{static_cast<i32>(e / 2), 0, 6}});
+      if (layer == 0 || e != 6)
+        store.add(cat("m.layers.", layer, ".experts.", e, ".w"), {6, 2}, {{static_cast<i32>(e / 2), 0, 6}});
   const ShardMap map = store.map();
   ASSERT_EQ(map.blocks.size(), 2u);
   const ShardRow& whole = map.rows[map.blocks[0].kinds[0][0].row];
@@ -119,7 +124,8 @@ TEST(ShardMap, HasHolesOverlapsAndLostFilesWhereTheyAre) {
   EXPECT_FALSE(map.columns[0].lost);
 }
 
-// Random cuts of random stacks over many ranks: however many ranks share a column, it has the items of its ranks.
+// Random cuts of random stacks over many ranks: however many ranks share a column, it has the items of its
+// ranks.
 TEST(ShardMap, GivesAColumnWhatItsRanksHave) {
   std::mt19937 random(11);
   for (int round = 0; round < 30; round++) {
@@ -144,7 +150,8 @@ TEST(ShardMap, GivesAColumnWhatItsRanksHave) {
       EXPECT_EQ(map.faulty_tensors, 0);
       for (i64 c = 0; c < std::ssize(map.columns); c++) {
         std::set<std::pair<i64, i64>> items;
-        for (i64 r = c * map.per_column; r < std::min(ranks, (c + 1) * map.per_column); r++) items.insert(want[r].begin(), want[r].end());
+        for (i64 r = c * map.per_column; r < std::min(ranks, (c + 1) * map.per_column); r++)
+          items.insert(want[r].begin(), want[r].end());
         EXPECT_EQ(rows_of(map.rows[0], c), items) << round << ' ' << most << ' ' << c;
       }
     }
@@ -156,7 +163,8 @@ TEST(ShardMap, StaysSmallAndKeepsWhatIsFaulty) {
   for (i64 t = 0; t < 300; t++) {
     std::vector<std::tuple<i32, i64, i64>> pieces;
     for (i32 r = 0; r < 64; r++)
-      if (t != 299 || r != 9) pieces.emplace_back(r, 2 * r + (r > t % 64 ? 1 : 0), r == t % 64 ? 3 : 2);  // uneven, so that no two are alike
+      // Uneven, so that no two are alike
+      if (t != 299 || r != 9) pieces.emplace_back(r, 2 * r + (r > t % 64 ? 1 : 0), r == t % 64 ? 3 : 2);
     store.add(cat("t", t, "_w"), {129, t + 1}, pieces);
   }
   const ShardMap map = store.map({.columns = 64, .rows = 100, .boxes = 1000});

@@ -17,12 +17,18 @@ TEST(TensorPlace, IsReadFromNamesOfAllKinds) {
   const Case cases[] = {
       {"model.embed_tokens.weight", "", -1, "model.embed_tokens.weight", -1, ""},
       {"model.layers.3.input_layernorm.weight", "model.layers", 3, "input_layernorm.weight", -1, ""},
-      {"model.layers.3.mlp.experts.17.up_proj.weight", "model.layers", 3, "mlp.experts.", 17, ".up_proj.weight"},
-      {"decoder.layers.10.mlp.experts.linear_fc1.weight12_w", "decoder.layers", 10, "mlp.experts.linear_fc1.weight", 12, "_w"},
-      {"decoder.layers.mlp.experts.linear_fc1.weight3", "", -1, "decoder.layers.mlp.experts.linear_fc1.weight", 3, ""},
-      {"mp_rank_01_003/model.decoder.layers.0.mlp.linear_fc2.weight", "mp_rank_01_003/model.decoder.layers", 0, "mlp.linear_fc2.weight", -1, ""},
-      {"optimizer.state.module.decoder.layers.2.w.exp_avg", "optimizer.state.module.decoder.layers", 2, "w.exp_avg", -1, ""},
-      // A number at the end of a name is a member of a list, and leading zeros, letters or ten digits are no number.
+      {"model.layers.3.mlp.experts.17.up_proj.weight", "model.layers", 3, "mlp.experts.", 17,
+       ".up_proj.weight"},
+      {"decoder.layers.10.mlp.experts.linear_fc1.weight12_w", "decoder.layers", 10,
+       "mlp.experts.linear_fc1.weight", 12, "_w"},
+      {"decoder.layers.mlp.experts.linear_fc1.weight3", "", -1,
+       "decoder.layers.mlp.experts.linear_fc1.weight", 3, ""},
+      {"mp_rank_01_003/model.decoder.layers.0.mlp.linear_fc2.weight", "mp_rank_01_003/model.decoder.layers",
+       0, "mlp.linear_fc2.weight", -1, ""},
+      {"optimizer.state.module.decoder.layers.2.w.exp_avg", "optimizer.state.module.decoder.layers", 2,
+       "w.exp_avg", -1, ""},
+      // A number at the end of a name is a member of a list, and leading zeros, letters or ten digits are no
+      // number.
       {"list.7", "", -1, "list.", 7, ""},
       {"7.weight", "", -1, "", 7, ".weight"},
       {"model.layers.03.w", "", -1, "model.layers.03.w", -1, ""},

@@ -30,7 +30,8 @@ class DiffOfFiles : public testing::Test {
   Diff compared(const Values& a, const Values& b, TensorChoice choice = {}) {
     DiffOptions how;
     how.comparing.choice = std::move(choice);
-    return diff(folder_.put("a.safetensors", file_of(a)), folder_.put("b.safetensors", file_of(b)), how, observer_);
+    return diff(folder_.put("a.safetensors", file_of(a)), folder_.put("b.safetensors", file_of(b)), how,
+                observer_);
   }
   static std::vector<std::string> names(const Diff& d) {
     std::vector<std::string> out;
@@ -45,16 +46,19 @@ class DiffOfFiles : public testing::Test {
 using Names = std::vector<std::string>;
 
 TEST_F(DiffOfFiles, NamesWeightsBeforeStatesOfTheOptimizer) {
-  Diff d = compared({{"optimizer.state.exp_avg.w.weight", 8}, {"optim_0.v.weight", 9}, {"v.weight", 1}, {"w.weight", 1}},
-                    {{"optimizer.state.exp_avg.w.weight", 1}, {"optim_0.v.weight", 1}, {"v.weight", 2}, {"w.weight", 4}});
-  EXPECT_EQ(names(d), (Names{"w.weight", "v.weight", "optim_0.v.weight", "optimizer.state.exp_avg.w.weight"}));
+  Diff d = compared(
+      {{"optimizer.state.exp_avg.w.weight", 8}, {"optim_0.v.weight", 9}, {"v.weight", 1}, {"w.weight", 1}},
+      {{"optimizer.state.exp_avg.w.weight", 1}, {"optim_0.v.weight", 1}, {"v.weight", 2}, {"w.weight", 4}});
+  EXPECT_EQ(names(d),
+            (Names{"w.weight", "v.weight", "optim_0.v.weight", "optimizer.state.exp_avg.w.weight"}));
   std::vector<DiffGroup> groups = diff_groups(d);
   ASSERT_EQ(groups.size(), 4u);
   EXPECT_EQ(groups[0].pattern, "v.weight");
   EXPECT_EQ(groups[3].pattern, "optimizer.state.exp_avg.w.weight");
 }
 
-const Values kA = {{"a.x", 1}, {"a.y", 2}, {"a.only", 3}, {"b.x", 4}}, kB = {{"a.x", 1}, {"a.y", 7}, {"b.x", 5}, {"b.only", 6}};
+const Values kA = {{"a.x", 1}, {"a.y", 2}, {"a.only", 3}, {"b.x", 4}},
+             kB = {{"a.x", 1}, {"a.y", 7}, {"b.x", 5}, {"b.only", 6}};
 
 TEST_F(DiffOfFiles, SpeaksOfChosenTensorsAlone) {
   Diff all = compared(kA, kB);
@@ -80,7 +84,8 @@ TEST(DiffVerdict, SaysThatOtherTypesAreNotWithinATolerance) {
                   {.kind = DiffRow::Kind::kValues, .name = "y", .items = 1, .beyond = 0}}};
   d.report.compared = {"x", "y"};
   EXPECT_EQ(diff_verdict(d),
-            "no value differs beyond the tolerance, but 2 tensors have another type: 1 is bit-equal (1 after a cast), 1 "
+            "no value differs beyond the tolerance, but 2 tensors have another type: 1 is bit-equal (1 after "
+            "a cast), 1 "
             "within the tolerance");
 }
 

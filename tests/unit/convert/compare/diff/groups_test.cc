@@ -17,9 +17,11 @@ DiffRow row(std::string name, DiffRow::Kind kind = DiffRow::Kind::kValues) {
 
 TEST(DiffGroups, AreNamesThatDifferInNumbersAlone) {
   Diff diff;
-  diff.report.compared = {"layers.0.up", "layers.1.up", "layers.2.up", "layers.0.fc1.weight0_w", "layers.0.fc1.weight1_w", "norm1", "norm2"};
-  diff.rows = {row("layers.2.up"), row("layers.1.up"), row("layers.0.fc1.weight1_w"), row("layers.3.up", DiffRow::Kind::kOnlyA),
-               row("layers.0.up", DiffRow::Kind::kCast)};
+  diff.report.compared = {
+      "layers.0.up", "layers.1.up", "layers.2.up", "layers.0.fc1.weight0_w", "layers.0.fc1.weight1_w",
+      "norm1",       "norm2"};
+  diff.rows = {row("layers.2.up"), row("layers.1.up"), row("layers.0.fc1.weight1_w"),
+               row("layers.3.up", DiffRow::Kind::kOnlyA), row("layers.0.up", DiffRow::Kind::kCast)};
   diff.rows.push_back(row("norm2"));
   diff.rows.back().beyond = 0;  // within the tolerance
   std::string text;
@@ -51,7 +53,8 @@ TEST(ToleranceText, GivesTheFirstRuleThatMatches) {
   EXPECT_EQ(rules.of("a.norm").relative, 0);
   EXPECT_EQ(rules.of("other").ulps, 1);
   EXPECT_EQ(rules.otherwise.relative, 1e-3);
-  for (const char* wrong : {"", "rtol", "rtol:", "rtol:x", "rtol:-1", "rtol:inf", "a=", "=rtol:1", "a=rtol:1,", "ulp:1.5"})
+  for (const char* wrong :
+       {"", "rtol", "rtol:", "rtol:x", "rtol:-1", "rtol:inf", "a=", "=rtol:1", "a=rtol:1,", "ulp:1.5"})
     EXPECT_THROW(add_tolerance(rules, wrong), Error) << wrong;
 }
 

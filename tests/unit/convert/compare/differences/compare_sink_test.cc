@@ -99,7 +99,8 @@ TEST_F(CompareSinks, GiveDifferencesInTheOrderOfTheFilesAndTheFirstOfEachTensor)
 
 TEST_F(CompareSinks, DoNotWantTheRestOfTensorsThatDifferWhereTheyAreCounted) {
   NamedChunks chunks(store_, store_);
-  CompareSink counted(store_, chunks, CompareSink::Places::kCounted), first(store_, chunks, CompareSink::Places::kFirst);
+  CompareSink counted(store_, chunks, CompareSink::Places::kCounted),
+      first(store_, chunks, CompareSink::Places::kFirst);
   EXPECT_TRUE(counted.wants(0, 0, kBytes));
   u8 other = static_cast<u8>(~bytes_[7]);
   counted.write(0, 7, {&other, 1});

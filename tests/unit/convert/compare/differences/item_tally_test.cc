@@ -62,7 +62,11 @@ TEST(ItemTally, CountsItemsByTheirPlaceInTheTensor) {
   EXPECT_EQ(c.index, (std::vector<i64>{1, 2}));
   EXPECT_EQ(c.offset, 2 + 14 * 4);
   EXPECT_EQ(c.largest(), 8.0);
-  EXPECT_EQ(difference_text({.at = "[1, 2]", .expected = c.expected, .found = c.found, .items = c.items, .distance = c.distance}),
+  EXPECT_EQ(difference_text({.at = "[1, 2]",
+                             .expected = c.expected,
+                             .found = c.found,
+                             .items = c.items,
+                             .distance = c.distance}),
             "differs at [1, 2]: expected 16, found 14; 3 items differ, by 8 at most");
 }
 

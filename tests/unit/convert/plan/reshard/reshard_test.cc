@@ -1,5 +1,5 @@
-// Plans of reshardings, without a result: the identity by which an unfinished run is continued, and the reasons of
-// tensors that are left out.
+// Plans of reshardings, without a result: the identity by which an unfinished run is continued, and the
+// reasons of tensors that are left out.
 #include "convert/plan/reshard/reshard.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Data files that are copies of another one, or could have changed places with it. Folders of two ranks are laid out
-// here with values that differ in one point from case to case; the real one is of Megatron-FSDP.
+// Data files that are copies of another one, or could have changed places with it. Folders of two ranks are
+// laid out here with values that differ in one point from case to case; the real one is of Megatron-FSDP.
 #include "io/dcp/check/alike_files.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,8 @@ void write(const TempFolder& folder, const std::vector<Piece>& pieces, bool sums
   folder.put(".metadata", metadata);
 }
 
-// "problem __1_0.distcp", "warning __1_0.distcp" or "", and the number of files that could have changed places.
+// "problem __1_0.distcp", "warning __1_0.distcp" or "", and the number of files that could have changed
+// places.
 std::string judged(const std::vector<Piece>& pieces, bool sums = true) {
   TempFolder folder;
   write(folder, pieces, sums);

@@ -148,11 +148,12 @@ TEST(DcpKey, ReadsTheNumberBehindAStem) {
 }
 
 TEST(OfOptimizer, IsDecidedByTheFirstPart) {
-  for (std::string_view name :
-       {"optimizer.state.exp_avg.w", "optimizers.w.exp_avg", "optimizer_0.state.0.exp_avg", "optim.state.0.exp_avg",
-        "optim_state_dict.w", "app.optim.state.w", "optimizer_states/w", "optimizer"})
+  for (std::string_view name : {"optimizer.state.exp_avg.w", "optimizers.w.exp_avg",
+                                "optimizer_0.state.0.exp_avg", "optim.state.0.exp_avg", "optim_state_dict.w",
+                                "app.optim.state.w", "optimizer_states/w", "optimizer"})
     EXPECT_TRUE(is_of_optimizer(name)) << name;
-  for (std::string_view name : {"model.optimizer.w", "optimal.w", "optimizer_x.w", "app.model.w", "optimizer1.w", "w"})
+  for (std::string_view name :
+       {"model.optimizer.w", "optimal.w", "optimizer_x.w", "app.model.w", "optimizer1.w", "w"})
     EXPECT_FALSE(is_of_optimizer(name)) << name;
 }
 

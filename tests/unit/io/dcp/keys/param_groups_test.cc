@@ -1,4 +1,5 @@
-// The groups of an optimizer in state dicts that DcpLayout writes: numbered groups with lists, and flattened ones.
+// The groups of an optimizer in state dicts that DcpLayout writes: numbered groups with lists, and flattened
+// ones.
 #include "io/dcp/keys/param_groups.h"
 
 #include <gtest/gtest.h>

@@ -202,7 +202,8 @@ std::vector<Finding> found_with_positions(const std::vector<i64>& positions) {
   auto number = [&](std::string_view key, i64 v) { item(key, [&] { w.integer(v); }); };
   auto text = [&](std::string_view key, std::string_view v) { item(key, [&] { w.text(v); }); };
   auto chunk = [&](i64 begin) {
-    write_object(w, kModule, "ChunkStorageMetadata", [&] { numbers("offsets", {begin}), numbers("sizes", {3}); });
+    write_object(w, kModule, "ChunkStorageMetadata",
+                 [&] { numbers("offsets", {begin}), numbers("sizes", {3}); });
     w.op(Op::kAppend);
   };
   auto tensor = [&] {
@@ -228,7 +229,8 @@ std::vector<Finding> found_with_positions(const std::vector<i64>& positions) {
     });
     item("storage_data", [&] {
       w.op(Op::kEmptyDict);
-      record(3, "__2_1.distcp"), record(0, "__0_0.distcp"), record(2, "__2_0.distcp"), record(1, "__0_1.distcp");
+      record(3, "__2_1.distcp"), record(0, "__0_0.distcp"), record(2, "__2_0.distcp"),
+          record(1, "__0_1.distcp");
     });
   });
   std::string pickle = w.finish();

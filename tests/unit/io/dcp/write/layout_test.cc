@@ -109,7 +109,8 @@ TEST(DcpLayout, IsReadBackAsItWasLaidOut) {
   }
 }
 
-// The order of a state dict: the tensors of a rank, then its objects; and a value that is written like a tensor.
+// The order of a state dict: the tensors of a rank, then its objects; and a value that is written like a
+// tensor.
 TEST(DcpLayout, PutsTheObjectsOfAStateDictLast) {
   DcpLayout layout(2);
   layout.put_objects_last();
