@@ -304,16 +304,13 @@ Conversion plan(const Relayer& what) {
 Conversion plan(const ToSafetensors& what, int threads) {
   return impl::guarded([&] {
     impl::check_threads(threads);
-    impl::ExportTypes types{.kind = impl::ExportTypes::kStored, .rules = impl::dtype_rules(what.dtype_rule)};
-    if (what.dtype != "keep")
-      types.kind = impl::ExportTypes::kGiven, types.given = impl::value_type(what.dtype, "dtype", "keep, ");
     return ConversionAccess::make(
         impl::plan_to_safetensors({.source = what.source,
                                    .target = what.target,
                                    .assets = what.assets,
                                    .accept = impl::accepted_codes(what.accept),
                                    .files = impl::opening_of(what.files, {what.source}),
-                                   .types = types,
+                                   .types = impl::stored_types(what.dtype, what.dtype_rule),
                                    .threads = threads}));
   });
 }
@@ -327,6 +324,7 @@ Conversion plan(const ToDcp& what, int threads) {
                                                      .section = what.section,
                                                      .assets = what.assets,
                                                      .weights_only = what.weights_only,
+                                                     .dtype = impl::value_type_or_kept(what.dtype),
                                                      .accept = impl::accepted_codes(what.accept),
                                                      .files = impl::opening_of(what.files, {what.source}),
                                                      .threads = threads}));

@@ -126,8 +126,7 @@ std::shared_ptr<void> Loaded::keep(std::int64_t number) const {
 
 Loaded load(const std::string& path, const TensorsToLoad& what, Observer* observer) {
   return impl::guarded([&] {
-    std::optional<impl::DType> dtype;
-    if (what.dtype != "keep") dtype = impl::value_type(what.dtype, "dtype", "keep, ");
+    const std::optional<impl::DType> dtype = impl::value_type_or_kept(what.dtype);
     OpeningDevice device(what.how, dtype.has_value());
     std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(what.files, {path}));
     // A type is one of values; as they are stored, quantised weights are codes and scales.

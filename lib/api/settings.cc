@@ -132,7 +132,7 @@ void read(Settings& s, ToDcp& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.files);
   s.take("dp", to.dp), s.take("section", to.section), s.take("assets", to.assets);
-  s.take("weights_only", to.weights_only), s.take("accept", to.accept);
+  s.take("weights_only", to.weights_only), s.take("dtype", to.dtype), s.take("accept", to.accept);
 }
 
 void read(Settings& s, Dequantize& to) {

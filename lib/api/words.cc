@@ -73,10 +73,22 @@ DType value_type(std::string_view word, std::string_view setting, std::string_vi
   refuse_word(setting, cat(others, "bf16, fp16, fp32"), word);
 }
 
+std::optional<DType> value_type_or_kept(std::string_view word) {
+  if (word == "keep") return std::nullopt;
+  return value_type(word, "dtype", "keep, ");
+}
+
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules) {
   DtypeRules out;
   for (const auto& [glob, type] : rules) out.add(glob, value_type(type, "dtype_rule"));
   return out;
+}
+
+ExportTypes stored_types(std::string_view dtype,
+                         const std::vector<std::pair<std::string, std::string>>& rules) {
+  const std::optional<DType> given = value_type_or_kept(dtype);
+  return {given ? ExportTypes::kGiven : ExportTypes::kStored, given.value_or(DType::kF32),
+          dtype_rules(rules)};
 }
 
 ParamsDtype params_dtype_of(std::string_view word) {
@@ -97,7 +109,7 @@ ValueOptions value_options(const mckpt::Values& values) {
   ValueOptions options;
   options.vocab = vocab_choice(values.vocab_size);
   options.params_dtype = params_dtype_of(values.params_dtype);
-  if (values.dtype != "keep") options.dtype = value_type(values.dtype, "dtype", "keep, ");
+  options.dtype = value_type_or_kept(values.dtype);
   options.rules = dtype_rules(values.dtype_rule);
   return options;
 }

@@ -10,6 +10,7 @@
 
 #include "convert/compare/checks/types.h"
 #include "convert/keys/value_options.h"
+#include "convert/plan/export.h"
 #include "convert/plan/relayer.h"
 #include "convert/source/options.h"
 #include "core/base/notes.h"
@@ -33,6 +34,11 @@ mckpt::Finding to_public(const Finding& finding);
 // bf16, fp16 or fp32, also as torch spells them: bfloat16. `others`: words that the setting can have too, for
 // the error.
 DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
+// Of `dtype`; nothing for "keep".
+std::optional<DType> value_type_or_kept(std::string_view word);
+// Of `dtype` and `dtype_rule`, where "keep" is as stored.
+ExportTypes stored_types(std::string_view dtype,
+                         const std::vector<std::pair<std::string, std::string>>& rules);
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
 ParamsDtype params_dtype_of(std::string_view word);
 // The types that a conversion was asked for: any, keep, bf16, fp16 or fp32.

@@ -111,6 +111,33 @@ def of_dcp():
     check("names that are no nesting", out, flat_state)
 
 
+def of_another_type():
+    """--dtype casts the model's floats alone, and verify compares two DCP folders after that cast."""
+    state = training_state()
+    state["model"]["model.seen"] = torch.arange(3)
+    source, narrow, bare, half = new("saved"), new("narrow"), new("bare"), new("half")
+    dcp.save(state, storage_writer=dcp.FileSystemWriter(source, sync_files=False), no_dist=True)
+    mckpt("convert", "to-dcp", source, narrow, "--dp", "2", "--dtype", "bf16")
+    cast = {name: value.to(torch.bfloat16) if value.is_floating_point() else value for name, value in state["model"].items()}
+    check("bf16", narrow, {**state, "model": cast})
+    dcp.save(state["model"], storage_writer=dcp.FileSystemWriter(bare, sync_files=False), no_dist=True)
+    mckpt("convert", "to-dcp", bare, half, "--dtype", "fp16")
+    check("fp16", half, {name: value.half() if value.is_floating_point() else value for name, value in state["model"].items()})
+    off = {name: value.clone() for name, value in cast.items()}
+    off["model.norm.bias"][3] += 1
+    wrong, states = new("wrong"), new("states")
+    dcp.save({**state, "model": off}, storage_writer=dcp.FileSystemWriter(wrong, sync_files=False), no_dist=True)
+    rounded = {name: {key: value.to(torch.bfloat16) for key, value in of.items()} for name, of in state["optimizer"]["state"].items()}
+    dcp.save({**state, "model": cast, "optimizer": {**state["optimizer"], "state": rounded}},
+             storage_writer=dcp.FileSystemWriter(states, sync_files=False), no_dist=True)
+    for tested, other, dtype, end in ((narrow, source, "bf16", "equal"), (half, bare, "fp16", "equal"), (narrow, source, "fp16", "not equal"),
+                                      (wrong, source, "bf16", "not equal"), (states, source, "bf16", "not equal")):
+        done = run_mckpt("verify", tested, "--against", other, "--dtype", dtype)
+        expect(done.stdout.endswith(f"{tested}: {end}\n"), f"{tested} against {other} as {dtype}: {done.stdout}")
+    done = run_mckpt("verify", narrow, "--against", source)
+    expect(f"{narrow}: equal after a cast that rounds" in done.stdout, f"cast that nobody asked for: {done.stdout}")
+
+
 def of_hugging_face():
     model = os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe")
     tensors = {name: value for file in sorted(os.listdir(model)) if file.endswith(".safetensors")
@@ -144,6 +171,13 @@ def at_strides():
     mckpt("convert", "to-safetensors", file, wide, "--dtype", "fp32")
     done = run_mckpt("verify", wide, "--against", folder, "--dtype", "fp32")
     expect(done.stdout.endswith(f"{wide}: equal\n"), f"cast, verify: {done.stdout}")
+    for tested in (file, folder):
+        done = run_mckpt("verify", tested, "--against", wide)
+        expect("could not" not in done.stdout and f"{tested}: equal" in done.stdout, f"{tested} against another type: {done.stdout}")
+    save_file({**load_file(wide), "model.a.weight": want["model.a.weight"] + 1}, wide)
+    done = run_mckpt("verify", file, "--against", wide)
+    expect(done.stdout.endswith(f"{file}: not equal\n"), f"another type and other values: {done.stdout}")
+    mckpt("convert", "to-safetensors", file, wide, "--dtype", "fp32", "--overwrite")
     expect_state("cast", load_file(wide), {name: value.float() for name, value in want.items()})
 
 
@@ -164,6 +198,7 @@ def file_equals_the_reference_writer():
 
 
 of_dcp()
+of_another_type()
 of_hugging_face()
 at_strides()
 file_equals_the_reference_writer()

@@ -102,6 +102,7 @@ struct ToDcpFlags {
   ConvertOptions options;
   std::optional<i64> dp;
   std::optional<std::string> section, assets;
+  std::string dtype = "keep";
   bool weights_only = false;
   AcceptFlag accept;
   BaseFlag base;
@@ -126,6 +127,12 @@ void ToDcpFlags::parse(CommandLine& line) {
       "of files of LOCAL_STATE_DICT: folder with the model's config.json, for the shapes of the tensors");
   line.flag("--weights-only", weights_only, "of a DCP folder: do not copy the states of the optimizer")
       .common();
+  line.option("--dtype TYPE", dtype,
+              "data type of the model's floating-point tensors, but for float8: keep (as stored), bf16, fp16 or "
+              "fp32; states of the optimizer keep theirs")
+      .words({"keep", "bf16", "fp16", "fp32"})
+      .common();
+  options.declare_casts(line);
   accept.declare(line);
   base.declare(line);
   line.description(
@@ -138,19 +145,22 @@ void ToDcpFlags::parse(CommandLine& line) {
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --dp 8");
   line.example("mckpt convert to-dcp Qwen3-0.6B qwen_dcp --section app.model.");
-  line.example("mckpt convert to-dcp torchtitan/step-1000 weights --weights-only");
+  line.example("mckpt convert to-dcp torchtitan/step-1000 weights --weights-only --dtype bf16");
   line.parse();
   options.check();
   base.settle(line, {&options.source, 1});
 }
 
 ToDcpOptions ToDcpFlags::planning(const CommandLine& line) const {
+  std::optional<DType> type;
+  if (dtype != "keep") type = parameter_type(dtype, "--dtype", "keep");
   return {.source = options.source,
           .target = options.target,
           .ranks = dp,
           .section = section,
           .assets = assets,
           .weights_only = weights_only,
+          .dtype = type,
           .accept = accept.codes(),
           .files = line.opening(),
           .threads = options.threads,

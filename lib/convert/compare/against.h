@@ -76,6 +76,9 @@ struct Intended {
   // The type that a tensor of the source gets.
   std::function<DType(i64 tensor)> type{};
 };
+// A conversion casts floats of the source to the types that they have in its result: whatever these are, since
+// check_types_by_name() compares them with what was asked for. Refers to both arguments.
+Intended intended_casts(const Store& tested, const Store& source);
 // Two stores whose tensors have the same names, in any pieces. The types that were asked for are checked by
 // the caller, who may know which tensors are weights. `fused`: tensors that are stored rank after rank by
 // different numbers of ranks; null: there are none.

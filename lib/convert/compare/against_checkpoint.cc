@@ -19,6 +19,7 @@
 #include "convert/objects/pattern_args.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
+#include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "core/base/error_code.h"
@@ -80,6 +81,17 @@ void report_states(const Store& tested, const Comparing& c) {
 Intended intended_under_own_names(const CompareOptions& options) {
   if (!options.weights_only) return {};
   return {.left_out = [](std::string_view name) { return is_of_optimizer(name) ? kNoStates : ""; }};
+}
+
+// The same for checkpoints with the model's own names: conversions of them cast its weights, and no state of
+// the optimizer. Refers to both stores.
+Intended intended_under_own_names(const Store& tested, const Store& source, const CompareOptions& options) {
+  Intended out = intended_under_own_names(options);
+  if (!has_own_names(tested) || !has_own_names(source)) return out;
+  out.type = [&source, cast = intended_casts(tested, source).type](i64 t) {
+    return is_of_optimizer(source.name(t)) ? source.dtype(t) : cast(t);
+  };
+  return out;
 }
 
 // What a conversion changes under the names of fsdp_dtensor. `to_v2`: the result is what Megatron-FSDP v2
@@ -251,7 +263,7 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   if (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source))
     return by_keys(std::move(tested), std::move(source), assets, c);
   report_states(*tested, c);
-  Intended changes = intended_under_own_names(c.options);
+  Intended changes = intended_under_own_names(*tested, *source, c.options);
   bool same = compare_objects(*tested, *source, changes, c);
   same &= check_types_by_name(*tested, *source, c);
   return against_names(*tested, *source, nullptr, c, changes) && same;

@@ -103,6 +103,16 @@ bool check_types_by_name(const Store& tested, const Store& source, const Compari
   return check.add_to(c.report);
 }
 
+Intended intended_casts(const Store& tested, const Store& source) {
+  Intended intended;
+  intended.type = [&tested, &source](i64 t) {
+    DType stored = source.dtype(t);
+    i64 at = find_tensor(tested, source.name(t));
+    return at >= 0 && is_castable(stored) && is_castable(tested.dtype(at)) ? tested.dtype(at) : stored;
+  };
+  return intended;
+}
+
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended) {
   Headers headers(tested, source, fused, intended, c.options.any_type);

@@ -15,7 +15,6 @@
 #include "convert/compare/object_check.h"
 #include "convert/source/own_model.h"
 #include "convert/views/own_names.h"
-#include "core/items/item_cast.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 
@@ -50,18 +49,6 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
 void leave_beside(const OwnModel& own, const Comparing& c) {
   const char* reason = "beside the model, whose tensors alone are compared";
   for (const std::string& name : own.beside) c.comparison.leave_beside(reason, name);
-}
-
-// A conversion casts tensors of the source to the types that they have in its result. Refers to both
-// arguments.
-Intended intended_casts(const Store& tested, const Store& source) {
-  Intended intended;
-  intended.type = [&tested, &source](i64 t) {
-    DType stored = source.dtype(t);
-    i64 at = find_tensor(tested, source.name(t));
-    return at >= 0 && is_castable(stored) && is_castable(tested.dtype(at)) ? tested.dtype(at) : stored;
-  };
-  return intended;
 }
 
 // What a conversion of the model's tensors leaves out and casts. Refers to both arguments.

@@ -75,6 +75,7 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
     if (const JsonValue* type = json.find("model_type"); type && type->is(JsonType::kString))
       out.model_type = type->string("model_type");
     out.tied = tie_of(json);
+    out.labels = labels_of(json);
     try {
       out.config = read_hf_config(text, true);
       if (!out.tied) out.tied = out.config->model.tied;
@@ -126,11 +127,18 @@ bool read_files(const std::string& path, const OpenOptions& opening, KnownTensor
 
 using Tensors = std::vector<KnownTensors::Tensor>;
 
+// A model as the table is asked for it. `model` is that of the folder's config, or it with less.
+struct Asked {
+  const ModelFolder& folder;
+  const ModelConfig& model;
+  const ClassKind* kind;  // null: the table's own class
+};
+
 // The tensors that the family's table promises with experts in that form; nothing if the table cannot say it.
-Tensors promised_tensors(const ModelConfig& model, const Family& family, const MapOptions& form) {
+Tensors promised_tensors(const Asked& asked, const MapOptions& form) {
   Tensors out;
   try {
-    ModelMap map = ModelMap::promised(model, family, form);
+    ModelMap map = ModelMap::promised(asked.model, *asked.folder.config->family, form);
     const std::vector<bool> computed = map.dropped();
     const std::vector<Shape> shapes = map.source_shapes();
     std::vector<bool> unread(shapes.size());
@@ -144,7 +152,8 @@ Tensors promised_tensors(const ModelConfig& model, const Family& family, const M
   } catch (const Error&) {
     out.clear();
   }
-  return out;
+  if (out.empty() || !asked.kind) return out;
+  return tensors_of_kind(std::move(out), *asked.kind, *asked.folder.config, asked.folder.labels);
 }
 
 // The forms in which the family stores experts; one that says nothing, if there is no choice.
@@ -156,11 +165,13 @@ std::vector<MapOptions> forms_of(const Family& family) {
 }
 
 // By name, in any form; names that have one shape in one form and another in another are left out.
-TensorShapes promised_shapes(const HfConfig& config) {
+TensorShapes promised_shapes(const ModelFolder& folder) {
   TensorShapes out;
   NameSet<std::string> unlike;
+  const HfConfig& config = *folder.config;
+  const ClassKind* kind = class_of(config).kind;
   for (const MapOptions& form : forms_of(*config.family))
-    for (KnownTensors::Tensor& t : promised_tensors(config.model, *config.family, form)) {
+    for (KnownTensors::Tensor& t : promised_tensors({folder, config.model, kind}, form)) {
       if (!t.dims) continue;
       auto [at, is_new] = out.try_emplace(t.name, *t.dims);
       if (!is_new && at->second != *t.dims) unlike.insert(std::move(t.name));
@@ -172,16 +183,50 @@ TensorShapes promised_shapes(const HfConfig& config) {
 // What a table promises, compared with a store. Refers to the arguments of its constructor.
 class Promises {
  public:
-  Promises(const HfConfig& config, const Store& store) : config_(config) {
+  Promises(const ModelFolder& folder, const Store& store) : folder_(folder), config_(*folder.config) {
     for (i64 t = 0; t < store.tensor_count(); t++) stored_.emplace(store.name(t), store.dims(t));
   }
 
+  // Nothing if no table describes the class of the config.
+  Tensors names(Notes& notes) const {
+    const ModelClass stated = class_of(config_);
+    if (stated.relation == ClassRelation::kUnknown) return {};
+    const ClassKind* kind = stated.kind;
+    if (!kind) {
+      kind = kind_by_head();
+      if (kind)
+        notes.warn(cat("the checkpoint has ", kind->weight, " in place of the language head: it is of a class ...",
+                       kind->ending, ", though config.json ",
+                       config_.architecture.empty() ? "names none" : cat("names ", escaped(config_.architecture)),
+                       ", which would be loaded without its head"));
+    }
+    return names(kind, notes);
+  }
+
+ private:
+  // Of the kinds whose head the store has in place of a language head, the one of which it lacks fewest
+  // tensors; null if there is none.
+  const ClassKind* kind_by_head() const {
+    const ClassKind* best = nullptr;
+    i64 fewest = 0;
+    if (stored_.contains(kLanguageHead)) return best;
+    for (const ClassKind& kind : class_kinds()) {
+      if (kind.weight.empty() || !stored_.contains(kind.weight)) continue;
+      const Tensors all = names(config_.model, &kind);
+      if (all.empty()) continue;
+      if (i64 n = lacking(all); !best || n < fewest || (n == fewest && !kind.bias.empty())) {
+        best = &kind;
+        fewest = n;
+      }
+    }
+    return best;
+  }
+
   // With the experts in the form in which the store lacks fewest tensors, and has fewest of another shape.
-  Tensors names(const ModelConfig& model) const {
-    const Family& family = *config_.family;
+  Tensors names(const ModelConfig& model, const ClassKind* kind) const {
     Tensors best;
-    for (const MapOptions& form : forms_of(family)) {
-      Tensors names = promised_tensors(model, family, form);
+    for (const MapOptions& form : forms_of(*config_.family)) {
+      Tensors names = promised_tensors({folder_, model, kind}, form);
       if (best.empty() || (!names.empty() && misfit(names) < misfit(best))) best = std::move(names);
     }
     return best;
@@ -189,12 +234,12 @@ class Promises {
 
   // The same, without the layers of multi-token prediction if the store has nothing of them: transformers
   // reads and writes such models without them.
-  Tensors names(Notes& notes) const {
-    Tensors all = names(config_.model);
+  Tensors names(const ClassKind* kind, Notes& notes) const {
+    Tensors all = names(config_.model, kind);
     if (config_.model.mtp.depths == 0 || lacking(all) == 0) return all;
     ModelConfig plain = config_.model;
     plain.mtp = {};
-    Tensors without = names(plain);
+    Tensors without = names(plain, kind);
     NameSet<std::string_view> kept;
     for (const KnownTensors::Tensor& t : without) kept.insert(t.name);
     bool any = std::ranges::any_of(
@@ -206,7 +251,6 @@ class Promises {
     return without;
   }
 
- private:
   i64 lacking(const Tensors& names) const {
     return std::ranges::count_if(names, [&](const auto& n) { return !stored_.contains(n.name); });
   }
@@ -219,6 +263,7 @@ class Promises {
     return {lacking(names), unlike};
   }
 
+  const ModelFolder& folder_;
   const HfConfig& config_;
   NameMap<std::string_view, std::span<const i64>> stored_;
 };
@@ -237,7 +282,7 @@ bool has_scales(const KnownTensors& own, const Store& store) {
 void add_shapes(const ModelFolder& assets, KnownTensors& own) {
   if (!assets.config || std::ranges::any_of(own.tensors, [](const auto& t) { return t.dims.has_value(); }))
     return;
-  const TensorShapes shapes = promised_shapes(*assets.config);
+  const TensorShapes shapes = promised_shapes(assets);
   for (KnownTensors::Tensor& t : own.tensors)
     if (auto at = shapes.find(t.name); at != shapes.end()) t.dims = at->second;
   own.shapes_origin = cat(assets.path, "/", kConfig);
@@ -289,7 +334,7 @@ TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own) {
   if (!quantized)
     for (const KnownTensors::Tensor& t : own.tensors)
       if (t.dims) out.emplace(t.name, *t.dims);
-  if (out.empty() && assets.config) out = promised_shapes(*assets.config);
+  if (out.empty() && assets.config) out = promised_shapes(assets);
   return out;
 }
 
@@ -305,14 +350,15 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
     return own;
   }
   KnownTensors out;
+  std::string table = cat("mckpt has no table of model_type '", escaped(assets.model_type), "'");
   if (assets.config) {
-    out.tensors = Promises(*assets.config, store).names(notes);
+    out.tensors = Promises(assets, store).names(notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
+    table = cat("no table describes the class ", escaped(assets.config->architecture));
   }
   if (out.tensors.empty())
-    notes.note(cat(
-        "names   it was not judged whether tensors are missing: mckpt has no table of model_type '",
-        escaped(assets.model_type), "', and ", escaped(assets.path, 4096), " has no index of the weights"));
+    notes.note(cat("names   it was not judged whether tensors are missing: ", table, ", and ",
+                   escaped(assets.path, 4096), " has no index of the weights"));
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/source/model_class.h"
 #include "convert/views/disk_names.h"
 #include "core/base/int.h"
 #include "hf/config_json.h"
@@ -31,6 +32,7 @@ struct ModelFolder {
   std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
   std::string model_type;          // as config.json has it
   std::optional<bool> tied;        // tie_word_embeddings of config.json
+  i64 labels = 2;                  // of a classifier
 
   // Config, tokenizer, code. pre: path is not empty.
   SideFiles files(const OpenOptions& opening) const;
@@ -46,10 +48,7 @@ void require_config(const std::string& assets, const OpenOptions& opening);
 
 // The tensors that the model's Hugging Face folder has.
 struct KnownTensors {
-  struct Tensor {
-    std::string name;
-    std::optional<std::vector<i64>> dims;  // none: only the name is known
-  };
+  using Tensor = KnownTensor;
   std::vector<Tensor> tensors;                    // in the order of the folder; empty: they are not known
   std::string origin;                             // for messages: "DIR/model.safetensors.index.json"
   std::string shapes_origin{};                    // of the shapes, if that is something else
@@ -67,8 +66,10 @@ TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own);
 // Whether the folder has the experts of a layer as one tensor.
 bool has_stacked_experts(const KnownTensors& own);
 
-// The tensors that the folder lists, or those of the family's table; of the forms in which a family stores
-// experts, the one that `store` has. What the judgement rests on becomes a note. `own`: what listed_tensors()
+// The tensors that the folder lists, or those of the family's table with the class that config.json names; of
+// the forms in which a family stores experts, the one that `store` has. A head in `store` counts more than the
+// name of a class with a language head, since programs that train a classifier from a language model leave its
+// config as it was. What the judgement rests on becomes a note. `own`: what listed_tensors()
 // returned for the folder. pre: `store` has the model's own names.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes);
 

@@ -212,6 +212,7 @@ class Chooser {
     for (const KnownTensors::Tensor& t : known_.tensors)
       if (!written.contains(t.name)) missing.push_back(escaped(t.name));
     if (missing.empty()) return;
+    if (2 * std::ssize(missing) > std::ssize(known_.tensors)) refuse_other_names(missing);
     Error e(Code::kUnaccounted,
             cat("the checkpoint lacks ", counted(std::ssize(missing), "tensor"), " of the model"));
     e.file(store_.root())
@@ -220,6 +221,23 @@ class Chooser {
     std::string extra = extra_names();
     if (!extra.empty()) e.found(cat("in the checkpoint, but not in the model: ", extra));
     throw e;
+  }
+
+  // A model whose names in memory differ from those of its folder, in a way that no rule of
+  // convert/views/disk_rules.h says. Returns where the checkpoint has no names of its own.
+  void refuse_other_names(const std::vector<std::string>& missing) const {
+    std::vector<std::string_view> own;
+    for (const OwnTensor& o : model_.tensors)
+      if (!is_known(o.name)) own.push_back(o.name);
+    if (2 * std::ssize(own) <= std::ssize(model_.tensors)) return;
+    throw Error(Code::kUnaccounted, "most tensors have other names than in the model's folder")
+        .file(store_.root())
+        .expected(cat(listed(missing, 3), ", by ", escaped(known_.origin, 4096)))
+        .found(listed(own, 3))
+        .note(cat("which names transformers changes is known of the models in docs/formats/own_names.md; ",
+                  "model_type is ", escaped(model_.folder.model_type)))
+        .help("with `assets` that has config.json and no weights the names stay as they are, if no table has "
+              "the model");
   }
 
   void refuse_other_shapes() const {

@@ -429,7 +429,7 @@ CONVERSION: dict[str, tuple[type, ...]] = {
     "hf": EXPORT[""],
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
-    "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly),
+    "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly, Dtype),
     "dequantize": (Files, Accept, Dtype, Export),
     "quantize": (Files, Scheme, Export),
     "hdf5": (Files, Accept, Assets, SingleFile),

@@ -12,6 +12,7 @@
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
+#include "core/items/item_cast.h"
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
@@ -49,14 +50,19 @@ bool is_plain(const Store& store, i64 tensor) {
   }
 }
 
+// Whether the items of the source can be compared with those of the tested side: as they are, or cast to
+// their type.
 bool is_alike(const Store& tested, i64 t, const Store& source, i64 s) {
-  return tested.dtype(t) == source.dtype(s) && std::ranges::equal(tested.dims(t), source.dims(s));
+  const DType from = source.dtype(s), to = tested.dtype(t);
+  return (from == to || (is_castable(from) && is_castable(to))) &&
+         std::ranges::equal(tested.dims(t), source.dims(s));
 }
 
 class ReadSides {
  public:
   ReadSides(const Store& tested, const Store& source, Observer& observer)
       : tested_(tested),
+        source_(source),
         tested_files_(tested),
         source_files_(source),
         tested_reader_(tested, tested_files_),
@@ -66,7 +72,9 @@ class ReadSides {
   // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance
   // of all items; null: reading ends at the first difference.
   i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
-    i64 items = tested_.shape(t).items(), item_bytes = dtype_info(tested_.dtype(t)).bits / 8;
+    const DType from = source_.dtype(s), to = tested_.dtype(t);
+    i64 items = tested_.shape(t).items(), item_bytes = dtype_info(to).bits / 8,
+        source_item = dtype_info(from).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
     if (counts && by.measures()) counts->distance.emplace();
     for (i64 begin = 0; begin < items && (found < 0 || counts); begin += step) {
@@ -78,6 +86,13 @@ class ReadSides {
         observer_.done(std::ssize(bytes));
       });
       source_reader_.read(s, begin, end, [&](std::span<const u8> bytes, i64 at) {
+        if (from != to) {
+          const i64 some = std::ssize(bytes) / source_item;
+          cast_.resize(some * item_bytes);
+          cast_items({from, to, to}, bytes.data(), cast_.data(), some);
+          bytes = cast_;
+          at = at / source_item * item_bytes;
+        }
         const u8* own = &block_[at - first];
         if (counts) count({own, bytes.size()}, bytes, by, within, *counts);
         if (found < 0 && std::memcmp(own, bytes.data(), bytes.size()) != 0)
@@ -109,11 +124,12 @@ class ReadSides {
     return at + inside;
   }
 
-  const Store& tested_;
+  const Store &tested_, &source_;
   StoreFiles tested_files_, source_files_;
   TensorReader tested_reader_, source_reader_;
   Observer& observer_;
-  std::vector<u8> block_;
+  std::vector<u8> block_;  // items of the tested side
+  std::vector<u8> cast_;   // of the source, in the type of the tested side
 };
 
 // The tensors to compare: numbers in the tested store and in the source.

@@ -1,6 +1,7 @@
-// Tensors of the same name, type and shape that one side stores in another order than row by row: at strides,
+// Tensors of the same name and shape that one side stores in another order than row by row: at strides,
 // with the bytes of each item swapped, or compressed. No bytes of such a file are those of a conversion's
-// result, so both sides are read as `cat` and `stats` read them, and compared.
+// result, so both sides are read as `cat` and `stats` read them, and compared; items of another type are cast
+// to that of the tested side.
 //
 //   views.pt   transposed  [3, 2] at strides (1, 3)  -- TensorReader -->  0 3 1 4 2 5  \.
 //   v.safetensors          [3, 2] row by row         -- TensorReader -->  0 3 1 4 2 5  / equal
@@ -22,8 +23,8 @@ class Store;
 std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
                                   Comparison& comparison, Observer& observer);
 
-// Compares one tensor of each side in this way. Returns false without a comparison if their types or shapes
-// differ.
+// Compares one tensor of each side in this way. Returns false without a comparison if their shapes differ, or
+// their types and there is no cast between them.
 bool compare_read_values(const Store& tested, const Store& source, i64 tested_tensor, i64 source_tensor,
                          Comparison& comparison, Observer& observer);
 

@@ -24,10 +24,11 @@ PlainLayout::Naming recorded_names(const Store& store) {
 
 }  // namespace
 
-PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only)
-    : PlainLayout(store, ranks, weights_only, recorded_names(store)) {}
+PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const Typing& typed)
+    : PlainLayout(store, ranks, weights_only, recorded_names(store), typed) {}
 
-PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const Naming& named)
+PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const Naming& named,
+                         const Typing& typed)
     : store_(store), ranks_(ranks), naming_(named), layout(ranks) {
   if (!naming_) layout.leave_out_paths();
   for (i32 t = 0; t < store.tensor_count(); t++) {
@@ -35,7 +36,7 @@ PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const
       left_behind.push_back(t);
       continue;
     }
-    layout.add_key({this->named(store.name(t)), store.dtype(t), store.shape(t)});
+    layout.add_key({this->named(store.name(t)), typed ? typed(t) : store.dtype(t), store.shape(t)});
     tensors.push_back(t);
   }
   for (i64 rank = 0; rank < ranks; rank++)

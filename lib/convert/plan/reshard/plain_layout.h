@@ -17,6 +17,7 @@
 
 namespace mckpt::impl {
 
+enum class DType : u8;
 class Store;
 
 // The layout, and what is left out of it. The store outlives the object.
@@ -26,9 +27,12 @@ class PlainLayout {
   // planner_data, where torch looks for these places, is left out.
   using Naming = std::function<DcpName(std::string_view name)>;
 
-  PlainLayout(const Store& store, i64 ranks, bool weights_only, const Naming& named);
+  // The type that a tensor of the store gets. Empty: its own.
+  using Typing = std::function<DType(i32 tensor)>;
+
+  PlainLayout(const Store& store, i64 ranks, bool weights_only, const Naming& named, const Typing& typed);
   // With the places that the source's .metadata records; a name without one is one key.
-  PlainLayout(const Store& store, i64 ranks, bool weights_only);
+  PlainLayout(const Store& store, i64 ranks, bool weights_only, const Typing& typed = {});
 
   // Adds the objects of the source to the layout, without the optimizer's if only weights are wanted. Called
   // once.

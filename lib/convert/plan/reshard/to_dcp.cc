@@ -15,11 +15,16 @@
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "convert/source/own_model.h"
+#include "convert/views/model_section.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/quantized/recognise.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
+#include "io/dcp/keys/key.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
@@ -68,6 +73,48 @@ i64 ranks_of(const ToDcpOptions& options, const Store& store) {
       .note(cat("no tensor has more than ", counted(rows, "row"), " to divide among the ranks"));
 }
 
+// Codes and scales are copied as they are, and tensors of Megatron's are cast by conversions that know which of
+// them are weights.
+void refuse_types(const Store& store, const ToDcpOptions& options) {
+  if (!options.dtype) return;
+  if (has_codes(store))
+    throw Error(Code::kQuantized, "the tensors are codes and scales, for which no type can be chosen")
+        .file(store.root())
+        .help("leave `dtype` out, and then: mckpt convert dequantize SRC DST");
+  if (!has_own_names(store))
+    throw Error(Code::kUsage, "`dtype` is for tensors with the model's own names")
+        .file(store.root())
+        .found("the names of Megatron's modules")
+        .help("mckpt convert reshard SRC DST has a `dtype` for them");
+}
+
+// What becomes of the types: floats of the model are cast, all else keeps its own. `is_model`: by tensor of
+// the store; empty: all are the model's.
+PlainLayout::Typing types_of(const Store& store, std::optional<DType> dtype, std::vector<bool> is_model) {
+  if (!dtype) return {};
+  return [&store, dtype, is_model = std::move(is_model)](i32 t) {
+    const bool cast = (is_model.empty() || is_model[t]) && is_castable(store.dtype(t));
+    return cast ? *dtype : store.dtype(t);
+  };
+}
+
+// Which tensors of a DCP folder are the model's, where a type is chosen for them. Says what keeps its type.
+std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options, Notes& notes) {
+  if (!options.dtype) return {};
+  const SectionedNames names = sectioned_names(store);
+  std::vector<bool> out(store.tensor_count());
+  for (const NamedTensor& n : names.model) out[n.tensor] = true;
+  std::vector<std::string_view> kept;
+  for (i64 t : names.beside)
+    if (is_castable(store.dtype(t)) && !(options.weights_only && is_of_optimizer(store.name(t))))
+      kept.push_back(store.name(t));
+  if (!kept.empty())
+    notes.note(cat("types   ", counted(std::ssize(kept), "tensor"), " beside the model ",
+                   kept.size() == 1 ? "keeps its type" : "keep their types", ", states of the optimizer too: ",
+                   listed(kept, 3)));
+  return out;
+}
+
 void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan, std::string_view section,
             std::vector<CarriedRecord> records) {
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
@@ -81,6 +128,7 @@ void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan,
   PlanIdentity text("to-dcp", MCKPT_VERSION);
   text.set("section", section)
       .set("weights_only", options.weights_only)
+      .set("dtype", options.dtype ? dtype_name(*options.dtype) : "keep")
       .add(kBesideFiles, c.beside.identity());
   c.identity = text.add(kSourceFiles, source_identity(*c.store)).add(kResult, metadata).text();
 }
@@ -95,7 +143,9 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
   const Store& store = *(c.store = &c.parts.keep(std::move(source)));
   CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
   c.oddities.push_back({store.root(), refuse_damage(store, parts, options.accept)});
-  auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only);
+  auto& plan =
+      c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only,
+                                types_of(store, options.dtype, model_tensors(store, options, c.details)));
   std::vector<CarriedRecord> records = plan.add_objects(options.weights_only);
   c.sources = {store.root()};
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
@@ -121,7 +171,8 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
   const Store& store = *(c.store = model.store.get());
   c.oddities.push_back({store.root(), model.oddities});
   std::string section = section_text(options.section.value_or(model.section));
-  auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), false, names_under(section));
+  auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), false, names_under(section),
+                                         types_of(store, options.dtype, {}));
   c.sources = {store.root()};
   if (options.assets) c.sources.push_back(*options.assets);
   c.proof = {side_of(store), side_of(plan.layout)};
@@ -141,6 +192,7 @@ Conversion plan_to_dcp(const ToDcpOptions& options) {
                 "`assets` is for tensors that were saved flat: those of this checkpoint have shapes")
         .file(source->root())
         .found(format_text(source->format()));
+  refuse_types(*source, options);
   if (format_family(source->format()) == FormatFamily::kDcp) return plan_dcp(std::move(source), options);
   return plan_other(std::move(source), options);
 }

@@ -18,6 +18,7 @@
 
 namespace mckpt::impl {
 
+enum class DType : u8;
 struct Conversion;
 
 // Plain values. `target` is the folder that is made.
@@ -29,6 +30,8 @@ struct ToDcpOptions {
   // The model's folder, of tensors that were saved flat: it has their shapes
   std::optional<std::string> assets{};
   bool weights_only = false;   // leave the states of the optimizer out
+  // Of the floating-point tensors of the model; none: as they are stored. Those beside it keep their types
+  std::optional<DType> dtype{};
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
   int threads = 1;
@@ -36,8 +39,8 @@ struct ToDcpOptions {
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };
 
-// Throws kUsage for a number of ranks below one, `assets` of a source that has its shapes, or a section of a
-// DCP folder or with an empty part; DamagedCheckpoint; and what open_store(), open_own_model() and
+// Throws kUsage for a number of ranks below one, `assets` of a source that has its shapes, a type for tensors
+// with Megatron's names, or a section of a DCP folder or with an empty part; kQuantized for a type of codes; DamagedCheckpoint; and what open_store(), open_own_model() and
 // tensor_job() throw.
 Conversion plan_to_dcp(const ToDcpOptions& options);
 

@@ -130,7 +130,8 @@ TEST(OwnNames, SplitTheStacksThatTransformersSplits) {
     std::vector<MadeTensor> memory;
     for (const JsonMember& m : model.value.find("memory")->object("memory"))
       memory.push_back({m.name, dims_of(m.value)});
-    OwnNames own = own_names(made_store(folder, memory), {.model_type = model.name});
+    const std::string type = model.name.substr(0, model.name.find('/'));
+    OwnNames own = own_names(made_store(folder, memory), {.model_type = type});
     std::map<std::string, std::vector<i64>> got, want;
     for (i64 t = 0; t < own.store->tensor_count(); t++) {
       std::span<const i64> dims = own.store->dims(t);

@@ -1,0 +1,125 @@
+// Which tensors a model must have, by the class that its config names: those that transformers saves
+// (test_data/own_names/make_heads.py), name by name and shape by shape.
+#include "convert/source/model_class.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "convert/source/model_folder.h"
+#include "core/base/notes.h"
+#include "core/base/text.h"
+#include "io/json/json.h"
+#include "tests/support/table_store.h"
+#include "tests/support/temp_folder.h"
+
+namespace mckpt::impl {
+namespace model_class_test {
+
+using Shapes = std::map<std::string, std::vector<i64>>;
+
+// A model of the golden file: the text of its config, and its tensors.
+struct Saved {
+  std::string config, name{};
+  Shapes tensors{};
+};
+
+std::vector<Saved> saved_models() {
+  std::ifstream file(MCKPT_TEST_DATA "/own_names/heads.json");
+  std::vector<Saved> out;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(" {\"config\": ")) {
+      out.push_back({line.substr(12, line.size() - 13)});  // without the comma behind it
+      const JsonValue config = parse_json(out.back().config);
+      out.back().name = config.find("architectures")->array("")[0].string("");
+    } else if (line.starts_with("  \"tensors\": ")) {
+      const JsonValue tensors = parse_json(line.substr(13, line.rfind("}}") + 1 - 13));
+      for (const JsonMember& t : tensors.object(""))
+        for (const JsonValue& size : t.value.array("")) out.back().tensors[t.name].push_back(size.integer(""));
+    }
+  }
+  return out;
+}
+
+KnownTensors known(const std::string& config, const Shapes& stored, Notes& notes) {
+  TempFolder folder;
+  folder.put("config.json", config);
+  TableStore store("nowhere");
+  for (const auto& [name, dims] : stored) store.tensors.push_back({name, DType::kF32, dims, {}});
+  return known_tensors(find_model_folder(store, "", folder.path()), {}, store, notes);
+}
+
+Shapes shapes_of(const KnownTensors& known) {
+  Shapes out;
+  for (const KnownTensors::Tensor& t : known.tensors) out[t.name] = t.dims.value_or(std::vector<i64>{});
+  return out;
+}
+
+bool say(const Notes& notes, std::string_view text) {
+  return std::ranges::any_of(notes,
+                             [&](const auto& note) { return note.text.find(text) != note.text.npos; });
+}
+
+TEST(ModelClass, HasTheTensorsThatTransformersSaves) {
+  const std::vector<Saved> models = saved_models();
+  ASSERT_GE(models.size(), 14u);
+  for (const Saved& model : models) {
+    Notes notes;
+    EXPECT_EQ(shapes_of(known(model.config, model.tensors, notes)), model.tensors) << model.name;
+    EXPECT_TRUE(notes.empty()) << model.name;
+  }
+}
+
+TEST(ModelClass, RequiresTheDecoderUnderAnyHead) {
+  for (const Saved& model : saved_models())
+    for (const auto& [name, dims] : model.tensors) {
+      Shapes less = model.tensors;
+      less.erase(name);
+      Notes notes;
+      EXPECT_TRUE(shapes_of(known(model.config, less, notes)).contains(name)) << model.name << " " << name;
+    }
+}
+
+// The config with another class.
+std::string with_class(const Saved& model, std::string_view name) {
+  std::string text = model.config;
+  return text.replace(text.find(model.name), model.name.size(), name);
+}
+
+// What verl saves of a critic: a classifier, beside the config of the language model that it was made of.
+TEST(ModelClass, IsThatOfTheHeadWhereTheConfigStillNamesTheLanguageModel) {
+  i64 heads = 0;
+  for (const Saved& model : saved_models()) {
+    Notes notes;
+    const Shapes expected =
+        shapes_of(known(with_class(model, "LlamaForCausalLM"), model.tensors, notes));
+    if (model.name.ends_with("Model")) {  // nothing says that the head is not merely missing
+      EXPECT_TRUE(expected.contains("model.norm.weight")) << model.name;
+      continue;
+    }
+    EXPECT_EQ(expected, model.tensors) << model.name;
+    EXPECT_TRUE(say(notes, "in place of the language head")) << model.name;
+    heads++;
+  }
+  EXPECT_GE(heads, 9);
+  Saved both = saved_models()[0];
+  both.tensors["lm_head.weight"] = {20, 8};
+  Notes notes;
+  EXPECT_TRUE(
+      shapes_of(known(with_class(both, "LlamaForCausalLM"), both.tensors, notes)).contains("lm_head.weight"));
+}
+
+TEST(ModelClass, IsNotJudgedIfNobodyKnowsIt) {
+  for (const char* name : {"LlamaForRewardModel", "LlamaForCausalLMEagle3", "Qwen2ForSequenceClassification"}) {
+    const Saved model = saved_models()[0];
+    Notes notes;
+    EXPECT_TRUE(known(with_class(model, name), model.tensors, notes).tensors.empty()) << name;
+    EXPECT_TRUE(say(notes, cat("no table describes the class ", name)));
+  }
+}
+
+}  // namespace model_class_test
+}  // namespace mckpt::impl
