@@ -15,6 +15,7 @@
 #include "convert/compare/object_check.h"
 #include "convert/source/own_model.h"
 #include "convert/views/own_names.h"
+#include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
@@ -46,10 +47,22 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
   return open_own(std::move(checkpoint), how, c);
 }
 
-// Names what is beside the model on one side.
+// Names what is beside the model on one side. What may be weights, such as an average of the model, has a line
+// of its own, which the verdict repeats.
 void leave_beside(const OwnModel& own, const Comparing& c) {
   const char* reason = "beside the model, whose tensors alone are compared";
   for (const std::string& name : own.beside) c.comparison.leave_beside(reason, name);
+  std::vector<std::string_view> chosen;
+  for (const std::string& name : own.floats_beside)
+    if (c.comparison.chooses(name)) chosen.push_back(name);
+  if (chosen.empty()) return;
+  const i64 count = std::ssize(chosen);
+  c.report.add({.name = "others",
+                .count = count,
+                .unit = "tensors",
+                .note = cat("not compared: ", counted(count, "tensor"), " beside the model that may be weights: ",
+                            listed(chosen, 3))},
+               {});
 }
 
 // A conversion casts tensors of the source to the types that they have in its result. Refers to both

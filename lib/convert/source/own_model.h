@@ -63,6 +63,7 @@ struct OwnModel {
       judged_by{};
   std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
   std::vector<std::string> beside;                // names of tensors that are not the model's
+  std::vector<std::string> floats_beside;         // of these, those that may be weights
   i64 objects = 0;  // of the checkpoint: no Hugging Face folder has a place for them
   Notes notes;
 };

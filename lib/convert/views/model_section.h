@@ -30,6 +30,7 @@ struct SectionOptions {
 struct SectionedNames {
   std::vector<NamedTensor> model;  // in the order of the store; every name once
   std::vector<i64> beside;         // states of the optimizer, counters, and buffers that no model saves
+  std::vector<i64> floats_beside;  // of these, those that may be weights, as of an average of the model
   std::string section;             // "app.model."; "" for none
 };
 

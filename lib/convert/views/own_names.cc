@@ -91,6 +91,7 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
   out.convention = std::move(model.convention);
   std::ranges::sort(names.beside);
   for (i64 t : names.beside) out.beside.emplace_back(store->name(t));
+  for (i64 t : names.floats_beside) out.floats_beside.emplace_back(store->name(t));
   auto view = std::make_unique<PieceStore>(std::move(store));
   for (PiecedTensor& t : model.tensors) view->add(std::move(t.name), std::move(t.dims), std::move(t.pieces));
   out.store = std::move(view);

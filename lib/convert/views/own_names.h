@@ -41,6 +41,7 @@ struct OwnNames {
   std::unique_ptr<Store>
       store;  // only the tensors of the model, under the names that its Hugging Face folder has
   std::vector<std::string> beside;  // names of the source's other tensors: optimizer states, counters
+  std::vector<std::string> floats_beside;  // of these, those that may be weights
   std::string section;              // what was in front of every model tensor: "app.model."; "" for none
   std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
 };

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 
+#include "convert/source/tied_names.h"
 #include "convert/views/own_names.h"
 #include "core/base/text.h"
 #include "tests/support/made_store.h"
@@ -49,6 +50,23 @@ TEST(SavedDicts, SayWhichTensorsAreTheModel) {
   EXPECT_EQ(model_of("model_and_more.pt"), expected);
   EXPECT_EQ(model_of("model_alone"),
             " | model.bert.embeddings.weight=0 model.bert.pooler.dense.bias=100 model.cls.bias=200 |");
+}
+
+// In the dict of the model the names of schedulers, counters and optimizers are names of modules.
+TEST(SavedDicts, EverythingInTheDictOfTheModelIsTheModels) {
+  EXPECT_EQ(model_of("words.pt"),
+            "model. | a.w=500 b.w=500 c.w=500 extra_state=300 optim.state.exp_avg=200 rng.table=100 "
+            "scheduler.w=0 step=400 | scheduler.w step");
+}
+
+TEST(SavedDicts, StoreTensorsThatAreOneOnce) {
+  OwnNames own = own_names(open_store(kData + "words.pt"), {});
+  auto share = [&](const char* one, const char* other) {
+    return share_storage(*own.store, find_tensor(*own.store, one), find_tensor(*own.store, other));
+  };
+  EXPECT_TRUE(share("a.w", "b.w"));
+  EXPECT_FALSE(share("a.w", "c.w"));
+  EXPECT_FALSE(share("a.w", "step"));
 }
 
 TEST(SavedDicts, OfTwoModelsTheFolderChoosesOne) {
