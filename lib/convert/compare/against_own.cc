@@ -60,8 +60,8 @@ void leave_beside(const OwnModel& own, const Comparing& c) {
   c.report.add({.name = "others",
                 .count = count,
                 .unit = "tensors",
-                .note = cat("not compared: ", counted(count, "tensor"), " beside the model that may be weights: ",
-                            listed(chosen, 3))},
+                .note = cat("not compared: ", counted(count, "tensor"),
+                            " beside the model that may be weights: ", listed(chosen, 3))},
                {});
 }
 

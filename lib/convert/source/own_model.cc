@@ -98,7 +98,8 @@ class Chooser {
   bool may_be_tied(const OwnTensor& copy, const OwnTensor& of) const {
     const Tie tie = tie_of_names(copy.name, of.name);
     if (names_.empty() && listed_.empty()) return tie == Tie::kHead && tied() && is_head(copy.name);
-    return is_own(of.name) && (tie == Tie::kModule || (tie == Tie::kHead && model_.folder.tied.value_or(true)));
+    return is_own(of.name) &&
+           (tie == Tie::kModule || (tie == Tie::kHead && model_.folder.tied.value_or(true)));
   }
 
   // Tensors that the folder does not have because they are others that it has: those that share the storage
@@ -139,7 +140,8 @@ class Chooser {
       if (is_own(copy.name) || store_.chunk_count(copy.tensor) == 0) continue;
       auto at = own.find(record(copy.tensor));
       if (at == own.end()) continue;
-      auto of = std::ranges::find_if(at->second, [&](i32 t) { return share_storage(store_, copy.tensor, t); });
+      auto of =
+          std::ranges::find_if(at->second, [&](i32 t) { return share_storage(store_, copy.tensor, t); });
       if (of != at->second.end()) model_.copies.emplace_back(copy.tensor, *of);
     }
     erase_copies();

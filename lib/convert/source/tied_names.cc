@@ -30,11 +30,10 @@ constexpr std::string_view kOtherHeads[] = {"cls.predictions.decoder.weight",
                                             "pred_layer.proj.weight",
                                             "lm_loss.weight",
                                             "text_decoder_postnet.lm_head.weight"};
-constexpr std::string_view kEmbeddings[] = {"embed_tokens.weight",   "wte.weight",
-                                            "word_embeddings.weight", "word_embedding.weight",
-                                            "shared.weight",         "embed_in.weight",
-                                            "tok_embeddings.weight", "tokens_embed.weight",
-                                            "embeddings.weight"};
+constexpr std::string_view kEmbeddings[] = {
+    "embed_tokens.weight",   "wte.weight",          "word_embeddings.weight",
+    "word_embedding.weight", "shared.weight",       "embed_in.weight",
+    "tok_embeddings.weight", "tokens_embed.weight", "embeddings.weight"};
 // The parts of a model that have an embedding each.
 constexpr std::string_view kSides[] = {"encoder",      "decoder",    "text_encoder",
                                        "text_decoder", "text_model", "language_model"};
@@ -45,8 +44,7 @@ constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
      "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
     {"decoder.relative_bias.biases.0.relative_attention_bias.weight",
      "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
-    {"prompt_encoder.shared_embedding.positional_embedding",
-     "shared_image_embedding.positional_embedding"},
+    {"prompt_encoder.shared_embedding.positional_embedding", "shared_image_embedding.positional_embedding"},
 };
 
 // What is in front of that end: "" or up to a dot; nothing if the name does not have the end.
