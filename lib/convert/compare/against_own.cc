@@ -30,8 +30,10 @@ bool has_config(const Store& folder) {
 OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
   return {.source = source,
           .assets = c.options.opening.assets,
+          .model_dict = c.options.model_dict,
           .accept = c.options.opening.accept,
           .complete = false,
+          .dict_if_there = true,
           .threads = c.options.threads};
 }
 
@@ -143,12 +145,12 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
   return against_names(*written, source, nullptr, c, intended_casts(*written, source)) && as_asked;
 }
 
-bool is_own_pair(const Store& tested, const Store& source) {
+bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
   bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
   return readable && (is_of_a_run(tested.format()) || is_of_a_run(source.format())) &&
          has_own_names(tested) && has_own_names(source) &&
          (tested.format() != source.format() ||
-          (!same_names(tested, source) && differ_in_section(tested, source)));
+          (!same_names(tested, source) && differ_in_section(tested, source, model_dict)));
 }
 
 bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
@@ -164,7 +166,7 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
     return check_types_by_name(*tested, *source, c) &
            against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
-  CommonNames common = common_names(*tested, *source);
+  CommonNames common = common_names(*tested, *source, c.options.model_dict);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
   // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
   // same names, nothing was left out or renamed. Flat tensors have their shapes from it.

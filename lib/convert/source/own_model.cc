@@ -300,7 +300,9 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
                       .stacks = has_stacked_experts(own_tensors),
-                      .as_saved = options.keep_names};
+                      .as_saved = options.keep_names,
+                      .model_dict = options.model_dict,
+                      .dict_if_there = options.dict_if_there};
   if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
   how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);
@@ -326,6 +328,14 @@ std::unique_ptr<Store> take_written(OwnModel& model) {
     view->add(t.name, {dims.begin(), dims.end()}, {{t.tensor}});
   }
   return view;
+}
+
+void refuse_model_dict(const std::string& model_dict, const std::string& source) {
+  if (model_dict.empty()) return;
+  throw Error(Code::kUsage,
+              "`model_dict` is for checkpoints with the model's own names of which one dict is converted")
+      .file(source)
+      .found(escaped(model_dict));
 }
 
 void note_left_out(Notes& notes, const OwnModel& model) {

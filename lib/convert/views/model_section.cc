@@ -87,6 +87,8 @@ class Sections {
   bool is_beside(std::string_view name) const;
   void take_file();
   bool take_dict();
+  bool take_named(std::span<const std::string_view> dicts);
+  void keep_dict(const std::string& front, std::span<const std::string_view> dicts);
   void take_section();
   void leave_beside();
   void find_floats_beside();
@@ -95,6 +97,7 @@ class Sections {
   bool all_begin_with(std::string_view front) const;
   void take(std::string_view front);
   bool has_all_expected() const;
+  [[noreturn]] void refuse_unknown_dict(std::span<const std::string_view> dicts) const;
   [[noreturn]] void refuse_several(std::vector<std::string> candidates) const;
   [[noreturn]] void refuse_no_model() const;
   void refuse_other_kinds() const;
@@ -145,25 +148,60 @@ void Sections::take_file() {
 // The dict of the model, if the checkpoint keeps the dicts that were saved, and they say which it is.
 bool Sections::take_dict() {
   std::vector<std::string_view> dicts = saved_dicts(store_);
-  if (dicts.empty() || names_.empty()) return false;
   for (std::string_view& dict : dicts) dict.remove_prefix(std::min(dict.size(), out_.section.size()));
+  if (take_named(dicts)) return true;
+  if (dicts.empty() || names_.empty()) return false;
   ModelDict model = model_dict(store_, names_, dicts, options_.expected);
   if (!model.known) {
     const bool as_saved = options_.keep_all || has_all_expected();
     if (!model.candidates.empty() && !as_saved) refuse_several(model.candidates);
     return false;
   }
-  dict_known_ = !model.front.empty();
+  keep_dict(model.front, dicts);
+  return true;
+}
+
+// The dict that the caller names. Where dicts are not known, the names tell what is in it.
+bool Sections::take_named(std::span<const std::string_view> dicts) {
+  const std::string& name = options_.model_dict;
+  if (name.empty()) return false;
+  const std::string front = name.ends_with('.') ? name : cat(name, ".");
+  const bool there = std::ranges::any_of(names_, [&](const NamedTensor& n) {
+    return (dicts.empty() ? n.name : dicts[static_cast<std::size_t>(n.tensor)]).starts_with(front);
+  });
+  if (!there && options_.dict_if_there) return false;
+  if (!there) refuse_unknown_dict(dicts);
+  keep_dict(front, dicts);
+  return true;
+}
+
+// Everything else is beside.
+void Sections::keep_dict(const std::string& front, std::span<const std::string_view> dicts) {
+  dict_known_ = !front.empty();
   std::erase_if(names_, [&](const NamedTensor& n) {
-    std::string_view dict = dicts[static_cast<std::size_t>(n.tensor)];
-    bool in = dict_known_ ? dict.starts_with(model.front) : dict.empty();
+    std::string_view dict = n.name;
+    if (!dicts.empty()) dict = dicts[static_cast<std::size_t>(n.tensor)];
+    bool in = dict_known_ ? dict.starts_with(front) : dict.empty();
     // A dict further in, such as that of an optimizer, is judged by its name.
-    if (in && dict != model.front) in = !is_beside(std::string_view(n.name).substr(model.front.size()));
+    if (in && !dicts.empty() && dict != front) in = !is_beside(std::string_view(n.name).substr(front.size()));
     if (!in) out_.beside.push_back(n.tensor);
     return !in;
   });
-  take(model.front);
-  return true;
+  take(front);
+}
+
+// Of a dict that the caller names.
+void Sections::refuse_unknown_dict(std::span<const std::string_view> dicts) const {
+  std::vector<std::string> found;
+  for (std::string_view dict : dicts) {
+    if (dict.ends_with('.')) dict.remove_suffix(1);
+    if (!dict.empty() && std::ranges::find(found, escaped(dict)) == found.end() && std::ssize(found) < 20)
+      found.push_back(escaped(dict));
+  }
+  Error e(Code::kUnaccounted, "the checkpoint has no dict of the name that `model_dict` gives");
+  e.file(store_.root()).expected(escaped(options_.model_dict));
+  const std::vector<std::string_view> listing(found.begin(), found.end());
+  throw e.found(found.empty() ? std::string("tensors in no dict") : listed(listing));
 }
 
 bool Sections::has_all_expected() const {
@@ -180,9 +218,10 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
       .expected("one, or one named model, module, state_dict or model_state_dict")
       .found(listed(listing))
       .help(options_.expected.empty()
-                ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken"
-                : "none of them has all tensors of the model's folder, or several have them: save the model "
-                  "alone");
+                ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; "
+                  "or `model_dict` NAME"
+                : "`model_dict` NAME   the dict that is the model: none of them has all tensors of the model's "
+                  "folder, or several have them");
 }
 
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is

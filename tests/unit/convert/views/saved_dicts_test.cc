@@ -20,9 +20,11 @@ namespace saved_dicts_test {
 const std::string kData = std::string(MCKPT_TEST_DATA) + "/saved_dicts/";
 
 // "model. | cls.bias=200 | loss": the section, each name with its first value, and what is beside the model.
-std::string model_of(const char* name, const ExpectedTensors& expected = {}) {
+std::string model_of(const char* name, const ExpectedTensors& expected = {}, const std::string& dict = "",
+                     bool if_there = false) {
   OwnNamesOptions options;
   options.expected = expected;
+  options.model_dict = dict, options.dict_if_there = if_there;
   OwnNames own = own_names(open_store(kData + name), options);
   std::vector<std::string> tensors;
   for (i64 t = 0; t < own.store->tensor_count(); t++) {
@@ -81,6 +83,22 @@ TEST(SavedDicts, OfTwoModelsTheFolderChoosesOne) {
   EXPECT_EQ(model_of("two_models.pt", folder),
             "actor. | bert.embeddings.weight=0 bert.pooler.dense.bias=100 cls.bias=200 | "
             "critic.bert.embeddings.weight critic.bert.pooler.dense.bias");
+}
+
+TEST(SavedDicts, TheCallerNamesTheDict) {
+  const std::string critic =
+      "critic. | bert.embeddings.weight=1000 bert.pooler.dense.bias=1100 | actor.bert.embeddings.weight "
+      "actor.bert.pooler.dense.bias actor.cls.bias";
+  EXPECT_EQ(model_of("two_models.pt", {}, "critic"), critic);
+  EXPECT_EQ(model_of("two_models.pt", {}, "critic."), critic);
+  const std::string average = model_of("model_and_more", {}, "ema");
+  EXPECT_EQ(average.substr(0, average.find(" |", 6)),
+            "ema. | bert.embeddings.weight=1000 bert.pooler.dense.bias=1100 cls.bias=1200");
+  const std::string unknown = thrown_by([] { model_of("two_models.pt", {}, "crit"); });
+  EXPECT_EQ(unknown.substr(0, 6), "MC2005") << unknown;
+  EXPECT_NE(unknown.find("actor, critic"), unknown.npos) << unknown;
+  // One side of a comparison need not have it.
+  EXPECT_EQ(model_of("model_alone", {}, "critic", true), model_of("model_alone"));
 }
 
 TEST(SavedDicts, AreTheKeysInFrontOfEachName) {
