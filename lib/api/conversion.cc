@@ -243,10 +243,12 @@ Conversion plan(const ToHf& what) {
     else if (what.dtype != "auto")
       types.kind = impl::ExportTypes::kGiven,
       types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
-    bool original = what.max_shard_size == ToHf{}.max_shard_size;
-    const impl::ExportOptions how{
-        what.source, what.target,         impl::checkpoint_options(what.opening, {what.source}),
-        types,       what.max_shard_size, original};
+    const impl::ExportOptions how{.source = what.source,
+                                  .target = what.target,
+                                  .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
+                                  .types = types,
+                                  .max_shard_bytes = what.max_shard_size,
+                                  .original_files = what.max_shard_size == ToHf{}.max_shard_size};
     return ConversionAccess::make(
         what.quantize.empty() ? impl::plan_export(how)
                               : impl::plan_quantized_export(

@@ -98,10 +98,11 @@ PlainLayout::Typing types_of(const Store& store, std::optional<DType> dtype, std
   };
 }
 
-// Which tensors of a DCP folder are the model's, where a type is chosen for them. Says what keeps its type.
+// Which tensors of a DCP folder are those of a model, where a type is chosen for them: of all that it may be, as
+// all of them are copied. Says what keeps its type.
 std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options, Notes& notes) {
   if (!options.dtype) return {};
-  const SectionedNames names = sectioned_names(store);
+  const SectionedNames names = sectioned_names(store, {.keep_all = true});
   std::vector<bool> out(store.tensor_count());
   for (const NamedTensor& n : names.model) out[n.tensor] = true;
   std::vector<std::string_view> kept;
@@ -139,6 +140,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
     throw Error(Code::kUsage, "a DCP folder keeps its names: `section` is for other checkpoints")
         .file(source->root())
         .found(escaped(*options.section));
+  refuse_model_dict(options.model_dict, options.source);
   Conversion c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source)));
   CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
@@ -161,6 +163,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .shapes = options.assets,
+                      .model_dict = options.model_dict,
                       .accept = options.accept,
                       .complete = false,
                       .keep_names = true,
