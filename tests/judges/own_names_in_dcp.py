@@ -154,7 +154,7 @@ def of_hugging_face():
 def at_strides():
     """Tensors that are not stored row by row, in several files of each kind."""
     state = {"model.a.weight": torch.randn(300, 70).t(), "model.b.weight": torch.arange(24.0).reshape(4, 6)[:, ::2],
-             "model.c.weight": torch.randn(5, 7, 11).permute(2, 0, 1).to(torch.bfloat16)}
+             "model.c.weight": torch.randn(50, 70, 110).permute(2, 0, 1).to(torch.bfloat16)}
     file, folder, want = new("model.pt"), new("dcp"), {name: value.contiguous() for name, value in state.items()}
     torch.save(state, file)
     dcp.save(state, storage_writer=dcp.FileSystemWriter(folder, sync_files=False), no_dist=True)
