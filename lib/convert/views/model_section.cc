@@ -304,11 +304,12 @@ bool Sections::take_inner_model() {
       if (expected.contains(n.name.substr(dot + 1))) behind[n.name.substr(0, dot + 1)]++;
   }
   const std::string* found = nullptr;
-  for (const auto& [front, count] : behind) {
+  for (const auto& entry : behind) {
+    const std::string& front = entry.first;
     auto is_there = [&](const auto& e) {
       return whole.contains(cat(front, e.first)) || whole.contains(e.first);
     };
-    if (2 * count <= std::ssize(expected) || !std::ranges::all_of(expected, is_there)) continue;
+    if (2 * entry.second <= std::ssize(expected) || !std::ranges::all_of(expected, is_there)) continue;
     if (found != nullptr) return false;
     found = &front;
   }
