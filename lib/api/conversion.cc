@@ -3,20 +3,16 @@
 #include "mckpt/conversion.h"
 
 #include "api/boundary.h"
+#include "api/conversion_access.h"
 #include "api/words.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/account_text.h"
-#include "convert/plan/archive.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/dequantize.h"
 #include "convert/plan/export.h"
-#include "convert/plan/file.h"
 #include "convert/plan/hf_to_fsdp.h"
-#include "convert/plan/own.h"
 #include "convert/plan/quantize.h"
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/plan/reshard/to_dcp.h"
 #include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/to_mcore.h"
 #include "convert/run/result_card.h"
@@ -28,20 +24,6 @@
 
 namespace mckpt {
 static_assert(kUsualShardSize == impl::kUsualShardBytes);
-
-struct Conversion::State {
-  impl::Conversion conversion;
-  bool proved = false;
-  bool ran = false;
-  Account account{};
-};
-
-// Makes the objects, whose constructor is private.
-struct ConversionAccess {
-  static Conversion make(impl::Conversion conversion) {
-    return Conversion(std::make_unique<Conversion::State>(Conversion::State{std::move(conversion)}));
-  }
-};
 
 namespace {
 
@@ -83,18 +65,6 @@ RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
                    .notes = impl::to_public(result.notes)};
   for (const impl::LostValues::Tensor& t : result.overflowed) report.overflowed.push_back(t.name);
   return report;
-}
-
-// Of a PtToSafetensors or a ToPt.
-template <typename What>
-impl::FileOptions file_options(const What& what, int threads) {
-  impl::check_threads(threads);
-  return {.source = what.source,
-          .target = what.target,
-          .include = what.include,
-          .exclude = what.exclude,
-          .files = impl::opening_of(what.files, {what.source}),
-          .threads = threads};
 }
 
 }  // namespace
@@ -204,6 +174,7 @@ Conversion plan(const ToFsdp& what, int threads) {
                                .target = what.target,
                                .assets = what.assets,
                                .accept = impl::accepted_codes(what.accept),
+                               .model_dict = what.model_dict,
                                .model = impl::model_options(what.model, {what.source}),
                                .grid = grid,
                                .fsdp = impl::setup_of(what.fsdp, grid),
@@ -224,6 +195,7 @@ Conversion plan(const ToMcore& what, int threads) {
         impl::plan_to_mcore({.source = what.source,
                              .target = what.target,
                              .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
+                             .model_dict = what.model_dict,
                              .weights_only = what.weights_only,
                              .grid = impl::grid_of(what.grid),
                              .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
@@ -243,12 +215,14 @@ Conversion plan(const ToHf& what) {
     else if (what.dtype != "auto")
       types.kind = impl::ExportTypes::kGiven,
       types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
+    bool original = what.max_shard_size == ToHf{}.max_shard_size;
     const impl::ExportOptions how{.source = what.source,
                                   .target = what.target,
                                   .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
+                                  .model_dict = what.model_dict,
                                   .types = types,
                                   .max_shard_bytes = what.max_shard_size,
-                                  .original_files = what.max_shard_size == ToHf{}.max_shard_size};
+                                  .original_files = original};
     return ConversionAccess::make(
         what.quantize.empty() ? impl::plan_export(how)
                               : impl::plan_quantized_export(
@@ -289,6 +263,7 @@ Conversion plan(const ToRanks& what, int threads) {
         impl::plan_to_ranks({.source = what.source,
                              .target = what.target,
                              .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
+                             .model_dict = what.model_dict,
                              .grid = impl::grid_of(what.grid),
                              .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
                              .spelling = impl::spelling_of(what.spelling),
@@ -301,100 +276,6 @@ Conversion plan(const ToRanks& what, int threads) {
 Conversion plan(const Relayer& what) {
   return impl::guarded(
       [&] { return ConversionAccess::make(impl::plan_relayer(impl::relayer_options(what))); });
-}
-
-Conversion plan(const ToSafetensors& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    return ConversionAccess::make(
-        impl::plan_to_safetensors({.source = what.source,
-                                   .target = what.target,
-                                   .assets = what.assets,
-                                   .accept = impl::accepted_codes(what.accept),
-                                   .files = impl::opening_of(what.files, {what.source}),
-                                   .types = impl::stored_types(what.dtype, what.dtype_rule),
-                                   .threads = threads}));
-  });
-}
-
-Conversion plan(const ToDcp& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    return ConversionAccess::make(impl::plan_to_dcp({.source = what.source,
-                                                     .target = what.target,
-                                                     .ranks = what.dp,
-                                                     .section = what.section,
-                                                     .assets = what.assets,
-                                                     .weights_only = what.weights_only,
-                                                     .dtype = impl::value_type_or_kept(what.dtype),
-                                                     .accept = impl::accepted_codes(what.accept),
-                                                     .files = impl::opening_of(what.files, {what.source}),
-                                                     .threads = threads}));
-  });
-}
-
-Conversion plan(const Dequantize& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    return ConversionAccess::make(impl::plan_dequantize({.source = what.source,
-                                                         .target = what.target,
-                                                         .dtype = impl::value_type(what.dtype, "dtype"),
-                                                         .max_shard_bytes = what.max_shard_size,
-                                                         .accept = impl::accepted_codes(what.accept),
-                                                         .files = impl::opening_of(what.files, {what.source}),
-                                                         .threads = threads}));
-  });
-}
-
-Conversion plan(const Quantize& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    return ConversionAccess::make(impl::plan_quantize(
-        {.source = what.source,
-         .target = what.target,
-         .to = impl::quantize_scheme(what.scheme, "the value of scheme", what.like.has_value()),
-         .like = what.like.value_or(""),
-         .max_shard_bytes = what.max_shard_size,
-         .original_files = what.max_shard_size == kUsualShardSize,
-         .files = impl::opening_of(what.files, {what.source}),
-         .threads = threads}));
-  });
-}
-
-Conversion plan(const ToHdf5& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    return ConversionAccess::make(impl::plan_to_hdf5({.source = what.source,
-                                                      .target = what.target,
-                                                      .single_file = what.single_file,
-                                                      .assets = what.assets,
-                                                      .accept = impl::accepted_codes(what.accept),
-                                                      .files = impl::opening_of(what.files, {what.source}),
-                                                      .threads = threads}));
-  });
-}
-
-Conversion plan(const FromHdf5& what) {
-  return impl::guarded([&] {
-    return ConversionAccess::make(
-        impl::plan_from_hdf5({.source = what.source,
-                              .target = what.target,
-                              .files = impl::opening_of(what.files, {what.source})}));
-  });
-}
-
-Conversion plan(const PtToSafetensors& what, int threads) {
-  return impl::guarded([&] {
-    impl::FileOptions options = file_options(what, threads);
-    return ConversionAccess::make(impl::plan_pt_to_safetensors(options, what.tensors_only));
-  });
-}
-
-Conversion plan(const ToPt& what, int threads) {
-  return impl::guarded([&] {
-    impl::FileOptions options = file_options(what, threads);
-    return ConversionAccess::make(impl::plan_safetensors_to_pt(options));
-  });
 }
 
 }  // namespace mckpt

@@ -69,6 +69,7 @@ void read(Settings& s, ToFsdp& to) {
   s.take("spelling", to.spelling);
   s.take("hybrid_pattern", to.hybrid_pattern);
   s.take("iteration", to.iteration);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, ToMcore& to) {
@@ -79,6 +80,7 @@ void read(Settings& s, ToMcore& to) {
   s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
   s.take("layers", to.layers), s.take("spelling", to.spelling);
   s.take("weights_only", to.weights_only), s.take("iteration", to.iteration);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, ToHf& to) {
@@ -88,6 +90,7 @@ void read(Settings& s, ToHf& to) {
   s.take("dtype_rule", to.dtype_rule);
   s.take("max_shard_size", to.max_shard_size);
   s.take("quantize", to.quantize);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, Reshard& to) {
@@ -110,6 +113,7 @@ void read(Settings& s, ToRanks& to) {
   s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
   s.take("spelling", to.spelling);
   s.take("iteration", to.iteration);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, Relayer& to) {
@@ -126,6 +130,7 @@ void read(Settings& s, ToSafetensors& to) {
   mckpt::impl::read(s, to.files);
   s.take("assets", to.assets), s.take("accept", to.accept);
   s.take("dtype", to.dtype), s.take("dtype_rule", to.dtype_rule);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, ToDcp& to) {
@@ -133,6 +138,7 @@ void read(Settings& s, ToDcp& to) {
   mckpt::impl::read(s, to.files);
   s.take("dp", to.dp), s.take("section", to.section), s.take("assets", to.assets);
   s.take("weights_only", to.weights_only), s.take("dtype", to.dtype), s.take("accept", to.accept);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, Dequantize& to) {
@@ -296,6 +302,7 @@ void read(Settings& s, mckpt::CompareOptions& to) {
   s.take("weights_only", to.weights_only);
   read(s, to.cards);
   s.take("threads", to.threads);
+  s.take("model_dict", to.model_dict);
 }
 
 void read(Settings& s, mckpt::DiffOptions& to) {

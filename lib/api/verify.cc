@@ -49,6 +49,7 @@ Report compare(const std::string& tested, const std::string& source, const Compa
                              .path_etp = options.path_etp,
                              .params_dtype = impl::params_dtype_of(options.params_dtype),
                              .types = impl::type_claim(options.dtype, options.dtype_rule),
+                             .model_dict = options.model_dict,
                              .weights_only = options.weights_only};
     return to_public(impl::verify(tested,
                                   {.threads = options.threads,

@@ -127,7 +127,7 @@ def in_rank(rank, world, meeting, out, case):
     for vp in range(case.get("vpp", 1)):
         ends = dict(ignore_virtual=False, vp_stage=vp) if case.get("vpp") else {}
         layer = get_gpt_layer_local_spec(case.get("experts"), qk_layernorm=True, normalization="RMSNorm")
-        mtp_layers = get_gpt_mtp_block_spec(size, layer, use_transformer_engine=False) if case.get("mtp") else None
+        mtp_layers = get_gpt_mtp_block_spec(size, layer, use_transformer_engine=False, vp_stage=vp if case.get("vpp") else None) if case.get("mtp") else None
         model = GPTModel(size, layer, VOCAB, 64, mtp_block_spec=mtp_layers,
                          pre_process=parallel_state.is_pipeline_first_stage(**ends), post_process=parallel_state.is_pipeline_last_stage(**ends),
                          share_embeddings_and_output_weights=case.get("tied", False), position_embedding_type="rope",

@@ -116,6 +116,17 @@ class Conversions(unittest.TestCase):
         for what, error in (({}, "is missing"), ({"scheme": "int4"}, "does not name a scheme"), ({"scheme": "mxfp4", "like": source}, "belongs to")):
             self.assertRaisesRegex(mckpt.Error, error, lambda what=what: mckpt.plan(values, "b", to="quantize", **what))
 
+    def test_one_of_two_models_is_chosen(self):
+        two, one = Path(DATA, "saved_dicts", "two_models.pt"), self.folder / "critic.safetensors"
+        self.assertRaisesRegex(mckpt.Error, "`model_dict` NAME", lambda: mckpt.plan(two, one, to="safetensors"))
+        mckpt.convert(two, one, to="safetensors", model_dict="critic", progress=False)
+        with mckpt.open(one) as ckpt:
+            self.assertEqual({name: tensor.numpy()[0] for name, tensor in ckpt.items()}, {"bert.embeddings.weight": 1000, "bert.pooler.dense.bias": 1100})
+        report = mckpt.verify(one, two, model_dict="critic", progress=False)
+        self.assertTrue(report.equal)
+        self.assertIn("but 3 tensors beside the model were not compared", str(report))
+        self.assertFalse(mckpt.verify(one, two, model_dict="actor", progress=False).equal)
+
     def test_an_adapter_is_its_base_merged(self):
         data = Path(DATA, "adapters", "target_parameters")
         adapter, base = data / "adapter", data / "base"

@@ -21,6 +21,8 @@ struct ToSafetensors {
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
+  // Of a save with several dicts that may be the model: the one that is, "actor"; "": it is found.
+  std::string model_dict{};
 };
 
 // A checkpoint -> a folder that torch.distributed.checkpoint loads, with names kept: all of a DCP folder; of
@@ -37,6 +39,7 @@ struct ToDcp {
   std::string dtype = "keep";
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
+  std::string model_dict{};  // as of ToSafetensors; not of a DCP folder
 };
 
 // A Hugging Face folder of quantised weights, or one safetensors file of them -> a folder, or a file, of

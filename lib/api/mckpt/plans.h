@@ -30,6 +30,7 @@ struct ToFsdp {
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: target/release
+  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would
@@ -45,6 +46,7 @@ struct ToMcore {
   bool weights_only = false;
   std::vector<std::string> spelling{};  // as in ToFsdp: "unfused-norms", of a model with experts
   std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
+  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // A sharded checkpoint -> a Hugging Face folder.
@@ -57,6 +59,7 @@ struct ToHf {
   // known and has the same tensors.
   std::int64_t max_shard_size = kUsualShardSize;
   std::string quantize{};  // fp8-block, mxfp4, like-source (that of opening.assets); "": plain numbers
+  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // A sharded checkpoint, with its optimizer states -> another grid or strategy.
@@ -87,6 +90,7 @@ struct ToRanks {
   Values values{};
   std::vector<std::string> spelling{};
   std::optional<std::int64_t> iteration{};  // none: target/release
+  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // The layers of a hybrid model under the names that another form of the model has for them.

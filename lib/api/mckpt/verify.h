@@ -87,6 +87,7 @@ struct CompareOptions {
   std::string dtype = "any";
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   bool weights_only = false;  // the conversion left the states of the optimizer out
+  std::string model_dict{};   // of the side with several dicts that may be the model: the one that is
   CardFiles cards{};
   int threads = 1;
 };

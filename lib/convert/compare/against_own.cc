@@ -32,7 +32,6 @@ OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
           .model_dict = c.options.model_dict,
           .accept = c.options.opening.accept,
           .complete = false,
-          .dict_if_there = true,
           .threads = c.options.threads};
 }
 
@@ -46,6 +45,16 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
   OwnModelOptions how = opening_of(checkpoint->root(), c);
   if (!how.assets && has_config(folder)) how.assets = folder.root();
   return open_own(std::move(checkpoint), how, c);
+}
+
+// A dict that is named has to be on one of the two sides.
+void require_dict(const OwnModel& one, const OwnModel& other, const Comparing& c) {
+  const std::string& dict = c.options.model_dict;
+  auto has = [&](const OwnModel& own) { return own.section.find(dict) != own.section.npos; };
+  if (dict.empty() || has(one) || has(other)) return;
+  throw Error(Code::kUnaccounted, "neither side has the dict that `model_dict` names")
+      .file(one.store->root())
+      .expected(escaped(dict));
 }
 
 // Names what is beside the model on one side. What may be weights, such as an average of the model, has a line
@@ -134,8 +143,9 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
 
 bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
   bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
-  return readable && (is_of_a_run(tested.format()) || is_of_a_run(source.format())) &&
-         has_own_names(tested) && has_own_names(source) &&
+  if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
+  if (!model_dict.empty()) return true;
+  return (is_of_a_run(tested.format()) || is_of_a_run(source.format())) &&
          (tested.format() != source.format() ||
           (!same_names(tested, source) && differ_in_section(tested, source, model_dict)));
 }
@@ -149,10 +159,11 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
                                    " do not store objects in the same way"),
                          c.report);
   const bool flat = tested->format() == Format::kTorchFlat || source->format() == Format::kTorchFlat;
-  if (!flat && same_names(*tested, *source))
+  if (!flat && c.options.model_dict.empty() && same_names(*tested, *source))
     return check_types_by_name(*tested, *source, c) &
            against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
+  of_source.dict_if_there = of_tested.dict_if_there = true;
   CommonNames common = common_names(*tested, *source, c.options.model_dict);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
   // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
@@ -161,6 +172,7 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
   if (flat || common != CommonNames::kAll) config = config_beside(*source, source_path, *tested, path, c);
   of_source.assets = of_tested.assets = config;
   OwnModel from = open_own(std::move(source), of_source, c), to = open_own(std::move(tested), of_tested, c);
+  require_dict(from, to, c);
   c.report.compared_as = "each tensor of the model with the one of that name on the other side";
   leave_beside(from, c);
   leave_beside(to, c);

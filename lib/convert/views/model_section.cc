@@ -93,6 +93,7 @@ class Sections {
   void leave_beside();
   void find_floats_beside();
   void take_expected_front();
+  bool take_inner_model();
   bool take_front();
   bool all_begin_with(std::string_view front) const;
   void take(std::string_view front);
@@ -284,6 +285,40 @@ void Sections::take_expected_front() {
   }
   fits_ = 2 * most > std::min(std::ssize(names_), std::ssize(expected));  // torchtitan has a few of the names
   if (fits_) take(best);
+  else fits_ = take_inner_model();
+}
+
+// A model inside of another one, as TRL has it beside its head of values:
+//
+//   pretrained_model.model.norm.weight    model.norm.weight
+//   v_head.summary.weight                 v_head.summary.weight
+//
+// It is so if behind one front alone there is all that the folder has; what has not the front keeps its name.
+bool Sections::take_inner_model() {
+  const ExpectedTensors& expected = options_.expected;
+  NameSet<std::string> whole;
+  NameMap<std::string, i64> behind;  // by front: names that the folder has
+  for (const NamedTensor& n : names_) {
+    whole.insert(n.name);
+    for (std::size_t dot = n.name.find('.'); dot != n.name.npos; dot = n.name.find('.', dot + 1))
+      if (expected.contains(n.name.substr(dot + 1))) behind[n.name.substr(0, dot + 1)]++;
+  }
+  const std::string* found = nullptr;
+  for (const auto& entry : behind) {
+    const std::string& front = entry.first;
+    auto is_there = [&](const auto& e) {
+      return whole.contains(cat(front, e.first)) || whole.contains(e.first);
+    };
+    if (2 * entry.second <= std::ssize(expected) || !std::ranges::all_of(expected, is_there)) continue;
+    if (found != nullptr) return false;
+    found = &front;
+  }
+  if (found == nullptr) return false;
+  for (NamedTensor& n : names_)
+    if (n.name.starts_with(*found) && whole.contains(n.name.substr(found->size()))) return false;
+  for (NamedTensor& n : names_)
+    if (n.name.starts_with(*found)) n.name.erase(0, found->size());
+  return true;
 }
 
 bool Sections::take_front() {

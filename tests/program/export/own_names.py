@@ -353,6 +353,9 @@ def dicts():
     dcp = new("dcp")
     mckpt("convert", "to-dcp", two, dcp, "--model-dict", "actor")
     mckpt("verify", dcp, "--against", two, "--model-dict", "actor")
+    for tested in (out, two):
+        text = mckpt("verify", tested, "--against", two, "--model-dict", "nobody", status=3)
+        expect("has" in text and "nobody" in text, f"a dict that is not there, {tested}: {text}")
     # Where no dict is looked at.
     for command in (("convert", "to-dcp", dcp, new("again")), ("convert", "to-fsdp", os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe"), new("fsdp")), ("verify", out)):
         expect("--model-dict is for" in mckpt(*command, "--model-dict", "actor", status=2), f"{command}: another error")

@@ -284,6 +284,14 @@ class Dict(TypedDict, total=False):
     section: Text
 
 
+class ModelDict(TypedDict, total=False):
+    """
+    model_dict: of a checkpoint with several dicts that may be the model: the one that is, such as "actor"
+    """
+
+    model_dict: Text
+
+
 class SingleFile(TypedDict, total=False):
     """
     single_file: one HDF5 file, not a folder of several
@@ -378,11 +386,11 @@ class PlotSettings(Files, total=False):
     """Of plot()."""
 
 
-class CompareSettings(SourceSettings, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, total=False):
+class CompareSettings(SourceSettings, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, ModelDict, total=False):
     """Of verify(), with `against`."""
 
 
-class ExportSettings(SourceSettings, Dtype, DtypeRule, Export, Quantizing, total=False):
+class ExportSettings(SourceSettings, Dtype, DtypeRule, Export, Quantizing, ModelDict, total=False):
     """Of export()."""
 
 
@@ -420,23 +428,23 @@ _LAYERS = (Layers, Stacks, WeightsOnly, Accept, Files)
 SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
 DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
 PLOT: dict[str, tuple[type, ...]] = {"": (Files,)}
-COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly)}
+COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, ModelDict)}
 LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
-EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export, Quantizing)}
+EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export, Quantizing, ModelDict)}
 CONVERSION: dict[str, tuple[type, ...]] = {
-    "fsdp": (Files, Model, Assets, Accept, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
-    "mcore": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Stacks, WeightsOnly, Iteration),
+    "fsdp": (Files, Model, Assets, Accept, ModelDict, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
+    "mcore": (*_SOURCE, ModelDict, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Stacks, WeightsOnly, Iteration),
     "hf": EXPORT[""],
     "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
-    "safetensors": (Files, Assets, Accept, Dtype, DtypeRule),
-    "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly, Dtype),
+    "safetensors": (Files, Assets, Accept, Dtype, DtypeRule, ModelDict),
+    "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly, Dtype, ModelDict),
     "dequantize": (Files, Accept, Dtype, Export),
     "quantize": (Files, Scheme, Export),
     "hdf5": (Files, Accept, Assets, SingleFile),
     "from-hdf5": (Files,),
     "pt-to-safetensors": (Files, Choice, TensorsOnly),
     "pt": (Files, Choice),
-    "ranks": (*_SOURCE, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),
+    "ranks": (*_SOURCE, ModelDict, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Iteration),
     **dict.fromkeys(("ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"), _LAYERS),
 }
 

@@ -113,6 +113,13 @@ TEST(SectionedNames, LeavesTheFrontBehindWhichTheNamesOfTheFolderAre) {
       {{"net.model.bert.a.w", "net.model.bert.b.w"}, "net.model. | bert.a.w bert.b.w |"},
       {{"bert.a.w", "bert.b.w"}, " | bert.a.w bert.b.w |"},
       {{"module.bert.a.w", "loss.w"}, " | module.bert.a.w loss.w |"},
+      // TRL: a model inside of another one. Two of them, or a part of one, are not known to be the model.
+      {{"v_head.w", "pre.bert.a.w", "pre.bert.b.w", "pre.cls.w"}, " | v_head.w bert.a.w bert.b.w cls.w |"},
+      {{"v_head.w", "pre.bert.a.w", "pre.bert.b.w"}, " | v_head.w pre.bert.a.w pre.bert.b.w |"},
+      {{"v.bert.a.w", "v.bert.b.w", "v.cls.w", "p.bert.a.w", "p.bert.b.w", "p.cls.w"},
+       " | v.bert.a.w v.bert.b.w v.cls.w p.bert.a.w p.bert.b.w p.cls.w |"},
+      {{"cls.w", "pre.bert.a.w", "pre.bert.b.w", "pre.cls.w"},
+       " | cls.w pre.bert.a.w pre.bert.b.w pre.cls.w |"},
       // One name by chance decides nothing.
       {{"model.lm_head.w", "model.bert.a.w", "model.x.w"}, "model. | lm_head.w bert.a.w x.w |"},
   };
