@@ -144,7 +144,7 @@ def check_stages(run):
     expect(text.count("MC1315") == 1 and f"{last[0]}/{FILE}: the file is of another save than that of mp_rank_00_000: optimizer.optimizer.param_groups[0].lr is 3.5 here" in text, f"a stage: {text}")
     run.plant({rank: lambda saved: setattr(saved["args"], "num_layers", 11) for rank in run.ranks})
     text = mckpt("verify", run.path, status=1)
-    expect("MC2015" in text and "found num_layers 11" in text, f"layers by the args: {text}")
+    expect("MC1312" in text and "found num_layers 11" in text and "--accept MC1312" in text, f"layers by the args: {text}")
     for change in (own_group, more_groups):
         run.plant(dict.fromkeys(last, change))
         expect(": sound" in mckpt("verify", run.path), change.__name__)
