@@ -24,8 +24,15 @@ enum class Scope : u8 {
   kMtpTail,    //   the part after them; sections of these three scopes are walked depth by depth
 };
 
-// The pipeline stages that hold a section. Layers belong to one stage each, MTP to the last.
-enum class Stage : u8 { kFirst, kFirstAndMtp, kLast, kLastOfMany };
+// The pipeline stages that hold a section (mappings/model/stages.h). Layers belong to one stage each.
+enum class Stage : u8 {
+  kFirst,        // the first: the embedding and towers
+  kFirstAndMtp,  // the first, and that of MTP: the embedding of a model that may have MTP
+  kFinalNorm,
+  kMtp,
+  kOutput,
+  kTiedOutput,  // that of the output layer, if there are several: its copy of a tied embedding
+};
 
 // The model of which the section is a part; it gives the TowerConfig for shapes and conditions.
 enum class Tower : u8 { kText, kVision, kAudio };

@@ -4,9 +4,10 @@
 //   embedding.word_embeddings.weight                      a section of the first stage
 //   decoder.layers.{L}.self_attention.linear_qkv.weight   the layers; each row is in the list of its mixer, or of its
 //   decoder.layers.{L}.mlp.linear_fc1.weight                feed-forward part: attention, dense, moe
-//   decoder.final_layernorm.weight                        a section of the last stage
-//   output_layer.weight, "needs": "untied"                the same; for a tied model the last of several stages has a
-//                                                           copy of the embedding, which gets a row by itself
+//   decoder.final_layernorm.weight                        a section of the stage with the final norm
+//   output_layer.weight, "needs": "untied"                one of the stage with the output layer; for a tied model
+//                                                           that of several stages has a copy of the embedding, which
+//                                                           gets a row by itself
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -43,6 +44,11 @@ std::string_view kind_of(const MapRow& row) {
       .expected(listed(names, names.size()));
 }
 
+// Of the rows behind the layers: the decoder ends with its final norm, and the output layer is outside of it.
+bool is_in_decoder(const MapRow& row) {
+  return row.megatron.starts_with("decoder.") || row.megatron.find(".decoder.") != row.megatron.npos;
+}
+
 bool ends_with_name(const MapRow& row, std::string_view name) {
   return std::string_view(row.megatron).ends_with(name);
 }
@@ -75,7 +81,7 @@ OwnFamily::OwnFamily(const MapFile& file) {
   if (!file.remove.empty()) throw Error(Code::kBadMap, "a map without a base has nothing to remove");
   add_once(first, Stage::kFirst);
   add_layers(layers);
-  add_once(last, Stage::kLast);
+  for (const MapRow& row : last) add_once({row}, is_in_decoder(row) ? Stage::kFinalNorm : Stage::kOutput);
   add_tied_output(file);
   finish(file);
 }
@@ -107,7 +113,7 @@ void OwnFamily::add_layers(const std::vector<MapRow>& rows) {
   sections_.push_back({Scope::kLayers, keep(prefix), "", {}, &layer});
 }
 
-// The row of the copy that the last of several stages has, if the output layer is one that tied models lack.
+// The row of the copy that the stage of the output layer has, if that is one that tied models lack.
 void OwnFamily::add_tied_output(const MapFile& file) {
   auto output = std::ranges::find_if(file.rows, [](const MapRow& row) {
     return ends_with_name(row, kOutput) && row.needs == Needs::kUntied;
@@ -118,7 +124,7 @@ void OwnFamily::add_tied_output(const MapFile& file) {
   MapRow copy = *output;
   copy.sources = embedding->sources;
   copy.needs = Needs::kTied;
-  add_once({copy}, Stage::kLastOfMany);
+  add_once({copy}, Stage::kTiedOutput);
 }
 
 }  // namespace mckpt::impl

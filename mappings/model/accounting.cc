@@ -135,7 +135,7 @@ class Accountant {
   // is no parameter of its own.
   void site(const Site& site, Needs form) {
     each_row(site, model_, form, 0, expert_end(model_), [&](const Row& row, i64 expert) {
-      if (site.section->stage != Stage::kLastOfMany) parameters_++;
+      if (site.section->stage != Stage::kTiedOutput) parameters_++;
       for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
         source(site, row, s, expert);
     });

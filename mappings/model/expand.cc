@@ -52,20 +52,10 @@ Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell
 // True if the rank's chunk of its pipeline stage has the site. Layers of the text tower are divided among the
 // chunks; the vision tower is in the first.
 bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
-  const auto [first_layer, end_layer, first, last] = place.chunk;
+  const StagePart& chunk = place.chunk;
   if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
-    return site.numbers['L'] >= first_layer && site.numbers['L'] < end_layer;
-  switch (site.section->stage) {
-    case Stage::kFirst:
-      return first;
-    case Stage::kFirstAndMtp:
-      return first || (last && model.mtp.depths > 0);
-    case Stage::kLast:
-      return last;
-    case Stage::kLastOfMany:
-      return last && place.grid.pp > 1;
-  }
-  return false;
+    return site.numbers['L'] >= chunk.first_layer && site.numbers['L'] < chunk.end_layer;
+  return has_sections(chunk, site.section->stage, model.mtp.depths > 0, place.grid.pp > 1);
 }
 
 // Calls the rule with the shapes that the row promises; no file is looked at.

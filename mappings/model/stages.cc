@@ -3,6 +3,7 @@
 #include "mappings/model/stages.h"
 
 #include "core/base/error.h"
+#include "mappings/family.h"
 
 namespace mckpt::impl {
 namespace {
@@ -42,6 +43,24 @@ void refuse_without_stages(i64 stages, const PipelineOptions& o) {
 
 }  // namespace
 
+bool has_sections(const StagePart& chunk, Stage stage, bool with_mtp, bool several) {
+  switch (stage) {
+    case Stage::kFirst:
+      return chunk.first;
+    case Stage::kFirstAndMtp:
+      return chunk.first || (chunk.mtp && with_mtp);
+    case Stage::kFinalNorm:
+      return chunk.final_norm;
+    case Stage::kMtp:
+      return chunk.mtp;
+    case Stage::kOutput:
+      return chunk.output;
+    case Stage::kTiedOutput:
+      return chunk.output && several;
+  }
+  return false;
+}
+
 PipelineSplit::PipelineSplit(i64 layers, i64 stages, const PipelineOptions& o) : stages_(stages) {
   refuse_without_stages(stages, o);
   i64 ends = (o.first_layers ? 1 : 0) + (o.last_layers ? 1 : 0), middle = stages - ends;
@@ -56,17 +75,23 @@ PipelineSplit::PipelineSplit(i64 layers, i64 stages, const PipelineOptions& o) :
   const i64 first = o.first_layers ? layers_of_chunk(*o.first_layers, o.chunks, "the first stage") : inside;
   const i64 last = o.last_layers ? layers_of_chunk(*o.last_layers, o.chunks, "the last stage") : inside;
   for (i64 chunk = 0; chunk < o.chunks; chunk++)
-    for (i64 stage = 0; stage < stages; stage++)
-      add(stage == stages - 1 && stages > 1 ? last : stage == 0 ? first : inside);
+    for (i64 stage = 0; stage < stages; stage++) {
+      const bool end = chunk == o.chunks - 1 && stage == stages - 1;
+      add({stage == stages - 1 && stages > 1 ? last : stage == 0 ? first : inside, end, end, end});
+    }
 }
 
-PipelineSplit::PipelineSplit(i64 stages, const std::vector<i64>& layers_of_chunks) : stages_(stages) {
-  for (i64 layers : layers_of_chunks) add(layers);
+PipelineSplit::PipelineSplit(i64 stages, const std::vector<ChunkContents>& chunks) : stages_(stages) {
+  for (const ChunkContents& chunk : chunks) add(chunk);
 }
 
-StagePart PipelineSplit::part(i64 stage, i64 chunk) const {
-  const std::size_t at = static_cast<std::size_t>(chunk * stages_ + stage);
-  return {begins_[at], begins_[at + 1], at == 0, at + 2 == begins_.size()};
+void PipelineSplit::add(const ChunkContents& c) {
+  const i64 begin = parts_.empty() ? 0 : layers();
+  parts_.push_back({begin, begin + c.layers, parts_.empty(), c.final_norm, c.mtp, c.output});
+}
+
+const StagePart& PipelineSplit::part(i64 stage, i64 chunk) const {
+  return parts_[static_cast<std::size_t>(chunk * stages_ + stage)];
 }
 
 }  // namespace mckpt::impl

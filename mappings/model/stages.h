@@ -6,7 +6,10 @@
 //   and 2 layers on the first of 2 stages     stage 0: 0-1           stage 1: 2-7
 //
 // What is not in a layer is at the ends: the embedding and a vision tower in the first chunk of all, the
-// final norm, MTP and the output layer in the last.
+// final norm, MTP and the output layer in the last. A run with a layout of its own may have them elsewhere:
+//
+//   Megatron's layout Et|tt|m|L               stage 0: embedding, 0           stage 1: 1-2, final norm
+//                                             stage 2: MTP (and embedding)    stage 3: output layer
 #pragma once
 
 #include <optional>
@@ -16,10 +19,24 @@
 
 namespace mckpt::impl {
 
+enum class Stage : u8;
+
 // One chunk of one stage.
 struct StagePart {
   i64 first_layer = 0, end_layer = 0;
-  bool first = true, last = true;  // of all chunks of the pipeline
+  bool first = true;  // of all chunks of the pipeline
+  bool final_norm = true, mtp = true, output = true;
+};
+
+// Whether the chunk has the sections of such a stage. `with_mtp`: the model has MTP; `several`: the pipeline
+// has several stages.
+bool has_sections(const StagePart& chunk, Stage stage, bool with_mtp, bool several);
+
+// What a chunk was found to have, beside the embedding. `output`: of a tied model, a copy of the embedding
+// under the name of the output layer.
+struct ChunkContents {
+  i64 layers = 0;
+  bool final_norm = false, mtp = false, output = false;
 };
 
 // What a run chooses beside the number of stages.
@@ -37,18 +54,18 @@ class PipelineSplit {
   PipelineSplit(i64 layers, i64 stages, const PipelineOptions& options = {});
   // From what each chunk was found to have: chunk by chunk, in each of them stage by stage. pre: not empty,
   // and a multiple of `stages`.
-  PipelineSplit(i64 stages, const std::vector<i64>& layers_of_chunks);
+  PipelineSplit(i64 stages, const std::vector<ChunkContents>& chunks);
 
   i64 stages() const { return stages_; }
-  i64 chunks() const { return (static_cast<i64>(begins_.size()) - 1) / stages_; }
-  i64 layers() const { return begins_.back(); }
-  StagePart part(i64 stage, i64 chunk) const;
+  i64 chunks() const { return std::ssize(parts_) / stages_; }
+  i64 layers() const { return parts_.back().end_layer; }
+  const StagePart& part(i64 stage, i64 chunk) const;
 
  private:
-  void add(i64 layers) { begins_.push_back(begins_.back() + layers); }
+  void add(const ChunkContents& chunk);
 
   i64 stages_;
-  std::vector<i64> begins_{0};  // of the chunks in the order of their layers, and the end
+  std::vector<StagePart> parts_;  // in the order of their layers
 };
 
 }  // namespace mckpt::impl

@@ -52,12 +52,12 @@ constexpr Row kMtpTail[] = {
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbedding, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpHeadRows, nullptr, Stage::kLast},
-    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &kLayer, Stage::kLast},
-    {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kMtpTail, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutput, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpHeadRows, nullptr, Stage::kMtp},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &kLayer, Stage::kMtp},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kMtpTail, nullptr, Stage::kMtp},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutput, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

@@ -116,12 +116,12 @@ constexpr std::array<Section, 8> numbered_mtp_sections(const LayerRows& layer) {
   return {
       {{Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
        {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &layer},
-       {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-       {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpHeadRows, nullptr, Stage::kLast},
-       {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &layer, Stage::kLast},
-       {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpTailRows, nullptr, Stage::kLast},
-       {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-       {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany}}};
+       {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+       {Scope::kMtpHead, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpHeadRows, nullptr, Stage::kMtp},
+       {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &layer, Stage::kMtp},
+       {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kNumberedMtpTailRows, nullptr, Stage::kMtp},
+       {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+       {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput}}};
 }
 
 // A prediction layer of the file repeats the embedding and the output layer. These copies are not read.

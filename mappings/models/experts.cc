@@ -137,9 +137,9 @@ constexpr LayerRows kErnie = {.attention = kAttentionRows, .dense = kDenseRows, 
 constexpr std::array<Section, 5> sections(const LayerRows& layer) {
   return {{{Scope::kOnce, "", "model.", kEmbeddingRows},
            {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &layer},
-           {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-           {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-           {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany}}};
+           {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+           {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+           {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput}}};
 }
 constexpr std::array<Section, 5> kQwenSections = sections(kQwen), kOlmoeSections = sections(kOlmoe),
                                  kMixtralSections = sections(kMixtral), kMinimaxSections = sections(kMinimax),

@@ -55,9 +55,9 @@ constexpr Row kFinalNorm[] = {
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNorm, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "model.", kFinalNorm, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

@@ -22,9 +22,9 @@ constexpr LayerRows kFourNorms = {.attention = kFourNormAttentionRows, .dense = 
 constexpr std::array<Section, 5> sections(const LayerRows& layer) {
   return {{{Scope::kOnce, "", "model.", kEmbeddingRows},
            {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &layer},
-           {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-           {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-           {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany}}};
+           {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+           {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+           {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput}}};
 }
 constexpr std::array<Section, 5> kFirst = sections(kTwoNorms), kLater = sections(kFourNorms);
 

@@ -134,10 +134,10 @@ constexpr LayerRows kLayer = {.attention = kAttention, .dense = kDense, .moe = k
 constexpr Section kText[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
     {Scope::kOnce, "", "model.", kLayerInputs},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 // The tower and the projection behind it are Hugging Face's modules.
@@ -187,10 +187,10 @@ constexpr Section kWithVision[] = {
      Tower::kVision},
     {Scope::kOnce, kLanguage, kLanguageFile, kEmbeddingRows},
     {Scope::kLayers, kLayers, kLayersFile, {}, &kLayer},
-    {Scope::kOnce, kLanguage, kLanguageFile, kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, kLanguageFile, kFinalNormRows, nullptr, Stage::kFinalNorm},
     {Scope::kOnce, kLanguage, kLanguageFile, kLayerInputs},
-    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, kLanguageFile, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, kLanguageFile, kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kTextUnread[] = {

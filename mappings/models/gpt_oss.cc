@@ -39,9 +39,9 @@ constexpr LayerRows kLayer = {.attention = kAttentionRows, .moe = kMoe};
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

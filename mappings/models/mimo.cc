@@ -25,12 +25,12 @@ constexpr std::string_view kMtp = "mtp.layers.{M}.", kTheirMtp = "model.mtp_laye
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kMtpHead, kMtp, kTheirMtp, kMtpHead, nullptr, Stage::kLast},
-    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", kTheirMtp, {}, &kLayer, Stage::kLast},
-    {Scope::kMtpTail, kMtp, kTheirMtp, kMtpTail, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kMtpHead, kMtp, kTheirMtp, kMtpHead, nullptr, Stage::kMtp},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", kTheirMtp, {}, &kLayer, Stage::kMtp},
+    {Scope::kMtpTail, kMtp, kTheirMtp, kMtpTail, nullptr, Stage::kMtp},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

@@ -107,9 +107,9 @@ constexpr Section kSections[] = {
     {Scope::kOnce, "", "", kProjector, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kLanguage, kText, kEmbeddingRows},
     {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
-    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "language_model.", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, kLanguage, "language_model.", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
     {Scope::kLayers, kIndexers, kTheirIndexers, {}, &kIndexerLayer, Stage::kFirst, Tower::kText, false},
 };
 

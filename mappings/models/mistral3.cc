@@ -44,9 +44,9 @@ constexpr Section kSections[] = {
     {Scope::kOnce, kProjector, kProjector, kProjectorRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kLanguage, kText, kEmbeddingRows},
     {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
-    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "language_model.", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, kLanguage, "language_model.", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

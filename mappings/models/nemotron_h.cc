@@ -128,12 +128,12 @@ constexpr std::string_view kMtp = "mtp.layers.{M}.", kMtpLayer = "mtp.layers.{M}
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "backbone.", kEmbedding, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "backbone.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "backbone.", kFinalNorm, nullptr, Stage::kLast},
-    {Scope::kMtpHead, kMtp, "mtp.layers.{F}.", kMtpHead, nullptr, Stage::kLast},
-    {Scope::kMtpLayers, kMtpLayer, "mtp.layers.{F}.", {}, &kLayer, Stage::kLast},
-    {Scope::kMtpTail, kMtp, "mtp.layers.{F}.", kMtpTail, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "backbone.", kTiedOutput, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "backbone.", kFinalNorm, nullptr, Stage::kFinalNorm},
+    {Scope::kMtpHead, kMtp, "mtp.layers.{F}.", kMtpHead, nullptr, Stage::kMtp},
+    {Scope::kMtpLayers, kMtpLayer, "mtp.layers.{F}.", {}, &kLayer, Stage::kMtp},
+    {Scope::kMtpTail, kMtp, "mtp.layers.{F}.", kMtpTail, nullptr, Stage::kMtp},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "backbone.", kTiedOutput, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

@@ -84,9 +84,9 @@ constexpr LayerRows kGlm = {.attention = kGlmAttention, .dense = kGlmDense};
 constexpr std::array<Section, 5> sections(const LayerRows& layer) {
   return {{{Scope::kOnce, "", "model.", kEmbeddingRows},
            {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &layer},
-           {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-           {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-           {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany}}};
+           {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+           {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+           {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput}}};
 }
 constexpr std::array<Section, 5> kExaoneSections = sections(kExaone), kOlmoSections = sections(kOlmo),
                                  kGlmSections = sections(kGlm);

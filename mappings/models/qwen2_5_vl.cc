@@ -46,9 +46,9 @@ constexpr Section kSections[] = {
     {Scope::kOnce, kVisual, kVisual, kMerger, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kLanguage, "model.", kEmbeddingRows},
     {Scope::kLayers, kLayers, "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, kLanguage, "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

@@ -32,23 +32,23 @@ constexpr Section kVlSections[] = {
     {Scope::kOnce, kMerger, kVisualMerger, kMergerRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kLanguage, kText, kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
-    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kMtpHead, kMtp, "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
-    {Scope::kMtpLayers, kMtpLayer, "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
-    {Scope::kMtpTail, kMtp, "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kMtpHead, kMtp, "mtp.", kQwenMtpHeadRows, nullptr, Stage::kMtp},
+    {Scope::kMtpLayers, kMtpLayer, "mtp.layers.{M}.", {}, &kLayer, Stage::kMtp},
+    {Scope::kMtpTail, kMtp, "mtp.", kQwenMtpTailRows, nullptr, Stage::kMtp},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Section kTextSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
-    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
-    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kMtp},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kMtp},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kMtp},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kVlUnread[] = {

@@ -15,12 +15,12 @@ constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, 
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
-    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
-    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kMtp},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kMtp},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kMtp},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

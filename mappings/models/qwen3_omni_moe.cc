@@ -104,9 +104,9 @@ constexpr Section kSections[] = {
     {Scope::kOnce, kAudio, kAudioTower, kAudioRest, nullptr, Stage::kFirst, Tower::kAudio},
     {Scope::kOnce, kLanguage, kText, kEmbeddingRows},
     {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
-    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "thinker.", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, kLanguage, "thinker.", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 constexpr Unread kUnread[] = {

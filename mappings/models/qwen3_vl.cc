@@ -30,9 +30,9 @@ constexpr Section kSections[] = {
     {Scope::kOnce, kMerger, kVisualMerger, kMergerRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kLanguage, kText, kEmbeddingRows},
     {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
-    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
-    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kFinalNorm},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kOutput},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
 // For the model with experts.

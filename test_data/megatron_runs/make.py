@@ -26,7 +26,7 @@ import torch.multiprocessing as mp  # noqa: E402
 from megatron.core import dist_checkpointing, parallel_state, tensor_parallel  # noqa: E402
 from megatron.core.distributed import DistributedDataParallelConfig  # noqa: E402
 from megatron.core.models.gpt import GPTModel  # noqa: E402
-from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec  # noqa: E402
+from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec, get_gpt_mtp_block_spec  # noqa: E402
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer, get_standard_config_overrides  # noqa: E402
 from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler  # noqa: E402
 from megatron.core.transformer import TransformerConfig  # noqa: E402
@@ -42,6 +42,10 @@ CASES = {
     "experts": dict(tp=2, ep=2, layers=2, experts=4),
     # Two chunks a stage, weights in fp32, the output layer tied to the embedding.
     "chunks": dict(pp=2, vpp=2, layers=4, tied=True, dtype=torch.float32),
+    # MTP and the output layer have stages of their own.
+    "stages": dict(pp=4, layers=3, layout="Et|tt|m|L", mtp=1),
+    # The same with the embedding alone on its stage, and an output layer that is tied to it.
+    "ends": dict(pp=4, layers=2, layout="E|tt|m|L", mtp=1, tied=True),
 }
 
 
@@ -53,6 +57,8 @@ def config(case):
     if experts := case.get("experts"):
         return dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", num_experts=experts, num_experts_per_tok=2,
                     moe_intermediate_size=FFN - 4, decoder_sparse_step=1, mlp_only_layers=[], norm_topk_prob=True, **out)
+    if mtp := case.get("mtp"):
+        out["mtp_num_hidden_layers"] = mtp
     return dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3", **out)
 
 
@@ -94,7 +100,7 @@ def args_of(case):
     number = dict(tensor_model_parallel_size=case.get("tp", 1), pipeline_model_parallel_size=case.get("pp", 1),
                   virtual_pipeline_model_parallel_size=case.get("vpp"), expert_model_parallel_size=case.get("ep", 1),
                   expert_tensor_parallel_size=1 if case.get("ep") else case.get("tp", 1), context_parallel_size=1,
-                  decoder_first_pipeline_num_layers=case.get("first"), num_layers=case["layers"], hidden_size=HIDDEN, ffn_hidden_size=FFN,
+                  decoder_first_pipeline_num_layers=case.get("first"), pipeline_model_parallel_layout=case.get("layout"), mtp_num_layers=case.get("mtp"), num_layers=case["layers"], hidden_size=HIDDEN, ffn_hidden_size=FFN,
                   num_attention_heads=HEADS, num_query_groups=GROUPS, kv_channels=HEAD, num_experts=case.get("experts"), padded_vocab_size=VOCAB,
                   use_distributed_optimizer=False, ckpt_format="torch", swiglu=True, iteration=STEP, lr=0.25, weight_decay=0.125,
                   decoupled_lr=0.5 if case.get("apart") else None, decoupled_min_lr=0.0625 if case.get("apart") else None,
@@ -111,7 +117,8 @@ def in_rank(rank, world, meeting, out, case):
     size = TransformerConfig(num_layers=case["layers"], hidden_size=HIDDEN, num_attention_heads=HEADS, num_query_groups=GROUPS, kv_channels=HEAD,
                              ffn_hidden_size=FFN, moe_ffn_hidden_size=FFN - 4 if case.get("experts") else None, gated_linear_unit=True, activation_func=torch.nn.functional.silu,
                              add_bias_linear=False, normalization="RMSNorm", num_moe_experts=case.get("experts"), moe_router_topk=2,
-                             num_layers_in_first_pipeline_stage=case.get("first"), use_cpu_initialization=True, params_dtype=dtype,
+                             num_layers_in_first_pipeline_stage=case.get("first"), pipeline_model_parallel_layout=case.get("layout"),
+                             mtp_num_layers=case.get("mtp"), use_cpu_initialization=True, params_dtype=dtype,
                              tensor_model_parallel_size=case.get("tp", 1), pipeline_model_parallel_size=case.get("pp", 1), pipeline_dtype=dtype,
                              virtual_pipeline_model_parallel_size=case.get("vpp"), expert_model_parallel_size=case.get("ep", 1),
                              expert_tensor_parallel_size=1, bf16=dtype == torch.bfloat16)
@@ -119,7 +126,9 @@ def in_rank(rank, world, meeting, out, case):
     chunks = []
     for vp in range(case.get("vpp", 1)):
         ends = dict(ignore_virtual=False, vp_stage=vp) if case.get("vpp") else {}
-        model = GPTModel(size, get_gpt_layer_local_spec(case.get("experts"), qk_layernorm=True, normalization="RMSNorm"), VOCAB, 64,
+        layer = get_gpt_layer_local_spec(case.get("experts"), qk_layernorm=True, normalization="RMSNorm")
+        mtp_layers = get_gpt_mtp_block_spec(size, layer, use_transformer_engine=False) if case.get("mtp") else None
+        model = GPTModel(size, layer, VOCAB, 64, mtp_block_spec=mtp_layers,
                          pre_process=parallel_state.is_pipeline_first_stage(**ends), post_process=parallel_state.is_pipeline_last_stage(**ends),
                          share_embeddings_and_output_weights=case.get("tied", False), position_embedding_type="rope",
                          vp_stage=vp if case.get("vpp") else None)

@@ -7,6 +7,8 @@ usage: make_saved_dicts.py [FOLDER]     default: beside this program; needs torc
    model_alone        dcp.save of the state dict itself, with names that begin with "model."
    model_and_more.pt  torch.save of the first
    two_models.pt      torch.save of {"actor": ..., "critic": ...}; the actor has one tensor more
+   words.pt           torch.save of a model whose modules have the names of other things, beside such things; b.w is a.w, c.w equals it,
+                      and d.w and e.w are halves of one storage
 """
 import pathlib
 import shutil
@@ -31,6 +33,11 @@ def main(folder):
         dcp.save(save, checkpoint_id=folder / name)
     torch.save(more, folder / "model_and_more.pt")
     torch.save({"actor": state(0, names), "critic": state(1000, names[:2])}, folder / "two_models.pt")
+    names = ["scheduler.w", "rng.table", "optim.state.exp_avg", "extra_state", "step", "a.w"]
+    model = state(0, names)
+    halves = torch.arange(6, dtype=torch.float32).repeat(2)
+    model |= {"b.w": model["a.w"], "c.w": model["a.w"].clone(), "d.w": halves[:6], "e.w": halves[6:]}
+    torch.save({"model": model, "scheduler": state(1000, ["w"]), "step": torch.tensor(7.0)}, folder / "words.pt")
 
 
 main(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)

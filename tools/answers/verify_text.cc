@@ -190,6 +190,12 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
     left_out.emplace_back("the other shards were not read");
   if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())
     left_out.emplace_back("no optimizer was found");
+  i64 others = 0;
+  for (const Check& c : report.checks)
+    if (c.name == "others") others += c.count;
+  if (others > 0)
+    left_out.push_back(
+        cat(counted(others, "tensor"), " beside the model ", others == 1 ? "was" : "were", " not compared"));
   if (i64 files = std::ssize(report.unread); files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
   if (left_out.empty()) return "";
@@ -258,7 +264,7 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
 void write_check(Output& out, const Check& check, bool compared, bool sums_fit) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string line = pad(check.name, 9);
-  if (check.count == 0 && check.unseen == 0) {
+  if (check.status == Check::Status::kNone || (check.count == 0 && check.unseen == 0)) {
     std::string_view none = check.status >= Check::Status::kWarn ? subject_of(check, compared, sums_fit) : "";
     line += !check.note.empty() ? check.note : std::string(none.empty() ? "nothing to check" : none);
   } else {

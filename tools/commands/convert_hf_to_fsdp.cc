@@ -18,6 +18,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_run_flags.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
 #include "tools/run/conversion.h"
@@ -32,6 +33,7 @@ struct HfToFsdpFlags {
   AcceptFlag accept;
   HfRunFlags run{"none"};
   BaseFlag base;
+  ModelDictFlag dict;
 
   void parse(CommandLine& line);
   HfToFsdpOptions planning() const;
@@ -52,6 +54,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   accept.declare(line);
   run.declare(line);
   base.declare(line);
+  dict.declare(line);
   options.declare_casts(line);
   line.description(
       "Writes the checkpoint that a Megatron-FSDP run of this grid would have saved: each rank's chunks in a "
@@ -79,6 +82,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
   HfToFsdpOptions how;
   how.source = options.source, how.target = options.target;
   how.assets = assets, how.accept = accept.codes();
+  how.model_dict = dict.name();
   how.model = run.model.options();
   how.grid = run.grid.grid();
   how.fsdp = run.fsdp.setup(how.grid), how.frozen = run.fsdp.frozen();

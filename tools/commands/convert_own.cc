@@ -17,6 +17,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/options/run_flags.h"
 #include "tools/process/job.h"
 #include "tools/run/conversion.h"
@@ -44,6 +45,7 @@ struct ToSafetensorsFlags {
   ValueFlags rules{"none"};
   AcceptFlag accept;
   BaseFlag base;
+  ModelDictFlag dict;
 
   void parse(CommandLine& line);
   OneFileOptions planning(const CommandLine& line) const;
@@ -67,6 +69,7 @@ void ToSafetensorsFlags::parse(CommandLine& line) {
   options.declare_casts(line);
   accept.declare(line);
   base.declare(line);
+  dict.declare(line);
   line.description(
       "Writes the model's tensors into one safetensors file, under the names that they have in a Hugging "
       "Face "
@@ -87,6 +90,7 @@ OneFileOptions ToSafetensorsFlags::planning(const CommandLine& line) const {
   OneFileOptions out{.source = options.source,
                      .target = options.target,
                      .assets = assets,
+                     .model_dict = dict.name(),
                      .accept = accept.codes(),
                      .files = line.opening(),
                      .types = {.kind = ExportTypes::kStored, .rules = rules.options().rules},
@@ -105,6 +109,7 @@ struct ToDcpFlags {
   bool weights_only = false;
   AcceptFlag accept;
   BaseFlag base;
+  ModelDictFlag dict;
 
   void parse(CommandLine& line);
   ToDcpOptions planning(const CommandLine& line) const;
@@ -128,6 +133,7 @@ void ToDcpFlags::parse(CommandLine& line) {
       .common();
   accept.declare(line);
   base.declare(line);
+  dict.declare(line);
   line.description(
       "Writes a folder that torch.distributed.checkpoint loads into any number of ranks, bit for bit and "
       "with "
@@ -150,6 +156,7 @@ ToDcpOptions ToDcpFlags::planning(const CommandLine& line) const {
           .ranks = dp,
           .section = section,
           .assets = assets,
+          .model_dict = dict.name(),
           .weights_only = weights_only,
           .accept = accept.codes(),
           .files = line.opening(),

@@ -15,6 +15,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/options/run_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
@@ -28,6 +29,7 @@ struct ToMcoreFlags {
   ConvertOptions options;
   CheckpointFlags source;
   BaseFlag base;
+  ModelDictFlag dict;
   bool weights_only = false;
   GridFlags grid{true};
   PipelineFlags pipeline;
@@ -49,6 +51,7 @@ void ToMcoreFlags::parse(CommandLine& line) {
   options.declare_iteration(line, "the name of SRC's folder, or release");
   source.declare(line);
   base.declare(line);
+  dict.declare(line);
   line.flag("--weights-only", weights_only, "do not copy the states of the optimizer").common();
   grid.declare_ranks(line);
   pipeline.declare(line);
@@ -98,6 +101,7 @@ ToMcoreOptions ToMcoreFlags::planning() const {
   return {.source = options.source,
           .target = options.target,
           .checkpoint = source.options(),
+          .model_dict = dict.name(),
           .weights_only = weights_only,
           .grid = grid.grid(),
           .pipeline = pipeline.options(),

@@ -12,6 +12,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/options/run_flags.h"
 #include "tools/process/job.h"
 #include "tools/run/conversion.h"
@@ -23,6 +24,7 @@ struct ToPtFlags {
   ConvertOptions options;
   CheckpointFlags checkpoint;
   BaseFlag base;
+  ModelDictFlag dict;
   GridFlags grid{true};
   PipelineFlags pipeline;
   SpellingFlags spelling;
@@ -39,6 +41,7 @@ void ToPtFlags::parse(CommandLine& line) {
   options.declare_iteration(line, "DST/release");
   checkpoint.declare(line);
   base.declare(line);
+  dict.declare(line);
   grid.declare(line);
   pipeline.declare(line);
   spelling.declare(line, true);
@@ -74,6 +77,7 @@ ToRanksOptions ToPtFlags::planning() const {
   return {.source = options.source,
           .target = options.target,
           .checkpoint = checkpoint.options(),
+          .model_dict = dict.name(),
           .grid = grid.grid(),
           .pipeline = pipeline.options(),
           .spelling = spelling.spelling(),

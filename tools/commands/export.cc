@@ -18,6 +18,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/options/run_flags.h"
 #include "tools/run/conversion.h"
 
@@ -29,6 +30,7 @@ struct ExportFlags {
   ConvertOptions options;
   CheckpointFlags checkpoint;
   BaseFlag base;
+  ModelDictFlag dict;
   std::string dtype = "auto";
   ValueFlags rules{"none"};
   i64 max_shard_bytes = ExportOptions{}.max_shard_bytes;
@@ -44,6 +46,7 @@ void ExportFlags::parse(CommandLine& line) {
   options.declare_resume(line);
   checkpoint.declare(line);
   base.declare(line);
+  dict.declare(line);
   line.option("--dtype TYPE", dtype,
               "data type of the tensors: auto (as in the original model; as stored, where SRC has the "
               "model's own names), "
@@ -108,6 +111,7 @@ Exit run_export(CommandLine& line, std::string_view command) {
     const ExportOptions how{.source = flags.options.source,
                             .target = flags.options.target,
                             .checkpoint = flags.checkpoint.options(),
+                            .model_dict = flags.dict.name(),
                             .types = flags.types(),
                             .max_shard_bytes = flags.max_shard_bytes,
                             .original_files = !line.given("--max-shard-size"),

@@ -21,6 +21,7 @@
 #include "tools/options/base_flag.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/options/run_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
@@ -190,12 +191,16 @@ Exit verify_command(CommandLine& line) {
   AgainstFlags against;
   against.declare_assets(line);
   BaseFlag base;
+  ModelDictFlag dict;
   base.declare(line);
+  dict.declare(line);
   against.declare(line);
   line.parse();
   std::vector<std::string> all = paths;
   if (against.source) all.push_back(*against.source);
   base.settle(line, all);
+  if (line.given("--model-dict") && !against.source)
+    throw Error(Code::kUsage, "--model-dict is for comparisons: --against SRC");
 
   if (against.source && paths.size() > 1)
     throw Error(Code::kUsage, "--against compares one PATH").found(counted(std::ssize(paths), "path"));
@@ -209,6 +214,7 @@ Exit verify_command(CommandLine& line) {
   options.compare.opening.assets = against.checkpoint.assets();
   if (against.source) options.compare = against.options();
   options.compare.opening.model.files = line.opening();
+  options.compare.model_dict = dict.name();
   return verify_all(line, paths, options);
 }
 

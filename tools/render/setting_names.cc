@@ -48,6 +48,7 @@ constexpr std::string_view kSettings[] = {
     "map_file",
     "max_memory",
     "max_shard_size",
+    "model_dict",
     "norms",
     "overwrite",
     "params_dtype",

@@ -59,7 +59,8 @@ bool against_own_export(const Store& tested, std::unique_ptr<Store> source, cons
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c);
 // Whether the two are of different formats with the model's own names, at least one of them a checkpoint of a
 // training run: a conversion of one to the other keeps the tensors of the model, and nothing beside them.
-bool is_own_pair(const Store& tested, const Store& source);
+// `model_dict`: of either side, if it is there.
+bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict);
 bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                       const std::string& source_path, const Comparing& c);
 // Two checkpoints of one model.

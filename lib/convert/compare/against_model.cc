@@ -46,6 +46,7 @@ ImportSource source_of(const Store& tested, const std::string& path, const Store
   how.model.bad_numbers = BadNumbers::kShow;
   if (!is_own_source(source)) return open_import_source(how);
   how.assets = c.options.opening.assets;
+  how.model_dict = c.options.model_dict;
   if (std::string own = own_assets(tested); !how.assets && !own.empty()) how.assets = own;
   return open_import_source(how);
 }

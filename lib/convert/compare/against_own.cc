@@ -15,6 +15,7 @@
 #include "convert/compare/object_check.h"
 #include "convert/source/own_model.h"
 #include "convert/views/own_names.h"
+#include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
@@ -29,8 +30,10 @@ bool has_config(const Store& folder) {
 OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
   return {.source = source,
           .assets = c.options.opening.assets,
+          .model_dict = c.options.model_dict,
           .accept = c.options.opening.accept,
           .complete = false,
+          .dict_if_there = true,
           .threads = c.options.threads};
 }
 
@@ -46,10 +49,22 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
   return open_own(std::move(checkpoint), how, c);
 }
 
-// Names what is beside the model on one side.
+// Names what is beside the model on one side. What may be weights, such as an average of the model, has a line
+// of its own, which the verdict repeats.
 void leave_beside(const OwnModel& own, const Comparing& c) {
   const char* reason = "beside the model, whose tensors alone are compared";
   for (const std::string& name : own.beside) c.comparison.leave_beside(reason, name);
+  std::vector<std::string_view> chosen;
+  for (const std::string& name : own.floats_beside)
+    if (c.comparison.chooses(name)) chosen.push_back(name);
+  if (chosen.empty()) return;
+  const i64 count = std::ssize(chosen);
+  c.report.add({.name = "others",
+                .count = count,
+                .unit = "tensors",
+                .note = cat("not compared: ", counted(count, "tensor"),
+                            " beside the model that may be weights: ", listed(chosen, 3))},
+               {});
 }
 
 // A conversion casts tensors of the source to the types that they have in its result. Refers to both
@@ -130,12 +145,12 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
   return against_names(*written, source, nullptr, c, intended_casts(*written, source)) && as_asked;
 }
 
-bool is_own_pair(const Store& tested, const Store& source) {
+bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
   bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
   return readable && (is_of_a_run(tested.format()) || is_of_a_run(source.format())) &&
          has_own_names(tested) && has_own_names(source) &&
          (tested.format() != source.format() ||
-          (!same_names(tested, source) && differ_in_section(tested, source)));
+          (!same_names(tested, source) && differ_in_section(tested, source, model_dict)));
 }
 
 bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
@@ -151,7 +166,7 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
     return check_types_by_name(*tested, *source, c) &
            against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
-  CommonNames common = common_names(*tested, *source);
+  CommonNames common = common_names(*tested, *source, c.options.model_dict);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
   // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
   // same names, nothing was left out or renamed. Flat tensors have their shapes from it.

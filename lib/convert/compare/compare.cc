@@ -142,8 +142,9 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
         "a conversion makes args of the model's config, and copies no other object of the source", c.report);
     return against_model(std::move(tested), source_path, *source, c);
   }
-  if (is_own_pair(*tested, *source))
+  if (is_own_pair(*tested, *source, c.options.model_dict))
     return against_own_pair(std::move(tested), path, std::move(source), source_path, c);
+  refuse_model_dict(c.options.model_dict, source_path);
   if (is_sharded(*tested) && is_sharded(*source))
     return against_checkpoint(std::move(tested), std::move(source), c);
   if (is_sharded(*tested) == is_sharded(*source)) return compare_models(*tested, *source, source_path, c);

@@ -38,6 +38,8 @@ struct CompareOptions {
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   TypeClaim types{};                         // the types that the conversion was asked for
+  // Of a side with several dicts that may be the model: the one that is; empty: it is found
+  std::string model_dict{};
   bool weights_only = false;                 // the conversion left the states of the optimizer out
   bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
   Counting counting{};

@@ -117,6 +117,7 @@ Conversion plan_export(const ExportOptions& options) {
   if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
   if (!is_hf_weights(source->format()) && has_own_names(*source))
     return plan_export_own(std::move(source), options);
+  refuse_model_dict(options.model_dict, options.source);
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});

@@ -37,6 +37,7 @@ struct ExportTypes {
 struct ExportOptions {
   std::string source, target;
   CheckpointOptions checkpoint{};
+  std::string model_dict{};  // as in OwnModelOptions
   ExportTypes types{};
   i64 max_shard_bytes = kUsualShardBytes;  // of the tensors in one file
   // The files are those of the model's own folder, if that is known and has the same tensors: names, order

@@ -41,6 +41,7 @@ ImportSource open_source(const HfToFsdpOptions& options) {
   return open_import_source({.source = options.source,
                              .assets = options.assets,
                              .accept = options.accept,
+                             .model_dict = options.model_dict,
                              .model = options.model,
                              .threads = options.threads});
 }

@@ -37,6 +37,7 @@ struct HfToFsdpOptions {
   // accepted.
   std::optional<std::string> assets{};
   std::vector<Code> accept{};
+  std::string model_dict{};  // as in OwnModelOptions
   HfModelOptions model{};
   Grid grid{};
   FsdpSetup fsdp{};

@@ -222,6 +222,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.checkpoint.assets,
+                      .model_dict = options.model_dict,
                       .accept = options.checkpoint.accept,
                       .threads = options.threads};
   Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types,
@@ -276,6 +277,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.assets,
+                      .model_dict = options.model_dict,
                       .accept = options.accept,
                       .complete = false,
                       .threads = options.threads};

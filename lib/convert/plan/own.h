@@ -31,6 +31,7 @@ struct Conversion;
 struct OneFileOptions {
   std::string source, target;
   std::optional<std::string> assets{};  // says which names the model has; without it they are as they are
+  std::string model_dict{};             // as in OwnModelOptions
   std::vector<Code> accept{};           // codes of damage that is accepted
   OpenOptions files{};
   ExportTypes types{};

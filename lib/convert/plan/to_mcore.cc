@@ -91,6 +91,7 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
   auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
                                                                 .assets = options.checkpoint.assets,
                                                                 .accept = options.checkpoint.accept,
+                                                                .model_dict = options.model_dict,
                                                                 .model = options.checkpoint.model,
                                                                 .threads = options.threads}));
   const HfModel& model = source.model;
@@ -164,6 +165,7 @@ Conversion plan_to_mcore(const ToMcoreOptions& options) {
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
   if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
     return plan_of_model(options);
+  refuse_model_dict(options.model_dict, options.source);
   return plan_of_checkpoint(std::move(source), options);
 }
 

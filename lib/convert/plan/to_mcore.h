@@ -25,6 +25,7 @@ struct Conversion;
 struct ToMcoreOptions {
   std::string source, target;
   CheckpointOptions checkpoint{};  // how a sharded checkpoint is opened; `model` also a Hugging Face folder
+  std::string model_dict{};        // as in OwnModelOptions
   bool weights_only = false;       // leave the states of the optimizer out
   Grid grid{};
   PipelineOptions pipeline{};

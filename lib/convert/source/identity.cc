@@ -3,6 +3,7 @@
 // which nothing can set back.
 #include "convert/source/identity.h"
 
+#include "convert/views/own_names.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"
@@ -23,6 +24,8 @@ std::string source_identity(const Store& store) {
   }
   if (const AdaptedStore* view = adapted_view(store))
     out += cat("with ", source_identity(view->adapter()), view->config_text(), "\n");
+  for (const auto& [name, value] : store.facts())
+    if (name == kModelDictFact) out += cat("dict ", value, "\n");
   return out;
 }
 

@@ -74,6 +74,7 @@ ImportSource open_folder(const ImportSourceOptions& options) {
 ImportSource open_run(std::unique_ptr<Store> store, const ImportSourceOptions& options) {
   OwnModelOptions how{.source = options.source,
                       .assets = options.assets,
+                      .model_dict = options.model_dict,
                       .accept = options.accept,
                       .threads = options.threads};
   OwnModel own = open_own_model(std::move(store), how);
@@ -126,6 +127,7 @@ ImportSource open_import_source(const ImportSourceOptions& given) {
         .help(
             "a Hugging Face folder has its own config.json; `mckpt convert reshard` takes checkpoints of "
             "Megatron");
+  refuse_model_dict(options.model_dict, options.source);
   return open_folder(options);
 }
 

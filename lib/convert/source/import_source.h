@@ -28,6 +28,7 @@ struct ImportSourceOptions {
   std::string source{};                 // as the user named it
   std::optional<std::string> assets{};  // the folder with config.json, if it is not the one of the weights
   std::vector<Code> accept{};  // codes of damage that is accepted: of a training run's checkpoint, of scales
+  std::string model_dict{};  // as in OwnModelOptions
   HfModelOptions model{};
   int threads = 1;  // that compare tied tensors
 };

@@ -3,8 +3,10 @@
 #include "convert/source/own_model.h"
 
 #include <algorithm>
+#include <map>
 
 #include "convert/source/damage.h"
+#include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
 #include "convert/views/own_names.h"
 #include "convert/views/piece_store.h"
@@ -33,40 +35,6 @@ bool is_of_megatron(std::string_view name) {
   std::string_view rest = name.substr(at + kLayers.size() - 1);
   return std::ranges::any_of(kMegatronParts,
                              [&](std::string_view part) { return rest.find(part) != rest.npos; });
-}
-
-// Layers that read tokens and layers that predict them: their weights are what models tie.
-bool is_head(std::string_view name) {
-  for (std::string_view head : {"lm_head.weight", "proj_out.weight", "embed_out.weight", "output.weight"})
-    if (name == head || name.ends_with(cat(".", head))) return true;
-  return false;
-}
-bool is_embedding(std::string_view name) {
-  for (std::string_view part :
-       {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "shared.weight", "embed_in.weight",
-        "tok_embeddings.weight", "embeddings.weight"})
-    if (name == part || name.ends_with(cat(".", part))) return true;
-  return false;
-}
-
-// Whether one of the words between the dots is a number, as of a layer.
-bool has_number(std::string_view name) {
-  for (std::size_t from = 0, dot; from <= name.size(); from = dot + 1) {
-    dot = std::min(name.find('.', from), name.size());
-    const std::string_view word = name.substr(from, dot - from);
-    if (!word.empty() && word.find_first_not_of("0123456789") == word.npos) return true;
-  }
-  return false;
-}
-
-std::string_view last_word(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
-// Whether the first name is the second with one word more before the last: a.b.weight, a.weight.
-bool has_module_more(std::string_view longer, std::string_view name) {
-  const std::string_view last = last_word(longer);
-  if (last_word(name) != last || longer.size() == last.size()) return false;
-  const std::string_view module = longer.substr(0, longer.size() - last.size() - 1);
-  return name == cat(module.substr(0, module.rfind('.') + 1), last);
 }
 
 // By own name, the place in the state dict that was saved.
@@ -107,7 +75,6 @@ class Chooser {
 
   void choose() {
     leave_copies_out();
-    leave_unlisted_copies_out();
     if (known_.tensors.empty()) return;
     model_.judged_by = known_.origin;
     model_.original = std::move(known_.original);
@@ -120,63 +87,76 @@ class Chooser {
  private:
   bool is_known(std::string_view name) const { return names_.contains(name); }
 
-  // The tensors like this one that may be the embedding of a head.
-  std::vector<i32> embeddings_like(i32 tensor) const {
-    std::vector<i32> out;
-    for (const OwnTensor& o : model_.tensors)
-      if (o.tensor != tensor && is_embedding(o.name) &&
-          std::ranges::equal(store_.dims(o.tensor), store_.dims(tensor)))
-        out.push_back(o.tensor);
-    return out;
+  // Whether the folder has the tensor, by what is known of it.
+  bool is_own(const std::string& name) const {
+    return names_.empty() ? listed_.contains(name) : is_known(name);
+  }
+  bool tied() const { return model_.folder.tied.value_or(false); }
+
+  // Whether two tensors are one parameter of the model if they have the same bytes. Where the tensors of the
+  // folder are not known, only a head that the config ties is.
+  bool may_be_tied(const OwnTensor& copy, const OwnTensor& of) const {
+    const Tie tie = tie_of_names(copy.name, of.name);
+    if (names_.empty() && listed_.empty()) return tie == Tie::kHead && tied() && is_head(copy.name);
+    return is_own(of.name) &&
+           (tie == Tie::kModule || (tie == Tie::kHead && model_.folder.tied.value_or(true)));
   }
 
-  // A head that the folder does not have because the model ties it.
+  // Tensors that the folder does not have because they are others that it has: those that share the storage
+  // of one, and those that the names and the bytes show to be tied. All other tensors are written, whatever
+  // they are equal to.
   void leave_copies_out() {
-    std::vector<std::pair<i64, i64>> pairs;
-    for (const OwnTensor& o : model_.tensors) {
-      bool unwanted = known_.tensors.empty() ? model_.folder.tied.value_or(false) : !is_known(o.name);
-      if (!unwanted || !is_head(o.name)) continue;
-      for (i32 e : embeddings_like(o.tensor)) pairs.emplace_back(o.tensor, e);
-    }
-    std::vector<bool> same = have_same_bytes(store_, pairs, options_.threads);
-    for (std::size_t i = 0; i < pairs.size(); i++) {
-      auto [head, embedding] = pairs[i];
-      bool last = i + 1 == pairs.size() || pairs[i + 1].first != head;
-      bool found = !model_.copies.empty() && model_.copies.back().first == head;
-      if (same[i] && !found) model_.copies.emplace_back(head, embedding);
-      if (last && !same[i] && !found && model_.folder.tied.value_or(false)) refuse_unlike(head, embedding);
-    }
-    erase_copies();
-  }
-
-  // Other tensors that the model ties, and that its own files do not list for that reason: embeddings of an
-  // encoder and a decoder, a head inside a module. That they are copies is proved by reading. Layers and
-  // experts may be equal and still not tied, so no name with a number is one. Tensors of one value are equal
-  // by chance; such a one is tied only if its name is the other's with a module more
-  // (cls.predictions.decoder.bias, cls.predictions.bias).
-  void leave_unlisted_copies_out() {
-    if (listed_.empty()) return;
+    leave_shared_out();
     std::vector<std::pair<i64, i64>> pairs;
     for (const OwnTensor& copy : model_.tensors) {
-      if (listed_.contains(copy.name) || has_number(copy.name)) continue;
+      if (is_own(copy.name) || !has_name_of_tie(copy.name)) continue;
       for (const OwnTensor& of : model_.tensors)
-        if (listed_.contains(of.name) && !has_number(of.name) && last_word(of.name) == last_word(copy.name))
+        if (of.tensor != copy.tensor && may_be_tied(copy, of) &&
+            std::ranges::equal(store_.dims(copy.tensor), store_.dims(of.tensor)))
           pairs.emplace_back(copy.tensor, of.tensor);
     }
     std::vector<bool> same = have_same_bytes(store_, pairs, options_.threads);
-    std::vector<std::string_view> names;
     for (std::size_t i = 0; i < pairs.size(); i++) {
       auto [copy, of] = pairs[i];
-      if (!same[i] || (!names.empty() && names.back() == store_.name(copy))) continue;
-      if (!has_module_more(store_.name(copy), store_.name(of)) && is_of_one_value(store_, copy)) continue;
-      model_.copies.emplace_back(copy, of);
-      names.push_back(store_.name(copy));
+      bool last = i + 1 == pairs.size() || pairs[i + 1].first != copy;
+      bool found = !model_.copies.empty() && model_.copies.back().first == copy;
+      if (same[i] && !found) model_.copies.emplace_back(copy, of);
+      if (last && !same[i] && !found && tied() && is_head(store_.name(copy))) refuse_unlike(copy, of);
     }
     erase_copies();
-    if (!names.empty())
-      model_.notes.note(cat("tied    ", listed(names, 3), names.size() == 1 ? " is" : " are",
-                            " left out, as in the files of ", escaped(model_.folder.path, 4096), ": ",
-                            names.size() == 1 ? "a copy" : "copies", " of tensors that are written"));
+    note_copies();
+  }
+
+  void leave_shared_out() {
+    std::map<std::pair<i32, i64>, std::vector<i32>> own;  // by the record of the first chunk
+    auto record = [&](i32 t) {
+      const Chunk first = store_.chunk(t, 0);
+      return std::pair(first.file, first.record_offset);
+    };
+    for (const OwnTensor& o : model_.tensors)
+      if (is_own(o.name) && store_.chunk_count(o.tensor) > 0) own[record(o.tensor)].push_back(o.tensor);
+    if (own.empty()) return;
+    for (const OwnTensor& copy : model_.tensors) {
+      if (is_own(copy.name) || store_.chunk_count(copy.tensor) == 0) continue;
+      auto at = own.find(record(copy.tensor));
+      if (at == own.end()) continue;
+      auto of =
+          std::ranges::find_if(at->second, [&](i32 t) { return share_storage(store_, copy.tensor, t); });
+      if (of != at->second.end()) model_.copies.emplace_back(copy.tensor, *of);
+    }
+    erase_copies();
+  }
+
+  // A head that the config ties is no news.
+  void note_copies() {
+    std::vector<std::string_view> names;
+    for (auto [copy, of] : model_.copies)
+      if (!tied() || !is_head(store_.name(copy))) names.push_back(store_.name(copy));
+    if (names.empty()) return;
+    const bool one = names.size() == 1;
+    model_.notes.note(cat("tied    ", listed(names, 3), one ? " is" : " are", " left out, as in ",
+                          escaped(known_.origin.empty() ? model_.folder.path : known_.origin, 4096), ": ",
+                          one ? "a copy" : "copies", " of tensors that are written"));
   }
 
   void erase_copies() {
@@ -320,12 +300,15 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
                       .stacks = has_stacked_experts(own_tensors),
-                      .as_saved = options.keep_names};
+                      .as_saved = options.keep_names,
+                      .model_dict = options.model_dict,
+                      .dict_if_there = options.dict_if_there};
   if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
   how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);
   model.store = std::move(own.store);
   model.beside = std::move(own.beside);
+  model.floats_beside = std::move(own.floats_beside);
   model.section = std::move(own.section);
   model.convention = std::move(own.convention);
   if (model.store->tensor_count() == 0)
@@ -347,10 +330,21 @@ std::unique_ptr<Store> take_written(OwnModel& model) {
   return view;
 }
 
+void refuse_model_dict(const std::string& model_dict, const std::string& source) {
+  if (model_dict.empty()) return;
+  throw Error(Code::kUsage,
+              "`model_dict` is for checkpoints with the model's own names of which one dict is converted")
+      .file(source)
+      .found(escaped(model_dict));
+}
+
 void note_left_out(Notes& notes, const OwnModel& model) {
   if (!model.beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
                    " beside the model: ", listed(model.beside, 3)));
+  if (!model.floats_beside.empty())
+    notes.note(cat("left    ", counted(std::ssize(model.floats_beside), "tensor"),
+                   " of these may be weights: ", listed(model.floats_beside, 3)));
   if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
 }
 

@@ -36,9 +36,13 @@ struct OwnModelOptions {
   std::optional<std::string> assets{};  // a folder with config.json; none: where training frameworks put it
   // A folder that tensors saved flat have their shapes from; none: `assets`
   std::optional<std::string> shapes{};
+  // The dict of a save that is the model, where several may be: "actor", "state.policy". Empty: it is found
+  // (convert/views/model_dict.h)
+  std::string model_dict{};
   std::vector<Code> accept{};           // codes of damage that is accepted
   bool complete = true;                 // without config.json the source is refused; a missing tensor too
   bool keep_names = false;  // names are those of the source: no config.json is looked for beside it
+  bool dict_if_there = false;  // as in SectionOptions
   int threads = 1;                      // that compare tied tensors
 };
 
@@ -63,6 +67,7 @@ struct OwnModel {
       judged_by{};
   std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
   std::vector<std::string> beside;                // names of tensors that are not the model's
+  std::vector<std::string> floats_beside;         // of these, those that may be weights
   i64 objects = 0;  // of the checkpoint: no Hugging Face folder has a place for them
   Notes notes;
 };
@@ -76,6 +81,9 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
 // The tensors of the result as a store, in their order and under their names. Takes the model's store, which
 // the result keeps.
 std::unique_ptr<Store> take_written(OwnModel& model);
+
+// Refuses a dict that is named of a source whose dicts are not looked at. Throws kUsage.
+void refuse_model_dict(const std::string& model_dict, const std::string& source);
 
 // Names the tensors and objects that are not the model's.
 void note_left_out(Notes& notes, const OwnModel& model);

@@ -3,7 +3,8 @@
 //   1 the file     "pytorch_model.bin:" in front of the names of a folder of separate files
 //   2 the section  the dict of the model; where dicts are not known, "app.model." and the like, of which no other
 //                  reading exists
-//   3 beside       what begins as the states of optimizers, schedulers and loaders do
+//   3 beside       what begins as the states of optimizers, schedulers and loaders do. Everything in a dict that
+//                  is known to be the model's is the model's, and so is what the model's folder lists
 //   4 wrappers     _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module, anywhere
 //   5 the front    what is in front of the names of the model's folder, if these are known; "module.",
 //                  "_forward_module." and "model.", as long as all names have one of them
@@ -11,12 +12,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "convert/views/name_words.h"
 #include "convert/views/saved_dicts.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "core/items/item_cast.h"
+#include "core/items/shape.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"
@@ -34,8 +38,8 @@ constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
 // What is behind "model." where that is a section. The first part of names of a whole model.
 constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
                                                "module.", "score.",   "_forward_module."};
-// Buffers that are computed from the config, by the last part of their names. No model of transformers stores
-// them.
+// Buffers that most models compute from the config, and do not store, by the last part of their names. A few
+// store them (EsmModel): then the model's folder lists them.
 constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kOfAdapters[] = {
     "lora_A",     "lora_B",          "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",
@@ -64,7 +68,9 @@ class Sections {
   SectionedNames run() {
     take_file();
     if (!take_dict()) take_section();
-    leave_beside();
+    if (!dict_known_) leave_beside();
+    std::ranges::sort(out_.beside);
+    find_floats_beside();
     if (names_.empty()) refuse_no_model();
     for (NamedTensor& n : names_) n.name = without_wrappers(n.name);
     take_expected_front();
@@ -78,15 +84,20 @@ class Sections {
   }
 
  private:
+  bool is_beside(std::string_view name) const;
   void take_file();
   bool take_dict();
+  bool take_named(std::span<const std::string_view> dicts);
+  void keep_dict(const std::string& front, std::span<const std::string_view> dicts);
   void take_section();
   void leave_beside();
+  void find_floats_beside();
   void take_expected_front();
   bool take_front();
   bool all_begin_with(std::string_view front) const;
   void take(std::string_view front);
   bool has_all_expected() const;
+  [[noreturn]] void refuse_unknown_dict(std::span<const std::string_view> dicts) const;
   [[noreturn]] void refuse_several(std::vector<std::string> candidates) const;
   [[noreturn]] void refuse_no_model() const;
   void refuse_other_kinds() const;
@@ -100,15 +111,21 @@ class Sections {
   const SectionOptions& options_;
   std::vector<NamedTensor> names_;
   SectionedNames out_;
-  bool fits_ = false;  // the names are those of the model's folder
+  bool dict_known_ = false;  // all names are those of a dict in the save, which is the model's
+  bool fits_ = false;        // the names are those of the model's folder
 };
+
+// A tensor that the model's folder lists is the model's, whatever its name is.
+bool Sections::is_beside(std::string_view name) const {
+  return is_beside_model(name) && !options_.expected.contains(without_wrappers(name));
+}
 
 // Lists all names; those of one file lose the file's name, which the others then do not have.
 void Sections::take_file() {
   std::string_view file;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     std::string_view name = store_.name(t);
-    if (is_beside_model(name)) {
+    if (is_beside(name)) {
       out_.beside.push_back(t);
       continue;
     }
@@ -131,22 +148,60 @@ void Sections::take_file() {
 // The dict of the model, if the checkpoint keeps the dicts that were saved, and they say which it is.
 bool Sections::take_dict() {
   std::vector<std::string_view> dicts = saved_dicts(store_);
-  if (dicts.empty() || names_.empty()) return false;
   for (std::string_view& dict : dicts) dict.remove_prefix(std::min(dict.size(), out_.section.size()));
+  if (take_named(dicts)) return true;
+  if (dicts.empty() || names_.empty()) return false;
   ModelDict model = model_dict(store_, names_, dicts, options_.expected);
   if (!model.known) {
     const bool as_saved = options_.keep_all || has_all_expected();
     if (!model.candidates.empty() && !as_saved) refuse_several(model.candidates);
     return false;
   }
+  keep_dict(model.front, dicts);
+  return true;
+}
+
+// The dict that the caller names. Where dicts are not known, the names tell what is in it.
+bool Sections::take_named(std::span<const std::string_view> dicts) {
+  const std::string& name = options_.model_dict;
+  if (name.empty()) return false;
+  const std::string front = name.ends_with('.') ? name : cat(name, ".");
+  const bool there = std::ranges::any_of(names_, [&](const NamedTensor& n) {
+    return (dicts.empty() ? n.name : dicts[static_cast<std::size_t>(n.tensor)]).starts_with(front);
+  });
+  if (!there && options_.dict_if_there) return false;
+  if (!there) refuse_unknown_dict(dicts);
+  keep_dict(front, dicts);
+  return true;
+}
+
+// Everything else is beside.
+void Sections::keep_dict(const std::string& front, std::span<const std::string_view> dicts) {
+  dict_known_ = !front.empty();
   std::erase_if(names_, [&](const NamedTensor& n) {
-    std::string_view dict = dicts[static_cast<std::size_t>(n.tensor)];
-    bool in = model.front.empty() ? dict.empty() : dict.starts_with(model.front);
+    std::string_view dict = n.name;
+    if (!dicts.empty()) dict = dicts[static_cast<std::size_t>(n.tensor)];
+    bool in = dict_known_ ? dict.starts_with(front) : dict.empty();
+    // A dict further in, such as that of an optimizer, is judged by its name.
+    if (in && !dicts.empty() && dict != front) in = !is_beside(std::string_view(n.name).substr(front.size()));
     if (!in) out_.beside.push_back(n.tensor);
     return !in;
   });
-  take(model.front);
-  return true;
+  take(front);
+}
+
+// Of a dict that the caller names.
+void Sections::refuse_unknown_dict(std::span<const std::string_view> dicts) const {
+  std::vector<std::string> found;
+  for (std::string_view dict : dicts) {
+    if (dict.ends_with('.')) dict.remove_suffix(1);
+    if (!dict.empty() && std::ranges::find(found, escaped(dict)) == found.end() && std::ssize(found) < 20)
+      found.push_back(escaped(dict));
+  }
+  Error e(Code::kUnaccounted, "the checkpoint has no dict of the name that `model_dict` gives");
+  e.file(store_.root()).expected(escaped(options_.model_dict));
+  const std::vector<std::string_view> listing(found.begin(), found.end());
+  throw e.found(found.empty() ? std::string("tensors in no dict") : listed(listing));
 }
 
 bool Sections::has_all_expected() const {
@@ -163,9 +218,10 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
       .expected("one, or one named model, module, state_dict or model_state_dict")
       .found(listed(listing))
       .help(options_.expected.empty()
-                ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken"
-                : "none of them has all tensors of the model's folder, or several have them: save the model "
-                  "alone");
+                ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; "
+                  "or `model_dict` NAME"
+                : "`model_dict` NAME   the dict that is the model: none of them has all tensors of the model's "
+                  "folder, or several have them");
 }
 
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is
@@ -190,10 +246,16 @@ void Sections::take_section() {
 
 void Sections::leave_beside() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    if (is_beside_model(n.name)) out_.beside.push_back(n.tensor);
-    return is_beside_model(n.name);
+    const bool beside = is_beside(n.name);
+    if (beside) out_.beside.push_back(n.tensor);
+    return beside;
   });
-  std::ranges::sort(out_.beside);
+}
+
+void Sections::find_floats_beside() {
+  std::ranges::copy_if(out_.beside, std::back_inserter(out_.floats_beside), [&](i64 t) {
+    return is_castable(store_.dtype(t)) && store_.shape(t).items() > 1 && !is_of_states(store_.name(t));
+  });
 }
 
 bool Sections::all_begin_with(std::string_view front) const {
@@ -262,10 +324,11 @@ void Sections::refuse_other_kinds() const {
 
 void Sections::drop_computed() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    bool computed = has(kComputed, last_part(n.name));
+    bool computed = has(kComputed, last_part(n.name)) && !options_.expected.contains(n.name);
     if (computed) out_.beside.push_back(n.tensor);
     return computed;
   });
+  std::ranges::sort(out_.beside);
   if (names_.empty()) refuse_no_model();
 }
 

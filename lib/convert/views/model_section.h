@@ -25,18 +25,21 @@ class Store;
 struct SectionOptions {
   ExpectedTensors expected{};  // in the model's folder; empty: they are not known
   bool keep_all = false;       // of several dicts that may be the model all are taken, with their fronts
+  std::string model_dict{};    // the dict that is the model, "actor"; empty: it is found
+  bool dict_if_there = false;  // it need not be there, as on one side of a comparison
 };
 
 struct SectionedNames {
   std::vector<NamedTensor> model;  // in the order of the store; every name once
   std::vector<i64> beside;         // states of the optimizer, counters, and buffers that no model saves
+  std::vector<i64> floats_beside;  // of these, those that may be weights, as of an average of the model
   std::string section;             // "app.model."; "" for none
 };
 
 // Reads data only where two tensors have the same name without wrappers: equal ones are one tensor. Throws
 // kUnaccounted if such two differ, kUnsupportedTensor for adapters and flat parameters, kBadShards for a
 // tensor that each rank has in another form, kUnknownFormat if no tensor is one of a model; kUnaccounted for
-// several dicts that may be the model, unless all are kept.
+// several dicts that may be the model, unless all are kept, and for a dict that is named and not there.
 SectionedNames sectioned_names(const Store& store, const SectionOptions& options = {});
 
 }  // namespace mckpt::impl

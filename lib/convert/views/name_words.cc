@@ -54,6 +54,16 @@ bool is_beside_model(std::string_view name) {
   return first_part(name) == "state" && has(kMoments, last_part(name));
 }
 
+bool is_of_states(std::string_view name) {
+  if (has(kMoments, last_part(name))) return true;
+  while (!is_of_optimizer(name)) {
+    const std::size_t end = name.find_first_of(".:/");
+    if (end == name.npos) return false;
+    name.remove_prefix(end + 1);
+  }
+  return true;
+}
+
 // `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
 std::string without_wrappers(std::string_view name) {
   std::string out;

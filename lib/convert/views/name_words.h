@@ -9,6 +9,9 @@ namespace mckpt::impl {
 // Whether a name is one of an optimizer, a scheduler, a loader, a random state or a counter.
 bool is_beside_model(std::string_view name);
 
+// Whether any part of a name, with what follows, is one of an optimizer's states.
+bool is_of_states(std::string_view name);
+
 // "model.layers.0._orig_mod.mlp.w" is "model.layers.0.mlp.w".
 std::string without_wrappers(std::string_view name);
 

@@ -80,7 +80,7 @@ void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensor
 }  // namespace
 
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
-  SectionedNames names = sectioned_names(*store, {options.expected, options.as_saved});
+  SectionedNames names = sectioned_names(*store, {options.expected, options.as_saved, options.model_dict, options.dict_if_there});
   if (store->format() == Format::kTorchFlat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
@@ -91,14 +91,16 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
   out.convention = std::move(model.convention);
   std::ranges::sort(names.beside);
   for (i64 t : names.beside) out.beside.emplace_back(store->name(t));
+  for (i64 t : names.floats_beside) out.floats_beside.emplace_back(store->name(t));
   auto view = std::make_unique<PieceStore>(std::move(store));
+  if (!options.model_dict.empty()) view->add_fact(std::string(kModelDictFact), out.section);
   for (PiecedTensor& t : model.tensors) view->add(std::move(t.name), std::move(t.dims), std::move(t.pieces));
   out.store = std::move(view);
   return out;
 }
 
-CommonNames common_names(const Store& one, const Store& other) {
-  const SectionOptions keep_all{.keep_all = true};
+CommonNames common_names(const Store& one, const Store& other, const std::string& model_dict) {
+  const SectionOptions keep_all{.keep_all = true, .model_dict = model_dict, .dict_if_there = true};
   std::vector<NamedTensor> a = sectioned_names(one, keep_all).model,
                            b = sectioned_names(other, keep_all).model;
   if (is_of_titan(a) != is_of_titan(b) || has_stacks(a) != has_stacks(b)) return CommonNames::kFew;
@@ -110,11 +112,11 @@ CommonNames common_names(const Store& one, const Store& other) {
   return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
 }
 
-bool differ_in_section(const Store& one, const Store& other) {
-  const SectionOptions keep_all{.keep_all = true};
+bool differ_in_section(const Store& one, const Store& other, const std::string& model_dict) {
+  const SectionOptions keep_all{.keep_all = true, .model_dict = model_dict, .dict_if_there = true};
   try {
     return sectioned_names(one, keep_all).section != sectioned_names(other, keep_all).section &&
-           common_names(one, other) == CommonNames::kAll;
+           common_names(one, other, model_dict) == CommonNames::kAll;
   } catch (const Error& e) {
     if (e.code() == Code::kReadFailed) throw;
     return false;  // then they are compared as they are

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/views/disk_names.h"
@@ -34,13 +35,19 @@ struct OwnNamesOptions {
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
   bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source
   ExpectedTensors expected{};  // in the model's folder; empty: they are not known
+  std::string model_dict{};    // as in SectionOptions
+  bool dict_if_there = false;
   FlatModel flat{};       // for a store of Format::kTorchFlat
 };
+
+// A fact of the store whose dict the caller named: which it was.
+inline constexpr std::string_view kModelDictFact = "model_dict";
 
 struct OwnNames {
   std::unique_ptr<Store>
       store;  // only the tensors of the model, under the names that its Hugging Face folder has
   std::vector<std::string> beside;  // names of the source's other tensors: optimizer states, counters
+  std::vector<std::string> floats_beside;  // of these, those that may be weights
   std::string section;              // what was in front of every model tensor: "app.model."; "" for none
   std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
 };
@@ -57,9 +64,10 @@ enum class CommonNames : u8 {
   kFew,   // one side alone has torchtitan's names or stacks of experts: only the config connects the two
 };
 // Throws what sectioned_names() throws.
-CommonNames common_names(const Store& one, const Store& other);
+// `model_dict`: of either side, if it is there.
+CommonNames common_names(const Store& one, const Store& other, const std::string& model_dict = "");
 
 // Whether two checkpoints have the names of one model, in different sections. False too if one has no model.
-bool differ_in_section(const Store& one, const Store& other);
+bool differ_in_section(const Store& one, const Store& other, const std::string& model_dict = "");
 
 }  // namespace mckpt::impl

@@ -14,6 +14,7 @@
 #include "mappings/config.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 namespace {
@@ -150,6 +151,66 @@ std::optional<std::pair<i64, std::string_view>> layer_of(std::string_view name, 
   return std::pair(layer, std::string_view(rest, static_cast<std::size_t>(end - rest)));
 }
 
+// A part of the model that one chunk has, by the names of its tensors.
+struct EndPart {
+  std::string_view what;
+  bool ChunkContents::*has;
+  std::vector<std::string> names{}, fronts{};  // whole names; how names begin
+
+  bool is_of(std::string_view name) const {
+    return std::ranges::find(names, name) != names.end() ||
+           std::ranges::any_of(fronts, [&](const std::string& front) { return name.starts_with(front); });
+  }
+};
+
+std::vector<EndPart> end_parts(const ModelMap& map) {
+  EndPart norm{"the final norm", &ChunkContents::final_norm}, mtp{"MTP", &ChunkContents::mtp},
+      output{"the output layer", &ChunkContents::output};
+  for (const Section& s : map.family().sections) {
+    if (s.stage == Stage::kMtp) mtp.fronts.emplace_back(s.megatron.substr(0, s.megatron.find('{')));
+    if (s.stage != Stage::kFinalNorm && s.stage != Stage::kOutput && s.stage != Stage::kTiedOutput) continue;
+    EndPart& part = s.stage == Stage::kFinalNorm ? norm : output;
+    for (const Row& row : s.rows) part.names.push_back(cat(s.megatron, row.megatron));
+  }
+  return {norm, mtp, output};
+}
+
+// One number of a folder is not enough: a stage may have several chunks.
+std::string chunk_name(std::size_t at, std::size_t stages, bool several) {
+  return cat("stage ", at % stages, several ? cat(", model", at / stages) : "");
+}
+
+// Which chunk has the part. The last one does if no file has it.
+void settle(const Store& store, const EndPart& part, i64 stages, std::vector<ChunkContents>& chunks) {
+  std::vector<std::string> having;
+  const std::size_t stage_count = static_cast<std::size_t>(stages);
+  for (std::size_t at = 0; at < chunks.size(); at++)
+    if (chunks[at].*part.has) having.push_back(chunk_name(at, stage_count, chunks.size() > stage_count));
+  if (having.size() > 1)
+    throw Error(Code::kBadShards, cat("several stages have ", part.what, ", and a run has it on one"))
+        .file(store.root())
+        .found(listed(having))
+        .help("files of several saves may be in the folder; copy it again");
+  if (having.empty()) chunks.back().*part.has = true;
+}
+
+// Names of modules that no table has, by a part that only they have, and what they are.
+struct OtherModules {
+  std::string_view part, what;
+};
+constexpr OtherModules kOtherModules[] = {
+    {".mlp.experts.weight1",
+     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all "
+     "experts of a "
+     "layer in one transposed tensor; load the checkpoint with Megatron and save it as torch_dist"},
+    {"language_model.",
+     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's "
+     "tools/checkpoint/convert.py "
+     "makes names of Megatron-Core of them"},
+    {"_quantizer.", "quantizers of ModelOpt are no parameters of the model; save the model without them"},
+    {".adapter.", "adapters are no parameters of the model; merge them before the checkpoint is saved"},
+};
+
 }  // namespace
 
 RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run) {
@@ -159,8 +220,8 @@ RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& ru
   return out;
 }
 
-std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
-                                  const RunFacts& run) {
+std::vector<ChunkContents> contents_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
+                                              const RunFacts& run) {
   std::size_t chunks = 0;
   for (const RankFile& f : ranks.files) chunks = std::max(chunks, f.chunks.size());
   if (std::optional<i64> said = run.pipeline_chunks; said && *said > 0 && static_cast<i64>(chunks) != *said)
@@ -169,23 +230,33 @@ std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, co
         .expected(cat("virtual_pipeline_model_parallel_size ", *said))
         .found(chunks);
   const std::vector<std::string_view> fronts = layer_fronts(map);
-  std::vector<i64> layers(chunks * static_cast<std::size_t>(ranks.grid.pp));
+  const std::vector<EndPart> parts = end_parts(map);
+  std::vector<ChunkContents> out(chunks * static_cast<std::size_t>(ranks.grid.pp));
   for (const RankFile& f : ranks.files)
-    for (std::size_t c = 0; c < f.chunks.size(); c++)
-      for (const auto& [name, t] : f.chunks[c])
+    for (std::size_t c = 0; c < f.chunks.size(); c++) {
+      ChunkContents& chunk =
+          out[c * static_cast<std::size_t>(ranks.grid.pp) + static_cast<std::size_t>(f.cell.pp)];
+      for (const auto& [name, t] : f.chunks[c]) {
         for (std::string_view front : fronts)
-          if (auto layer = layer_of(name, front)) {
-            i64& most =
-                layers[c * static_cast<std::size_t>(ranks.grid.pp) + static_cast<std::size_t>(f.cell.pp)];
-            most = std::max(most, layer->first + 1);
-          }
-  return layers;
+          if (auto layer = layer_of(name, front)) chunk.layers = std::max(chunk.layers, layer->first + 1);
+        for (const EndPart& part : parts) chunk.*part.has |= part.is_of(name);
+      }
+    }
+  for (const EndPart& part : parts) settle(store, part, ranks.grid.pp, out);
+  return out;
 }
 
 std::string name_in_model(std::string_view name, const ModelMap& map, i64 first_layer) {
   for (std::string_view front : layer_fronts(map))
     if (auto layer = layer_of(name, front)) return cat(front, first_layer + layer->first, layer->second);
   return std::string(name);
+}
+
+std::string what_modules_are(const std::vector<std::string>& names) {
+  for (const OtherModules& other : kOtherModules)
+    for (const std::string& name : names)
+      if (name.find(other.part) != name.npos) return std::string(other.what);
+  return "";
 }
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
 // The files of a Megatron run's ranks, as their folders and the names of their tensors tell: the grid, which
-// rank a file is of, its tensors chunk by chunk, and how many layers each chunk has.
+// rank a file is of, its tensors chunk by chunk, and what each chunk has of the model.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ namespace mckpt::impl {
 
 class ModelMap;
 class Store;
+struct ChunkContents;
 struct RunFacts;
 
 // The file of one rank. Names point into the store.
@@ -37,14 +38,18 @@ struct RankFiles {
 // folder of no rank.
 RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run);
 
-// The layers of each chunk, chunk by chunk, in each of them stage by stage. The files of a stage agree, or
-// some of them lack parameters. Throws kContradiction if the files have another number of chunks than the
-// args say.
-std::vector<i64> layers_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
-                                  const RunFacts& run);
+// What each chunk has, chunk by chunk, in each of them stage by stage. The files of a stage agree, or some of
+// them lack parameters. What no file has counts as that of the last chunk, which then lacks it. Throws
+// kContradiction if the files have another number of chunks than the args say, kBadShards if two chunks have
+// the final norm, MTP or the output layer.
+std::vector<ChunkContents> contents_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
+                                              const RunFacts& run);
 
 // The name in the whole model of a tensor that a chunk has: "decoder.layers.5.mlp..." of
 // "decoder.layers.2.mlp...", where the layers of the chunk begin with 3.
 std::string name_in_model(std::string_view name, const ModelMap& map, i64 first_layer);
+
+// What modules with such names are that no table has, as a help; "" if that is not known.
+std::string what_modules_are(const std::vector<std::string>& names);
 
 }  // namespace mckpt::impl

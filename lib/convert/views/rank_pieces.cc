@@ -1,7 +1,8 @@
 // The files are joined in three steps:
 //
 //   1  grid       from args, or else from the names of the folders; every folder is that of one cell
-//   2  layers     counted in the files of every stage and chunk, so that any division of the layers is read
+//   2  stages     the layers of every stage and chunk are counted, and the final norm, MTP and the output layer are
+//                 looked for, so that any layout of a pipeline is read
 //   3  pieces     for each file and chunk, what the table gives that cell is searched under its name at run time
 //
 // The boxes are those that Megatron-FSDP saves of such a parameter without sharding it
@@ -47,6 +48,7 @@ struct Held {
   i64 tensor;
   const std::vector<ModelParameter>* parameters;
   i32 index;
+  bool of_model = true;  // false: the run had it and did not use it
 
   const ModelParameter& parameter() const { return (*parameters)[index]; }
 };
@@ -61,31 +63,6 @@ std::string name_of_single_expert(const std::string& name) {
   return cat(std::string_view(name).substr(0, module), "local_experts.",
              std::string_view(name).substr(digits), ".",
              std::string_view(name).substr(module, digits - module));
-}
-
-// Names of modules that no table has, by a part that only they have, and what they are.
-struct OtherModules {
-  std::string_view part, what;
-};
-constexpr OtherModules kOtherModules[] = {
-    {".mlp.experts.weight1",
-     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all "
-     "experts of a "
-     "layer in one transposed tensor; load the checkpoint with Megatron and save it as torch_dist"},
-    {"language_model.",
-     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's "
-     "tools/checkpoint/convert.py "
-     "makes names of Megatron-Core of them"},
-    {"_quantizer.", "quantizers of ModelOpt are no parameters of the model; save the model without them"},
-    {".adapter.", "adapters are no parameters of the model; merge them before the checkpoint is saved"},
-};
-
-// What the tensors with these names are, if they are known.
-std::string help_for(const std::vector<std::string>& names) {
-  for (const OtherModules& other : kOtherModules)
-    for (const std::string& name : names)
-      if (name.find(other.part) != name.npos) return std::string(other.what);
-  return "";
 }
 
 // Used once: run() makes the view.
@@ -105,7 +82,7 @@ class Joining {
   RankPieces run() {
     out_.grid = ranks_.grid;
     list_left_states();
-    const PipelineSplit split(out_.grid.pp, layers_of_chunks(source_, ranks_, map_, run_));
+    const PipelineSplit split(out_.grid.pp, contents_of_chunks(source_, ranks_, map_, run_));
     refuse_other_layers(split);
     find_setup(split);
     for (const RankFile& file : ranks_.files) add_file(file, split);
@@ -137,8 +114,8 @@ class Joining {
   void refuse_other_layers(const PipelineSplit& split) const;
   void refuse_other_args(const char* field, std::optional<i64> said, i64 found) const;
   void add_file(const RankFile& file, const PipelineSplit& split);
-  void add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParameter>& parameters,
-                 std::vector<Held>& held);
+  void add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
+                 std::vector<ModelParameter>& parameters, std::vector<Held>& held);
   void add(i64 tensor, const Held& of, std::string_view state = "");
   void add_states(const RankFile& file, const std::vector<Held>& held);
   void add_options(const ModelParameter& p, const ClassicStates& states);
@@ -224,20 +201,24 @@ void Joining::add_file(const RankFile& file, const PipelineSplit& split) {
   std::deque<std::vector<ModelParameter>> chunks;
   std::vector<Held> held;
   for (i64 c = 0; c < split.chunks(); c++) {
-    chunks.push_back(map_.parameters(out_.grid, file.cell, setup_, split.part(file.cell.pp, c)));
-    add_chunk(file, c, chunks.back(), held);
+    const StagePart& part = split.part(file.cell.pp, c);
+    chunks.push_back(map_.parameters(out_.grid, file.cell, setup_, part));
+    add_chunk(file, c, part, chunks.back(), held);
   }
   if (reading_.states && !file.states.empty() && missing_.empty()) add_states(file, held);
 }
 
 // Adds the tensors of a chunk, and to `held` its parameters, in the order in which the file has them.
-void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParameter>& parameters,
-                        std::vector<Held>& held) {
+void Joining::add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
+                        std::vector<ModelParameter>& parameters, std::vector<Held>& held) {
   static const RankFile::Names kNone;
   const RankFile::Names& names = static_cast<std::size_t>(chunk) < file.chunks.size()
-                           ? file.chunks[static_cast<std::size_t>(chunk)]
-                           : kNone;
+                                     ? file.chunks[static_cast<std::size_t>(chunk)]
+                                     : kNone;
   const std::ptrdiff_t before = std::ssize(held);
+  // Where a tied model has MTP and the output layer on one stage, Megatron takes the embedding that MTP has
+  // there for the output, and the weight of the output layer keeps what it began with.
+  const bool output_is_idle = part.mtp && map_.model().mtp.depths > 0;
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
     ModelParameter& p = parameters[i];
     auto at = names.end();
@@ -245,8 +226,9 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParame
       if (at == names.end()) at = names.find(name);
       if (at == names.end() && p.expert()) at = names.find(name_of_single_expert(name));
     }
+    const bool idle = output_is_idle && p.section->stage == Stage::kTiedOutput;
     if (at == names.end()) {
-      missing_.push_back(cat(file.folder, ": ", p.name));
+      if (!idle) missing_.push_back(cat(file.folder, ": ", p.name));
       continue;
     }
     const i64 tensor = at->second;
@@ -262,12 +244,12 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, std::vector<ModelParame
                     ? "no args say how experts are divided, so they count as divided as other parameters; "
                       "`source_etp` says it"
                     : "");
-    // The last of several stages has the embedding of a tied model once more.
+    // The stage of the output layer has the embedding of a tied model once more.
     if (!single_.contains(p.global_name))
       if (auto first = by_source_.find(p.sources[0]); first != by_source_.end())
         p.global_name = first->second;
-    held.push_back({tensor, &parameters, i});
-    add(tensor, held.back());
+    held.push_back({tensor, &parameters, i, !idle});
+    if (!idle) add(tensor, held.back());
   }
   std::sort(held.begin() + before, held.end(),
             [](const Held& a, const Held& b) { return a.tensor < b.tensor; });
@@ -279,8 +261,7 @@ void Joining::add(i64 tensor, const Held& of, std::string_view state) {
   const bool whole = p.split == KeySplit::kNone;
   for (const Piece& piece : stored_pieces(p, map_.model())) {
     FsdpTensor box = fsdp_tensor(*of.parameters, of.index, piece, {0, piece.rows});
-    std::string name =
-        state.empty() ? std::move(box.key) : cat(kStateFront, *model_key(box.key), ".", state);
+    std::string name = state.empty() ? std::move(box.key) : cat(kStateFront, *model_key(box.key), ".", state);
     auto [at, fresh] = joined_.try_emplace(name);
     if (fresh) order_.push_back(name);
     Joined& joined = at->second;
@@ -311,6 +292,7 @@ void Joining::add_states(const RankFile& file, const std::vector<Held>& held) {
   const std::vector<ClassicStates> states = optimizer.of(order, half);
   std::vector<i64>& steps = steps_.emplace_back();
   for (std::size_t i = 0; i < states.size(); i++) {
+    if (!of[i]->of_model) continue;
     if (const i64 step = states[i].step; step >= 0) {
       steps.push_back(step);
       // Every tensor rank counts the steps of its part.
@@ -344,7 +326,7 @@ void Joining::refuse_missing() const {
           cat("Megatron's rank files lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
   e.file(source_.root()).each_note(missing_).note(cat("the grid is ", to_string(out_.grid)));
   if (!instead.empty()) e.note(cat("the files have instead: ", listed(instead)));
-  throw e.help(help_for(instead));
+  throw e.help(what_modules_are(instead));
 }
 
 // Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any
@@ -362,7 +344,7 @@ std::vector<std::string> Joining::unused_names() const {
 void Joining::refuse_rest() const {
   std::vector<std::string> rest = unused_names();
   if (rest.empty()) return;
-  const std::string help = help_for(rest);
+  const std::string help = what_modules_are(rest);
   const i64 count = std::ssize(rest);
   rest.resize(std::min(rest.size(), kMostNamed));
   throw Error(Code::kUnaccounted,

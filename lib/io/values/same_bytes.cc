@@ -46,22 +46,6 @@ bool have_same_bytes(const Store& store, const StoreFiles& files, i64 one, i64 o
 
 }  // namespace
 
-bool is_of_one_value(const Store& store, i64 tensor) {
-  const i64 item = std::max<i64>(1, dtype_info(store.dtype(tensor)).bits / 8);
-  StoreFiles files(store);
-  std::vector<u8> first;
-  try {
-    TensorReader(store, files).read(tensor, [&](std::span<const u8> bytes, i64) {
-      if (first.empty()) first.assign(bytes.begin(), bytes.begin() + std::min(item, std::ssize(bytes)));
-      for (i64 at = 0; at + item <= std::ssize(bytes); at += item)
-        if (std::memcmp(bytes.data() + at, first.data(), item) != 0) throw Differs();
-    });
-  } catch (Differs) {
-    return false;
-  }
-  return true;
-}
-
 std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<i64, i64>> pairs,
                                   int threads) {
   StoreFiles files(store);

@@ -19,8 +19,4 @@ class Store;
 std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<i64, i64>> pairs,
                                   int threads);
 
-// Whether all items of the tensor are the same bytes, as those of a tensor that was not trained: then it is
-// equal to any other such tensor. True for a tensor without items. Throws what TensorReader::read() throws.
-bool is_of_one_value(const Store& store, i64 tensor);
-
 }  // namespace mckpt::impl

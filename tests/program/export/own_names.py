@@ -342,7 +342,20 @@ def dicts():
         expect_equal(f"names of {source}", sorted(safetensors(out)), ["bert.embeddings.weight", "bert.pooler.dense.bias", "cls.bias"])
         expect("tensors beside the model: ema.bert" in said, f"{source}: what is beside is not named: {said}")
     refused = mckpt("export", os.path.join(saves, "two_models.pt"), new(), "--assets", config, status=3)
-    expect("actor, critic" in refused, f"two models: {refused}")
+    expect("actor, critic" in refused and "--model-dict NAME" in refused, f"two models: {refused}")
+    two, out = os.path.join(saves, "two_models.pt"), new()
+    said = mckpt("export", two, out, "--assets", config, "--model-dict", "critic")
+    expect_equal("names of the critic", sorted(safetensors(out)), ["bert.embeddings.weight", "bert.pooler.dense.bias"])
+    expect_equal("values of the critic", [safetensors(out)["bert.embeddings.weight"][2]], [struct.pack("<2f", 1000, 1001)])
+    expect("3 tensors of these may be weights: actor." in said, f"what is beside the critic is not named: {said}")
+    mckpt("verify", out, "--against", two, "--model-dict", "critic")
+    mckpt("verify", out, "--against", two, "--model-dict", "actor", status=1)
+    dcp = new("dcp")
+    mckpt("convert", "to-dcp", two, dcp, "--model-dict", "actor")
+    mckpt("verify", dcp, "--against", two, "--model-dict", "actor")
+    # Where no dict is looked at.
+    for command in (("convert", "to-dcp", dcp, new("again")), ("convert", "to-fsdp", os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe"), new("fsdp")), ("verify", out)):
+        expect("--model-dict is for" in mckpt(*command, "--model-dict", "actor", status=2), f"{command}: another error")
 
 
 expected_tensors()

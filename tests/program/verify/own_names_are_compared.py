@@ -153,6 +153,8 @@ alone = place("net")
 mckpt("convert", "to-dcp", saved + ".pt", alone, "--section", "net.")
 said = mckpt("diff", alone, saved)
 expect("equal: all 3 tensors" in said and "ema.bert.embeddings.weight" in said, f"sections: {said}")
+said = mckpt("verify", alone, "--against", saved)
+expect("equal, but 4 tensors beside the model were not compared" in said, f"an average beside the model: {said}")
 path = os.path.join(alone, "__0_0.distcp")
 with open(path, "rb") as f:
     data = bytearray(f.read())

@@ -45,7 +45,7 @@ Grid grid_of(const GridCase& c) {
 class Held {
  public:
   void add(const ModelParameter& p, const Cell& cell) {
-    if (p.section->stage == Stage::kLastOfMany) return;  // a second embedding
+    if (p.section->stage == Stage::kTiedOutput) return;  // a second embedding
     bool replicated = p.holding->partition_dim < 0;
     i64 part = replicated ? 0 : p.part.index;
     if ((replicated && p.part.index > 0) || !seen_.emplace(p.global_name, part).second) return;

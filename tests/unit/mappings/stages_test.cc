@@ -1,4 +1,4 @@
-// The layers of every chunk of a pipeline, as Megatron divides them.
+// What every chunk of a pipeline has: its layers as Megatron divides them, and the parts that are in none.
 #include "mappings/model/stages.h"
 
 #include <gtest/gtest.h>
@@ -8,15 +8,17 @@
 namespace mckpt::impl::stages_test {
 namespace {
 
-// "[0-1 2-3 | 4-5 6-7]": the stages, chunk by chunk; brackets are the ends of the pipeline.
+// "[0-1 2-3 | 4-5 6-7]": the stages, chunk by chunk; "[" is the embedding, and "]" all that is behind the
+// layers. A chunk with a part of that has letters: n is the final norm, m is MTP, o is the output layer.
 std::string parts(const PipelineSplit& split) {
   std::string out;
   for (i64 chunk = 0; chunk < split.chunks(); chunk++) {
     if (chunk > 0) out += " |";
     for (i64 stage = 0; stage < split.stages(); stage++) {
       StagePart p = split.part(stage, chunk);
+      const std::string ends = cat(p.final_norm ? "n" : "", p.mtp ? "m" : "", p.output ? "o" : "");
       out += cat(out.empty() ? "" : " ", p.first ? "[" : "", p.first_layer, "-", p.end_layer - 1,
-                 p.last ? "]" : "");
+                 ends == "nmo" ? "]" : ends);
     }
   }
   return out;
@@ -40,7 +42,11 @@ TEST(PipelineSplit, GivesTheFirstAndTheLastStageTheLayersThatTheRunWants) {
 }
 
 TEST(PipelineSplit, TakesWhateverLayersTheChunksHave) {
-  EXPECT_EQ(parts(PipelineSplit(2, std::vector<i64>{1, 3, 2, 0})), "[0-0 1-3 | 4-5 6-5]");
+  EXPECT_EQ(parts(PipelineSplit(2, std::vector<ChunkContents>{{1}, {3}, {2}, {0, true, true, true}})),
+            "[0-0 1-3 | 4-5 6-5]");
+  EXPECT_EQ(parts(PipelineSplit(
+                4, std::vector<ChunkContents>{{0}, {3, true}, {0, false, true}, {0, false, false, true}})),
+            "[0--1 0-2n 3-2m 3-2o");
 }
 
 Code refused(i64 layers, i64 stages, const PipelineOptions& options) {

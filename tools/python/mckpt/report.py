@@ -81,7 +81,9 @@ class Report:
         if self.against is None:
             return f"{self.path}: {'sound' if self.sound else 'not sound'}"
         cast = f" after a cast that rounds {counted(self.rounded, 'tensor')}" if self.equal and self.rounded else ""
-        return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}"
+        others = sum(check.count for check in self.checks if check.name == "others")
+        but = f", but {counted(others, 'tensor')} beside the model {'was' if others == 1 else 'were'} not compared" if self.equal and others else ""
+        return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}{but}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
         """Kind, name and text of everything in the report."""

@@ -91,6 +91,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
     throw Error(Code::kUsage, "a DCP folder keeps its names: `section` is for other checkpoints")
         .file(source->root())
         .found(escaped(*options.section));
+  refuse_model_dict(options.model_dict, options.source);
   Conversion c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source)));
   CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
@@ -111,6 +112,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
   Conversion c;
   OwnModelOptions how{.source = options.source,
                       .shapes = options.assets,
+                      .model_dict = options.model_dict,
                       .accept = options.accept,
                       .complete = false,
                       .keep_names = true,

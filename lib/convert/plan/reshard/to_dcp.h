@@ -28,6 +28,7 @@ struct ToDcpOptions {
       section{};               // in front of all names, each part between dots a dict; not of a DCP folder
   // The model's folder, of tensors that were saved flat: it has their shapes
   std::optional<std::string> assets{};
+  std::string model_dict{};  // as in OwnModelOptions
   bool weights_only = false;   // leave the states of the optimizer out
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};

@@ -75,6 +75,7 @@ OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
     auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
                                                                   .assets = options.checkpoint.assets,
                                                                   .accept = options.checkpoint.accept,
+                                                                  .model_dict = options.model_dict,
                                                                   .model = options.checkpoint.model,
                                                                   .threads = options.threads}));
     note_source(c, source);
@@ -82,6 +83,7 @@ OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
     if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
     return {source.model, &source, nullptr};
   }
+  refuse_model_dict(options.model_dict, options.source);
   auto& checkpoint = c.parts.make<CheckpointModel>(open_checkpoint(std::move(store), options.checkpoint));
   c.oddities.push_back({checkpoint.store().root(), checkpoint.oddities()});
   note_choice(options.source, checkpoint.on_disk(), c.notes);

@@ -75,24 +75,26 @@ TEST(OwnModel, NeedsAConfigOnlyIfTheModelIsToBeComplete) {
 }
 
 // [1, 2] of float32 for each name, as the bytes are listed; config.json and the headers of the model's
-// folder.
+// folder. "@0" for bytes is the storage of the first tensor.
 OwnModel opened_beside_headers(TempFolder& folder,
                                const std::vector<std::pair<std::string, std::string>>& stored,
-                               const std::vector<std::string>& in_headers) {
+                               const std::vector<std::string>& in_headers,
+                               const std::string& config = R"({"model_type": "nobody_knows_it"})") {
   std::string data, header;
   for (const std::string& name : in_headers) {
     const i64 at = std::ssize(data);
     header += cat(header.empty() ? "{" : ",", safetensors_entry(name, "F32", "1,2", at, at + 8));
     data += std::string(8, '\0');
   }
-  folder.put("config.json", R"({"model_type": "nobody_knows_it"})");
+  folder.put("config.json", config);
   folder.put("model.safetensors", safetensors_file(header + "}", data));
   std::string bytes;
   auto store = std::make_unique<TableStore>(folder.path());
   store->add_file("data", 8 * std::ssize(stored));
   for (const auto& [name, value] : stored) {
-    store->tensors.push_back(pair_at(name, std::ssize(bytes)));
-    bytes += value;
+    const bool shared = value == "@0";
+    store->tensors.push_back(pair_at(name, shared ? 0 : std::ssize(bytes)));
+    if (!shared) bytes += value;
   }
   folder.put("data", bytes);
   return open_own_model(std::move(store), {.source = folder.path(), .assets = folder.path()});
@@ -128,6 +130,46 @@ TEST(OwnModel, LeavesOutCopiesThatTheHeadersLack) {
             "cls.predictions.bias cls.pooler.bias ");
 }
 
+TEST(OwnModel, AsksTheConfigWhetherAHeadIsTied) {
+  const std::string a = "12345678", b = "12345679", other = R"({"model_type": "nobody_knows_it")";
+  auto opened = [&](const std::string& tie, const std::string& head) {
+    TempFolder folder;
+    std::string out;
+    return thrown_by([&] {
+             OwnModel model =
+                 opened_beside_headers(folder, {{"model.embed_tokens.weight", a}, {"lm_head.weight", head}},
+                                       {"model.embed_tokens.weight"}, cat(other, tie, "}"));
+             throw Error(Code::kInternal, cat(names_of(model), std::ranges::distance(model.notes)));
+           })
+        .substr(7);
+  };
+  const std::string tied = R"(, "tie_word_embeddings": true)", apart = R"(, "tie_word_embeddings": false)";
+  EXPECT_EQ(opened(tied, a), "model.embed_tokens.weight 0");
+  EXPECT_EQ(opened("", a), "model.embed_tokens.weight 1");
+  EXPECT_EQ(opened(apart, a), "model.embed_tokens.weight lm_head.weight 1");
+  EXPECT_EQ(opened("", b), "model.embed_tokens.weight lm_head.weight 1");
+  EXPECT_NE(opened(tied, b).find("differs from the embedding"), std::string::npos);
+}
+
+TEST(OwnModel, LeavesOutWhatSharesTheStorageOfAnother) {
+  TempFolder folder;
+  OwnModel model = opened_beside_headers(
+      folder, {{"a.table", "12345678"}, {"b.table", "@0"}, {"c.table", "12345678"}}, {"a.table"});
+  EXPECT_EQ(names_of(model), "a.table c.table ");
+  EXPECT_EQ(model.copies, (std::vector<std::pair<i32, i32>>{{1, 0}}));
+}
+
+// The first of each pair is in the headers of the folder.
+constexpr std::pair<const char*, const char*> kEqualAndNotTied[] = {
+    {"proj.weight", "proj2.weight"},
+    {"enc.pos", "dec.pos"},
+    {"x.bias", "x.decoder.bias"},
+    {"model.embed_tokens.weight", "v_head.weight"},
+    {"model.embed_tokens.weight", "ref.lm_head.weight"},
+    {"model.embed_tokens.weight", "ref.model.embed_tokens.weight"},
+    {"lm_head.weight", "ref.lm_head.weight"},
+};
+
 TEST(OwnModel, KeepsWhatIsNoCopy) {
   const std::string a = "12345678", b = "12345679";
   TempFolder other, layers;
@@ -136,6 +178,13 @@ TEST(OwnModel, KeepsWhatIsNoCopy) {
   EXPECT_EQ(names_of(unlike), "shared.weight encoder.embed_tokens.weight ");
   ASSERT_EQ(std::ranges::distance(unlike.notes), 1);
   EXPECT_EQ((*unlike.notes.begin()).kind, Note::Kind::kWarning);
+  // Equal values are not enough.
+  for (const auto& [listed, more] : kEqualAndNotTied) {
+    TempFolder folder;
+    OwnModel model = opened_beside_headers(folder, {{listed, a}, {more, a}}, {listed});
+    EXPECT_EQ(names_of(model), cat(listed, " ", more, " "));
+    EXPECT_EQ(std::ranges::distance(model.notes), 1) << more;
+  }
   // Experts and layers that are equal are not tied.
   EXPECT_EQ(names_of(opened_beside_headers(layers, {{"experts.0.up.weight", a}, {"experts.1.up.weight", a}},
                                            {"experts.0.up.weight"})),

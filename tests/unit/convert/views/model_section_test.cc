@@ -80,6 +80,30 @@ TEST(SectionedNames, FindsWhatIsInFrontOfTheModel) {
   for (const auto& c : kCases) EXPECT_EQ(sectioned(c.names), c.expected) << c.what;
 }
 
+// Names say nothing against the model's folder, and nothing inside of a dict that is known.
+TEST(SectionedNames, KeepsWhatTheFolderListsWhateverItsNameIs) {
+  const ExpectedTensors expected = {{"scheduler.w", std::nullopt}, {"step", std::nullopt},
+                                    {"enc.w", std::nullopt}, {"enc.inv_freq", std::nullopt}};
+  const Names names = {"scheduler._orig_mod.w", "step", "enc.w", "enc.inv_freq", "dec.inv_freq", "epoch"};
+  EXPECT_EQ(sectioned(names, {expected}), " | scheduler.w step enc.w enc.inv_freq | 4 5");
+  EXPECT_EQ(sectioned(names), " | enc.w | 0 1 3 4 5");
+}
+
+TEST(SectionedNames, NamesWhatMayBeWeightsBesideTheModel) {
+  TempFolder folder;
+  const std::vector<MadeTensor> tensors = {
+      {"enc.w", {2}},
+      {"scheduler.w", {3}},
+      {"train_state.x", {1}},
+      {"optim.state.enc.w.mine", {5}},
+      {"data_loader:optimizer.x", {6}},
+      {"state.enc.w.exp_avg", {4}},
+      {"enc.inv_freq", {7}},
+      {"extra_states.enc.w", {8}},
+  };
+  EXPECT_EQ(sectioned_names(*made_store(folder, tensors)).floats_beside, (std::vector<i64>{1, 7}));
+}
+
 // No dicts are known here, as of rank files that were joined elsewhere: the names of the folder decide.
 TEST(SectionedNames, LeavesTheFrontBehindWhichTheNamesOfTheFolderAre) {
   const ExpectedTensors expected = {{"bert.a.w", std::nullopt}, {"bert.b.w", std::nullopt},

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 
+#include "convert/source/tied_names.h"
 #include "convert/views/own_names.h"
 #include "core/base/text.h"
 #include "tests/support/made_store.h"
@@ -19,9 +20,11 @@ namespace saved_dicts_test {
 const std::string kData = std::string(MCKPT_TEST_DATA) + "/saved_dicts/";
 
 // "model. | cls.bias=200 | loss": the section, each name with its first value, and what is beside the model.
-std::string model_of(const char* name, const ExpectedTensors& expected = {}) {
+std::string model_of(const char* name, const ExpectedTensors& expected = {}, const std::string& dict = "",
+                     bool if_there = false) {
   OwnNamesOptions options;
   options.expected = expected;
+  options.model_dict = dict, options.dict_if_there = if_there;
   OwnNames own = own_names(open_store(kData + name), options);
   std::vector<std::string> tensors;
   for (i64 t = 0; t < own.store->tensor_count(); t++) {
@@ -51,6 +54,24 @@ TEST(SavedDicts, SayWhichTensorsAreTheModel) {
             " | model.bert.embeddings.weight=0 model.bert.pooler.dense.bias=100 model.cls.bias=200 |");
 }
 
+// In the dict of the model the names of schedulers, counters and optimizers are names of modules.
+TEST(SavedDicts, EverythingInTheDictOfTheModelIsTheModels) {
+  EXPECT_EQ(model_of("words.pt"),
+            "model. | a.w=500 b.w=500 c.w=500 d.w=0 e.w=0 extra_state=300 optim.state.exp_avg=200 rng.table=100 "
+            "scheduler.w=0 step=400 | scheduler.w step");
+}
+
+TEST(SavedDicts, StoreTensorsThatAreOneOnce) {
+  OwnNames own = own_names(open_store(kData + "words.pt"), {});
+  auto share = [&](const char* one, const char* other) {
+    return share_storage(*own.store, find_tensor(*own.store, one), find_tensor(*own.store, other));
+  };
+  EXPECT_TRUE(share("a.w", "b.w"));
+  EXPECT_FALSE(share("a.w", "c.w"));
+  EXPECT_FALSE(share("d.w", "e.w"));
+  EXPECT_FALSE(share("a.w", "step"));
+}
+
 TEST(SavedDicts, OfTwoModelsTheFolderChoosesOne) {
   std::string told = thrown_by([] { model_of("two_models.pt"); });
   EXPECT_EQ(told.substr(0, 6), "MC2005") << told;
@@ -62,6 +83,22 @@ TEST(SavedDicts, OfTwoModelsTheFolderChoosesOne) {
   EXPECT_EQ(model_of("two_models.pt", folder),
             "actor. | bert.embeddings.weight=0 bert.pooler.dense.bias=100 cls.bias=200 | "
             "critic.bert.embeddings.weight critic.bert.pooler.dense.bias");
+}
+
+TEST(SavedDicts, TheCallerNamesTheDict) {
+  const std::string critic =
+      "critic. | bert.embeddings.weight=1000 bert.pooler.dense.bias=1100 | actor.bert.embeddings.weight "
+      "actor.bert.pooler.dense.bias actor.cls.bias";
+  EXPECT_EQ(model_of("two_models.pt", {}, "critic"), critic);
+  EXPECT_EQ(model_of("two_models.pt", {}, "critic."), critic);
+  const std::string average = model_of("model_and_more", {}, "ema");
+  EXPECT_EQ(average.substr(0, average.find(" |", 6)),
+            "ema. | bert.embeddings.weight=1000 bert.pooler.dense.bias=1100 cls.bias=1200");
+  const std::string unknown = thrown_by([] { model_of("two_models.pt", {}, "crit"); });
+  EXPECT_EQ(unknown.substr(0, 6), "MC2005") << unknown;
+  EXPECT_NE(unknown.find("actor, critic"), unknown.npos) << unknown;
+  // One side of a comparison need not have it.
+  EXPECT_EQ(model_of("model_alone", {}, "critic", true), model_of("model_alone"));
 }
 
 TEST(SavedDicts, AreTheKeysInFrontOfEachName) {

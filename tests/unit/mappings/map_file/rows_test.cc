@@ -162,6 +162,7 @@ TEST(MapRows, WithoutABaseAreAFamilyByThemselves) {
       row(kLayer + "pre_mlp_layernorm.weight", "replicate", "h.{L}.n.weight", "hidden"),
       row(kLayer + "mlp.experts.linear_fc2.weight{E}", "row", "h.{L}.e.{E}.down", "hidden expert_ffn"),
       row(kLayer + "mlp.linear_fc2.weight", "row", "h.{L}.down.weight", "hidden ffn"),
+      row("decoder.final_layernorm.weight", "replicate", "n.weight", "hidden"),
       row("output_layer.weight", "vocab", "out.weight", "vocab hidden", Needs::kUntied)};
   OwnFamily own(file);
   std::string all;
@@ -177,8 +178,9 @@ TEST(MapRows, WithoutABaseAreAFamilyByThemselves) {
             "0 dense decoder.layers.{L}.mlp.linear_fc2.weight \n"
             "0 moe decoder.layers.{L}.pre_mlp_layernorm.weight \n"
             "0 moe decoder.layers.{L}.mlp.experts.linear_fc2.weight{E} \n"
-            "2  output_layer.weight untied\n"
-            "3  output_layer.weight tied\n");
+            "2  decoder.final_layernorm.weight \n"
+            "4  output_layer.weight untied\n"
+            "5  output_layer.weight tied\n");
   EXPECT_EQ(own.family().sections.back().rows[0].sources[0].name, "in.weight");
   file.rows.erase(file.rows.begin() + 1, file.rows.end() - 1);
   EXPECT_EQ(

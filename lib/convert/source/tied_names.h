@@ -1,0 +1,42 @@
+// Which tensors of one model may be the same parameter, by their names. Equal values alone prove nothing: two
+// identity matrices, a table of sines on either side and the start of a reference model are equal, and are
+// parameters of their own. The names are those of the ties that the models of transformers declare:
+//
+//   output layer and embedding             lm_head.weight                  model.embed_tokens.weight
+//                                          cls.predictions.decoder.weight  bert.embeddings.word_embeddings.weight
+//   embeddings of an encoder and a decoder encoder.embed_tokens.weight     shared.weight
+//   the bias of a head and of its layer    cls.predictions.decoder.bias    cls.predictions.bias
+//   a few of single families               encoder.embed_patches.proj.bias patch_embed.proj.bias
+//
+// What is in front of both names has to be the same: ref.lm_head.weight is not tied to an embedding of
+// another model.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class Store;
+
+// A layer that predicts tokens, where most models have it: lm_head and the like.
+bool is_head(std::string_view name);
+// A layer that reads tokens.
+bool is_embedding(std::string_view name);
+
+enum class Tie : u8 {
+  kNone,
+  kHead,    // an output layer and an embedding, which tie_word_embeddings of config.json ties
+  kModule,  // tied in every model that has both
+};
+// In either order.
+Tie tie_of_names(std::string_view one, std::string_view other);
+// False for names that tie_of_names() ties to no name.
+bool has_name_of_tie(std::string_view name);
+
+// Whether two tensors are the same bytes of the same files, as torch.save() stores a parameter that a model
+// has under two names. False for tensors without items. Throws what Store::resolve() throws.
+bool share_storage(const Store& store, i64 one, i64 other);
+
+}  // namespace mckpt::impl
