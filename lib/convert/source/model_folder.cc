@@ -187,8 +187,8 @@ class Promises {
     return best;
   }
 
-  // The names of the model's tensors, without those of multi-token prediction if the store has none of them:
-  // transformers reads and writes such models without them.
+  // The same, without the layers of multi-token prediction if the store has nothing of them: transformers
+  // reads and writes such models without them.
   Tensors names(Notes& notes) const {
     Tensors all = names(config_.model);
     if (config_.model.mtp.depths == 0 || lacking(all) == 0) return all;
