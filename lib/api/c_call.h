@@ -25,7 +25,7 @@ Result c_result(mckpt_error** error, Result otherwise, Fn&& fn) noexcept {
   return otherwise;
 }
 
-// The same for a function whose result is its status.
+// Calls fn and returns its status: 0, or that of the exception, which becomes an error of C.
 template <typename Fn>
 int c_status(mckpt_error** error, Fn&& fn) noexcept {
   int status = 0;
@@ -44,7 +44,7 @@ int c_status(mckpt_error** error, Fn&& fn) noexcept {
 // A copy that the caller frees with mckpt_text_free().
 char* c_text(const std::string& text);
 
-// The same for a function that writes a text: fn(std::string&).
+// Calls fn(std::string&), and returns a copy of the text that it wrote; null after an exception.
 template <typename Fn>
 char* c_written(mckpt_error** error, Fn&& fn) noexcept {
   return c_result(error, static_cast<char*>(nullptr), [&] {

@@ -55,12 +55,12 @@ class ConfigFields {
   std::vector<i64> numbers_or_none(std::string_view key) const;
   // An entry that is an object. Throws kBadConfig if it is absent or not an object.
   ConfigFields object(std::string_view key) const;
-  // The same object, in which an absent entry has the value that it has in `defaults`, a JSON object:
+  // This object with the entries of `defaults`, a JSON object, where it has none of that name:
   // transformers writes the parts of a multimodal config without what is the default of their class.
   ConfigFields with_defaults(std::string_view defaults) const;
 
-  // The same object; whole keys that are asked for from now on, also those of objects in it, are added to
-  // `asked`.
+  // This object as one that adds to `asked` the whole keys that are asked for, also those of objects in
+  // it.
   using Asked = std::set<std::string, std::less<>>;
   ConfigFields noting(Asked& asked) const;
 

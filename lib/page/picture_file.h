@@ -21,7 +21,7 @@ std::string picture_mark();
 // kOutputExists where the name belongs to anything but an earlier picture, which is replaced.
 void check_picture_path(const std::string& path);
 
-// The same checks for the page of a difference, which is no drawing; its path is the setting `html`.
+// Throws as check_picture_path() for the page of a difference, whose path is the setting `html`.
 void check_page_path(const std::string& path);
 
 // Writes the file beside its place and renames it. Throws kWriteFailed.

@@ -21,7 +21,7 @@ struct ModelParameter;
 std::vector<RowRange> cp_rows(const ModelParameter& parameter, const ModelConfig& model, const Grid& grid,
                               i64 cp_rank);
 
-// The same; nothing for a parameter of which the rank uses all rows.
+// The rows of one rank as cp_rows() gives them; nothing for a parameter of which the rank uses all rows.
 std::vector<RowRange> cp_slice_of(const ModelParameter& parameter, const ModelConfig& model, const Grid& grid,
                                   i64 cp_rank);
 

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "core/hybrid/mtp_names.h"
 #include "core/hybrid/spellings.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
@@ -99,15 +100,21 @@ void respell(const Spelling& spelling, Parameters& parameters) {
   }
 }
 
-void refuse_without_effect(const Spelling& spelling, const ModelMap& map, RunSetup setup) {
+void refuse_without_effect(const Spelling& spelling, const ModelMap& map, RunSetup setup, bool rank_files) {
   if (spelling.usual()) return;
+  if (spelling.old_mtp && !rank_files)
+    throw Error(Code::kUsage, "only files of ranks are written with the old names of MTP's layers")
+        .found(cat("`spelling` ", kOldMtpWord))
+        .help("leave the word out");
   setup.spelling = {};
-  u32 missing = spelling.rows;
-  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, setup))
-    if (std::optional<Respelt> other = other_name(p.global_name)) missing &= ~rows_like(other->row);
-  if (missing == 0) return;
+  Spelling missing = spelling;
+  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) {
+    if (std::optional<Respelt> other = other_name(p.global_name)) missing.rows &= ~rows_like(other->row);
+    if (missing.old_mtp && old_mtp_name(p.global_name)) missing.old_mtp = false;
+  }
+  if (missing.usual()) return;
   throw Error(Code::kUsage, "the model has no parameters that this spelling names otherwise")
-      .found(cat("`spelling` ", to_string(Spelling{missing})))
+      .found(cat("`spelling` ", to_string(missing)))
       .help("leave the word out");
 }
 

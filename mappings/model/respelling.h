@@ -22,8 +22,10 @@ struct Spelling;
 // Renames and moves the parameters. pre: they have their usual names, in order of registration.
 void respell(const Spelling& spelling, std::vector<ModelParameter>& parameters);
 
-// Throws kUsage if the model has no parameter that one of the spelling's words is about.
-void refuse_without_effect(const Spelling& spelling, const ModelMap& map, RunSetup setup);
+// Throws kUsage if the model has no parameter that one of the spelling's words is about. `rank_files`: the
+// names are written to files of ranks, where alone the layers of MTP may have their old names.
+void refuse_without_effect(const Spelling& spelling, const ModelMap& map, RunSetup setup,
+                           bool rank_files = false);
 
 // Throws kUnaccounted for a parameter that a checkpoint stores under its usual and its other name.
 [[noreturn]] void refuse_two_names(const std::string& usual, const std::string& other);

@@ -48,7 +48,7 @@ void each_row(const Site& site, const ModelConfig& model, Needs form, i64 first_
 // The whole name of a row's parameter, or of one of its sources.
 std::string megatron_name(const Site& site, const Row& row, i64 expert);
 std::string source_name(const Site& site, const Row& row, std::string_view name, i64 expert);
-// The same with the section's other prefix. pre: it has one.
+// The whole name of a source with the section's other prefix. pre: it has one.
 std::string other_source_name(const Site& site, const Row& row, std::string_view name, i64 expert);
 
 }  // namespace mckpt::impl

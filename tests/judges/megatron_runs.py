@@ -174,7 +174,7 @@ def check_unsure_groups(folder):
     out = os.path.join(work.name, "unsure_fsdp")
     text = mckpt("convert", "reshard", own, out, "--assets", assets)
     expect("warning: the options of the optimizer are lost, such as lr and weight_decay of its 3 groups" in text, f"a loss is a warning: {text}")
-    expect(not any(key.startswith(META) for key in load_whole(os.path.join(out, "release"))), "no options")
+    expect(not any(key.startswith(META) for key in load_whole(os.path.join(out, ITERATION))), "no options")
     text = run_mckpt("verify", out, "--against", own, "--assets", assets).stdout
     expect(": equal" in text and "options of the optimizer, which only one side has" in text, f"without options: {text}")
     text = mckpt("convert", "reshard", own, out + "_weights", "--assets", assets, "--weights-only")
@@ -270,15 +270,23 @@ def ranks_again(name, folder, source, form, renamed, words):
     mckpt("convert", "to-pt", source, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name], *words)
     out = os.path.join(out, ITERATION)
     ranks = [rank for rank in sorted(os.listdir(runs)) if rank.startswith("mp_rank_")]
+    # What the conversion says of the result; every other field is the run's own, such as lr and decoupled_lr.
+    said, numbers = {"use_megatron_fsdp": False, "no_save_optim": True}, []
+    counts = {"data_parallel_size", "world_size", "num_distributed_optimizer_instances", "num_layers_per_virtual_pipeline_stage", "expert_tensor_parallel_size"}
     expect_equal(f"{name}: files of ranks", [rank for rank in sorted(os.listdir(out)) if rank.startswith("mp_rank_")], ranks)
     for rank in ranks:
         got, want = (torch.load(os.path.join(of, rank, "model_optim_rng.pt"), weights_only=False) for of in (out, runs))
+        mine, theirs = vars(got["args"]), vars(want["args"])
+        expect_equal(f"{name} {rank} of {form}: args", sorted((k, str(v)) for k, v in mine.items() if k not in counts and k not in said and k != "rank"), sorted((k, str(v)) for k, v in theirs.items() if k not in counts))
+        numbers.append(mine.pop("rank"))
+        expect_equal(f"{name} {rank} of {form}: args of the result", {k: mine.get(k) for k in said}, said)
         for section in (key for key in want if re.fullmatch(r"model\d*", key)):
             mine = {renamed(key): tensor for key, tensor in got[section].items() if isinstance(tensor, torch.Tensor)}
             theirs = {key: tensor for key, tensor in want[section].items() if isinstance(tensor, torch.Tensor) and not key.endswith("_extra_state")}
             expect_equal(f"{name} {rank} {section}: names", sorted(mine), sorted(theirs))
             for key, tensor in theirs.items():
                 same(f"{name} {rank} {section}: {key}", mine.get(key), tensor)
+    expect(len(set(numbers)) == len(ranks) and numbers[0] == 0, f"{name} of {form}: ranks {numbers}")
 
 
 def check_common(name, mine, theirs):
@@ -512,6 +520,22 @@ def check_newer_keys(folder):
         expect(stack in text and "MC1" in text, f"{mode} of boxes without an axis: {text}")
 
 
+def check_iterations(folder):
+    """Megatron loads no states from release: they go to the iteration that the run says, whatever the name of its folder. Weights
+    do not; and where a run says none, a warning does."""
+    assets, dist = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION)
+    numbers = {"of_ranks": changed(folder, "copied_ranks", [], None), "of_dist": with_common(dist, "copied_dist", lambda common: None)}
+    for name, source in numbers.items():
+        for mode, flags, want in (("reshard", [], ITERATION), ("to-mcore", [], ITERATION), ("reshard", ["--weights-only"], "release")):
+            out = os.path.join(work.name, f"{name}_{mode}_{want}")
+            mckpt("convert", mode, source, out, "--assets", assets, *flags)
+            with open(os.path.join(out, "latest_checkpointed_iteration.txt")) as f:
+                expect_equal(f"{name} {mode} {flags}: folders and tracker", (sorted(os.listdir(out)), f.read()), (sorted([want, "latest_checkpointed_iteration.txt"]), "release" if flags else "3"))
+    nowhere, out = with_common(dist, "nowhere", lambda common: common.pop("iteration")), os.path.join(work.name, "no_iteration")
+    run = run_mckpt("convert", "reshard", nowhere, out, "--assets", assets, "--no-sync")
+    expect(run.returncode == 0 and "loads weights alone" in run.stderr and "--iteration gives one" in run.stderr and "release" in os.listdir(out), f"no iteration: {run.stderr}")
+
+
 def main():
     for name in GRIDS:
         with tarfile.open(os.path.join(DATA, "megatron_runs", name + ".tar.xz")) as archive:
@@ -530,6 +554,7 @@ def main():
     check_order(os.path.join(work.name, "dense"))
     check_modules(os.path.join(work.name, "dense"))
     check_kept_names(os.path.join(work.name, "dense"))
+    check_iterations(os.path.join(work.name, "dense"))
     check_load_marks(os.path.join(work.name, "experts"))
     finish(2360)
 

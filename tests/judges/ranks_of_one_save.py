@@ -2,6 +2,7 @@
 schedule, counts, replicas of states) is changed in one file of a real run. verify names the file, what differs, and both values; a
 conversion refuses the folder. What ranks say each for itself is no difference."""
 
+import io
 import os
 import shutil
 import tarfile
@@ -144,7 +145,13 @@ def check_stages(run):
     expect(text.count("MC1315") == 1 and f"{last[0]}/{FILE}: the file is of another save than that of mp_rank_00_000: optimizer.optimizer.param_groups[0].lr is 3.5 here" in text, f"a stage: {text}")
     run.plant({rank: lambda saved: setattr(saved["args"], "num_layers", 11) for rank in run.ranks})
     text = mckpt("verify", run.path, status=1)
-    expect("MC2015" in text and "found num_layers 11" in text, f"layers by the args: {text}")
+    expect("MC1312" in text and "found num_layers 11" in text and "--accept MC1312" in text, f"layers by the args: {text}")
+    # Accepted, the layers are those of the model, and the result says so.
+    out, layers = os.path.join(work.name, "accepted"), torch.load(io.BytesIO(run.saved[last[0]]), weights_only=False)["args"].num_layers
+    mckpt("convert", "to-pt", run.path, out, "--tp", "2", "--accept", "MC1312")
+    args = torch.load(os.path.join(out, "release", "mp_rank_01", FILE), weights_only=False)["args"]
+    expect((args.num_layers, args.rank, args.pipeline_model_parallel_size, args.lr) == (layers, 1, 1, 0.25) and layers != 11, f"args of the result: {args}")
+    mckpt("verify", out)
     for change in (own_group, more_groups):
         run.plant(dict.fromkeys(last, change))
         expect(": sound" in mckpt("verify", run.path), change.__name__)

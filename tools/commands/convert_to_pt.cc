@@ -44,7 +44,7 @@ void ToPtFlags::parse(CommandLine& line) {
   dict.declare(line);
   grid.declare(line);
   pipeline.declare(line);
-  spelling.declare(line);
+  spelling.declare(line, true);
   values.declare(line);
   options.declare_casts(line);
   line.description(
@@ -57,7 +57,9 @@ void ToPtFlags::parse(CommandLine& line) {
       "A run with "
       "Megatron's own modules (--transformer-impl local) has other names: --spelling unfused-norms writes "
       "those of its "
-      "norms, and those of its experts are not written.");
+      "norms, and those of its experts are not written. The layers of MTP have the name of Megatron-Core 0.19 "
+      "(mtp_model_layer); --spelling mtp-transformer-layer writes that of versions up to 0.16 "
+      "(transformer_layer).");
   line.description(
       "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. Under mpirun the ranks "
       "share the "

@@ -36,7 +36,7 @@ class AcceptFlag {
 class CheckpointFlags {
  public:
   void declare(CommandLine& line);
-  // The same in two parts: --assets, and the rest. `what`: the help of --assets.
+  // Declare these flags in two parts: --assets, and the rest. `what`: the help of --assets.
   void declare_assets(CommandLine& line, const std::string& what);
   void declare_rest(CommandLine& line);
   const std::optional<std::string>& assets() const { return assets_; }

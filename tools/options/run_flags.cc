@@ -17,6 +17,7 @@
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/mtp_names.h"
 #include "core/hybrid/spellings.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
@@ -182,13 +183,17 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
 
 FrozenNames FsdpFlags::frozen() const { return FrozenNames(words(frozen_)); }
 
-void SpellingFlags::declare(CommandLine& line) {
-  line.option(
-          "--spelling WORDS", words_,
-          "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for "
-          "mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and "
-          "the like)")
-      .words({"submodule-conv", "unfused-norms"});
+void SpellingFlags::declare(CommandLine& line, bool rank_files) {
+  std::vector<std::string> words{"submodule-conv", "unfused-norms"};
+  if (rank_files) words.emplace_back(kOldMtpWord);
+  line.option("--spelling WORDS", words_,
+              cat("names as other versions and specs of Megatron have them: submodule-conv "
+                  "(mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for "
+                  "linear_qkv.layer_norm_weight, and the like)",
+                  rank_files ? cat(", ", kOldMtpWord, " (", kOldMtpModule, " for MTP's ", kMtpModule,
+                                   ", as in Megatron-Core up to 0.16)")
+                             : ""))
+      .words(std::move(words));
 }
 
 Spelling SpellingFlags::spelling() const { return spelling_of(words(words_)); }

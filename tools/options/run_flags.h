@@ -35,7 +35,7 @@ class GridFlags {
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
-  // The same for a command in whose ranks the training runs: without --dp, it follows from their number.
+  // Grid and note of a command in whose ranks the training runs: without --dp, it follows from their number.
   Grid grid_of(i64 ranks) const;
   std::string note_of(i64 ranks) const;
   // What was given, unchecked: for commands that know other defaults (sizes().dp is not set) or need no grid.
@@ -92,7 +92,7 @@ class FsdpFlags {
 // --spelling: the names of parameters that versions and specs of Megatron name differently.
 class SpellingFlags {
  public:
-  void declare(CommandLine& line);
+  void declare(CommandLine& line, bool rank_files = false);  // `rank_files`: old names of MTP's layers, too
   Spelling spelling() const;  // throws kUsage for a word that is none
 
  private:

@@ -34,7 +34,7 @@ class TextTable {
   // Adds a row cell by cell, for long tables; expect() reserves room for `rows` rows.
   void expect(std::size_t rows);
   void cell(std::string_view text);
-  // The same with a text that write(std::string&) appends, so that none is made beside the table's own.
+  // Adds the cell that write(std::string&) appends, so that no text is made beside the table's own.
   template <typename Write>
   void cell_by(Write&& write) {
     std::size_t begin = text_.size();

@@ -82,7 +82,7 @@ class MCKPT_API Checkpoint {
   // for a glob that matches none.
   std::vector<std::string> names(std::string_view glob = "") const;
   std::int64_t tensor_count() const;
-  // The same names by file and by the place of each tensor's first bytes: a disk reads them fastest so.
+  // The names of all tensors, by file and by the place of their first bytes: a disk reads them fastest so.
   std::vector<std::string> names_in_file_order() const;
   bool has(std::string_view name) const;
   // Each throws if there is no tensor of that name, with the nearest name.

@@ -88,7 +88,7 @@ struct ToRanks {
   std::optional<std::int64_t> first_stage_layers{};  // none: as many as on the other stages
   std::optional<std::int64_t> last_stage_layers{};   // likewise
   Values values{};
-  std::vector<std::string> spelling{};
+  std::vector<std::string> spelling{};  // as in ToFsdp, and "mtp-transformer-layer"
   std::optional<std::int64_t> iteration{};  // none: target/release
   std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };

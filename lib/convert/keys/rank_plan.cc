@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/fsdp/rank_folders.h"
+#include "core/hybrid/mtp_names.h"
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/pickle/writer.h"
@@ -92,6 +93,8 @@ class RankPlan::Builder {
       throw Error(Code::kInternal, "a rank has a parameter that is not in the table").tensor(p.global_name);
     std::vector<i64> sizes(p.shape().dims().begin(), p.shape().dims().end()), offsets(sizes.size());
     if (int d = p.holding->partition_dim; d >= 0) offsets[d] = p.part.index * sizes[d];
+    if (run_.run.spelling.old_mtp)
+      if (std::optional<std::string> old = old_mtp_name(p.name)) p.name = std::move(*old);
     DType dtype = run_.of(p, p.name);
     return {key, chunk, std::move(p.name), std::move(offsets), std::move(sizes), dtype};
   }

@@ -3,6 +3,7 @@
 #include "convert/keys/torch_dist_names.h"
 
 #include "core/base/text.h"
+#include "core/hybrid/mtp_names.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/keys/key.h"
 
@@ -34,18 +35,10 @@ std::vector<TorchDistPlace> of_layers(TorchDistPlace place) {
 
 }  // namespace
 
-std::vector<std::string> mtp_names(std::string_view name) {
-  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
-  std::vector<std::string> out{std::string(name)};
-  if (std::size_t at = name.find(kOld); at != name.npos)
-    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
-  return out;
-}
-
 std::vector<TorchDistPlace> torch_dist_places(std::string_view name) {
   std::vector<TorchDistPlace> out;
-  for (const std::string& old_or_new : mtp_names(name))
-    for (const TorchDistPlace& expert : of_experts(old_or_new))
+  for (const std::string& of_version : mtp_names(name))
+    for (const TorchDistPlace& expert : of_experts(of_version))
       for (TorchDistPlace& place : of_layers(expert)) out.push_back(std::move(place));
   return out;
 }

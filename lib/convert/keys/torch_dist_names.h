@@ -18,11 +18,6 @@
 
 namespace mckpt::impl {
 
-// The names that a parameter has in files of different versions, the given one first:
-// "mtp.layers.0.mtp_model_layer.x" is "mtp.layers.0.transformer_layer.x" in Megatron-Core up to 0.16, and in
-// all torch_dist.
-std::vector<std::string> mtp_names(std::string_view name);
-
 // A tensor, and the indices along its first dimensions at which the parameter is.
 struct TorchDistPlace {
   std::string name;
@@ -32,8 +27,8 @@ struct TorchDistPlace {
 // All places of a parameter, or of a part of one, in the order in which a reader looks at them.
 std::vector<TorchDistPlace> torch_dist_places(std::string_view name);
 // The place that Megatron writes. `stacked`: the layers of the parameter's block are one tensor. MTP has the
-// newer name, "transformer_layer", experts are always one tensor, and the convolutions of Mamba have the name
-// with a dot.
+// name "transformer_layer" (core/hybrid/mtp_names.h), experts are always one tensor, and the convolutions of
+// Mamba have the name with a dot.
 TorchDistPlace torch_dist_place(std::string_view name, bool stacked);
 
 // The name under which Megatron's own modules save the norm in front of experts, as if it were fused:

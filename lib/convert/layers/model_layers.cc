@@ -47,7 +47,7 @@ std::optional<LayerMigration> layers_as_in_model(const Store& store, const Model
   LayerNames from(*pattern, *found);
   std::optional<LayerNames> to;
   try {
-    to.emplace(*pattern, wanted, "mtp_model_layer");
+    to.emplace(*pattern, wanted, kMtpModule);
   } catch (const Error&) {
     return std::nullopt;  // a GPT model cannot be of the pattern
   }
@@ -90,7 +90,7 @@ std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect
   if (form == LayerForm::kFlat) return store;
   bool torch_dist = dialect == DcpDialect::kTorchDist;
   LayerNames from(pattern, form),
-      to(pattern, LayerForm::kFlat, torch_dist ? "transformer_layer" : "mtp_model_layer");
+      to(pattern, LayerForm::kFlat, torch_dist ? kOldMtpModule : kMtpModule);
   LayerMigration moved = migrate_layers(*store, dialect, from, to, {});
   return migrated(std::move(store), moved);
 }

@@ -70,7 +70,7 @@ std::string integer_text(i64 value, std::size_t bytes) {
 }
 
 // The end of the value behind a key, with the memo opcode behind the value. Nothing if the value is not
-// plain: not None, a boolean, a small integer, a text, or a reference to the memo.
+// plain: not None, a boolean, a small integer, a text, a class, or a reference to the memo.
 std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) {
   at = behind_memo(pickle, at);
   auto number = [&](std::size_t from, std::size_t bytes) {
@@ -103,6 +103,13 @@ std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) 
     case Op::kBinunicode:
       bytes = 5 + number(at + 1, 4);
       break;
+    case Op::kGlobal: {  // the lines of the module and of the name
+      const std::size_t module_end = pickle.find('\n', at);
+      const std::size_t name_end = module_end == pickle.npos ? module_end : pickle.find('\n', module_end + 1);
+      if (name_end == pickle.npos) return std::nullopt;
+      bytes = name_end + 1 - at;
+      break;
+    }
     default:
       return std::nullopt;
   }
@@ -138,6 +145,12 @@ std::vector<Span> entries_of(const std::string& pickle, std::string_view name) {
 // The bytes of a key and its value, without opcodes for the memo.
 std::string entry_text(std::string_view name, const ArgValue& value) {
   PickleWriter p;
+  if (const DType* type = std::get_if<DType>(&value)) {
+    p.text(name);
+    std::string key = p.finish();
+    return cat(key.substr(2, key.size() - 3), std::string(1, opcode(Op::kGlobal)), "torch\n",
+               dtype_info(*type).name, "\n");
+  }
   p.text(name);
   if (const auto* text = std::get_if<std::string>(&value))
     p.text(*text);

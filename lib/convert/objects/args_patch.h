@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "core/base/int.h"
+#include "core/items/dtype.h"
 
 namespace mckpt::impl {
 
@@ -22,8 +23,8 @@ namespace mckpt::impl {
 // one.
 bool replace_integer(std::string& pickle, std::string_view name, i64 value);
 
-// A value of args; std::monostate is None.
-using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
+// A value of args; std::monostate is None, a type is torch's.
+using ArgValue = std::variant<std::monostate, bool, i64, std::string, DType>;
 
 // Gives the text key `name` another value, of any type, by a new entry directly behind the old one: of equal
 // keys in a dictionary the last one counts, and other parts of the pickle that refer to the old value keep

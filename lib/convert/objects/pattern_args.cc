@@ -26,6 +26,7 @@ bool equals(const PickleValue& value, const ArgValue& wanted) {
   if (const auto* text = std::get_if<std::string>(&wanted))
     return value.is(Kind::kText) && value.text() == *text;
   if (const i64* number = std::get_if<i64>(&wanted)) return value.is_int() && value.as_int() == *number;
+  if (std::holds_alternative<DType>(wanted)) return false;
   if (const bool* flag = std::get_if<bool>(&wanted)) return value.is(Kind::kBool) && value.as_bool() == *flag;
   return value.is_none();
 }

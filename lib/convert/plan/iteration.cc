@@ -5,13 +5,35 @@
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
+#include "io/dcp/run/args.h"
 #include "io/dcp/write/layout.h"
 #include "io/file/sha256.h"
 #include "io/output/output_files.h"
 #include "io/store/open/iteration_names.h"
+#include "io/store/store.h"
 #include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
+namespace {
+
+// The iteration that the objects of a store say, or its common state; nothing for 0, from which Megatron
+// loads no checkpoint.
+std::optional<i64> said_iteration(const Store& store) {
+  constexpr std::string_view kName = "iteration";
+  auto number = [](const PickleValue* value) {
+    return value && value->is_int() && value->as_int() > 0 ? std::optional(value->as_int()) : std::nullopt;
+  };
+  std::shared_ptr<const PickleValue> common = common_state_of(store);
+  if (common) return number(common->find(kName));
+  for (i64 o = 0; o < std::ssize(store.objects()); o++) {
+    std::string_view name = store.objects()[o].name;
+    // Files of ranks have their folders in front: the first one counts.
+    if (name.substr(name.rfind('/') + 1) == kName) return number(store.object(o).get());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path) {
   conversion.path = path;
@@ -42,6 +64,18 @@ std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, cons
   std::string metadata = plan_dcp_folder(conversion, layout, conversion.path);
   add_beside(conversion, std::move(beside));
   return metadata;
+}
+
+std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> wanted, bool has_states,
+                                       Notes& notes) {
+  if (!wanted) wanted = iteration_of(on_disk.root());
+  if (wanted || !has_states) return wanted;
+  wanted = said_iteration(on_disk);
+  if (!wanted)
+    notes.warn(
+        "states  are in the folder release, from which Megatron loads weights alone, and begins at iteration "
+        "0: the source says no iteration, and `iteration` gives one");
+  return wanted;
 }
 
 std::string fsdp_format(const FsdpSetup& setup) {

@@ -11,6 +11,8 @@ namespace mckpt::impl {
 class DcpLayout;
 struct Conversion;
 struct FsdpSetup;
+class Notes;
+class Store;
 struct Grid;
 
 // Sets the folder of a result that is no iteration, and the layout's files with their final sizes, in the
@@ -21,6 +23,12 @@ std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, con
 // Sets the path of the conversion to that of the iteration, and the tracker; warns if a later one is tracked.
 // Without `iteration` the folder is "release".
 void place_iteration(Conversion& conversion, const std::string& target, std::optional<i64> iteration);
+
+// The iteration of a result: `wanted`, or that of the source's folder. With states of the optimizer also what
+// the source says inside, its object `iteration` or that entry of its common state: Megatron loads no states
+// from `release`, and begins at iteration 0 there. If there is none, a warning says so.
+std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> wanted, bool has_states,
+                                       Notes& notes);
 
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker in the conversion; without `iteration` the folder is "release". Returns what

@@ -8,7 +8,7 @@
 
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
-#include "convert/objects/args_patch.h"
+#include "convert/objects/kept_args.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/scalar.h"
@@ -114,28 +114,15 @@ void CommonMaker::gather() {
 std::string CommonMaker::args() {
   auto own = whole_.find("args");
   if (own == whole_.end()) return args_of_model(source_.model(), result_, out_.iteration);
-  std::string args = own->second;
-  const std::optional<i64> divisor =
-      other_vocab_divisor(args, keys_.map(), result_.run.run.vocab_rows, result_.run.grid.tp);
-  auto put = [&](std::string_view name, const ArgValue& value) {
-    const i64* number = std::get_if<i64>(&value);
-    bool replaced = number && replace_integer(args, name, *number);
-    if (!replaced && !put_value(args, name, value, kAlwaysThere))
-      out_.notes.warn(cat("args: ", name, " keeps its old value"));
-  };
-  for (auto [name, value] : grid_args(result_.run.grid)) put(name, value);
-  const auto stages = pipeline_values(keys_.map(), result_.run.grid.pp, result_.run.pipeline);
-  for (std::string_view name : pipeline_args()) {
-    auto field = std::ranges::find(stages, name, [](const auto& f) { return f.first; });
-    if (field != stages.end()) put(name, field->second);
-    else if (args.find(name) != args.npos) put(name, std::monostate());
-  }
-  put("ckpt_format", std::string("torch_dist"));
-  put("use_megatron_fsdp", false);
-  put(kNoStates, !made_by_run());
-  if (i64 rows = result_.run.run.vocab_rows; rows != source_.setup().vocab_rows) put(kPaddedVocab, rows);
-  if (divisor) put(kVocabDivisor, *divisor);
-  return args;
+  return kept_args(own->second,
+                   {.map = keys_.map(),
+                    .grid = result_.run.grid,
+                    .pipeline = result_.run.pipeline,
+                    .format = ArgsFormat::kTorchDist,
+                    .has_states = made_by_run(),
+                    .vocab_rows = result_.run.run.vocab_rows,
+                    .source_rows = source_.setup().vocab_rows},
+                   out_.notes);
 }
 
 // The groups of the optimizers: one optimizer, or with expert parallelism a second one for experts.

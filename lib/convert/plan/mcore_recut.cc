@@ -35,6 +35,7 @@ void refuse_without_effect(const Spelling& spelling, const ModelMap& map) {
   auto is_usual = [](const LayerSpec& l) { return l.mixer == Mixer::kAttention; };
   auto has_experts = [](const LayerSpec& l) { return l.ffn == Ffn::kMoe; };
   std::string why;
+  if (spelling.old_mtp) why = "torch_dist has one name for the layers of MTP, whatever a run calls them";
   for (std::size_t row = 0; row < other_names().size(); row++)
     if (spelling.has(static_cast<int>(row)) && other_names()[row].why == SpellingKind::kSubmoduleConv)
       why = "torch_dist has one name for a convolution, whatever a run calls it";

@@ -83,7 +83,7 @@ Relayering::Relayering(const RelayerOptions& options) : options_(options) {
   LayerForm from = source_form(), to = target_form();
   check_ways(from, to);
   LayerNames source(pattern_, from),
-      target(pattern_, to, dialect_ == DcpDialect::kTorchDist ? "transformer_layer" : "mtp_model_layer");
+      target(pattern_, to, dialect_ == DcpDialect::kTorchDist ? kOldMtpModule : kMtpModule);
   migration_ = migrate_layers(*store_, dialect_, source, target, options_.how);
   if (args_->value()) {
     LayerPattern result = parse_pattern(target_text(), Dialect::kGrouped);

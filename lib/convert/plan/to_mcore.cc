@@ -145,11 +145,10 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
   c.store = &r.source();
   c.proof = r.proof();
   McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), options.iteration, r.state_form()});
-  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(r.source().root());
-  // From `release` Megatron takes weights alone.
-  if (!iteration && objects.iteration > 0 && !r.state_form().empty()) iteration = objects.iteration;
   c.notes.append(r.notes);
   c.notes.append(objects.notes);
+  std::optional<i64> iteration =
+      iteration_of_result(r.model().on_disk(), options.iteration, !r.state_form().empty(), c.notes);
   c.dropped_objects = objects.left_out;
   const HfModel& model = r.model().model();
   finish(c, options, r.run(), r.layout(), r.keys(), model,

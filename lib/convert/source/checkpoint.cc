@@ -164,6 +164,23 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   refuse_unlike_copies(*store_, chunks_->copies());
 }
 
+// The facts of the run that wrote files of ranks. Numbers of layers and experts that are not those of the model
+// are left out, and become an oddity, if the user accepts them.
+RunFacts CheckpointModel::facts_of_ranks(std::span<const Code> accepted) {
+  RunFacts run = run_;
+  if (std::ranges::find(accepted, Code::kNumberGap) == accepted.end()) return run;
+  auto accept = [&](std::string_view field, std::optional<i64>& said, i64 own) {
+    if (said && *said != own)
+      oddities_.push_back({.code = Code::kNumberGap,
+                           .message = cat("the args of the files say ", field, " ", *said, ", the model has ", own),
+                           .warning = true});
+    said.reset();
+  };
+  accept("num_layers", run.layers, std::ssize(map().model().text.layers));
+  if (const i64 experts = map().model().moe.experts; experts > 0) accept("num_experts", run.experts, experts);
+  return run;
+}
+
 // Replaces the store by a view with the names of fsdp_dtensor, if its names are others. torch_dist stores the
 // parts of fused tensors apart, or one after the other as a single rank has them, so its cells are one,
 // whatever grid wrote it.
@@ -173,7 +190,7 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
   if (is_of_ranks(*store_)) {
     RankPieces joined = rank_pieces(
-        std::move(store_), map(), setup_, run_,
+        std::move(store_), map(), setup_, facts_of_ranks(options.accept),
         {options.read_copies, !options.weights_only() && !options.leave_states, options.compare_copies});
     pieces = std::move(joined.store);
     left_states_ = std::move(joined.states);

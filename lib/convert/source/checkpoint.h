@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,7 @@ class CheckpointModel {
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
   void make_whole(bool weights_only);
   void list_tensors();
+  RunFacts facts_of_ranks(std::span<const Code> accepted);
   void find_spelling();
   void respell();
   void lay_out(KeyTable::Cells cells);

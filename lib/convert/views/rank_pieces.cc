@@ -13,7 +13,6 @@
 #include <deque>
 #include <map>
 
-#include "convert/keys/torch_dist_names.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/scalar.h"
@@ -24,6 +23,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "core/hybrid/mtp_names.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/facts.h"
 #include "io/pickle/copy.h"
@@ -177,10 +177,11 @@ void Joining::find_setup(const PipelineSplit& split) {
 // A run that takes its sizes from the args would build another model than that of the files.
 void Joining::refuse_other_args(const char* field, std::optional<i64> said, i64 found) const {
   if (!said || *said == found) return;
-  throw Error(Code::kContradiction, "the args of the files say another size than that of the model")
+  throw Error(Code::kNumberGap, "the args of the files say another size than that of the model")
       .file(source_.root())
       .expected(cat(field, " ", found, ", as in the tensors and config.json"))
-      .found(cat(field, " ", *said));
+      .found(cat(field, " ", *said))
+      .help("`accept` MC1312 uses the files as they are");
 }
 
 void Joining::refuse_other_layers(const PipelineSplit& split) const {

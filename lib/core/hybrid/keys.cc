@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/hybrid/kind.h"
+#include "core/hybrid/mtp_names.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
 
@@ -77,7 +78,7 @@ std::string local_layer_prefix(const LayerPlace& place) {
 std::string stored_layer_prefix(i64 logical_index) { return cat(kDecoderLayers, logical_index, "."); }
 
 std::string mtp_layer_prefix(std::string_view depth, i64 layer) {
-  return cat("mtp.layers.", depth, ".mtp_model_layer.layers.", layer, ".");
+  return cat("mtp.layers.", depth, ".", kMtpModule, ".layers.", layer, ".");
 }
 
 std::string_view final_norm_prefix(bool pattern_has_groups) {

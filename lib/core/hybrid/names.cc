@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kLayers = "decoder.layers.", kMtp = "mtp.layers.";
 constexpr std::string_view kNorms[] = {kHybridFinalNorm, kGptFinalNorm};
-constexpr std::string_view kMtpBlocks[] = {"mtp_model_layer", "transformer_layer"};
+constexpr std::string_view kMtpBlocks[] = {kMtpModule, kOldMtpModule};
 
 // Removes the prefix; false, and the text unchanged, if it is not there.
 bool take(std::string_view& text, std::string_view prefix) {

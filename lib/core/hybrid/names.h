@@ -20,6 +20,7 @@
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "core/hybrid/kind.h"
+#include "core/hybrid/mtp_names.h"
 
 namespace mckpt::impl {
 
@@ -55,7 +56,7 @@ class LayerNames {
  public:
   // The pattern must outlive this object. `mtp_block`: the word for the layer of an MTP depth in names of a
   // GPT model that are written; both words are read. Throws kNotHeld if no GPT model has the pattern.
-  LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block = "transformer_layer");
+  LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block = kOldMtpModule);
 
   const LayerPattern& pattern() const { return pattern_; }
   LayerForm form() const { return form_; }

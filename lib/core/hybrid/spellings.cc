@@ -59,10 +59,14 @@ std::span<const OtherName> other_names() { return kTable; }
 Spelling spelling_of(std::span<const std::string> words) {
   Spelling out;
   for (const std::string& word : words) {
+    if (word == kOldMtpWord) {
+      out.old_mtp = true;
+      continue;
+    }
     auto known = std::ranges::find(kWords, word, &Word::word);
     if (known == std::end(kWords))
       throw Error(Code::kUsage, "there is no such spelling of names")
-          .expected(cat(kWords[0].word, " or ", kWords[1].word))
+          .expected(cat(kWords[0].word, ", ", kWords[1].word, " or ", kOldMtpWord))
           .found(cat("`spelling` ", escaped(word)));
     for (int row = 0; row < kRows; row++)
       if (kTable[row].why == known->why) out.add(row);
@@ -72,15 +76,14 @@ Spelling spelling_of(std::span<const std::string> words) {
 
 std::string to_string(const Spelling& spelling) {
   std::string out;
-  auto add = [&](SpellingKind why, std::string_view word) {
+  auto add = [&](std::string_view word) { out += cat(out.empty() ? "" : ", ", word); };
+  auto add_rows = [&](SpellingKind why, std::string_view word) {
     for (int row = 0; row < kRows; row++)
-      if (kTable[row].why == why && spelling.has(row)) {
-        out += cat(out.empty() ? "" : ", ", word);
-        return;
-      }
+      if (kTable[row].why == why && spelling.has(row)) return add(word);
   };
-  for (const Word& w : kWords) add(w.why, w.word);
-  add(kFinalNorm, "other name of the final norm");
+  for (const Word& w : kWords) add_rows(w.why, w.word);
+  if (spelling.old_mtp) add(kOldMtpWord);
+  add_rows(kFinalNorm, "other name of the final norm");
   return out;
 }
 

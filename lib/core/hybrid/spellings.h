@@ -44,17 +44,20 @@ struct OtherName {
 };
 std::span<const OtherName> other_names();
 
-// Which rows of the table a model spells the other way. A value; the default is the usual spelling.
+// Which names a model spells the other way. A value; the default is the usual spelling.
 struct Spelling {
-  u32 rows = 0;  // bit i: row i of other_names()
+  u32 rows = 0;          // bit i: row i of other_names()
+  bool old_mtp = false;  // the layers of MTP (core/hybrid/mtp_names.h)
 
-  bool usual() const { return rows == 0; }
+  bool usual() const { return rows == 0 && !old_mtp; }
   bool has(int row) const { return (rows >> row & 1) != 0; }
   void add(int row) { rows |= u32{1} << row; }
   friend bool operator==(const Spelling&, const Spelling&) = default;
 };
 
-// The rows of the words "submodule-conv" and "unfused-norms". Throws kUsage for any other word.
+// The word for the old names of MTP's layers, which only files of ranks are written with.
+inline constexpr std::string_view kOldMtpWord = "mtp-transformer-layer";
+// The spelling of the words "submodule-conv", "unfused-norms" and kOldMtpWord. Throws kUsage for any other.
 Spelling spelling_of(std::span<const std::string> words);
 // "submodule-conv, unfused-norms"; "" for the usual spelling. A final norm has a word of its own here.
 std::string to_string(const Spelling& spelling);

@@ -70,8 +70,8 @@ const AdaptedStore* adapted_view(const Store& store);
 // adapter itself; kNotFound for an adapter without weights; what read_lora_config() throws, and what
 // AdaptedStore throws.
 std::shared_ptr<const AdapterBase> adapter_base(std::string path);
-// The same for these paths, as a user names both. Throws kUsage if all paths are there and none is an
-// adapter: the answer would be about something else than was meant.
+// The model `base` for adapters among `paths`, as a user names both. Throws kUsage if all exist and none is
+// an adapter: the answer would be about something else than was meant.
 std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
                                                     const OpenOptions& opening);
 

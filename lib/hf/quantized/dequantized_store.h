@@ -70,7 +70,7 @@ std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDecl
 // What the config in the folder of a store of safetensors, or beside its file, declares. Throws what
 // read_quant_declaration() throws.
 QuantDeclaration quant_declaration_of(const Store& store);
-// The same for a store of safetensors, with that config. Other formats have no names of quantised tensors. A
+// The values of a store of safetensors, with the config of its folder. Other stores stay as they are. A
 // config that cannot be read, or has another method, is left to those who need it.
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16,
                                    BadNumbers bad = BadNumbers::kShow);

@@ -86,7 +86,7 @@ void QuantizedStore::add_computed(std::string_view codes, DType codes_type, std:
 
 void QuantizedStore::refuse_none(std::string_view what) const {
   if (!how_.empty()) return;
-  throw Error(Code::kUnaccounted, "the model has no tensor that is quantised in this way")
+  throw Error(Code::kUsage, "the model has no tensor that is quantised in this way")
       .file(root_)
       .expected(what);
 }

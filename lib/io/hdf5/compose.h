@@ -62,8 +62,8 @@ struct ComposedHdf5 {
   i64 bytes = 0;                   // of the file
 };
 
-// The same for the same request and version of the library. Throws kModuleMissing without the program,
-// kHelperFailed, and kNotHeld with the library's words for what HDF5 cannot store.
+// Lays the file out; equal requests give equal files by one version of the library. Throws kModuleMissing
+// without the program, kHelperFailed, and kNotHeld with the library's words for what HDF5 cannot store.
 ComposedHdf5 compose_hdf5(Hdf5Request request, std::span<const std::string> folders);
 
 }  // namespace mckpt::impl

@@ -27,6 +27,12 @@ void PickleWriter::counted(Op opcode, std::string_view bytes, std::size_t most) 
   out_ += bytes;
 }
 
+// Between two bytes of header and the stop are the opcodes of the value.
+void PickleWriter::pickled(std::string_view whole) {
+  out_ += whole.substr(2, whole.size() - 3);
+  classes_.clear();
+}
+
 // Above 31 bits, as offsets of large files are, protocol 2 needs LONG1.
 void PickleWriter::integer(i64 v) {
   if (v >= 0 && v < 256) {

@@ -37,6 +37,9 @@ class PickleWriter {
   void bytes(std::span<const u8> data);
   void tuple(std::span<const i64> integers);
   void class_name(std::string_view module, std::string_view name);
+  // A value that is a whole pickle of protocol 2. It may have any slots of the memo: no slot that was written
+  // before is known behind it.
+  void pickled(std::string_view whole);
   // Stores what was written last in the memo; known() takes it from there. Returns the slot.
   u32 memoize();
   void known(u32 slot);

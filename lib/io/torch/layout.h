@@ -41,7 +41,7 @@ class TorchLayout {
   // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
   // (their type, a name that is not UTF-8), kOddName for a folder that is too long, kSizeOverflow.
   TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors);
-  // The same for an object of the caller's. `pickle`: a whole pickle, in which write_tensor() wrote tensor i
+  // The layout of an object of the caller's: `pickle` is a whole one, in which write_tensor() wrote tensor i
   // with the key i.
   TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors, std::string pickle);
 

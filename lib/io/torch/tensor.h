@@ -51,7 +51,7 @@ std::string_view unsupported_tensor(PickleValue v);
 // pre: is_torch_tensor(v). The meshes of DTensors are read into `meshes`, each once. Throws kBadPickle,
 // kBadStorage, kBadView, kBadShape, kSizeOverflow.
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
-// The same, also of a ShardedTensor: its shards of this rank, mostly one.
+// The tensors of a value: one, or of a ShardedTensor the shards of this rank. Throws as read_torch_tensor().
 std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes);
 // The shape of a tensor that is a view of a storage, never a DTensor. Throws kBadPickle.
 Shape read_plain_shape(PickleValue v);

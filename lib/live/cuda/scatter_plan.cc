@@ -15,7 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The same copy with as few loops and as long rows as possible. The loop with the smaller stride on the
+// A copy of equal effect with the fewest loops and the longest rows. The loop with the smaller stride on the
 // written side becomes the inner one, because the speed depends most on threads that write side by side.
 ItemCopy simplified(ItemCopy c) {
   if (c.outer.count == 1) c.outer = {};

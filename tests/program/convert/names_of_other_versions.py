@@ -161,5 +161,26 @@ for args in (
     told = mckpt(*args, status=2).stderr
     expect("--spelling submodule-conv" in told and "no parameters" in told, told)
 told = mckpt("ls", hybrid, "--as", "fsdp", "--spelling", "submodule-conv,dots", status=2).stderr
-expect("submodule-conv or unfused-norms" in told and "dots" in told, told)
+expect("submodule-conv, unfused-norms or mtp-transformer-layer" in told and "dots" in told, told)
+
+# ---- The layers of MTP in files of ranks: what a real rank of 0.19 held (test_data/golden/ranks), under the names of 0.16
+
+for model in ("qwen3_next_mtp", "qwen3_5_mtp"):
+    lines = [line.split() for line in sections(f"ranks/{model}.tp1_cp1_ep1.txt")[1][0]]
+    usual = {f"mp_rank_00/model.{name}": (dtype, [int(n) for n in shape.split("x")], sha) for name, dtype, shape, sha in lines}
+    old = {name.replace(".mtp_model_layer.", ".transformer_layer."): value for name, value in usual.items()}
+    expect(len(set(old) - set(usual)) >= 8, f"{model}: layers of MTP: {sorted(set(old) - set(usual))}")
+    for words, want, note in (([], usual, "writes transformer_layer"), (["--spelling", "mtp-transformer-layer"], old, "up to 0.16")):
+        out = place("ranks")
+        said = mckpt("convert", "to-pt", models.path(model), out, "--params-dtype", "auto", "--no-sync", *words).stderr
+        expect("MTP     its layers are named" in said and note in said, f"{model} {words}: {said}")
+        expect_equal(f"{model} {words}", sorted(digests(out).items()), sorted(want.items()))
+        mckpt("verify", out, "--against", models.path(model), "--params-dtype", "auto", "-q")
+for args, says in (
+    (["to-pt", models.path("qwen3_moe"), place("no")], "no parameters"),
+    (["hf-to-fsdp", models.path("qwen3_5_mtp"), place("no")], "only files of ranks"),
+    (["to-mcore", models.path("qwen3_5_mtp"), place("no")], "one name for the layers of MTP"),
+):
+    told = mckpt("convert", *args, "--spelling", "mtp-transformer-layer", status=2).stderr
+    expect(says in told and "--spelling mtp-transformer-layer" in told, f"{args[0]}: {told}")
 finish(900)

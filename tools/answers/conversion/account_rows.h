@@ -46,7 +46,7 @@ inline float added(const ItemCast& cast) { return cast.add_before + cast.add_aft
 
 // The fields `tensors` and `left_out` of the object that is open.
 void write_account_rows(JsonWriter& json, const Conversion& conversion);
-// The same on stderr, one line for tensors whose names differ in numbers alone.
+// Prints these rows to stderr, one line for tensors whose names differ in numbers alone.
 void note_tensors(const GlobalFlags& flags, const Conversion& conversion);
 
 }  // namespace mckpt::impl

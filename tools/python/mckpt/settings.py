@@ -172,7 +172,7 @@ class Pipeline(TypedDict, total=False):
 
 class Spelling(TypedDict, total=False):
     """
-    spelling: names as other versions of Megatron have them: submodule-conv, unfused-norms
+    spelling: names as other versions of Megatron have them: unfused-norms; of files of ranks also submodule-conv, mtp-transformer-layer
     """
 
     spelling: Texts

@@ -34,7 +34,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
 // Follows links, and visits every checkpoint once.
 void check_beside(const std::string& path, const Store& store, const NameSet<std::string>& seen, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report);
-// The same for some of what is in the folder `path`.
+// Adds the check of these checkpoints alone, which are in the folder `path`.
 void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report);
 

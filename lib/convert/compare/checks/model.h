@@ -18,8 +18,8 @@ struct VerifyReport;
 // the files themselves.
 void check_model(const Store& store, VerifyReport& report);
 
-// The same check of a checkpoint of any kind, with the model of a folder `assets`: the names and shapes that
-// an export asks for. Files of Megatron's ranks have the check "ranks" instead.
+// Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes
+// that an export asks for. Files of Megatron's ranks have the check "ranks" instead.
 // pre: the folder has a config.json.
 //
 //   pass  model    24 tensors      config.json has them all; names and shapes, not the settings of config.json

@@ -141,6 +141,7 @@ ReshardedObjects ReshardObjects::take() {
   add_missing();
   out_.changed_files = files_with_grid(source_.model().store(), run_.grid);
   note_left_out();
+  out_.has_states = has_states();
   return std::move(out_);
 }
 

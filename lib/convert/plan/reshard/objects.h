@@ -30,6 +30,7 @@ struct ReshardedObjects {
   std::vector<CarriedRecord> records;  // objects that are copied as they are
   ChangedFiles changed_files;          // new contents of files beside the data
   i64 left_out = 0;                    // objects of the source that the result does not have
+  bool has_states = false;             // of the optimizer, which Megatron's loader takes by the iteration
   Notes notes;
 };
 

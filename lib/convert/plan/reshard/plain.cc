@@ -17,6 +17,7 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
@@ -32,6 +33,14 @@ i64 shards_of(const Grid& grid) {
         .found(to_string(grid))
         .help("choose a grid of `dp`, `cp` and `hsdp`");
   return grid.dp * grid.cp / grid.hsdp;
+}
+
+bool has_states_of_megatron(const Store& store) {
+  const DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
+  if (dialect != DcpDialect::kFsdpDtensor && dialect != DcpDialect::kTorchDist) return false;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (is_of_optimizer(store.name(t))) return true;
+  return false;
 }
 
 // The reason in the note that names are kept: "as 'rng' and 3 more belong to no known convention".
@@ -63,7 +72,8 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   c.dropped_objects = plan.left_behind_objects;
   c.notes.note(
       cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
-  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(store.root());
+  std::optional<i64> iteration =
+      iteration_of_result(store, options.iteration, !weights_only && has_states_of_megatron(store), c.notes);
   FsdpFolder::Beside beside = all_beside(store, {});
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   PlanIdentity text("reshard by key", MCKPT_VERSION);

@@ -285,8 +285,7 @@ void Resharding::set_up_run() {
   run_.dtype_rule = [&](std::string_view key) { return type_of(key); };
   if (model().translated() && !source_.weights_only() && has_numbered_states(model().on_disk()))
     notes.note(
-        "states  have numbers: each group's numbers are given to its parameters in the order of the model, "
-        "and "
+        "states  have numbers: each group's numbers are given to its parameters in the order of the model, and "
         "every shape fits");
   if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);
 }
@@ -369,7 +368,8 @@ Conversion plan_known(const ReshardOptions& options) {
   beside.assets = reshard_assets(r.from());
   // The entries of torch_dist's common state are objects now.
   std::erase_if(beside.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
-  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(r.model().store().root());
+  std::optional<i64> iteration =
+      iteration_of_result(r.model().on_disk(), options.iteration, objects.has_states, c.notes);
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
   c.identity = identity_of(options, r.from().identity(), metadata, beside.identity());
   set_run(c, fsdp_format(options.fsdp), options.grid, plan.layout);

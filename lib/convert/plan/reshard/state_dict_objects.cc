@@ -193,7 +193,8 @@ void StateDictObjects::note_left_out() {
 }
 
 ReshardedObjects StateDictObjects::placed(const Grid& grid) {
-  return {std::move(records_), files_with_grid(source_.model().store(), grid), left_out_, std::move(notes_)};
+  return {std::move(records_), files_with_grid(source_.model().store(), grid), left_out_, false,
+          std::move(notes_)};
 }
 
 }  // namespace mckpt::impl

@@ -14,7 +14,9 @@
 #include "convert/keys/key_table.h"
 #include "convert/keys/rank_plan.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/objects/kept_args.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/objects/source_args.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/hf_to_fsdp.h"
@@ -31,12 +33,15 @@
 #include "convert/source/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/hybrid/mtp_names.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/run/args.h"
 #include "io/file/sha256.h"
 #include "io/output/plan_identity.h"
+#include "io/pickle/copy.h"
 #include "io/pickle/writer.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/store.h"
@@ -104,7 +109,7 @@ RankRun run_of(const OpenSource& source, const ToRanksOptions& options, Conversi
   run.run.params_dtype = options.values.params_dtype.of(source.map().model());
   run.run.spelling = options.spelling;
   run.run.whole = true;
-  refuse_without_effect(options.spelling, source.map(), run.run);
+  refuse_without_effect(options.spelling, source.map(), run.run, true);
   run.main_dtype = options.values.dtype;
   run.dtype_rule = [rules = options.values.rules](std::string_view name) { return rules.of(name); };
   run.threads = options.threads;
@@ -199,6 +204,42 @@ void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
     c.details.note(cat("tied    are the ", copies, " that an earlier rank has alike"));
 }
 
+// The args of a checkpoint's run, as a pickle, with what the conversion changes; "" where there are none.
+std::string args_of_source(const OpenSource& source, const RankRun& run, i64 iteration, Notes& notes) {
+  if (!source.checkpoint) return "";
+  std::shared_ptr<const PickleValue> own = args_of(source.checkpoint->on_disk());
+  if (!own || !arg_of(*own, kAlwaysThere)) return "";
+  std::string args = kept_args(copy_pickle(*own),
+                               {.map = source.map(),
+                                .grid = run.grid,
+                                .pipeline = run.pipeline,
+                                .format = ArgsFormat::kTorch,
+                                .vocab_rows = run.run.vocab_rows,
+                                .source_rows = source.checkpoint->setup().vocab_rows,
+                                .params_dtype = run.run.params_dtype},
+                               notes);
+  if (arg_of(*own, "iteration")) put_arg(args, "iteration", iteration, notes);
+  put_arg(args, kRankArg, i64{0}, notes);
+  return args;
+}
+
+std::string with_rank(std::string args, i64 rank) {
+  Notes said_before;
+  put_arg(args, kRankArg, rank, said_before);
+  return args;
+}
+
+// Which version of Megatron-Core names the layers of MTP as the files do.
+void note_mtp_names(Conversion& c, const KeyTable& keys, const Spelling& spelling) {
+  for (i32 k = 0; k < keys.size(); k++)
+    if (old_mtp_name(keys[k].name))
+      return c.notes.note(
+          spelling.old_mtp
+              ? cat("MTP     its layers are named ", kOldMtpModule, ", as by Megatron-Core up to 0.16")
+              : cat("MTP     its layers are named ", kMtpModule, ", as by Megatron-Core 0.19; `spelling` ",
+                    kOldMtpWord, " writes ", kOldMtpModule, ", as up to 0.16"));
+}
+
 // The files have weights only.
 void note_states(Conversion& c, const OpenSource& source) {
   if (!source.checkpoint) return;
@@ -221,18 +262,23 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
     c.details.note(text);
   refuse_misfit(source.map(), run);
   auto& keys = c.parts.make<KeyTable>(source.map(), run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
+  note_mtp_names(c, keys, options.spelling);
   const i64 iteration = options.iteration.value_or(0);
+  const std::string kept = args_of_source(source, run, iteration, c.notes);
   FsdpRun of_args;
   of_args.grid = run.grid, of_args.run = run.run;
   auto front = [&](PickleWriter& p, i64 rank) {
     p.text("args");
-    write_args(p, {.map = source.map(),
-                   .entries = source.model.config.run,
-                   .run = of_args,
-                   .iteration = iteration,
-                   .format = ArgsFormat::kTorch,
-                   .pipeline = run.pipeline,
-                   .rank = rank});
+    if (!kept.empty())
+      p.pickled(with_rank(kept, rank));
+    else
+      write_args(p, {.map = source.map(),
+                     .entries = source.model.config.run,
+                     .run = of_args,
+                     .iteration = iteration,
+                     .format = ArgsFormat::kTorch,
+                     .pipeline = run.pipeline,
+                     .rank = rank});
     p.text("checkpoint_version"), p.real(3.0);
     p.text("iteration"), p.integer(iteration);
   };

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "core/base/text.h"
+#include "core/hybrid/mtp_names.h"
 #include "io/dcp/keys/dialect.h"
 
 namespace mckpt::impl {
@@ -163,11 +164,7 @@ KeySection key_section(DcpDialect dialect, std::string_view key) {
 std::optional<std::string> model_key(std::string_view name) {
   if (!take_prefix(name, "model.")) return std::nullopt;
   take_wrappers(name);
-  std::string out(name);
-  constexpr std::string_view kNew = ".transformer_layer.", kOld = ".mtp_model_layer.";
-  if (std::size_t at = out.find(kNew); at != out.npos && out.find("mtp.layers.") != out.npos)
-    out.replace(at, kNew.size(), kOld);
-  return out;
+  return with_usual_mtp(std::string(name));
 }
 
 std::optional<StateName> state_name(std::string_view name) {

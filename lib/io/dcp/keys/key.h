@@ -64,8 +64,8 @@ struct KeySection {
 KeySection key_section(DcpDialect dialect, std::string_view key);
 
 // The name without the sections and wrappers in front of it: "model.module.a.b" and "model.a.b" are "a.b".
-// Nothing for a key of another section. Newer writers name the layers of MTP blocks "transformer_layer";
-// their keys are returned with the older name, "mtp_model_layer".
+// Nothing for a key of another section. The layers of MTP have their usual name in
+// the result, whichever of the two the key has (core/hybrid/mtp_names.h).
 std::optional<std::string> model_key(std::string_view name);
 
 // The name of an optimizer's state, "optimizer.state.module.module.module.<key>.<state>": the key without

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "io/pickle/classes.h"
 #include "io/pickle/pickle.h"
 
 namespace mckpt::impl {
@@ -16,6 +17,7 @@ std::string value_of(const std::string& pickle, std::string_view name) {
   const PickleValue* v = read.root().find(name);
   if (!v) return "nothing";
   if (v->is(PickleValue::Kind::kText)) return cat("'", v->text(), "'");
+  if (v->is(PickleValue::Kind::kClass)) return cat(v->as_class().module, ".", v->as_class().name);
   if (v->is(PickleValue::Kind::kBool)) return v->as_bool() ? "True" : "False";
   return v->is_int() ? cat(v->as_int()) : "None";
 }
@@ -37,9 +39,10 @@ TEST(ArgsPatch, PutsAnyValueBehindAnyPlainOne) {
                               std::string("M\x01\x02"),
                               std::string("J\x01\x00\x00\x00", 5),
                               std::string("X\x02\x00\x00\x00*-q\x04", 9),
-                              std::string("\x8c\x02*-q\x04")};
+                              std::string("\x8c\x02*-q\x04"),
+                              "ctorch\nbfloat16\nq\x04"};
   const std::pair<ArgValue, std::string> news[] = {
-      {std::monostate(), "None"}, {true, "True"}, {i64{300}, "300"}, {std::string("[*-]"), "'[*-]'"}};
+      {std::monostate(), "None"}, {true, "True"}, {i64{300}, "300"}, {std::string("[*-]"), "'[*-]'"}, {DType::kF16, "torch.float16"}};
   for (const std::string& old : olds)
     for (const auto& [value, text] : news) {
       std::string pickle = two_entries(old);

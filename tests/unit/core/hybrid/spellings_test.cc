@@ -124,8 +124,9 @@ TEST(Spelling, HasWords) {
   EXPECT_EQ(of({}), "");
   EXPECT_EQ(of({"unfused-norms"}), "unfused-norms");
   EXPECT_EQ(of({"unfused-norms", "submodule-conv"}), "submodule-conv, unfused-norms");
+  EXPECT_EQ(of({"mtp-transformer-layer", "unfused-norms"}), "unfused-norms, mtp-transformer-layer");
   std::string told = thrown_by([&] { of({"dots"}); });
-  EXPECT_NE(told.find("submodule-conv or unfused-norms"), std::string::npos) << told;
+  EXPECT_NE(told.find("submodule-conv, unfused-norms or mtp-transformer-layer"), std::string::npos) << told;
 }
 
 }  // namespace spellings_test

@@ -1,0 +1,42 @@
+// The args of a source in a result on another grid and in another format: every field of the run that wrote
+// the source stays, except for those that the conversion changes.
+//
+//   source   Namespace(num_layers=28, tensor_model_parallel_size=2, ckpt_format="fsdp_dtensor", seed=7, ...)
+//   result   Namespace(num_layers=28, tensor_model_parallel_size=4, ckpt_format="torch", seed=7, rank=0, ...)
+//
+// The changed fields are the grid and the pipeline, the format, whether there are states of the optimizer, the
+// rows of the vocabulary, the type of the parameters, and numbers of layers and experts that are not the model's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "convert/objects/args_patch.h"
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+enum class ArgsFormat : u8;
+class ModelMap;
+class Notes;
+struct Grid;
+struct PipelineOptions;
+
+// What the args say of the result. All references outlive the struct.
+struct ArgsOfResult {
+  const ModelMap& map;
+  const Grid& grid;
+  const PipelineOptions& pipeline;
+  ArgsFormat format;  // kTorchDist or kTorch
+  bool has_states = false;
+  i64 vocab_rows = 0, source_rows = 0;
+  std::optional<DType> params_dtype{};  // nothing: the source's
+};
+
+// `args`: a pickle of protocol 2. Adds a warning for each field that cannot be changed.
+std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes);
+// Gives one field another value, or adds it; a warning if that is not possible.
+void put_arg(std::string& args, std::string_view name, const ArgValue& value, Notes& notes);
+
+}  // namespace mckpt::impl
