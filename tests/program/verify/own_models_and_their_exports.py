@@ -111,7 +111,39 @@ def made_head(exported, config):
         expect("lm_head.weight" in said, f"the head is another one: {said}")
 
 
+def after_a_cast():
+    """torch's cast gives a NaN other bits than mckpt's, and any NaN is one; a finite value that became infinite is no silent loss."""
+    wide, narrow = place("wide.safetensors"), place("narrow.safetensors")
+    values = struct.pack("<4f", 1, float("nan"), 70000, 2)
+    entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
+    write(wide, {"w": entry}, values)
+    half = {"w": dict(entry, dtype="F16", data_offsets=[0, 8])}
+    # A NaN with the sign and all bits.
+    write(narrow, half, struct.pack("<4H", 0x3C00, 0xFFFF, 0x7C00, 0x4000))
+    lost = ", but 1 tensor has values that a cast made infinite"
+    said = mckpt("verify", narrow, "--against", wide)
+    expect("equal after a cast that rounds" in said and lost in said, said)
+    expect(mckpt("verify", narrow, "--against", wide, "--dtype", "fp16").endswith(f"equal{lost}\n"), "a type that was asked for")
+    answer = json.loads(mckpt("verify", narrow, "--against", wide, "--json"))
+    expect([c["count"] for c in answer["checks"] if c["name"] == "overflow"] == [1], f"{answer['checks']}")
+    card = place("narrow.md")
+    mckpt("verify", narrow, "--against", wide, "--report", card)
+    with open(card, encoding="utf-8") as f:
+        expect(lost in f.read(), "the card does not say it")
+    # Of the other differences none is hidden, and no NaN is counted.
+    write(narrow, half, struct.pack("<4H", 0x3C00, 0xFFFF, 0x7C00, 0x4001))
+    said = mckpt("verify", narrow, "--against", wide, status=1)
+    expect("differs at [3]: expected 2, found 2.0019531; 1 item differs" in said, said)
+    write(narrow, half, struct.pack("<4H", 0xFFFF, 0xFFFF, 0x7C00, 0x4000))
+    said = mckpt("verify", narrow, "--against", wide, status=1)
+    expect("differs at [0]: expected 1, found NaN; 1 item differs" in said, said)
+    # Without a cast a NaN has the bits of the source.
+    write(place("copy.safetensors"), {"w": entry}, values.replace(struct.pack("<f", float("nan")), struct.pack("<I", 0xFFFFFFFF)))
+    mckpt("verify", place("copy.safetensors"), "--against", wide, status=1)
+
+
 dict_around_the_model()
+after_a_cast()
 config_alone()
 made_head(*tied_head())
 
