@@ -329,6 +329,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   model.floats_beside = std::move(own.floats_beside);
   model.section = std::move(own.section);
   model.convention = std::move(own.convention);
+  model.dict_taken = own.dict_taken;
   if (model.store->tensor_count() == 0)
     throw Error(Code::kUnaccounted, "the source has no tensor of a model")
         .file(model.store->root())

@@ -173,6 +173,7 @@ bool Sections::take_named(std::span<const std::string_view> dicts) {
   if (!there && options_.dict_if_there) return false;
   if (!there) refuse_unknown_dict(dicts);
   keep_dict(front, dicts);
+  out_.dict_taken = true;
   return true;
 }
 
