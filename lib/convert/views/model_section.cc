@@ -177,13 +177,13 @@ bool Sections::take_named(std::span<const std::string_view> dicts) {
   return true;
 }
 
-// Everything else is beside.
+// Everything else is beside. Where dicts are not known, leave_beside() judges the names behind the front.
 void Sections::keep_dict(const std::string& front, std::span<const std::string_view> dicts) {
-  dict_known_ = !front.empty();
+  dict_known_ = !front.empty() && !dicts.empty();
   std::erase_if(names_, [&](const NamedTensor& n) {
     std::string_view dict = n.name;
     if (!dicts.empty()) dict = dicts[static_cast<std::size_t>(n.tensor)];
-    bool in = dict_known_ ? dict.starts_with(front) : dict.empty();
+    bool in = front.empty() ? dict.empty() : dict.starts_with(front);
     // A dict further in, such as that of an optimizer, is judged by its name.
     if (in && !dicts.empty() && dict != front) in = !is_beside(std::string_view(n.name).substr(front.size()));
     if (!in) out_.beside.push_back(n.tensor);
