@@ -294,7 +294,8 @@ void Sections::take_expected_front() {
 //   pretrained_model.model.norm.weight    model.norm.weight
 //   v_head.summary.weight                 v_head.summary.weight
 //
-// It is so if behind one front alone there is all that the folder has; what has not the front keeps its name.
+// Applies if exactly one front has all that the folder has behind it (what is missing there may be without a
+// front, as lm_head); names without the front stay.
 bool Sections::take_inner_model() {
   const ExpectedTensors& expected = options_.expected;
   NameSet<std::string> whole;
