@@ -168,7 +168,7 @@ class Chooser {
     const bool one = names.size() == 1;
     model_.notes.note(cat("tied    ", listed(names, 3), one ? " is" : " are", " left out, as in ",
                           escaped(known_.origin.empty() ? model_.folder.path : known_.origin, 4096), ": ",
-                          one ? "a copy" : "copies", " of tensors that are written"));
+                          one ? "a copy of a tensor that is written" : "copies of tensors that are written"));
   }
 
   void erase_copies() {
@@ -226,10 +226,9 @@ class Chooser {
         .file(store_.root())
         .expected(cat(listed(missing, 3), ", by ", escaped(known_.origin, 4096)))
         .found(listed(own, 3))
-        .note(cat("which names transformers changes is known of the models in docs/formats/own_names.md; ",
-                  "model_type is ", escaped(model_.folder.model_type)))
-        .help("with `assets` that has config.json and no weights the names stay as they are, if no table has "
-              "the model");
+        .note(cat("docs/formats/own_names.md lists the models whose changed names mckpt knows; this one has ",
+                  "model_type ", escaped(model_.folder.model_type)))
+        .help("for a model that no table has, `assets` with config.json alone keeps the names");
   }
 
   void refuse_other_shapes() const {

@@ -175,7 +175,23 @@ TEST(OwnModel, LeavesOutWhatSharesTheStorageOfAnother) {
   OwnModel model = opened_beside_headers(
       folder, {{"a.table", "12345678"}, {"b.table", "@0"}, {"c.table", "12345678"}}, {"a.table"});
   EXPECT_EQ(names_of(model), "a.table c.table ");
+  EXPECT_NE((*model.notes.begin()).text.find(": a copy of a tensor that is written"), std::string::npos);
   EXPECT_EQ(model.copies, (std::vector<std::pair<i32, i32>>{{1, 0}}));
+}
+
+// Names in memory that no rule changes to those of the folder.
+TEST(OwnModel, SaysWhoseNamesAreKnownWhereMostDiffer) {
+  const std::string a = "12345678";
+  TempFolder folder;
+  try {
+    opened_beside_headers(folder, {{"a.w", a}, {"b.w", a}}, {"x.w", "y.w"});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string_view(e.what()).find("most tensors have other names"), std::string_view::npos);
+    ASSERT_EQ(e.notes().size(), 1u);
+    EXPECT_TRUE(e.notes()[0].ends_with("; this one has model_type nobody_knows_it")) << e.notes()[0];
+    EXPECT_TRUE(e.help().ends_with("`assets` with config.json alone keeps the names")) << e.help();
+  }
 }
 
 // The first of each pair is in the headers of the folder.
