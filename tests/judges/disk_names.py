@@ -61,6 +61,8 @@ HEADS = [
     ("LlamaForTokenClassification", dict(**TEXT, num_labels=3)),
     ("LlamaModel", TEXT),
     ("MistralForQuestionAnswering", TEXT),
+    ("MixtralForQuestionAnswering", dict(**TEXT, num_local_experts=3, num_experts_per_tok=2)),
+    ("Qwen2MoeForQuestionAnswering", dict(**TEXT, **disk_families.EXPERTS, shared_expert_intermediate_size=7)),
     ("Qwen2ForSequenceClassification", dict(**TEXT, num_labels=2, tie_word_embeddings=True)),
     ("Qwen3Model", dict(**TEXT, head_dim=4)),
     ("Qwen3MoeForTokenClassification", dict(**TEXT, **disk_families.EXPERTS, head_dim=4, num_labels=1)),

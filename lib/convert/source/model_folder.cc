@@ -195,10 +195,10 @@ class Promises {
     if (!kind) {
       kind = kind_by_head();
       if (kind)
-        notes.warn(cat("the checkpoint has ", kind->weight, " in place of the language head: it is of a class ...",
-                       kind->ending, ", though config.json ",
-                       config_.architecture.empty() ? "names none" : cat("names ", escaped(config_.architecture)),
-                       ", which would be loaded without its head"));
+        notes.warn(cat("the checkpoint has ", kind->weight, " and no ", kLanguageHead, ", so it counts as *",
+                       kind->ending, "; config.json names ",
+                       config_.architecture.empty() ? "no class" : escaped(config_.architecture),
+                       ": set architectures there, or the head is not loaded"));
     }
     return names(kind, notes);
   }
@@ -232,7 +232,7 @@ class Promises {
     return best;
   }
 
-  // The same, without the layers of multi-token prediction if the store has nothing of them: transformers
+  // The tensors of that class, without layers of multi-token prediction if the store has none: transformers
   // reads and writes such models without them.
   Tensors names(const ClassKind* kind, Notes& notes) const {
     Tensors all = names(config_.model, kind);

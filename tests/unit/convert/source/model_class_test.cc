@@ -101,11 +101,18 @@ TEST(ModelClass, IsThatOfTheHeadWhereTheConfigStillNamesTheLanguageModel) {
       continue;
     }
     EXPECT_EQ(expected, model.tensors) << model.name;
-    EXPECT_TRUE(say(notes, "in place of the language head")) << model.name;
+    EXPECT_TRUE(say(notes, "; config.json names LlamaForCausalLM: set architectures there")) << model.name;
+    const std::string_view ending = std::string_view(model.name).substr(model.name.find("For"));
+    EXPECT_TRUE(say(notes, cat(", so it counts as *", ending, ";"))) << model.name;
     heads++;
   }
   EXPECT_GE(heads, 9);
   Saved both = saved_models()[0];
+  Notes unnamed;
+  std::string text = both.config;
+  known(text.replace(text.find(cat("\"", both.name)), both.name.size() + 2, ""), both.tensors, unnamed);
+  EXPECT_TRUE(say(unnamed, "the checkpoint has score.weight and no lm_head.weight, so it counts as "
+                           "*ForSequenceClassification; config.json names no class: "));
   both.tensors["lm_head.weight"] = {20, 8};
   Notes notes;
   EXPECT_TRUE(
