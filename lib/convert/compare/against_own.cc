@@ -50,8 +50,7 @@ OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, con
 // A dict that is named has to be on one of the two sides.
 void require_dict(const OwnModel& one, const OwnModel& other, const Comparing& c) {
   const std::string& dict = c.options.model_dict;
-  auto has = [&](const OwnModel& own) { return own.section.find(dict) != own.section.npos; };
-  if (dict.empty() || has(one) || has(other)) return;
+  if (dict.empty() || one.dict_taken || other.dict_taken) return;
   throw Error(Code::kUnaccounted, "neither side has the dict that `model_dict` names")
       .file(one.store->root())
       .expected(escaped(dict));

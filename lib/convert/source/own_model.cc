@@ -93,11 +93,23 @@ class Chooser {
   }
   bool tied() const { return model_.folder.tied.value_or(false); }
 
+  // A head with nothing in front has the name of a tie to every embedding, also to that of a reference model
+  // beside the model. It is known to be the head of this one if every other embedding of this shape is tied to
+  // this one.
+  bool is_only_embedding(const OwnTensor& embedding) const {
+    return std::ranges::none_of(model_.tensors, [&](const OwnTensor& o) {
+      return o.tensor != embedding.tensor && is_embedding(o.name) &&
+             std::ranges::equal(store_.dims(o.tensor), store_.dims(embedding.tensor)) &&
+             tie_of_names(o.name, embedding.name) != Tie::kModule;
+    });
+  }
+
   // Whether two tensors are one parameter of the model if they have the same bytes. Where the tensors of the
   // folder are not known, only a head that the config ties is.
   bool may_be_tied(const OwnTensor& copy, const OwnTensor& of) const {
     const Tie tie = tie_of_names(copy.name, of.name);
     if (names_.empty() && listed_.empty()) return tie == Tie::kHead && tied() && is_head(copy.name);
+    if (tie == Tie::kHead && is_embedding(copy.name) && !is_only_embedding(copy)) return false;
     return is_own(of.name) &&
            (tie == Tie::kModule || (tie == Tie::kHead && model_.folder.tied.value_or(true)));
   }
@@ -328,6 +340,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   model.floats_beside = std::move(own.floats_beside);
   model.section = std::move(own.section);
   model.convention = std::move(own.convention);
+  model.dict_taken = own.dict_taken;
   if (model.store->tensor_count() == 0)
     throw Error(Code::kUnaccounted, "the source has no tensor of a model")
         .file(model.store->root())

@@ -45,6 +45,10 @@ bool has(const std::string_view (&table)[N], std::string_view text) {
 }
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+// "actor_optimizer", as programs with several models name their optimizers.
+bool is_named_optimizer(std::string_view word) {
+  return word.ends_with("_optimizer") || word.ends_with("_optim");
+}
 std::string_view first_part(std::string_view name) { return name.substr(0, name.find_first_of(".:/")); }
 
 }  // namespace
@@ -56,7 +60,7 @@ bool is_beside_model(std::string_view name) {
 
 bool is_of_states(std::string_view name) {
   if (has(kMoments, last_part(name))) return true;
-  while (!is_of_optimizer(name)) {
+  while (!is_of_optimizer(name) && !is_named_optimizer(section_word(name))) {
     const std::size_t end = name.find_first_of(".:/");
     if (end == name.npos) return false;
     name.remove_prefix(end + 1);

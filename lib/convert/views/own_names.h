@@ -50,6 +50,7 @@ struct OwnNames {
   std::vector<std::string> floats_beside;  // of these, those that may be weights
   std::string section;              // what was in front of every model tensor: "app.model."; "" for none
   std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
+  bool dict_taken = false;          // these are the tensors of the dict that `model_dict` names
 };
 
 // Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied

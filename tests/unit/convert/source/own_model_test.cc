@@ -130,6 +130,25 @@ TEST(OwnModel, LeavesOutCopiesThatTheHeadersLack) {
             "cls.predictions.bias cls.pooler.bias ");
 }
 
+// The reference model beside it was not trained: its embedding is equal to the head, and is not the model's.
+TEST(OwnModel, OneEmbeddingIsTheCopyOfTheHead) {
+  const std::string a = "12345678", name = "model.embed_tokens.weight", ref = cat("ref.", name);
+  auto written = [&](const std::vector<std::string>& listed, const std::vector<std::string>& stored) {
+    TempFolder folder;
+    std::vector<std::pair<std::string, std::string>> tensors;
+    for (const std::string& tensor : stored) tensors.emplace_back(tensor, a);
+    return names_of(opened_beside_headers(folder, tensors, listed));
+  };
+  EXPECT_EQ(written({"lm_head.weight", name}, {"lm_head.weight", name, ref}),
+            cat("lm_head.weight ", name, " ", ref, " "));
+  // Which of the two is the head's is not known.
+  EXPECT_EQ(written({"lm_head.weight"}, {"lm_head.weight", name, ref}),
+            cat("lm_head.weight ", name, " ", ref, " "));
+  EXPECT_EQ(written({"lm_head.weight"}, {"lm_head.weight", name}), "lm_head.weight ");
+  EXPECT_EQ(written({"lm_head.weight"}, {"lm_head.weight", "shared.weight", "encoder.embed_tokens.weight"}),
+            "lm_head.weight ");
+}
+
 TEST(OwnModel, AsksTheConfigWhetherAHeadIsTied) {
   const std::string a = "12345678", b = "12345679", other = R"({"model_type": "nobody_knows_it")";
   auto opened = [&](const std::string& tie, const std::string& head) {
