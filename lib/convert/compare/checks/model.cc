@@ -10,6 +10,7 @@
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
+#include "convert/views/name_words.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/notes.h"
@@ -96,7 +97,7 @@ Misfits misfits_of(std::span<const KnownTensor> expected, const Store& store) {
                                dims_to_string(at->second)));
   }
   for (i64 t = 0; t < store.tensor_count(); t++)
-    if (!names.contains(store.name(t))) out.extra.emplace_back(store.name(t));
+    if (!names.contains(store.name(t)) && !is_computed(store.name(t))) out.extra.emplace_back(store.name(t));
   return out;
 }
 
