@@ -37,6 +37,8 @@ constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", 
 // The last part of what a file of an optimizer alone has behind "state.".
 constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
                                          "step"};
+// The last part of names.
+constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 
 template <std::size_t N>
@@ -67,6 +69,8 @@ bool is_of_states(std::string_view name) {
   }
   return true;
 }
+
+bool is_computed(std::string_view name) { return has(kComputed, last_part(name)); }
 
 // `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
 std::string without_wrappers(std::string_view name) {
