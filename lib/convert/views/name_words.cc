@@ -37,6 +37,9 @@ constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", 
 // The last part of what a file of an optimizer alone has behind "state.".
 constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
                                          "step"};
+// The first part of names of whole models.
+constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
+                                               "module.", "score.",   "_forward_module."};
 constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 
 template <std::size_t N>
@@ -66,6 +69,10 @@ bool is_of_states(std::string_view name) {
     name.remove_prefix(end + 1);
   }
   return true;
+}
+
+bool is_of_whole_model(std::string_view name) {
+  return std::ranges::any_of(kOfWholeModels, [&](std::string_view first) { return name.starts_with(first); });
 }
 
 // `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.

@@ -12,6 +12,10 @@ bool is_beside_model(std::string_view name);
 // Whether any part of a name, with what follows, is one of an optimizer's states.
 bool is_of_states(std::string_view name);
 
+// Whether a name is one of a whole model, as "model.norm.weight" and "lm_head.weight" are: a front "model." of
+// it is a section, and not the first part of the model's own names.
+bool is_of_whole_model(std::string_view name);
+
 // "model.layers.0._orig_mod.mlp.w" is "model.layers.0.mlp.w".
 std::string without_wrappers(std::string_view name);
 

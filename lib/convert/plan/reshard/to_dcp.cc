@@ -143,7 +143,10 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
     throw Error(Code::kUsage, "a DCP folder keeps its names: `section` is for other checkpoints")
         .file(source->root())
         .found(escaped(*options.section));
-  refuse_model_dict(options.model_dict, options.source);
+  if (!options.model_dict.empty())
+    throw Error(Code::kUsage, "a DCP folder keeps all its dicts: `model_dict` is for other checkpoints")
+        .file(source->root())
+        .found(escaped(options.model_dict));
   Conversion c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source)));
   CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
