@@ -61,8 +61,7 @@ bool is_beside_model(std::string_view name) {
   return first_part(name) == "state" && has(kMoments, last_part(name));
 }
 
-bool is_of_states(std::string_view name) {
-  if (has(kMoments, last_part(name))) return true;
+bool is_in_optimizer(std::string_view name) {
   while (!is_of_optimizer(name) && !is_named_optimizer(section_word(name))) {
     const std::size_t end = name.find_first_of(".:/");
     if (end == name.npos) return false;
@@ -70,6 +69,8 @@ bool is_of_states(std::string_view name) {
   }
   return true;
 }
+
+bool is_of_states(std::string_view name) { return has(kMoments, last_part(name)) || is_in_optimizer(name); }
 
 bool is_of_whole_model(std::string_view name) {
   return std::ranges::any_of(kOfWholeModels, [&](std::string_view first) { return name.starts_with(first); });

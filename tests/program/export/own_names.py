@@ -373,6 +373,32 @@ def dicts():
         expect("--model-dict is for" in mckpt(*command, "--model-dict", "actor", status=2), f"{command}: another error")
 
 
+def weights_only():
+    """States are left out wherever their dict is; a module of that name in a dict of the model is none."""
+
+    def folder_of(names, *section):
+        """A DCP folder of the names, in the dict of the section."""
+        file, out = new("names.safetensors"), new("nested")
+        header = json.dumps({name: {"dtype": "F32", "shape": [2], "data_offsets": [8 * i, 8 * i + 8]} for i, name in enumerate(names)}).encode()
+        with open(file, "wb") as f:
+            f.write(struct.pack("<Q", len(header)) + header + bytes(8 * len(names)))
+        mckpt("convert", "to-dcp", file, out, *section)
+        return out
+
+    state = "actor.optimizer.state.h.w.exp_avg"
+    for names, section, left in (
+        (["actor.h.w", state, "critic_optim.state.h.w"], [], 2),
+        (["h.w", "heads.optimizer.w"], ["--section", "actor"], 0),
+        (["h.w", "b.w"], ["--section", "actor.optimizer"], 2),
+    ):
+        source, out = folder_of(names, *section), new("weights")
+        said = mckpt("convert", "to-dcp", source, out, "--weights-only")
+        expect(f"dropped {left}" in said, f"{names}: {said}")
+        mckpt("verify", source, "--against", source, "--weights-only", status=1 if left else 0)
+        if left < len(names):
+            mckpt("verify", out, "--against", source, "--weights-only")
+
+
 expected_tensors()
 any_chunks()
 types()
@@ -384,4 +410,5 @@ tied_layers()
 files_beside()
 accounts()
 dicts()
+weights_only()
 finish(least=250)

@@ -17,6 +17,7 @@
 #include "convert/source/own_model.h"
 #include "convert/views/model_section.h"
 #include "convert/views/name_words.h"
+#include "convert/views/saved_states.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -25,7 +26,6 @@
 #include "hf/quantized/recognise.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
-#include "io/dcp/keys/key.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
@@ -106,11 +106,12 @@ std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options,
   const SectionedNames names = sectioned_names(store, {.keep_all = true});
   std::vector<bool> out(store.tensor_count());
   for (const NamedTensor& n : names.model) out[n.tensor] = !is_of_states(store.name(n.tensor));
+  std::optional<SavedStates> left;
+  if (options.weights_only) left.emplace(store);
   std::vector<std::string_view> kept;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     if (out[t]) continue;
-    if (is_castable(store.dtype(t)) && !(options.weights_only && is_of_optimizer(store.name(t))))
-      kept.push_back(store.name(t));
+    if (is_castable(store.dtype(t)) && !(left && left->has(store.name(t)))) kept.push_back(store.name(t));
   }
   if (!kept.empty())
     notes.note(cat("types   ", counted(std::ssize(kept), "tensor"), " beside the model ",
@@ -154,7 +155,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
   auto& plan =
       c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only,
                                 types_of(store, options.dtype, model_tensors(store, options, c.details)));
-  std::vector<CarriedRecord> records = plan.add_objects(options.weights_only);
+  std::vector<CarriedRecord> records = plan.add_objects();
   c.sources = {store.root()};
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
   c.proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
