@@ -58,6 +58,8 @@ ModelClass class_of(const HfConfig& config) {
 }
 
 i64 labels_of(const JsonValue& config) {
+  const JsonValue* number = config.find("num_labels");
+  if (number && number->is(JsonType::kNumber)) return number->integer("num_labels");
   const JsonValue* labels = config.find("id2label");
   return labels && labels->is(JsonType::kObject) ? std::ssize(labels->object("id2label")) : 2;
 }

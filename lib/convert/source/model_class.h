@@ -55,7 +55,7 @@ struct ModelClass {
 // The class that the config names. pre: the config has a family.
 ModelClass class_of(const HfConfig& config);
 
-// The labels of a classifier by config.json: those of `id2label`, or two.
+// The labels of a classifier by config.json: `num_labels`, or as many as `id2label` has, or two.
 i64 labels_of(const JsonValue& config);
 
 // All kinds.

@@ -352,14 +352,22 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
   KnownTensors out;
   std::string table = cat("mckpt has no table of model_type '", escaped(assets.model_type), "'");
   if (assets.config) {
-    out.tensors = Promises(assets, store).names(notes);
+    out.tensors = class_tensors(assets, store, notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
-    table = cat("no table describes the class ", escaped(assets.config->architecture));
+    table = no_table_text(assets);
   }
   if (out.tensors.empty())
     notes.note(cat("names   it was not judged whether tensors are missing: ", table, ", and ",
                    escaped(assets.path, 4096), " has no index of the weights"));
   return out;
+}
+
+std::vector<KnownTensor> class_tensors(const ModelFolder& folder, const Store& store, Notes& notes) {
+  return Promises(folder, store).names(notes);
+}
+
+std::string no_table_text(const ModelFolder& folder) {
+  return cat("no table describes the class ", escaped(folder.config->architecture));
 }
 
 }  // namespace mckpt::impl

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/source/computed_buffers.h"
 #include "convert/source/damage.h"
 #include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
@@ -326,6 +327,11 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
+  if (const std::vector<std::string> left = leave_out_buffers(own_tensors, *source);
+      !left.empty() && options.complete)
+    model.notes.note(cat("left    ", counted(std::ssize(left), "buffer"), " of ",
+                         escaped(model.folder.path, 4096), ", which the checkpoint lacks and the model computes: ",
+                         listed(left, 3)));
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
                       .stacks = has_stacked_experts(own_tensors),

@@ -36,9 +36,6 @@ constexpr std::string_view kSections[] = {"app.model.",      "state.model.",    
                                           "state_dict."};
 // In front of everything that a model has, if it is there at all.
 constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
-// Buffers that most models compute from the config, and do not store, by the last part of their names. A few
-// store them (EsmModel): then the model's folder lists them.
-constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kOfAdapters[] = {
     "lora_A",     "lora_B",          "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",
     "base_layer", "modules_to_save",
@@ -57,7 +54,6 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
   return found;
 }
 
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 // One pass over the names of a store.
 class Sections {
  public:
@@ -340,7 +336,7 @@ void Sections::refuse_other_kinds() const {
 
 void Sections::drop_computed() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    bool computed = has(kComputed, last_part(n.name)) && !options_.expected.contains(n.name);
+    bool computed = is_computed(n.name) && !options_.expected.contains(n.name);
     if (computed) out_.beside.push_back(n.tensor);
     return computed;
   });

@@ -40,6 +40,8 @@ constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_s
 // The first part of names of whole models.
 constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
                                                "module.", "score.",   "_forward_module."};
+// The last part of names.
+constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 
 template <std::size_t N>
@@ -75,6 +77,8 @@ bool is_of_states(std::string_view name) { return has(kMoments, last_part(name))
 bool is_of_whole_model(std::string_view name) {
   return std::ranges::any_of(kOfWholeModels, [&](std::string_view first) { return name.starts_with(first); });
 }
+
+bool is_computed(std::string_view name) { return has(kComputed, last_part(name)); }
 
 // `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
 std::string without_wrappers(std::string_view name) {

@@ -19,6 +19,10 @@ bool is_of_states(std::string_view name);
 // it is a section, and not the first part of the model's own names.
 bool is_of_whole_model(std::string_view name);
 
+// Whether a name is of a buffer that most models compute from the config, and do not store. A few store them
+// (EsmModel): then the model's folder lists them.
+bool is_computed(std::string_view name);
+
 // "model.layers.0._orig_mod.mlp.w" is "model.layers.0.mlp.w".
 std::string without_wrappers(std::string_view name);
 

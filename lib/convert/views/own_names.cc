@@ -116,11 +116,11 @@ CommonNames common_names(const Store& one, const Store& other, const std::string
   return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
 }
 
-bool differ_in_section(const Store& one, const Store& other, const std::string& model_dict) {
-  const SectionOptions keep_all{.keep_all = true, .model_dict = model_dict, .dict_if_there = true};
+bool differ_in_section(const Store& one, const Store& other, CommonNames common) {
+  const SectionOptions keep_all{.keep_all = true};
   try {
     return sectioned_names(one, keep_all).section != sectioned_names(other, keep_all).section &&
-           common_names(one, other, model_dict) == CommonNames::kAll;
+           common_names(one, other) <= common;
   } catch (const Error& e) {
     if (e.code() == Code::kReadFailed) throw;
     return false;  // then they are compared as they are

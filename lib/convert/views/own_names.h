@@ -68,7 +68,8 @@ enum class CommonNames : u8 {
 // `model_dict`: of either side, if it is there.
 CommonNames common_names(const Store& one, const Store& other, const std::string& model_dict = "");
 
-// Whether two checkpoints have the names of one model, in different sections. False too if one has no model.
-bool differ_in_section(const Store& one, const Store& other, const std::string& model_dict = "");
+// Whether two checkpoints have the names of one model, at least as `common` says, in different sections. False too
+// if one has no model.
+bool differ_in_section(const Store& one, const Store& other, CommonNames common);
 
 }  // namespace mckpt::impl
