@@ -48,6 +48,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
     impl::DiffOptions how{.comparing = {.opening = impl::checkpoint_options(options.opening, {a, b}),
                                         .path_tp = options.path_tp,
                                         .path_etp = options.path_etp,
+                                        .model_dict = options.model_dict,
                                         .threads = options.threads}};
     how.comparing.choice = {options.names, options.regex};
     for (const std::string& rule : options.within) impl::add_tolerance(how.within, rule);

@@ -289,7 +289,7 @@ void read(Settings& s, mckpt::CardFiles& to) { s.take("report", to.report), s.ta
 void read(Settings& s, mckpt::VerifyOptions& to) {
   read(s, to.files);
   read(s, to.cards);
-  s.take("assets", to.assets);
+  s.take("assets", to.assets), s.take("model_dict", to.model_dict);
   s.take("card", to.card);
   s.take("threads", to.threads);
 }
@@ -308,6 +308,7 @@ void read(Settings& s, mckpt::CompareOptions& to) {
 void read(Settings& s, mckpt::DiffOptions& to) {
   read(s, to.opening);
   s.take("within", to.within);
+  s.take("model_dict", to.model_dict);
   s.take("names", to.names);
   s.take("regex", to.regex), s.take("html", to.html);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);

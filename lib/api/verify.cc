@@ -34,6 +34,7 @@ Report verify(const std::string& path, const VerifyOptions& options, Observer* o
                             .card = options.card,
                             .command = options.cards.command};
     how.compare.opening.assets = options.assets;
+    how.compare.model_dict = options.model_dict;
     how.compare.opening.model.files = impl::opening_of(options.files, {path});
     return to_public(impl::verify(path, how, bridge));
   });

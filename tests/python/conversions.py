@@ -129,6 +129,7 @@ class Conversions(unittest.TestCase):
         self.assertTrue(report.equal)
         self.assertIn("but 3 tensors beside the model were not compared", str(report))
         self.assertFalse(mckpt.verify(one, two, model_dict="actor", progress=False).equal)
+        self.assertTrue(mckpt.diff(one, two, model_dict="critic", progress=False).equal)
 
     def test_an_adapter_is_its_base_merged(self):
         data = Path(DATA, "adapters", "target_parameters")

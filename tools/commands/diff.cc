@@ -18,6 +18,7 @@
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
+#include "tools/options/model_dict_flag.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/output.h"
@@ -95,6 +96,8 @@ Exit diff_command(CommandLine& line) {
   line.heading("Reading checkpoints");
   BaseFlag base;
   base.declare(line);
+  ModelDictFlag dict;
+  dict.declare(line);
   CheckpointFlags checkpoint;
   checkpoint.declare(line);
   std::optional<i64> path_tp, path_etp;
@@ -130,6 +133,7 @@ Exit diff_command(CommandLine& line) {
   how.comparing.opening = checkpoint.options();
   how.comparing.opening.model.files = line.opening();
   how.comparing.path_tp = path_tp, how.comparing.path_etp = path_etp;
+  how.comparing.model_dict = dict.name();
   how.comparing.threads = threads;
   how.comparing.choice = chosen.choice;
   const GlobalFlags& flags = line.flags();

@@ -199,9 +199,6 @@ Exit verify_command(CommandLine& line) {
   std::vector<std::string> all = paths;
   if (against.source) all.push_back(*against.source);
   base.settle(line, all);
-  if (line.given("--model-dict") && !against.source)
-    throw Error(Code::kUsage, "--model-dict is for comparisons: --against SRC");
-
   if (against.source && paths.size() > 1)
     throw Error(Code::kUsage, "--against compares one PATH").found(counted(std::ssize(paths), "path"));
   if ((card || !reports.empty()) && paths.size() > 1)

@@ -3,6 +3,7 @@
 //   mckpt export step-100 policy --model-dict actor --assets Qwen3-0.6B
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace mckpt::impl {
@@ -12,11 +13,11 @@ class CommandLine;
 class ModelDictFlag {
  public:
   void declare(CommandLine& line);
-  // After parse(): empty if it is not given.
-  const std::string& name() const { return dict_; }
+  // After parse(): empty if it is not given. Throws kUsage for an empty name.
+  std::string name() const;
 
  private:
-  std::string dict_;
+  std::optional<std::string> dict_;
 };
 
 }  // namespace mckpt::impl

@@ -56,6 +56,7 @@ struct Diff {
 struct DiffOptions {
   SourceOptions opening{};                            // of both; its ranks are those of `b`
   std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
+  std::string model_dict{};  // of the side with several dicts that may be the model: the one that is
   // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first
   // glob decides.
   std::vector<std::string> within{};

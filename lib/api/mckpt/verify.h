@@ -69,6 +69,7 @@ struct VerifyOptions {
   // The folder of the original model, or of its config.json: names and shapes of the tensors are compared
   // with those that the model has. None: with a config.json that the checkpoint itself has, if any.
   std::optional<std::string> assets{};
+  std::string model_dict{};  // with `assets`, of several dicts that may be the model: the one that is
   CardFiles cards{};
   // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing
   // else is checked. Not together with `cards`.

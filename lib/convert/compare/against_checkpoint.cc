@@ -23,6 +23,7 @@
 #include "convert/source/source_model.h"
 #include "convert/views/name_words.h"
 #include "convert/views/own_names.h"
+#include "convert/views/saved_states.h"
 #include "core/base/error.h"
 #include "core/base/error_code.h"
 #include "core/base/notes.h"
@@ -67,8 +68,10 @@ constexpr const char* kNoPlace = "Megatron-FSDP v2 has no place for them";
 
 // Reports the first state of the optimizer that the tested side has, if the conversion leaves them out.
 void report_states(const Store& tested, const Comparing& c) {
-  for (i64 t = 0; c.options.weights_only && t < tested.tensor_count(); t++) {
-    if (!is_of_optimizer(tested.name(t))) continue;
+  if (!c.options.weights_only) return;
+  const SavedStates states(tested);
+  for (i64 t = 0; t < tested.tensor_count(); t++) {
+    if (!states.has(tested.name(t))) continue;
     c.comparison.leave_out(
         {.code = Code::kUnequal,
          .tensor = std::string(tested.name(t)),
@@ -80,15 +83,17 @@ void report_states(const Store& tested, const Comparing& c) {
 }
 
 // What a conversion that keeps the names leaves out.
-Intended intended_under_own_names(const CompareOptions& options) {
+Intended intended_under_own_names(const Store& source, const CompareOptions& options) {
   if (!options.weights_only) return {};
-  return {.left_out = [](std::string_view name) { return is_of_optimizer(name) ? kNoStates : ""; }};
+  return {.left_out = [states = SavedStates(source)](std::string_view name) {
+    return states.has(name) ? kNoStates : "";
+  }};
 }
 
 // What a conversion changes in checkpoints with the model's own names: it casts weights, and no state of the
 // optimizer. Refers to both stores.
 Intended intended_under_own_names(const Store& tested, const Store& source, const CompareOptions& options) {
-  Intended out = intended_under_own_names(options);
+  Intended out = intended_under_own_names(source, options);
   if (!has_own_names(tested) || !has_own_names(source)) return out;
   out.type = [&source, cast = intended_casts(tested, source).type](i64 t) {
     return is_of_states(source.name(t)) ? source.dtype(t) : cast(t);
@@ -112,7 +117,7 @@ std::vector<bool> types_asked_of(const Store& tested, const Store& source, const
 // saves, and its source is not, so weights of the model become fp32, and there is no place beside the state
 // dict. `to_ranks`: the result is files of ranks, which have weights only.
 Intended intended(const CheckpointModel& source, bool to_v2, bool to_ranks, const CompareOptions& options) {
-  Intended out = intended_under_own_names(options);
+  Intended out = intended_under_own_names(source.store(), options);
   if (to_ranks)
     out.left_out = [](std::string_view name) -> std::string {
       bool written = model_key(name) || name == "args" || name == "checkpoint_version" || name == "iteration";
@@ -159,7 +164,7 @@ bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source
   c.observer.note(
       {Note::Kind::kNote, "layers  are compared under the names that they have in a model without groups"});
   bool types = check_types_by_name(*tested, *source, c);
-  return against_names(*tested, *source, nullptr, c, intended_under_own_names(c.options)) && types;
+  return against_names(*tested, *source, nullptr, c, intended_under_own_names(*source, c.options)) && types;
 }
 
 // The options that give ranks describe the source; the tested side has options of its own.

@@ -215,7 +215,8 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
       return verify_parts(path, std::move(parts), options, observer, report);
   }
   NameSet<std::string> judged =
-      check_checkpoint(store, "verify", options.threads, observer, report, options.compare.opening.assets);
+      check_checkpoint(store, "verify", options.threads, observer, report, options.compare.opening.assets,
+                       options.compare.model_dict);
   note_shards(store, report);
   note_optimizer(path, store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
@@ -324,6 +325,9 @@ Verified verify_by_card(const std::string& path, const VerifyOptions& options, O
 }  // namespace
 
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer) {
+  if (!options.compare.model_dict.empty() && !options.against && !options.compare.opening.assets)
+    throw Error(Code::kUsage, "`model_dict` is for the check by `assets`, and for comparisons")
+        .found(escaped(options.compare.model_dict));
   if (options.card || !options.reports.empty()) refuse_card_of_view(path, files_of(options));
   if (options.card) return verify_by_card(path, options, observer);
   for (const std::string& report : options.reports) check_card_place(report);

@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "convert/views/name_words.h"
+#include "convert/views/named_dict.h"
 #include "convert/views/saved_dicts.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -35,9 +36,6 @@ constexpr std::string_view kSections[] = {"app.model.",      "state.model.",    
                                           "state_dict."};
 // In front of everything that a model has, if it is there at all.
 constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
-// What is behind "model." where that is a section. The first part of names of a whole model.
-constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
-                                               "module.", "score.",   "_forward_module."};
 constexpr std::string_view kOfAdapters[] = {
     "lora_A",     "lora_B",          "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",
     "base_layer", "modules_to_save",
@@ -94,7 +92,6 @@ class Sections {
   bool all_begin_with(std::string_view front) const;
   void take(std::string_view front);
   bool has_all_expected() const;
-  [[noreturn]] void refuse_unknown_dict(std::span<const std::string_view> dicts) const;
   [[noreturn]] void refuse_several(std::vector<std::string> candidates) const;
   [[noreturn]] void refuse_no_model() const;
   void refuse_other_kinds() const;
@@ -158,16 +155,13 @@ bool Sections::take_dict() {
   return true;
 }
 
-// The dict that the caller names. Where dicts are not known, the names tell what is in it.
+// The dict that the caller names.
 bool Sections::take_named(std::span<const std::string_view> dicts) {
-  const std::string& name = options_.model_dict;
-  if (name.empty()) return false;
-  const std::string front = name.ends_with('.') ? name : cat(name, ".");
-  const bool there = std::ranges::any_of(names_, [&](const NamedTensor& n) {
-    return (dicts.empty() ? n.name : dicts[static_cast<std::size_t>(n.tensor)]).starts_with(front);
-  });
-  if (!there && options_.dict_if_there) return false;
-  if (!there) refuse_unknown_dict(dicts);
+  const NamedDict dict{options_.model_dict, names_, dicts, options_.expected};
+  if (dict.name.empty()) return false;
+  const std::string front = dict.front();
+  if (front.empty() && options_.dict_if_there) return false;
+  if (front.empty()) dict.refuse_unknown(store_);
   keep_dict(front, dicts);
   out_.dict_taken = true;
   return true;
@@ -186,20 +180,6 @@ void Sections::keep_dict(const std::string& front, std::span<const std::string_v
     return !in;
   });
   take(front);
-}
-
-// Of a dict that the caller names.
-void Sections::refuse_unknown_dict(std::span<const std::string_view> dicts) const {
-  std::vector<std::string> found;
-  for (std::string_view dict : dicts) {
-    if (dict.ends_with('.')) dict.remove_suffix(1);
-    if (!dict.empty() && std::ranges::find(found, escaped(dict)) == found.end() && std::ssize(found) < 20)
-      found.push_back(escaped(dict));
-  }
-  Error e(Code::kUnaccounted, "the checkpoint has no dict of the name that `model_dict` gives");
-  e.file(store_.root()).expected(escaped(options_.model_dict));
-  const std::vector<std::string_view> listing(found.begin(), found.end());
-  throw e.found(found.empty() ? std::string("tensors in no dict") : listed(listing));
 }
 
 bool Sections::has_all_expected() const {
@@ -326,8 +306,7 @@ bool Sections::take_front() {
   constexpr std::string_view kModel = "model.";
   if (!all_begin_with(kModel)) return false;
   bool of_whole = std::ranges::any_of(names_, [&](const NamedTensor& n) {
-    std::string_view behind = std::string_view(n.name).substr(kModel.size());
-    return std::ranges::any_of(kOfWholeModels, [&](std::string_view w) { return behind.starts_with(w); });
+    return is_of_whole_model(std::string_view(n.name).substr(kModel.size()));
   });
   if (of_whole) take(kModel);
   return of_whole;

@@ -37,6 +37,9 @@ constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", 
 // The last part of what a file of an optimizer alone has behind "state.".
 constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
                                          "step"};
+// The first part of names of whole models.
+constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
+                                               "module.", "score.",   "_forward_module."};
 // The last part of names.
 constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
@@ -60,14 +63,19 @@ bool is_beside_model(std::string_view name) {
   return first_part(name) == "state" && has(kMoments, last_part(name));
 }
 
-bool is_of_states(std::string_view name) {
-  if (has(kMoments, last_part(name))) return true;
+bool is_in_optimizer(std::string_view name) {
   while (!is_of_optimizer(name) && !is_named_optimizer(section_word(name))) {
     const std::size_t end = name.find_first_of(".:/");
     if (end == name.npos) return false;
     name.remove_prefix(end + 1);
   }
   return true;
+}
+
+bool is_of_states(std::string_view name) { return has(kMoments, last_part(name)) || is_in_optimizer(name); }
+
+bool is_of_whole_model(std::string_view name) {
+  return std::ranges::any_of(kOfWholeModels, [&](std::string_view first) { return name.starts_with(first); });
 }
 
 bool is_computed(std::string_view name) { return has(kComputed, last_part(name)); }

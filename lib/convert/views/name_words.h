@@ -9,8 +9,15 @@ namespace mckpt::impl {
 // Whether a name is one of an optimizer, a scheduler, a loader, a random state or a counter.
 bool is_beside_model(std::string_view name);
 
-// Whether any part of a name, with what follows, is one of an optimizer's states.
+// Whether any part of a name, with what follows, is one of an optimizer.
+bool is_in_optimizer(std::string_view name);
+
+// Whether a name is one of an optimizer's states: is_in_optimizer(), or its last part is a moment's.
 bool is_of_states(std::string_view name);
+
+// Whether a name is one of a whole model, as "model.norm.weight" and "lm_head.weight" are: a front "model." of
+// it is a section, and not the first part of the model's own names.
+bool is_of_whole_model(std::string_view name);
 
 // Whether a name is of a buffer that most models compute from the config, and do not store. A few store them
 // (EsmModel): then the model's folder lists them.

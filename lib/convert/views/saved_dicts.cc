@@ -1,29 +1,16 @@
 // From planner_data of a DCP folder, and from the containers in the pickles of torch files.
 #include "convert/views/saved_dicts.h"
 
-#include <optional>
-
 #include "core/base/error.h"
 #include "io/dcp/write/layout.h"
-#include "io/dcp/write/paths.h"
 #include "io/store/store.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Paths that contradict the names are for others to report: here they say nothing.
-std::optional<DcpPaths> paths_of(const Store& store) {
-  try {
-    return dcp_paths(store);
-  } catch (const Error& e) {
-    if (e.code() != Code::kBadMetadata && e.code() != Code::kNotHeld) throw;
-    return std::nullopt;
-  }
-}
-
 std::vector<std::string_view> of_planner_data(const Store& store) {
-  std::optional<DcpPaths> paths = paths_of(store);
+  std::optional<DcpPaths> paths = saved_paths(store);
   if (!paths) return {};
   std::vector<std::string_view> out;
   for (i64 t = 0; t < store.tensor_count(); t++) {
@@ -36,6 +23,15 @@ std::vector<std::string_view> of_planner_data(const Store& store) {
 }
 
 }  // namespace
+
+std::optional<DcpPaths> saved_paths(const Store& store) {
+  try {
+    return dcp_paths(store);
+  } catch (const Error& e) {
+    if (e.code() != Code::kBadMetadata && e.code() != Code::kNotHeld) throw;
+    return std::nullopt;
+  }
+}
 
 std::vector<std::string_view> saved_dicts(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp) return of_planner_data(store);

@@ -6,8 +6,11 @@
 //   planner_data ("optim", "state", "norm.w", "step") "optim.state.norm.w."
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
+
+#include "io/dcp/write/paths.h"
 
 namespace mckpt::impl {
 
@@ -17,5 +20,9 @@ class Store;
 // the store has in front of the names of a file. The views point into the names of the store. Empty if the
 // format, or this checkpoint of it, does not say so of every tensor.
 std::vector<std::string_view> saved_dicts(const Store& store);
+
+// The paths of a DCP folder's items, as dcp_paths(); nothing also where they contradict the names, which others
+// report.
+std::optional<DcpPaths> saved_paths(const Store& store);
 
 }  // namespace mckpt::impl

@@ -31,7 +31,7 @@ def new(name="out"):
 
 
 def mckpt(*args, status=0):
-    run = run_mckpt(*args, *(["--no-sync"] if args[0] != "verify" else []), "-j2")
+    run = run_mckpt(*args, *(["--no-sync"] if args[0] not in ("verify", "diff") else []), "-j2")
     expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stderr}")
     return run.stderr
 
@@ -356,9 +356,47 @@ def dicts():
     for tested in (out, two):
         text = mckpt("verify", tested, "--against", two, "--model-dict", "nobody", status=3)
         expect("has" in text and "nobody" in text, f"a dict that is not there, {tested}: {text}")
+    # The model's folder, which the actor has all tensors of, and the critic not.
+    folder = new("actor")
+    mckpt("export", two, folder, "--assets", config, "--model-dict", "actor")
+    for dict, status, word in (("actor", 0, "sound"), ("critic", 1, "cls.bias"), ("nobody", 1, "no dict of the name")):
+        run = run_mckpt("verify", two, "--assets", folder, "--model-dict", dict)
+        expect(run.returncode == status and word in run.stdout, f"{dict} by the assets: {run.returncode} {run.stdout} {run.stderr}")
+    mckpt("diff", two, folder, "--model-dict", "actor")
+    mckpt("diff", two, folder, "--model-dict", "critic", status=1)
+    text = mckpt("export", two, new("empty"), "--assets", config, "--model-dict", "", status=2)
+    expect("not empty" in text, f"an empty name: {text}")
+    text = mckpt("convert", "to-dcp", dcp, new("kept"), "--model-dict", "actor", status=2)
+    expect("keeps all its dicts" in text, f"a DCP folder: {text}")
     # Where no dict is looked at.
     for command in (("convert", "to-dcp", dcp, new("again")), ("convert", "to-fsdp", os.path.join(os.path.dirname(GOLDEN), "models", "tiny_qwen3_moe"), new("fsdp")), ("verify", out)):
         expect("--model-dict is for" in mckpt(*command, "--model-dict", "actor", status=2), f"{command}: another error")
+
+
+def weights_only():
+    """States are left out wherever their dict is; a module of that name in a dict of the model is none."""
+
+    def folder_of(names, *section):
+        """A DCP folder of the names, in the dict of the section."""
+        file, out = new("names.safetensors"), new("nested")
+        header = json.dumps({name: {"dtype": "F32", "shape": [2], "data_offsets": [8 * i, 8 * i + 8]} for i, name in enumerate(names)}).encode()
+        with open(file, "wb") as f:
+            f.write(struct.pack("<Q", len(header)) + header + bytes(8 * len(names)))
+        mckpt("convert", "to-dcp", file, out, *section)
+        return out
+
+    state = "actor.optimizer.state.h.w.exp_avg"
+    for names, section, left in (
+        (["actor.h.w", state, "critic_optim.state.h.w"], [], 2),
+        (["h.w", "heads.optimizer.w"], ["--section", "actor"], 0),
+        (["h.w", "b.w"], ["--section", "actor.optimizer"], 2),
+    ):
+        source, out = folder_of(names, *section), new("weights")
+        said = mckpt("convert", "to-dcp", source, out, "--weights-only")
+        expect(f"dropped {left}" in said, f"{names}: {said}")
+        mckpt("verify", source, "--against", source, "--weights-only", status=1 if left else 0)
+        if left < len(names):
+            mckpt("verify", out, "--against", source, "--weights-only")
 
 
 expected_tensors()
@@ -372,4 +410,5 @@ tied_layers()
 files_beside()
 accounts()
 dicts()
+weights_only()
 finish(least=250)

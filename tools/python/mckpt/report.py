@@ -31,8 +31,9 @@ def verify(
     checkpoint's files are compared with it, and nothing else is checked.
 
     The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many
-    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are two other
-    settings: follow_links, and assets, a folder with config.json whose names and shapes the tensors must have.
+    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are three other
+    settings: follow_links; assets, a folder with config.json whose names and shapes the tensors must have; and with
+    assets model_dict, the dict of the save that is the model.
     """
     refuse_misnamed(how)
     command = None if report is None else call_text("verify", path, against, report=report, **how)

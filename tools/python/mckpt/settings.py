@@ -378,7 +378,7 @@ class SourceSettings(Files, Model, Accept, Assets, Source, total=False):
     """Of open_as_fsdp()."""
 
 
-class DiffSettings(SourceSettings, Tested, Within, total=False):
+class DiffSettings(SourceSettings, Tested, Within, ModelDict, total=False):
     """Of diff()."""
 
 
@@ -426,7 +426,7 @@ _SOURCE = (Files, Model, Accept, Assets, Source)
 _LAYERS = (Layers, Stacks, WeightsOnly, Accept, Files)
 # By function, or by `to`: the groups of settings that there are.
 SOURCE: dict[str, tuple[type, ...]] = {"": _SOURCE}
-DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within)}
+DIFF: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, Within, ModelDict)}
 PLOT: dict[str, tuple[type, ...]] = {"": (Files,)}
 COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtype, DtypeRule, WeightsOnly, ModelDict)}
 LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}

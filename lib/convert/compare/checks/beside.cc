@@ -127,7 +127,8 @@ class BesideCheck {
 
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
                                       Observer& observer, VerifyReport& report,
-                                      const std::optional<std::string>& assets) {
+                                      const std::optional<std::string>& assets,
+                                      const std::string& model_dict) {
   observer.begin(phase, verify_bytes(store));
   report = verify_store(store, threads, [&](i64 bytes) {
     check_stop(observer);
@@ -141,7 +142,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
   if (assets)
-    check_by_assets(store, *assets, threads, report);
+    check_by_assets(store, *assets, model_dict, threads, report);
   else
     check_model(store, report);
   check_quantized(store, threads, report);

@@ -59,8 +59,8 @@ bool is_unknown(Code code) {
 
 // Compares as an export does. What the names were compared with; empty: nothing says which tensors the model
 // has.
-std::string compare_with_assets(const Store& store, const std::string& assets, int threads,
-                                std::vector<Finding>& odd) {
+std::string compare_with_assets(const Store& store, const std::string& assets,
+                                const std::string& model_dict, int threads, std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
   if (!has_own_names(*again)) {
     CheckpointOptions options;
@@ -70,7 +70,10 @@ std::string compare_with_assets(const Store& store, const std::string& assets, i
     return assets;
   }
   const OwnModel model =
-      open_own_model(std::move(again), {.source = store.root(), .assets = assets, .threads = threads});
+      open_own_model(std::move(again), {.source = store.root(),
+                                        .assets = assets,
+                                        .model_dict = model_dict,
+                                        .threads = threads});
   for (const Note& n : model.notes)
     if (n.kind == Note::Kind::kWarning)
       odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
@@ -191,7 +194,9 @@ std::string compare_settings(const Store& store, const std::string& assets, std:
 
 }  // namespace
 
-void check_by_assets(const Store& store, const std::string& assets, int threads, VerifyReport& report) {
+void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
+                     int threads, VerifyReport& report) {
+  if (is_model_folder(store) || !has_own_names(store)) refuse_model_dict(model_dict, store.root());
   if (store.format() == Format::kMegatronRanks || !is_sound(store)) return;
   if (is_model_folder(store) && real_path_of(assets) == real_path_of(store.root()))
     return check_model(store, report);
@@ -199,7 +204,7 @@ void check_by_assets(const Store& store, const std::string& assets, int threads,
       .name = "model", .status = Check::Status::kPass, .count = store.tensor_count(), .unit = "tensors"};
   std::vector<Finding> odd;
   try {
-    if (compare_with_assets(store, assets, threads, odd).empty()) {
+    if (compare_with_assets(store, assets, model_dict, threads, odd).empty()) {
       check = not_compared("neither it nor the files beside it say which tensors there are");
     } else {
       check.note = compare_settings(store, assets, odd);

@@ -22,13 +22,15 @@ struct VerifyReport;
 void check_model(const Store& store, VerifyReport& report);
 
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes
-// that an export asks for. Files of Megatron's ranks have the check "ranks" instead.
-// pre: the folder has a config.json.
+// that an export asks for. Files of Megatron's ranks have the check "ranks" instead. `model_dict`: the dict
+// of a save that is the model, as in OwnModelOptions; empty: it is found.
+// pre: the folder has a config.json. Throws kUsage for a dict of a checkpoint whose dicts are not looked at.
 //
 //   pass  model    24 tensors      config.json has them all; names and shapes, not the settings of config.json
 //   warn  model    24 tensors      the same, but the checkpoint's own config.json has another rope_theta
 //   FAIL  model    23 tensors      tensors against config.json
 //         problem[MC2005]: the checkpoint lacks 1 tensor of the model: model.norm.weight
-void check_by_assets(const Store& store, const std::string& assets, int threads, VerifyReport& report);
+void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
+                     int threads, VerifyReport& report);
 
 }  // namespace mckpt::impl

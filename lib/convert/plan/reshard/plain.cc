@@ -59,7 +59,7 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   c.oddities.push_back({store.root(), std::move(source.oddities)});
   bool weights_only = options.from.weights_only;
   auto& plan = c.parts.make<PlainLayout>(store, shards_of(options.grid), weights_only);
-  std::vector<CarriedRecord> records = plan.add_objects(weights_only);
+  std::vector<CarriedRecord> records = plan.add_objects();
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, store);

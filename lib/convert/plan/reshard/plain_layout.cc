@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "core/items/item_cast.h"
-#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -31,8 +30,9 @@ PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const
                          const Typing& typed)
     : store_(store), ranks_(ranks), naming_(named), layout(ranks) {
   if (!naming_) layout.leave_out_paths();
+  if (weights_only) states_.emplace(store);
   for (i32 t = 0; t < store.tensor_count(); t++) {
-    if (weights_only && is_of_optimizer(store.name(t))) {
+    if (states_ && states_->has(store.name(t))) {
       left_behind.push_back(t);
       continue;
     }
@@ -43,11 +43,11 @@ PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const
     for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
 }
 
-std::vector<CarriedRecord> PlainLayout::add_objects(bool weights_only) {
+std::vector<CarriedRecord> PlainLayout::add_objects() {
   std::vector<CarriedRecord> records;
   for (const Object& o : store_.objects()) {
     if (is_file(store_, o)) continue;
-    if (weights_only && is_of_optimizer(o.name)) {
+    if (states_ && states_->has(o.name)) {
       left_behind_objects++;
       continue;
     }

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "convert/jobs/carried_record.h"
+#include "convert/views/saved_states.h"
 #include "core/base/int.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/paths.h"
@@ -36,7 +38,7 @@ class PlainLayout {
 
   // Adds the objects of the source to the layout, without the optimizer's if only weights are wanted. Called
   // once.
-  std::vector<CarriedRecord> add_objects(bool weights_only);
+  std::vector<CarriedRecord> add_objects();
 
  private:
   DcpName named(std::string_view name) const;
@@ -46,6 +48,7 @@ class PlainLayout {
   const Store& store_;
   i64 ranks_;
   Naming naming_;
+  std::optional<SavedStates> states_;  // if only weights are wanted
 
  public:
   DcpLayout layout;

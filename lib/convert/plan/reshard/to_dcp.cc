@@ -16,6 +16,7 @@
 #include "convert/source/identity.h"
 #include "convert/source/own_model.h"
 #include "convert/views/own_names.h"
+#include "convert/views/saved_states.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -24,7 +25,6 @@
 #include "hf/quantized/recognise.h"
 #include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
-#include "io/dcp/keys/key.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
@@ -102,11 +102,12 @@ PlainLayout::Typing types_of(const Store& store, std::optional<DType> dtype, std
 std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options, Notes& notes) {
   if (!options.dtype) return {};
   std::vector<bool> out = takes_type(store);
+  std::optional<SavedStates> left;
+  if (options.weights_only) left.emplace(store);
   std::vector<std::string_view> kept;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     if (out[t]) continue;
-    if (is_castable(store.dtype(t)) && !(options.weights_only && is_of_optimizer(store.name(t))))
-      kept.push_back(store.name(t));
+    if (is_castable(store.dtype(t)) && !(left && left->has(store.name(t)))) kept.push_back(store.name(t));
   }
   if (!kept.empty())
     notes.note(cat("types   ", counted(std::ssize(kept), "tensor"), " beside the model ",
@@ -139,7 +140,10 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
     throw Error(Code::kUsage, "a DCP folder keeps its names: `section` is for other checkpoints")
         .file(source->root())
         .found(escaped(*options.section));
-  refuse_model_dict(options.model_dict, options.source);
+  if (!options.model_dict.empty())
+    throw Error(Code::kUsage, "a DCP folder keeps all its dicts: `model_dict` is for other checkpoints")
+        .file(source->root())
+        .found(escaped(options.model_dict));
   Conversion c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source)));
   CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
@@ -147,7 +151,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
   auto& plan =
       c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only,
                                 types_of(store, options.dtype, model_tensors(store, options, c.details)));
-  std::vector<CarriedRecord> records = plan.add_objects(options.weights_only);
+  std::vector<CarriedRecord> records = plan.add_objects();
   c.sources = {store.root()};
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
   c.proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };

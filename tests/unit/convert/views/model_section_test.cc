@@ -90,6 +90,41 @@ TEST(SectionedNames, OfADictThatIsNamedTheStatesAreBeside) {
   EXPECT_EQ(sectioned(names, {.expected = lists_it, .model_dict = "actor"}), "actor. | h.w step | 1 2");
 }
 
+// `model.` is a dict only if the names behind it are those of a model.
+TEST(SectionedNames, ADictModelIsNotTheFrontOfTheModelsOwnNames) {
+  const ExpectedTensors gpt = {{"h.w", std::nullopt}}, headless = {{"model.w", std::nullopt}};
+  const struct {
+    Names names;
+    ExpectedTensors expected;
+    std::string text;  // where the dict need not be there
+    bool is_dict;
+  } kCases[] = {
+      {{"model.norm.w", "lm_head.w"}, {}, " | model.norm.w lm_head.w |", false},
+      {{"model.norm.w", "model.embed.w"}, {}, " | model.norm.w model.embed.w |", false},
+      {{"model.model.norm.w", "model.lm_head.w", "ema.model.norm.w"},
+       {},
+       "model. | model.norm.w lm_head.w | 2",
+       true},
+      {{"model._orig_mod.model.w", "ema.model.w"}, {}, "model. | model.w | 1", true},
+      {{"model.h.w", "ema.h.w"}, gpt, "model. | h.w | 1", true},
+      {{"model.model.w", "lm_head.w"},
+       {{"model.model.w", std::nullopt}},
+       " | model.model.w lm_head.w |",
+       false},
+      {{"model.w", "x.w"}, headless, " | model.w x.w |", false},
+  };
+  for (const auto& c : kCases) {
+    SectionOptions how{.expected = c.expected, .model_dict = "model", .dict_if_there = true};
+    EXPECT_EQ(sectioned(c.names, how), c.text);
+    how.dict_if_there = false;
+    for (const char* dict : {"model", "model."}) {
+      how.model_dict = dict;
+      const std::string strict = sectioned(c.names, how);
+      EXPECT_EQ(strict.find("no dict of the name") == strict.npos, c.is_dict) << strict;
+    }
+  }
+}
+
 // Names say nothing against the model's folder, and nothing inside of a dict that is known.
 TEST(SectionedNames, KeepsWhatTheFolderListsWhateverItsNameIs) {
   const ExpectedTensors expected = {{"scheduler.w", std::nullopt}, {"step", std::nullopt},
