@@ -533,7 +533,7 @@ def check_iterations(folder):
                 expect_equal(f"{name} {mode} {flags}: folders and tracker", (sorted(os.listdir(out)), f.read()), (sorted([want, "latest_checkpointed_iteration.txt"]), "release" if flags else "3"))
     nowhere, out = with_common(dist, "nowhere", lambda common: common.pop("iteration")), os.path.join(work.name, "no_iteration")
     run = run_mckpt("convert", "reshard", nowhere, out, "--assets", assets, "--no-sync")
-    expect(run.returncode == 0 and "loads weights alone" in run.stderr and "--iteration gives one" in run.stderr and "release" in os.listdir(out), f"no iteration: {run.stderr}")
+    expect(run.returncode == 0 and "loads only weights" in run.stderr and "--iteration N sets one" in run.stderr and "release" in os.listdir(out), f"no iteration: {run.stderr}")
 
 
 def main():

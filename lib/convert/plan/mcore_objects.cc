@@ -71,6 +71,7 @@ class CommonMaker {
   std::map<std::string, std::string, std::less<>> whole_;  // args, iteration, ...
   PickledEntries schedule_;
   NameMap<std::string, Options> options_;  // by key
+  i64 iteration_ = 0;
   McoreObjects out_;
 };
 
@@ -113,7 +114,7 @@ void CommonMaker::gather() {
 // Those of the source with the new grid; else those that the model's config gives.
 std::string CommonMaker::args() {
   auto own = whole_.find("args");
-  if (own == whole_.end()) return args_of_model(source_.model(), result_, out_.iteration);
+  if (own == whole_.end()) return args_of_model(source_.model(), result_, iteration_);
   return kept_args(own->second,
                    {.map = keys_.map(),
                     .grid = result_.run.grid,
@@ -181,16 +182,15 @@ void CommonMaker::add_optimizer(PickledEntries& entries) {
   entries.emplace_back("optimizer", optimizers.size() == 1 ? optimizers[0] : pickle_numbered(optimizers));
 }
 
-// The one that is asked for, or that of the source's objects, or that of its folder.
+// That of the result, or else the one that the source's object says.
 void CommonMaker::find_iteration() {
   auto own = whole_.find("iteration");
   if (own != whole_.end() && !result_.iteration) {
     Pickle read({reinterpret_cast<const u8*>(own->second.data()), own->second.size()}, {});
-    if (read.root().is_int()) out_.iteration = read.root().as_int();
+    if (read.root().is_int()) iteration_ = read.root().as_int();
   } else {
-    out_.iteration =
-        result_.iteration ? *result_.iteration : iteration_of(source_.on_disk().root()).value_or(0);
-    whole_.insert_or_assign("iteration", pickle_integer(out_.iteration));
+    iteration_ = result_.iteration.value_or(0);
+    whole_.insert_or_assign("iteration", pickle_integer(iteration_));
   }
 }
 
@@ -218,7 +218,7 @@ McoreObjects mcore_objects(const HfModel& model, const McoreRun& result) {
                          {"checkpoint_version", pickle_real(3.0)},
                          {"iteration", pickle_integer(iteration)},
                          {"content_metadata", pickle_content({result.run.stacked, ""})}};
-  return {common_file(entries), iteration, 0, {}};
+  return {common_file(entries), 0, {}};
 }
 
 McoreObjects mcore_objects(const CheckpointModel& source, const KeyTable& keys, const McoreRun& result) {
