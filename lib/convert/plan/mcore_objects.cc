@@ -59,6 +59,7 @@ class CommonMaker {
   void gather();
   void take(std::string_view name, std::string pickle);
   std::string args();
+  NormNames norms() const;
   void find_iteration();
   void add_optimizer(PickledEntries& entries);
   std::string optimizer_of(const std::vector<Options>& groups) const;
@@ -72,6 +73,7 @@ class CommonMaker {
   PickledEntries schedule_;
   NameMap<std::string, Options> options_;  // by key
   i64 iteration_ = 0;
+  bool renumbered_ = false;  // the source's object says another iteration, or there is none
   McoreObjects out_;
 };
 
@@ -122,8 +124,16 @@ std::string CommonMaker::args() {
                     .format = ArgsFormat::kTorchDist,
                     .has_states = made_by_run(),
                     .vocab_rows = result_.run.run.vocab_rows,
-                    .source_rows = source_.setup().vocab_rows},
+                    .source_rows = source_.setup().vocab_rows,
+                    .iteration = renumbered_ ? std::optional(iteration_) : std::nullopt,
+                    .norms = norms()},
                    out_.notes);
+}
+
+// Only the norm in front of experts has a name that not all modules load.
+NormNames CommonMaker::norms() const {
+  if (keys_.map().model().moe.experts == 0) return NormNames::kOfAll;
+  return result_.run.own_norms ? NormNames::kOfMegatron : NormNames::kOfTransformerEngine;
 }
 
 // The groups of the optimizers: one optimizer, or with expert parallelism a second one for experts.
@@ -185,13 +195,15 @@ void CommonMaker::add_optimizer(PickledEntries& entries) {
 // That of the result, or else the one that the source's object says.
 void CommonMaker::find_iteration() {
   auto own = whole_.find("iteration");
-  if (own != whole_.end() && !result_.iteration) {
+  std::optional<i64> said;
+  if (own != whole_.end()) {
     Pickle read({reinterpret_cast<const u8*>(own->second.data()), own->second.size()}, {});
-    if (read.root().is_int()) iteration_ = read.root().as_int();
-  } else {
-    iteration_ = result_.iteration.value_or(0);
-    whole_.insert_or_assign("iteration", pickle_integer(iteration_));
+    if (read.root().is_int()) said = read.root().as_int();
   }
+  iteration_ = result_.iteration.value_or(said.value_or(0));
+  renumbered_ = result_.iteration && said != result_.iteration;
+  if (result_.iteration || own == whole_.end())
+    whole_.insert_or_assign("iteration", pickle_integer(iteration_));
 }
 
 McoreObjects CommonMaker::make() {
