@@ -85,8 +85,8 @@ std::vector<ArgChange> changes_of_layers(const PickleValue& args, const ModelCon
   const LayerPattern pattern = parse_pattern(*said, Dialect::kGrouped);
   const std::string own = hybrid_pattern(model);
   if (!own.empty() && !pattern.has_groups()) return {};
-  return args_for_layers(args, own.empty() ? pattern : parse_pattern(own, Dialect::kGrouped),
-                         own.empty(), std::ssize(model.text.layers));
+  return args_for_layers(args, own.empty() ? pattern : parse_pattern(own, Dialect::kGrouped), own.empty(),
+                         std::ssize(model.text.layers));
 }
 
 }  // namespace
@@ -95,8 +95,8 @@ bool is_reset_arg(std::string_view name) {
   auto is_in = [&](std::span<const std::string_view> names) {
     return std::ranges::find(names, name) != names.end();
   };
-  return is_in(kNoLonger) || is_in(kFalse) || is_in(kCounts) || is_in(kTypes) || name == kStagesOfLayers || name == kSplitContext ||
-         name == kDistributedFormat || name == kModules || name == kNoRandomStates;
+  return is_in(kNoLonger) || is_in(kFalse) || is_in(kCounts) || is_in(kTypes) || name == kStagesOfLayers ||
+         name == kSplitContext || name == kDistributedFormat || name == kModules || name == kNoRandomStates;
 }
 
 void put_arg(std::string& args, std::string_view name, const ArgValue& value, Notes& notes) {
@@ -106,8 +106,7 @@ void put_arg(std::string& args, std::string_view name, const ArgValue& value, No
 }
 
 std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes) {
-  const std::optional<i64> divisor =
-      other_vocab_divisor(args, result.map, result.vocab_rows, result.grid.tp);
+  const std::optional<i64> divisor = other_vocab_divisor(args, result.map, result.vocab_rows, result.grid.tp);
   auto put = [&](std::string_view name, const ArgValue& value) { put_arg(args, name, value, notes); };
   const ModelConfig& model = result.map.model();
   const std::string before = args;
@@ -120,8 +119,10 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
   const auto stages = pipeline_values(result.map, result.grid.pp, result.pipeline);
   for (std::string_view name : pipeline_args()) {
     auto field = std::ranges::find(stages, name, [](const auto& f) { return f.first; });
-    if (field != stages.end()) put(name, field->second);
-    else if (args.find(name) != args.npos) put(name, std::monostate());
+    if (field != stages.end())
+      put(name, field->second);
+    else if (args.find(name) != args.npos)
+      put(name, std::monostate());
   }
   const bool torch = result.format == ArgsFormat::kTorch;
   put(kFormatArg, std::string(torch ? "torch" : "torch_dist"));

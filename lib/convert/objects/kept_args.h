@@ -5,8 +5,8 @@
 //   result   Namespace(num_layers=28, tensor_model_parallel_size=4, ckpt_format="torch", seed=7, rank=0, ...)
 //
 // The changed fields are the grid and the pipeline, the format, whether there are states of the optimizer and
-// random states, the iteration and what a run counts, the rows of the vocabulary, the type of the parameters, the
-// modules that have such names, and numbers of layers, MTP layers and experts that are not the model's.
+// random states, the iteration and what a run counts, the rows of the vocabulary, the type of the parameters,
+// the modules that have such names, and numbers of layers, MTP layers and experts that are not the model's.
 #pragma once
 
 #include <optional>

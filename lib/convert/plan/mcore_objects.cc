@@ -40,9 +40,8 @@ constexpr std::string_view kParams = "params";
 std::string args_of_model(const HfModel& model, const McoreRun& result, i64 iteration) {
   FsdpRun run;
   run.grid = result.run.grid, run.run = result.run.run;
-  return pickle_args(
-      {*model.map, model.config.run, run, iteration, !result.state_form.empty(),
-       ArgsFormat::kTorchDist, result.run.pipeline});
+  return pickle_args({*model.map, model.config.run, run, iteration, !result.state_form.empty(),
+                      ArgsFormat::kTorchDist, result.run.pipeline});
 }
 
 // The options of one parameter: fields with their pickles.

@@ -172,7 +172,8 @@ RunFacts CheckpointModel::facts_of_ranks(std::span<const Code> accepted) {
   auto accept = [&](std::string_view field, std::optional<i64>& said, i64 own) {
     if (said && *said != own)
       oddities_.push_back({.code = Code::kNumberGap,
-                           .message = cat("the args of the files say ", field, " ", said_size(*said), ", the model has ", own),
+                           .message = cat("the args of the files say ", field, " ", said_size(*said),
+                                          ", the model has ", own),
                            .warning = true});
     said.reset();
   };

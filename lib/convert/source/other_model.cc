@@ -27,7 +27,8 @@ bool is_true(const PickleValue& args, std::string_view name) {
 bool stores_experts(const Store& store, i64 experts) {
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (store.name(t).ends_with(".mlp.router.weight"))
-      if (std::span<const i64> dims = store.dims(t); dims.size() >= 2) return dims[dims.size() - 2] == experts;
+      if (std::span<const i64> dims = store.dims(t); dims.size() >= 2)
+        return dims[dims.size() - 2] == experts;
   return false;
 }
 

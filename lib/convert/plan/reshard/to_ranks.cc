@@ -221,19 +221,20 @@ std::string args_of_source(const OpenSource& source, const RankRun& run, std::op
   if (!source.checkpoint) return "";
   std::shared_ptr<const PickleValue> own = args_of(source.checkpoint->on_disk());
   if (!own || !arg_of(*own, kAlwaysThere)) return "";
-  std::string args = kept_args(copy_pickle(*own),
-                               {.map = source.map(),
-                                .grid = run.grid,
-                                .pipeline = run.pipeline,
-                                .format = ArgsFormat::kTorch,
-                                .vocab_rows = run.run.vocab_rows,
-                                .source_rows = source.checkpoint->setup().vocab_rows,
-                                .params_dtype = type_of_args(run),
-                                .iteration = iteration.value_or(0),
-                                .from_the_start = !iteration,
-                                .norms = has_unfused_norms(run.run.spelling) ? NormNames::kOfMegatron
-                                                                             : NormNames::kOfTransformerEngine},
-                               notes);
+  std::string args =
+      kept_args(copy_pickle(*own),
+                {.map = source.map(),
+                 .grid = run.grid,
+                 .pipeline = run.pipeline,
+                 .format = ArgsFormat::kTorch,
+                 .vocab_rows = run.run.vocab_rows,
+                 .source_rows = source.checkpoint->setup().vocab_rows,
+                 .params_dtype = type_of_args(run),
+                 .iteration = iteration.value_or(0),
+                 .from_the_start = !iteration,
+                 .norms = has_unfused_norms(run.run.spelling) ? NormNames::kOfMegatron
+                                                              : NormNames::kOfTransformerEngine},
+                notes);
   put_arg(args, kRankArg, i64{0}, notes);
   return args;
 }

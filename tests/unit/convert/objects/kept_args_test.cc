@@ -72,8 +72,9 @@ TEST(KeptArgs, FollowTheResult) {
                                        .from_the_start = true,
                                        .norms = NormNames::kOfTransformerEngine},
                                       notes);
-  const std::string dist = kept_args(
-      args_of_run(), {.map = map, .grid = same, .pipeline = pipeline, .format = ArgsFormat::kTorchDist}, notes);
+  const std::string dist =
+      kept_args(args_of_run(),
+                {.map = map, .grid = same, .pipeline = pipeline, .format = ArgsFormat::kTorchDist}, notes);
   struct Case {
     const char *name, *torch, *dist;
   };

@@ -300,7 +300,9 @@ RunFacts facts_of(const std::vector<std::pair<const char*, i64>>& numbers, const
 
 TEST(RunFacts, OfArgsSayWhatTheModelHasNot) {
   using Size = std::optional<i64>;
-  auto sizes = [](const RunFacts& facts) { return std::vector{facts.layers, facts.experts, facts.mtp_layers}; };
+  auto sizes = [](const RunFacts& facts) {
+    return std::vector{facts.layers, facts.experts, facts.mtp_layers};
+  };
   const Size unsaid;
   EXPECT_EQ(sizes(facts_of({{"num_layers", 3}, {"num_experts", 4}, {"mtp_num_layers", 2}})),
             (std::vector<Size>{3, 4, 2}));
