@@ -1,6 +1,7 @@
 """Models that transformers has under other names in memory than in their folders, or with the experts of a layer as one tensor, and
 classes with another head than a language model: what a training program saves of them is exported, and must be what save_pretrained()
-writes. With config.json alone: the same tensors, byte for byte. With the folder's weights as assets: the same file.
+writes. With config.json alone: the same tensors, byte for byte. With the folder's weights as assets: the same file. `verify` of the folder
+finds nothing missing.
 """
 import hashlib
 import json
@@ -52,6 +53,10 @@ def check(number, name, entries, folder):
         expect(got == want, f"{name}: tensors differ")
     if export(place("pytorch_model.bin"), place("out"), place("folder"), name):
         expect_equal(f"file of {name}", sha256(place("out", file)), sha256(place("folder", file)))
+    verified = run_mckpt("verify", place("folder"))
+    expect(verified.returncode == 0, f"{name}: {verified.stdout}{verified.stderr}")
+    if name in dict(HEADS):
+        expect("\npass  model " in verified.stdout, f"{name}: {verified.stdout}")
 
 
 TEXT = disk_families.TEXT
@@ -61,6 +66,8 @@ HEADS = [
     ("LlamaForTokenClassification", dict(**TEXT, num_labels=3)),
     ("LlamaModel", TEXT),
     ("MistralForQuestionAnswering", TEXT),
+    ("MixtralForQuestionAnswering", dict(**TEXT, num_local_experts=3, num_experts_per_tok=2)),
+    ("Qwen2MoeForQuestionAnswering", dict(**TEXT, **disk_families.EXPERTS, shared_expert_intermediate_size=7)),
     ("Qwen2ForSequenceClassification", dict(**TEXT, num_labels=2, tie_word_embeddings=True)),
     ("Qwen3Model", dict(**TEXT, head_dim=4)),
     ("Qwen3MoeForTokenClassification", dict(**TEXT, **disk_families.EXPERTS, head_dim=4, num_labels=1)),

@@ -3,6 +3,7 @@ alone. usage: conversions.py, with any Python from 3.10 on"""
 import hashlib
 import io
 import json
+import math
 import os
 import struct
 import tempfile
@@ -205,6 +206,14 @@ class Conversions(unittest.TestCase):
         self.assertEqual(json.loads((self.folder / "half.json").read_text())["against"]["rounded"], 45)
         self.assertEqual(mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False).rounded, 0)
         self.assertIsNone(mckpt.verify(TINY_MODEL, progress=False).rounded)
+
+    def test_verify_says_what_a_cast_made_infinite(self):
+        for name, dtype, data in (("wide", "F32", struct.pack("<3f", 1, 70000, 2)), ("half", "F16", struct.pack("<3e", 1, math.inf, 2))):
+            header = json.dumps({"w": {"dtype": dtype, "shape": [3], "data_offsets": [0, len(data)]}}).encode()
+            (self.folder / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+        report = mckpt.verify(self.folder / "half.safetensors", self.folder / "wide.safetensors", progress=False)
+        self.assertTrue(report.equal)
+        self.assertIn(", but 1 tensor has values that a cast made infinite", repr(report))
 
     def test_verify_by_the_model(self):
         model = self.folder / "model"

@@ -174,9 +174,13 @@ void write_unread(Output& out, const VerifyReport& report, bool compared, bool a
                listed(names, all ? names.size() : kMostShown)));
 }
 
-// What the verdict does not cover: ", but config.json was not compared and 1 file was not read".
+// What the verdict does not cover, and values that a cast lost, which are equal to what a conversion gives: ", but
+// 1 tensor has values that a cast made infinite and 1 file was not read".
 std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   std::vector<std::string> left_out;
+  if (auto lost = std::ranges::find(report.checks, "overflow", &Check::name); lost != report.checks.end())
+    left_out.push_back(cat(counted(lost->count, "tensor"), lost->count == 1 ? " has" : " have",
+                           " values that a cast made infinite"));
   auto model = std::ranges::find(report.checks, "model", &Check::name);
   if (model != report.checks.end() && model->status == Check::Status::kNone && !model->note.empty())
     left_out.emplace_back("config.json was not compared");

@@ -35,7 +35,7 @@ struct ToDcp {
   // The model's folder, of files of LOCAL_STATE_DICT: it has their shapes
   std::optional<std::string> assets{};
   bool weights_only = false;          // leave the states of the optimizer out
-  // Of the model's floating-point tensors: keep (as stored), bf16, fp16, fp32. States of the optimizer keep theirs
+  // Of the model's floats: keep (as stored), bf16, fp16, fp32. States of the optimizer keep their types
   std::string dtype = "keep";
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};

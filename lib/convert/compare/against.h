@@ -74,6 +74,8 @@ bool check_types_by_name(const Store& tested, const Store& source, const Compari
 struct Intended {
   // Why a tensor or an object of the source may be missing in the result; "": it may not.
   std::function<std::string(std::string_view name)> left_out{};
+  // Why a tensor of the source may be missing whose items another one has, as was seen: nothing differs. ""
+  std::function<std::string(std::string_view name)> repeated{};
   // The type that a tensor of the source gets.
   std::function<DType(i64 tensor)> type{};
 };

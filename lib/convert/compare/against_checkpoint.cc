@@ -21,6 +21,7 @@
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
+#include "convert/views/name_words.h"
 #include "core/base/error.h"
 #include "core/base/error_code.h"
 #include "core/base/notes.h"
@@ -83,13 +84,13 @@ Intended intended_under_own_names(const CompareOptions& options) {
   return {.left_out = [](std::string_view name) { return is_of_optimizer(name) ? kNoStates : ""; }};
 }
 
-// The same for checkpoints with the model's own names: conversions of them cast its weights, and no state of
-// the optimizer. Refers to both stores.
+// What a conversion changes in checkpoints with the model's own names: it casts weights, and no state of the
+// optimizer. Refers to both stores.
 Intended intended_under_own_names(const Store& tested, const Store& source, const CompareOptions& options) {
   Intended out = intended_under_own_names(options);
   if (!has_own_names(tested) || !has_own_names(source)) return out;
   out.type = [&source, cast = intended_casts(tested, source).type](i64 t) {
-    return is_of_optimizer(source.name(t)) ? source.dtype(t) : cast(t);
+    return is_of_states(source.name(t)) ? source.dtype(t) : cast(t);
   };
   return out;
 }

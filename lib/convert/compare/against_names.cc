@@ -57,6 +57,10 @@ class Headers {
     for (const TensorDifference& d : tensor_differences(tested_, source_)) {
       if (cast_alone(d, comparison)) continue;
       std::string name(d.one < 0 ? source_.name(d.other) : std::string_view());
+      if (std::string reason = d.one < 0 && intended_.repeated ? intended_.repeated(name) : ""; !reason.empty()) {
+        comparison.leave_beside(reason, std::move(name));
+        continue;
+      }
       std::string reason = d.one < 0 && intended_.left_out ? intended_.left_out(name) : "";
       if (!reason.empty()) {
         comparison.set_aside(std::move(reason), unlike_tensor(tested_, source_, d));

@@ -6,7 +6,9 @@
 //
 // Only the tensors of the model are compared; what is beside them is named.
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <set>
 
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
@@ -14,6 +16,7 @@
 #include "convert/compare/differences/tensors.h"
 #include "convert/compare/object_check.h"
 #include "convert/source/own_model.h"
+#include "convert/source/tied_names.h"
 #include "convert/views/own_names.h"
 #include "core/base/text.h"
 #include "io/file/folder.h"
@@ -41,17 +44,26 @@ OwnModel open_own(std::unique_ptr<Store> checkpoint, const OwnModelOptions& how,
   return own;
 }
 
+using Names = std::set<std::string, std::less<>>;
+
+// Whether the files of the folder say which tensors the model has.
+bool lists_tensors(const Store& checkpoint, const std::string& folder) {
+  const ModelFolder model = find_model_folder(checkpoint, checkpoint.root(), folder);
+  return !listed_tensors(model, checkpoint.opening()).tensors.empty();
+}
+
 OwnModel open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, const Comparing& c) {
   OwnModelOptions how = opening_of(checkpoint->root(), c);
-  if (!how.assets && has_config(folder)) how.assets = folder.root();
+  // Assets without weights made the folder, which then is what lists the tensors.
+  if (has_config(folder) && (!how.assets || !lists_tensors(*checkpoint, *how.assets)))
+    how.assets = folder.root();
   return open_own(std::move(checkpoint), how, c);
 }
 
 // A dict that is named has to be on one of the two sides.
 void require_dict(const OwnModel& one, const OwnModel& other, const Comparing& c) {
   const std::string& dict = c.options.model_dict;
-  auto has = [&](const OwnModel& own) { return own.section.find(dict) != own.section.npos; };
-  if (dict.empty() || has(one) || has(other)) return;
+  if (dict.empty() || one.dict_taken || other.dict_taken) return;
   throw Error(Code::kUnaccounted, "neither side has the dict that `model_dict` names")
       .file(one.store->root())
       .expected(escaped(dict));
@@ -75,15 +87,33 @@ void leave_beside(const OwnModel& own, const Comparing& c) {
                {});
 }
 
-// What a conversion of the model's tensors leaves out and casts. Refers to both arguments.
-Intended intended_of(const Store& tested, const OwnModel& own) {
-  Intended intended = intended_casts(tested, *own.store);
-  intended.left_out = [&own](std::string_view name) -> std::string {
-    for (auto [copy, of] : own.copies)
-      if (own.store->name(copy) == name) return "a copy of the tensor that the model ties it to";
-    return "";
+// What a conversion of the model's tensors leaves out and casts. `copies`: names of tensors that repeat others.
+// Refers to both stores.
+Intended intended_of(const Store& tested, const Store& source, Names copies) {
+  Intended intended = intended_casts(tested, source);
+  intended.repeated = [copies = std::move(copies)](std::string_view name) -> std::string {
+    return copies.contains(name) ? "a copy of the tensor that the model ties it to" : "";
   };
   return intended;
+}
+
+Names copies_of(const OwnModel& own) {
+  Names out;
+  for (auto [copy, of] : own.copies) out.emplace(own.store->name(copy));
+  return out;
+}
+
+// The tensors of the model, and heads that the folder has and the checkpoint lacks, as an export of a model that
+// ties them makes them of the embedding. Takes the model's store.
+std::unique_ptr<Store> with_made_heads(OwnModel& own, const Store& folder) {
+  std::vector<i32> embeddings;
+  for (const OwnTensor& t : own.tensors)
+    if (is_embedding(t.name)) embeddings.push_back(t.tensor);
+  if (own.folder.tied.value_or(false) && embeddings.size() == 1)
+    for (i64 t = 0; t < folder.tensor_count(); t++)
+      if (is_head(folder.name(t)) && find_tensor(*own.store, folder.name(t)) < 0)
+        own.tensors.push_back({std::string(folder.name(t)), embeddings[0], true});
+  return take_written(own);
 }
 
 // Whether a format keeps more than tensors in files, as training programs save them.
@@ -128,15 +158,19 @@ bool against_own_export(const Store& tested, std::unique_ptr<Store> source, cons
   OwnModel own = open_beside(std::move(source), tested, c);
   c.report.compared_as = "each tensor of the folder with the one of that name in the checkpoint";
   leave_beside(own, c);
-  bool as_asked = check_types_by_name(tested, *own.store, c);
-  return against_names(tested, *own.store, nullptr, c, intended_of(tested, own)) && as_asked;
+  Names copies = copies_of(own);
+  // Some folders of a model have them too.
+  for (auto [copy, of] : own.copies) own.tensors.push_back({std::string(own.store->name(copy)), copy});
+  const std::unique_ptr<Store> from = with_made_heads(own, tested);
+  bool as_asked = check_types_by_name(tested, *from, c);
+  return against_names(tested, *from, nullptr, c, intended_of(tested, *from, std::move(copies))) && as_asked;
 }
 
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c) {
   OwnModel own = open_beside(std::move(tested), source, c);
   c.report.compared_as = "each tensor of the checkpoint with the one of that name in the folder";
   leave_beside(own, c);
-  std::unique_ptr<Store> written = take_written(own);
+  std::unique_ptr<Store> written = with_made_heads(own, source);
   bool as_asked = check_types_by_name(*written, source, c);
   return against_names(*written, source, nullptr, c, intended_casts(*written, source)) && as_asked;
 }
@@ -145,9 +179,12 @@ bool is_own_pair(const Store& tested, const Store& source, const std::string& mo
   bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
   if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
   if (!model_dict.empty()) return true;
-  return (is_of_a_run(tested.format()) || is_of_a_run(source.format())) &&
-         (tested.format() != source.format() ||
-          (!same_names(tested, source) && differ_in_section(tested, source, model_dict)));
+  const bool of_run = is_of_a_run(tested.format()) || is_of_a_run(source.format());
+  const bool alike = tested.format() == source.format();
+  if (of_run != alike) return of_run;
+  // Two of a run of one format; or a file and one with a dict around the model: {"model": {...}}.
+  return !same_names(tested, source) &&
+         differ_in_section(tested, source, alike ? CommonNames::kAll : CommonNames::kMost);
 }
 
 bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
@@ -178,7 +215,8 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
   leave_beside(to, c);
   std::unique_ptr<Store> written = take_written(to);
   bool as_asked = check_types_by_name(*written, *from.store, c);
-  return against_names(*written, *from.store, nullptr, c, intended_of(*written, from)) && as_asked;
+  const Intended intended = intended_of(*written, *from.store, copies_of(from));
+  return against_names(*written, *from.store, nullptr, c, intended) && as_asked;
 }
 
 }  // namespace mckpt::impl

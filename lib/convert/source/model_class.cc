@@ -16,23 +16,31 @@ constexpr std::string_view kDecoder = "model.";
 // models without them, so that no class says more of them than the table.
 constexpr std::string_view kBesideDecoder = "mtp.";
 
-// The first row whose ending fits counts. One that is a whole name has "model." where its kind has another.
+// Families whose class for answers keeps "model.", which the others have as "transformer.".
+constexpr std::string_view kAnswersOfModel[] = {"Mistral", "Mixtral", "Qwen2Moe"};
+
+// The first row that fits counts.
 constexpr ClassKind kKinds[] = {
     {"ForSequenceClassification", "model.", "score.weight"},
     {"ForTokenClassification", "model.", "score.weight", "score.bias"},
-    {"MistralForQuestionAnswering", "model.", "qa_outputs.weight", "qa_outputs.bias", 2},
+    {"ForQuestionAnswering", "model.", "qa_outputs.weight", "qa_outputs.bias", 2, kAnswersOfModel},
     {"ForQuestionAnswering", "transformer.", "qa_outputs.weight", "qa_outputs.bias", 2},
     {"Model", ""},
 };
 
-// Classes with a language head.
-constexpr std::string_view kOfTable[] = {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
+// Ends of the names of classes with a language head.
+constexpr std::string_view kLanguageModels[] = {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
 
-// "Llama" of LlamaForCausalLM.
+// "Llama" of LlamaForCausalLM: the name of the family in those of its classes.
 std::string_view stem_of(std::string_view architecture) {
-  for (std::string_view ending : kOfTable)
+  for (std::string_view ending : kLanguageModels)
     if (architecture.ends_with(ending)) return architecture.substr(0, architecture.size() - ending.size());
   return architecture;
+}
+
+bool is_class_of(const ClassKind& kind, std::string_view stem, std::string_view name) {
+  if (!kind.stems.empty() && std::ranges::find(kind.stems, stem) == kind.stems.end()) return false;
+  return name == cat(stem, kind.ending) || name == cat(stem, "Text", kind.ending);
 }
 
 }  // namespace
@@ -40,17 +48,18 @@ std::string_view stem_of(std::string_view architecture) {
 ModelClass class_of(const HfConfig& config) {
   const std::string_view name = config.architecture, of_table = config.family->architecture;
   if (name.empty() || name == of_table ||
-      std::ranges::any_of(kOfTable, [&](std::string_view ending) { return name.ends_with(ending); }))
+      std::ranges::any_of(kLanguageModels, [&](std::string_view ending) { return name.ends_with(ending); }))
     return {};
   // Other programs have classes with such endings too, such as LlamaForRewardModel.
   const std::string_view stem = stem_of(of_table);
   for (const ClassKind& kind : kKinds)
-    if (name == kind.ending || name == cat(stem, kind.ending) || name == cat(stem, "Text", kind.ending))
-      return {ClassRelation::kOther, &kind};
+    if (is_class_of(kind, stem, name)) return {ClassRelation::kOther, &kind};
   return {ClassRelation::kUnknown};
 }
 
 i64 labels_of(const JsonValue& config) {
+  const JsonValue* number = config.find("num_labels");
+  if (number && number->is(JsonType::kNumber)) return number->integer("num_labels");
   const JsonValue* labels = config.find("id2label");
   return labels && labels->is(JsonType::kObject) ? std::ssize(labels->object("id2label")) : 2;
 }

@@ -37,6 +37,8 @@ struct ClassKind {
   std::string_view decoder;           // in front of the decoder's names: "model."
   std::string_view weight{}, bias{};  // of the head; "": none
   i64 rows = 0;                       // of the head; 0: one for each label
+  // The families that have it, by what is before the ending: "Llama". Empty: all.
+  std::span<const std::string_view> stems{};
 };
 
 // How the class of a config relates to its family's table.
@@ -53,7 +55,7 @@ struct ModelClass {
 // The class that the config names. pre: the config has a family.
 ModelClass class_of(const HfConfig& config);
 
-// The labels of a classifier by config.json: those of `id2label`, or two.
+// The labels of a classifier by config.json: `num_labels`, or as many as `id2label` has, or two.
 i64 labels_of(const JsonValue& config);
 
 // All kinds.

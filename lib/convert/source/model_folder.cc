@@ -195,10 +195,10 @@ class Promises {
     if (!kind) {
       kind = kind_by_head();
       if (kind)
-        notes.warn(cat("the checkpoint has ", kind->weight, " in place of the language head: it is of a class ...",
-                       kind->ending, ", though config.json ",
-                       config_.architecture.empty() ? "names none" : cat("names ", escaped(config_.architecture)),
-                       ", which would be loaded without its head"));
+        notes.warn(cat("the checkpoint has ", kind->weight, " and no ", kLanguageHead, ", so it counts as *",
+                       kind->ending, "; config.json names ",
+                       config_.architecture.empty() ? "no class" : escaped(config_.architecture),
+                       ": set architectures there, or the head is not loaded"));
     }
     return names(kind, notes);
   }
@@ -232,7 +232,7 @@ class Promises {
     return best;
   }
 
-  // The same, without the layers of multi-token prediction if the store has nothing of them: transformers
+  // The tensors of that class, without layers of multi-token prediction if the store has none: transformers
   // reads and writes such models without them.
   Tensors names(const ClassKind* kind, Notes& notes) const {
     Tensors all = names(config_.model, kind);
@@ -352,14 +352,22 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
   KnownTensors out;
   std::string table = cat("mckpt has no table of model_type '", escaped(assets.model_type), "'");
   if (assets.config) {
-    out.tensors = Promises(assets, store).names(notes);
+    out.tensors = class_tensors(assets, store, notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
-    table = cat("no table describes the class ", escaped(assets.config->architecture));
+    table = no_table_text(assets);
   }
   if (out.tensors.empty())
     notes.note(cat("names   it was not judged whether tensors are missing: ", table, ", and ",
                    escaped(assets.path, 4096), " has no index of the weights"));
   return out;
+}
+
+std::vector<KnownTensor> class_tensors(const ModelFolder& folder, const Store& store, Notes& notes) {
+  return Promises(folder, store).names(notes);
+}
+
+std::string no_table_text(const ModelFolder& folder) {
+  return cat("no table describes the class ", escaped(folder.config->architecture));
 }
 
 }  // namespace mckpt::impl

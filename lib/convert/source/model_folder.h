@@ -73,4 +73,11 @@ bool has_stacked_experts(const KnownTensors& own);
 // returned for the folder. pre: `store` has the model's own names.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes);
 
+// The same by the family's table alone, whatever the files of the folder list; empty if no table describes the
+// class. pre: the folder has a `config`.
+std::vector<KnownTensor> class_tensors(const ModelFolder& folder, const Store& store, Notes& notes);
+
+// For messages: "no table describes the class LlamaForRewardModel". pre: as above.
+std::string no_table_text(const ModelFolder& folder);
+
 }  // namespace mckpt::impl

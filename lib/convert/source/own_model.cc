@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/source/computed_buffers.h"
 #include "convert/source/damage.h"
 #include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
@@ -93,11 +94,23 @@ class Chooser {
   }
   bool tied() const { return model_.folder.tied.value_or(false); }
 
+  // A head with nothing in front has the name of a tie to every embedding, also to that of a reference model
+  // beside the model. It is known to be the head of this one if every other embedding of this shape is tied to
+  // this one.
+  bool is_only_embedding(const OwnTensor& embedding) const {
+    return std::ranges::none_of(model_.tensors, [&](const OwnTensor& o) {
+      return o.tensor != embedding.tensor && is_embedding(o.name) &&
+             std::ranges::equal(store_.dims(o.tensor), store_.dims(embedding.tensor)) &&
+             tie_of_names(o.name, embedding.name) != Tie::kModule;
+    });
+  }
+
   // Whether two tensors are one parameter of the model if they have the same bytes. Where the tensors of the
   // folder are not known, only a head that the config ties is.
   bool may_be_tied(const OwnTensor& copy, const OwnTensor& of) const {
     const Tie tie = tie_of_names(copy.name, of.name);
     if (names_.empty() && listed_.empty()) return tie == Tie::kHead && tied() && is_head(copy.name);
+    if (tie == Tie::kHead && is_embedding(copy.name) && !is_only_embedding(copy)) return false;
     return is_own(of.name) &&
            (tie == Tie::kModule || (tie == Tie::kHead && model_.folder.tied.value_or(true)));
   }
@@ -156,7 +169,7 @@ class Chooser {
     const bool one = names.size() == 1;
     model_.notes.note(cat("tied    ", listed(names, 3), one ? " is" : " are", " left out, as in ",
                           escaped(known_.origin.empty() ? model_.folder.path : known_.origin, 4096), ": ",
-                          one ? "a copy" : "copies", " of tensors that are written"));
+                          one ? "a copy of a tensor that is written" : "copies of tensors that are written"));
   }
 
   void erase_copies() {
@@ -214,10 +227,9 @@ class Chooser {
         .file(store_.root())
         .expected(cat(listed(missing, 3), ", by ", escaped(known_.origin, 4096)))
         .found(listed(own, 3))
-        .note(cat("which names transformers changes is known of the models in docs/formats/own_names.md; ",
-                  "model_type is ", escaped(model_.folder.model_type)))
-        .help("with `assets` that has config.json and no weights the names stay as they are, if no table has "
-              "the model");
+        .note(cat("docs/formats/own_names.md lists the models whose changed names mckpt knows; this one has ",
+                  "model_type ", escaped(model_.folder.model_type)))
+        .help("for a model that no table has, `assets` with config.json alone keeps the names");
   }
 
   void refuse_other_shapes() const {
@@ -315,6 +327,11 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
+  if (const std::vector<std::string> left = leave_out_buffers(own_tensors, *source);
+      !left.empty() && options.complete)
+    model.notes.note(cat("left    ", counted(std::ssize(left), "buffer"), " of ",
+                         escaped(model.folder.path, 4096), ", which the checkpoint lacks and the model computes: ",
+                         listed(left, 3)));
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
                       .stacks = has_stacked_experts(own_tensors),
@@ -329,6 +346,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   model.floats_beside = std::move(own.floats_beside);
   model.section = std::move(own.section);
   model.convention = std::move(own.convention);
+  model.dict_taken = own.dict_taken;
   if (model.store->tensor_count() == 0)
     throw Error(Code::kUnaccounted, "the source has no tensor of a model")
         .file(model.store->root())

@@ -62,6 +62,7 @@ struct OwnModel {
   std::vector<std::pair<i32, i32>>
       copies{};  // tensors of the store that are left out, and those that they repeat
   std::string section, convention;
+  bool dict_taken = false;  // as in OwnNames
   std::string
       // What says which tensors the model has, "DIR/model.safetensors.index.json"; empty: nothing
       judged_by{};

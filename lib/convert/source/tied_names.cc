@@ -55,7 +55,7 @@ std::optional<std::string_view> front_of(std::string_view name, std::string_view
   return name;
 }
 
-// The same, for the longest of the ends.
+// What is in front of the longest of these ends that the name has.
 std::optional<std::string_view> front_of(std::string_view name, Ends ends) {
   std::optional<std::string_view> out;
   for (std::string_view end : ends)

@@ -8,8 +8,9 @@
 //   the bias of a head and of its layer    cls.predictions.decoder.bias    cls.predictions.bias
 //   a few of single families               encoder.embed_patches.proj.bias patch_embed.proj.bias
 //
-// What is in front of both names has to be the same: ref.lm_head.weight is not tied to an embedding of
-// another model.
+// What is in front of one name has to be in front of the other: ref.lm_head.weight is not tied to an embedding
+// of another model. lm_head.weight has nothing in front, and so it may be tied to any embedding; whoever leaves
+// tensors out has to see which one it is (convert/source/own_model.cc).
 #pragma once
 
 #include <string_view>

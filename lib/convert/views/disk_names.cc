@@ -49,8 +49,10 @@ bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, s
   return true;
 }
 
-// Whether a folder has the tensor of that name, or the first expert of the stack.
-bool has_on_disk(const ExpectedTensors& folder, const std::string& disk, const DiskRules* rules) {
+// Whether a folder has the tensor of that name, or the first expert of the stack. `folder` is an
+// ExpectedTensors or a TensorShapes.
+template <typename Folder>
+bool has_on_disk(const Folder& folder, const std::string& disk, const DiskRules* rules) {
   if (folder.contains(disk)) return true;
   return rules != nullptr && std::ranges::any_of(rules->stacks, [&](const StackRule& rule) {
     return disk.ends_with(rule.stack) &&
@@ -59,7 +61,8 @@ bool has_on_disk(const ExpectedTensors& folder, const std::string& disk, const D
 }
 
 // A folder may have the names in memory: those that some versions of transformers wrote, and some publish.
-std::string name_in_folder(std::string_view name, const DiskRules* rules, const ExpectedTensors& folder) {
+template <typename Folder>
+std::string name_in_folder(std::string_view name, const DiskRules* rules, const Folder& folder) {
   std::string disk = name_on_disk(name, rules);
   const bool as_in_memory = folder.contains(std::string(name)) && !has_on_disk(folder, disk, rules);
   return as_in_memory ? std::string(name) : disk;
@@ -116,7 +119,7 @@ void check_stack(const Store& store, i64 tensor, i64 experts, i64 rows, i64 colu
 std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std::string_view name,
                                                 std::string_view model_type) {
   const DiskRules* rules = disk_rules(model_type);
-  const std::string disk = name_on_disk(name, rules);
+  const std::string disk = name_in_folder(name, rules, folder);
   if (auto at = folder.find(disk); at != folder.end()) return at->second;
   if (rules == nullptr) return std::nullopt;
   for (const StackRule& s : rules->stacks) {

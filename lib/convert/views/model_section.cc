@@ -38,9 +38,6 @@ constexpr std::string_view kFronts[] = {"module.", "_forward_module."};
 // What is behind "model." where that is a section. The first part of names of a whole model.
 constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
                                                "module.", "score.",   "_forward_module."};
-// Buffers that most models compute from the config, and do not store, by the last part of their names. A few
-// store them (EsmModel): then the model's folder lists them.
-constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kOfAdapters[] = {
     "lora_A",     "lora_B",          "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",
     "base_layer", "modules_to_save",
@@ -59,7 +56,6 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
   return found;
 }
 
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 // One pass over the names of a store.
 class Sections {
  public:
@@ -173,16 +169,17 @@ bool Sections::take_named(std::span<const std::string_view> dicts) {
   if (!there && options_.dict_if_there) return false;
   if (!there) refuse_unknown_dict(dicts);
   keep_dict(front, dicts);
+  out_.dict_taken = true;
   return true;
 }
 
-// Everything else is beside.
+// Everything else is beside. Where dicts are not known, leave_beside() judges the names behind the front.
 void Sections::keep_dict(const std::string& front, std::span<const std::string_view> dicts) {
-  dict_known_ = !front.empty();
+  dict_known_ = !front.empty() && !dicts.empty();
   std::erase_if(names_, [&](const NamedTensor& n) {
     std::string_view dict = n.name;
     if (!dicts.empty()) dict = dicts[static_cast<std::size_t>(n.tensor)];
-    bool in = dict_known_ ? dict.starts_with(front) : dict.empty();
+    bool in = front.empty() ? dict.empty() : dict.starts_with(front);
     // A dict further in, such as that of an optimizer, is judged by its name.
     if (in && !dicts.empty() && dict != front) in = !is_beside(std::string_view(n.name).substr(front.size()));
     if (!in) out_.beside.push_back(n.tensor);
@@ -293,7 +290,8 @@ void Sections::take_expected_front() {
 //   pretrained_model.model.norm.weight    model.norm.weight
 //   v_head.summary.weight                 v_head.summary.weight
 //
-// It is so if behind one front alone there is all that the folder has; what has not the front keeps its name.
+// Applies if exactly one front has all that the folder has behind it (what is missing there may be without a
+// front, as lm_head); names without the front stay.
 bool Sections::take_inner_model() {
   const ExpectedTensors& expected = options_.expected;
   NameSet<std::string> whole;
@@ -359,7 +357,7 @@ void Sections::refuse_other_kinds() const {
 
 void Sections::drop_computed() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    bool computed = has(kComputed, last_part(n.name)) && !options_.expected.contains(n.name);
+    bool computed = is_computed(n.name) && !options_.expected.contains(n.name);
     if (computed) out_.beside.push_back(n.tensor);
     return computed;
   });

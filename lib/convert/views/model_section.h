@@ -34,6 +34,7 @@ struct SectionedNames {
   std::vector<i64> beside;         // states of the optimizer, counters, and buffers that no model saves
   std::vector<i64> floats_beside;  // of these, those that may be weights, as of an average of the model
   std::string section;             // "app.model."; "" for none
+  bool dict_taken = false;         // `model` is the dict that SectionOptions::model_dict names
 };
 
 // Reads data only where two tensors have the same name without wrappers: equal ones are one tensor. Throws

@@ -37,6 +37,8 @@ constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", 
 // The last part of what a file of an optimizer alone has behind "state.".
 constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
                                          "step"};
+// The last part of names.
+constexpr std::string_view kComputed[] = {"inv_freq", "original_inv_freq", "_extra_state"};
 constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 
 template <std::size_t N>
@@ -45,6 +47,10 @@ bool has(const std::string_view (&table)[N], std::string_view text) {
 }
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+// "actor_optimizer", as programs with several models name their optimizers.
+bool is_named_optimizer(std::string_view word) {
+  return word.ends_with("_optimizer") || word.ends_with("_optim");
+}
 std::string_view first_part(std::string_view name) { return name.substr(0, name.find_first_of(".:/")); }
 
 }  // namespace
@@ -56,13 +62,15 @@ bool is_beside_model(std::string_view name) {
 
 bool is_of_states(std::string_view name) {
   if (has(kMoments, last_part(name))) return true;
-  while (!is_of_optimizer(name)) {
+  while (!is_of_optimizer(name) && !is_named_optimizer(section_word(name))) {
     const std::size_t end = name.find_first_of(".:/");
     if (end == name.npos) return false;
     name.remove_prefix(end + 1);
   }
   return true;
 }
+
+bool is_computed(std::string_view name) { return has(kComputed, last_part(name)); }
 
 // `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
 std::string without_wrappers(std::string_view name) {

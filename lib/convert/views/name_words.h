@@ -12,6 +12,10 @@ bool is_beside_model(std::string_view name);
 // Whether any part of a name, with what follows, is one of an optimizer's states.
 bool is_of_states(std::string_view name);
 
+// Whether a name is of a buffer that most models compute from the config, and do not store. A few store them
+// (EsmModel): then the model's folder lists them.
+bool is_computed(std::string_view name);
+
 // "model.layers.0._orig_mod.mlp.w" is "model.layers.0.mlp.w".
 std::string without_wrappers(std::string_view name);
 

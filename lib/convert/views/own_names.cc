@@ -80,7 +80,10 @@ void refuse_equal_names(const Store& store, std::span<const PiecedTensor> tensor
 }  // namespace
 
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options) {
-  SectionedNames names = sectioned_names(*store, {options.expected, options.as_saved, options.model_dict, options.dict_if_there});
+  SectionedNames names = sectioned_names(*store, {.expected = options.expected,
+                                                  .keep_all = options.as_saved,
+                                                  .model_dict = options.model_dict,
+                                                  .dict_if_there = options.dict_if_there});
   if (store->format() == Format::kTorchFlat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
@@ -89,11 +92,12 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
   OwnNames out;
   out.section = std::move(names.section);
   out.convention = std::move(model.convention);
+  out.dict_taken = names.dict_taken;
   std::ranges::sort(names.beside);
   for (i64 t : names.beside) out.beside.emplace_back(store->name(t));
   for (i64 t : names.floats_beside) out.floats_beside.emplace_back(store->name(t));
   auto view = std::make_unique<PieceStore>(std::move(store));
-  if (!options.model_dict.empty()) view->add_fact(std::string(kModelDictFact), out.section);
+  if (out.dict_taken) view->add_fact(std::string(kModelDictFact), out.section);
   for (PiecedTensor& t : model.tensors) view->add(std::move(t.name), std::move(t.dims), std::move(t.pieces));
   out.store = std::move(view);
   return out;
@@ -112,11 +116,11 @@ CommonNames common_names(const Store& one, const Store& other, const std::string
   return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
 }
 
-bool differ_in_section(const Store& one, const Store& other, const std::string& model_dict) {
-  const SectionOptions keep_all{.keep_all = true, .model_dict = model_dict, .dict_if_there = true};
+bool differ_in_section(const Store& one, const Store& other, CommonNames common) {
+  const SectionOptions keep_all{.keep_all = true};
   try {
     return sectioned_names(one, keep_all).section != sectioned_names(other, keep_all).section &&
-           common_names(one, other, model_dict) == CommonNames::kAll;
+           common_names(one, other) <= common;
   } catch (const Error& e) {
     if (e.code() == Code::kReadFailed) throw;
     return false;  // then they are compared as they are

@@ -50,6 +50,7 @@ struct OwnNames {
   std::vector<std::string> floats_beside;  // of these, those that may be weights
   std::string section;              // what was in front of every model tensor: "app.model."; "" for none
   std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
+  bool dict_taken = false;          // these are the tensors of the dict that `model_dict` names
 };
 
 // Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied
@@ -67,7 +68,8 @@ enum class CommonNames : u8 {
 // `model_dict`: of either side, if it is there.
 CommonNames common_names(const Store& one, const Store& other, const std::string& model_dict = "");
 
-// Whether two checkpoints have the names of one model, in different sections. False too if one has no model.
-bool differ_in_section(const Store& one, const Store& other, const std::string& model_dict = "");
+// Whether two checkpoints have the names of one model, at least as `common` says, in different sections. False too
+// if one has no model.
+bool differ_in_section(const Store& one, const Store& other, CommonNames common);
 
 }  // namespace mckpt::impl

@@ -42,12 +42,17 @@ std::string verdict(const Card& card) {
   if (card.comparison) {
     auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
     bool unequal = std::ranges::any_of(card.findings, differs);
+    auto lost = std::ranges::find(card.checks, "overflow", &Check::name);
     return cat(
         card.comparison->equal ? "equal to "
         : unequal              ? "not equal to "
                                : "not proven equal to ",
         card.comparison->source, ", ", counted(card.comparison->tensors, "tensor"), " compared",
-        card.comparison->rounded > 0 ? cat(", ", card.comparison->rounded, " after a cast that rounds") : "");
+        card.comparison->rounded > 0 ? cat(", ", card.comparison->rounded, " after a cast that rounds") : "",
+        lost == card.checks.end()
+            ? ""
+            : cat(", but ", counted(lost->count, "tensor"), lost->count == 1 ? " has" : " have",
+                  " values that a cast made infinite"));
   }
   if (card.checks.empty()) return "not checked: the digests alone were taken";
   i64 failed = std::ranges::count(card.checks, Check::Status::kFail, &Check::status);

@@ -81,8 +81,10 @@ class Report:
         if self.against is None:
             return f"{self.path}: {'sound' if self.sound else 'not sound'}"
         cast = f" after a cast that rounds {counted(self.rounded, 'tensor')}" if self.equal and self.rounded else ""
-        others = sum(check.count for check in self.checks if check.name == "others")
-        but = f", but {counted(others, 'tensor')} beside the model {'was' if others == 1 else 'were'} not compared" if self.equal and others else ""
+        infinite, others = (sum(check.count for check in self.checks if check.name == name) for name in ("overflow", "others"))
+        buts = [f"{counted(infinite, 'tensor')} {'has' if infinite == 1 else 'have'} values that a cast made infinite"] if infinite else []
+        buts += [f"{counted(others, 'tensor')} beside the model {'was' if others == 1 else 'were'} not compared"] if others else []
+        but = f", but {' and '.join(buts)}" if self.equal and buts else ""
         return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}{but}"
 
     def _rows(self) -> list[tuple[str, str, str]]:

@@ -1,5 +1,6 @@
-// The pairing of tensors and parameters is that of every conversion (mappings/model/accounting.h), so verify
-// and the conversions accept the same models. With assets, the checkpoint is opened as an export opens it.
+// A model of the class that its family's table describes is opened as every conversion opens it
+// (mappings/model/accounting.h), so verify and the conversions accept the same models. With assets, the
+// checkpoint is opened as an export opens it.
 #include "convert/compare/checks/model.h"
 
 #include <algorithm>
@@ -9,8 +10,14 @@
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
+#include "convert/views/name_words.h"
 #include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/base/notes.h"
+#include "core/items/shape.h"
+#include "hf/assets.h"
 #include "hf/model.h"
+#include "hf/quantized/dequantized_store.h"
 #include "hf/unlike_settings.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
@@ -40,6 +47,10 @@ Finding finding_of(const Error& e) {
   return finding;
 }
 
+Check not_compared(std::string_view why) {
+  return {.name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", why)};
+}
+
 // Errors that say nothing about the checkpoint: mckpt does not know the model.
 bool is_unknown(Code code) {
   return code == Code::kUnknownModel || code == Code::kUnsupportedModel || code == Code::kUnknownPartition ||
@@ -64,6 +75,83 @@ std::string compare_with_assets(const Store& store, const std::string& assets, i
     if (n.kind == Note::Kind::kWarning)
       odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
   return model.judged_by;
+}
+
+// The names and shapes of a model's tensors, compared with those of its class.
+struct Misfits {
+  std::vector<std::string> missing, shapes, extra;
+};
+
+Misfits misfits_of(std::span<const KnownTensor> expected, const Store& store) {
+  Misfits out;
+  NameMap<std::string_view, std::span<const i64>> stored;
+  NameSet<std::string_view> names;
+  for (i64 t = 0; t < store.tensor_count(); t++) stored.emplace(store.name(t), store.dims(t));
+  for (const KnownTensor& t : expected) {
+    names.insert(t.name);
+    const auto at = stored.find(t.name);
+    if (at == stored.end())
+      out.missing.push_back(escaped(t.name));
+    else if (t.dims && !std::ranges::equal(*t.dims, at->second))
+      out.shapes.push_back(cat(escaped(t.name), ": expected ", dims_to_string(*t.dims), ", found ",
+                               dims_to_string(at->second)));
+  }
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (!names.contains(store.name(t)) && !is_computed(store.name(t))) out.extra.emplace_back(store.name(t));
+  return out;
+}
+
+std::vector<Finding> findings_of(const Misfits& misfits, const std::string& name, const std::string& path) {
+  std::vector<Finding> out;
+  auto add = [&](Code code, std::string what, std::span<const std::string> lines) {
+    Error e(code, std::move(what));
+    out.push_back(finding_of(e.file(path).each_note(lines).help(
+        "compare architectures in config.json with the tensors, which `mckpt ls` lists")));
+  };
+  if (!misfits.missing.empty())
+    add(Code::kUnaccounted,
+        cat("the folder lacks ", counted(std::ssize(misfits.missing), "tensor"), " of the class ", name),
+        misfits.missing);
+  if (!misfits.shapes.empty())
+    add(Code::kSourceShape, cat("tensors do not have the shapes of the class ", name), misfits.shapes);
+  const std::vector<std::string_view> extra(misfits.extra.begin(), misfits.extra.end());
+  if (!extra.empty())
+    out.push_back(
+        {.code = Code::kUnaccounted,
+         .message = cat("the folder has tensors beside those of the class ", name, ": ", listed(extra)),
+         .warning = true});
+  return out;
+}
+
+// The check of a model of another class than that of its family's table, which has other tensors. A tensor
+// that the class does not have is not loaded, and does no harm.
+void check_class(const Store& store, const ModelFolder& folder, VerifyReport& report) {
+  const std::unique_ptr<Store> weights =
+      dequantized(open_safetensors_folder(store.root(), store.opening()), quant_declaration_of(store),
+                  DType::kBF16, BadNumbers::kShow);
+  Notes notes;
+  const std::vector<KnownTensor> expected = class_tensors(folder, *weights, notes);
+  if (expected.empty()) {
+    report.add(not_compared(no_table_text(folder)), {});
+    return;
+  }
+  std::vector<Finding> found =
+      findings_of(misfits_of(expected, *weights), escaped(folder.config->architecture), store.root());
+  for (const Note& n : notes)
+    if (n.kind == Note::Kind::kWarning)
+      found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
+  const bool warned = !found.empty(), failed = !std::ranges::all_of(found, &Finding::warning);
+  const Check::Status status = failed   ? Check::Status::kFail
+                               : warned ? Check::Status::kWarn
+                                        : Check::Status::kPass;
+  report.add({"model", status, store.tensor_count(), "tensors"}, std::move(found));
+}
+
+// Whether config.json names a class that its family's table does not describe. A map says itself which tensors
+// the model has.
+bool has_other_class(const Store& store, const ModelFolder& folder) {
+  return folder.config && class_of(*folder.config).relation != ClassRelation::kOfTable &&
+         folder_map_text(Folder(store.root(), store.opening())).empty();
 }
 
 // A text of two config.json: up to five settings that differ.
@@ -112,11 +200,7 @@ void check_by_assets(const Store& store, const std::string& assets, int threads,
   std::vector<Finding> odd;
   try {
     if (compare_with_assets(store, assets, threads, odd).empty()) {
-      check = {.name = "model",
-               .unit = "tensors",
-               .note =
-                   "not compared with config.json: neither it nor the files beside it say which tensors "
-                   "there are"};
+      check = not_compared("neither it nor the files beside it say which tensors there are");
     } else {
       check.note = compare_settings(store, assets, odd);
       if (!odd.empty()) check.status = Check::Status::kWarn;
@@ -124,8 +208,7 @@ void check_by_assets(const Store& store, const std::string& assets, int threads,
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     if (is_unknown(e.code())) {
-      check = {
-          .name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", e.message())};
+      check = not_compared(e.message());
     } else {
       check.status = Check::Status::kFail;
       odd = {finding_of(e)};
@@ -138,18 +221,13 @@ void check_model(const Store& store, VerifyReport& report) {
   if (!is_model_folder(store)) return;
   Check check{"model", Check::Status::kPass, store.tensor_count(), "tensors"};
   try {
+    const ModelFolder folder = find_model_folder(store, store.root(), store.root());
+    if (has_other_class(store, folder)) return check_class(store, folder, report);
     open_hf_model(store.root(), {.files = store.opening()});
     report.add(std::move(check), {});
   } catch (const Error& e) {
     if (e.code() != Code::kUnaccounted) {
-      report.add({"model",
-                  Check::Status::kNone,
-                  0,
-                  "tensors",
-                  0,
-                  {},
-                  cat("not compared with config.json: ", e.message())},
-                 {});
+      report.add(not_compared(e.message()), {});
       return;
     }
     check.status = Check::Status::kFail;

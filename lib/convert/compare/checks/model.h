@@ -5,6 +5,9 @@
 //   FAIL  model    44 tensors      tensors against config.json
 //         problem[MC2005]: the tensors and the model do not match: 1 missing: model.norm.weight
 //   -     model    not compared with config.json: the model type is unknown
+//
+// The tensors are those of the class that `architectures` names: for a class with another head than that of
+// the family's table, those that convert/source/model_class.h says, though no conversion takes such a model.
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "convert/compare/differences/counting.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "io/copy/worker.h"
@@ -31,9 +32,9 @@ void CompareSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
     // faster.
     u8* mine = buffer + (offset + at) % kPage;
     std::span<u8> found(mine, static_cast<std::size_t>(n));
-    std::span<const u8> expected = bytes.subspan(static_cast<std::size_t>(at), found.size());
     there.read(offset + at, found);
-    if (std::memcmp(mine, expected.data(), found.size()) != 0) add(file, offset + at, expected, found);
+    if (std::memcmp(mine, &bytes[static_cast<std::size_t>(at)], found.size()) != 0)
+      add(file, {offset, bytes}, {offset + at, found});
     at += n;
   }
 }
@@ -50,24 +51,49 @@ bool CompareSink::wants(i32 file, i64 offset, i64 bytes) {
   return wanted;
 }
 
+std::span<const u8> CompareSink::Stretch::part(i64 from, i64 to) const {
+  return bytes.subspan(static_cast<std::size_t>(from - offset), static_cast<std::size_t>(to - from));
+}
+
+// The place of the first byte of a chunk's part of `found` that differs; -1: none. pre: they overlap.
+i64 CompareSink::first_difference(const ChunkExtents::Extent& e, const Stretch& written,
+                                  const Stretch& found) const {
+  i64 from = std::max(e.begin, found.offset), to = std::min(e.end, found.end());
+  std::span<const u8> there = found.part(from, to);
+  std::vector<u8> items;
+  if (is_cast(e)) {
+    // Jobs write whole items, of which a piece may end in the middle.
+    const i64 item = dtype_bytes(e.dtype, 1);
+    const i64 first = e.begin + (from - e.begin) / item * item;
+    const i64 last = e.begin + (to - e.begin + item - 1) / item * item;
+    if (first >= written.offset && last <= written.end()) {
+      from = first, to = last;
+      items.resize(static_cast<std::size_t>(to - from));
+      bytes_[e.file].read(from, items);
+      adopt_nans(e.dtype, written.part(from, to), items);
+      there = items;
+    }
+  }
+  std::span<const u8> expected = written.part(from, to);
+  auto at = std::ranges::mismatch(there, expected).in1;
+  return at == there.end() ? -1 : from + (at - there.begin());
+}
+
 // Attributes the differences of a stretch to tensors. The stretch may contain items of many tensors, and each
 // gets its own first difference.
-void CompareSink::add(i32 file, i64 offset, std::span<const u8> expected, std::span<const u8> found) {
+void CompareSink::add(i32 file, const Stretch& written, const Stretch& found) {
   std::lock_guard lock(mutex_);
   if (!extents_) extents_ = std::make_unique<const ChunkExtents>(chunks_);
   bool known = false;
-  i64 end = offset + std::ssize(found);
-  extents_->each(file, offset, end, [&](const ChunkExtents::Extent& e) {
-    i64 begin = std::max(e.begin, offset) - offset, stop = std::min(e.end, end) - offset;
-    auto first = std::mismatch(found.begin() + begin, found.begin() + stop, expected.begin() + begin).first;
-    if (first == found.begin() + stop) return;
-    known = true;
-    i64 at = offset + (first - found.begin());
+  extents_->each(file, found.offset, found.end(), [&](const ChunkExtents::Extent& e) {
+    i64 at = first_difference(e, written, found);
+    known |= at >= 0 || is_cast(e);
+    if (at < 0) return;
     Difference here{chunks_.key(e.chunk), file, at, (at - e.begin) / dtype_bytes(e.dtype, 1)};
     auto [known_here, added] = of_key_.try_emplace(here.key, here);
     if (!added && is_before(here, known_here->second)) known_here->second = here;
   });
-  if (!known) throw Error(Code::kInternal, "bytes that belong to no tensor differ").offset(offset);
+  if (!known) throw Error(Code::kInternal, "bytes that belong to no tensor differ").offset(found.offset);
 }
 
 std::vector<CompareSink::Difference> CompareSink::differences() const {

@@ -5,19 +5,22 @@
 //   the file has                               [.. 3f 00 ..]   -->   tensor "w", item 256, byte 5120
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "convert/compare/differences/chunk_extents.h"
+#include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
 #include "io/output/copy_sink.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {
 
-class ChunkList;
 class Store;
 
 // One comparison. write() is thread-safe. Memory: one number for each tensor that differs, and an index over
@@ -27,9 +30,11 @@ class CompareSink final : public CopySink {
   // kCounted: what differs is counted afterwards, and its first place found: of a tensor that is known to
   // differ, the rest is not wanted.
   enum class Places : bool { kFirst, kCounted };
-  // The job writes these chunks, into the files of the store. Both outlive this.
-  CompareSink(const Store& there, const ChunkList& chunks, Places places)
-      : chunks_(chunks), bytes_(there), places_(places) {}
+  // The job writes these chunks, into the files of the store. Both outlive this. `cast`: whether the job casts the
+  // items of a key, of which every NaN is equal to every other one; empty: it casts none.
+  CompareSink(const Store& there, const ChunkList& chunks, Places places,
+              std::function<bool(i32 key)> cast = {})
+      : chunks_(chunks), bytes_(there), places_(places), cast_(std::move(cast)) {}
 
   // Throws kInternal if bytes differ that belong to none of the chunks, and what reading the file throws.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
@@ -46,11 +51,23 @@ class CompareSink final : public CopySink {
   std::vector<Difference> differences() const;
 
  private:
-  void add(i32 file, i64 offset, std::span<const u8> expected, std::span<const u8> found);
+  // Bytes of a file, from an offset on.
+  struct Stretch {
+    i64 offset;
+    std::span<const u8> bytes;
+
+    i64 end() const { return offset + std::ssize(bytes); }
+    std::span<const u8> part(i64 from, i64 to) const;
+  };
+
+  bool is_cast(const ChunkExtents::Extent& e) const { return cast_ && cast_(chunks_.key(e.chunk)); }
+  void add(i32 file, const Stretch& written, const Stretch& found);
+  i64 first_difference(const ChunkExtents::Extent& e, const Stretch& written, const Stretch& found) const;
 
   const ChunkList& chunks_;
   StoreBytes bytes_;
   Places places_;
+  std::function<bool(i32 key)> cast_;
   std::mutex mutex_;
   std::unique_ptr<const ChunkExtents> extents_;  // made for the first difference: most comparisons have none
   std::map<i32, Difference> of_key_;

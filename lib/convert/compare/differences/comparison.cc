@@ -29,6 +29,13 @@ i64 bytes_of(const CopyJob& job) {
 
 bool is_of_files(Code code) { return code >= Code::kNotFound && code <= Code::kMixedSaves; }
 
+// Whether items of a key are cast before they are compared, by the names of their tensors. Refers to both.
+std::function<bool(i32 key)> cast_test(const std::set<std::string, std::less<>>& cast,
+                                       const ComparedChunks& compared) {
+  if (cast.empty()) return {};
+  return [&](i32 key) { return cast.contains(compared.name(key)); };
+}
+
 Finding difference_finding(const Store& tested, const CompareSink::Difference& d, std::string name) {
   return {.code = Code::kUnequal,
           .tensor = std::move(name),
@@ -98,8 +105,11 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
 }
 
 bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report) {
+  for (const UnlikeTensor& u : report.unlike)
+    if (u.kind == UnlikeTensor::Kind::kCast) cast_.insert(u.tensor);
   CompareSink sink(compared.tested, compared.chunks,
-                   counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst);
+                   counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst,
+                   cast_test(cast_, compared));
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
   for (const Failure& failure : carry_out(all, sink, "compare", &lost_)) {
@@ -203,7 +213,7 @@ Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, con
   ChunkJob job = compared.job(some);
   ItemTally::Within within;
   if (counting_.within) within = [&](i32 key) { return counting_.within(compared.name(key)); };
-  ItemTally tally(compared.tested, some, within);
+  ItemTally tally(compared.tested, some, within, cast_test(cast_, compared));
   carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
   return tally.counts();
 }

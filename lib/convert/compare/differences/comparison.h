@@ -65,8 +65,7 @@ class Comparison {
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
-  // Reports a tensor whose values differ, as a caller found out that compares by itself. `counted`: where and by how
-  // much, if differences are counted.
+  // Reports a tensor whose values a caller found to differ. `counted`: where and by how much, if that is counted.
   void differs(Finding finding, std::optional<Difference> counted = std::nullopt);
   const Counting& counting() const { return counting_; }
   // Whether the choice has a tensor of that name, as findings give it.
@@ -112,6 +111,7 @@ class Comparison {
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason
   LostValues lost_;  // by casts of the source's values to the stored types
   std::vector<UnlikeTensor> unlike_;
+  std::set<std::string, std::less<>> cast_;  // tensors of another type than in the source
   std::vector<std::string> compared_;  // by callers, and by their values
   std::vector<Difference> counted_;    // by callers
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record

@@ -16,6 +16,14 @@ struct Counting {
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
 };
 
+// Writes the bits of `expected` over every NaN of `found` where both have one. A cast gives a NaN that other
+// programs' casts give with other bits. pre: stretches of the same number of whole items of a castable type.
+void adopt_nans(DType dtype, std::span<const u8> expected, std::span<u8> found);
+
+// Writes the bits of `expected` over every NaN of `found` where both have one: the casts of other programs give a
+// NaN other bits. Other types than those of casts stay as they are. pre: stretches of as many whole items.
+void adopt_nans(DType dtype, std::span<const u8> expected, std::span<u8> found);
+
 // How two stretches of a tensor differ.
 struct StretchCount {
   i64 items = 0;                            // that differ

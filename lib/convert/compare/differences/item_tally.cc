@@ -21,8 +21,12 @@ constexpr i64 kPiece = 256 << 10;  // a multiple of the bytes of every item
 
 }  // namespace
 
-ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within)
-    : chunks_(chunks), bytes_(there), extents_(chunks), within_(std::move(within)) {}
+ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within, Cast cast)
+    : chunks_(chunks),
+      bytes_(there),
+      extents_(chunks),
+      within_(std::move(within)),
+      cast_(std::move(cast)) {}
 
 const DistanceMeter& ItemTally::meter(DType dtype) {
   std::lock_guard lock(mutex_);
@@ -42,6 +46,7 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
       there.resize(static_cast<std::size_t>(n));
       bytes_[file].read(begin, there);
       std::span<const u8> mine = bytes.subspan(static_cast<std::size_t>(begin - offset), there.size());
+      if (cast_ && cast_(chunks_.key(e.chunk))) adopt_nans(e.dtype, mine, there);
       compare(e, (begin - e.begin) / item, mine, there);
       begin += n;
     }

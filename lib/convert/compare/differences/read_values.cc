@@ -93,7 +93,8 @@ class ReadSides {
           bytes = cast_;
           at = at / source_item * item_bytes;
         }
-        const u8* own = &block_[at - first];
+        u8* own = &block_[at - first];
+        if (from != to) adopt_nans(to, bytes, {own, bytes.size()});
         if (counts) count({own, bytes.size()}, bytes, by, within, *counts);
         if (found < 0 && std::memcmp(own, bytes.data(), bytes.size()) != 0)
           found = note_first(own, bytes, at, item_bytes, t, counts);

@@ -16,6 +16,7 @@
 #include "convert/source/identity.h"
 #include "convert/source/own_model.h"
 #include "convert/views/model_section.h"
+#include "convert/views/name_words.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -73,8 +74,8 @@ i64 ranks_of(const ToDcpOptions& options, const Store& store) {
       .note(cat("no tensor has more than ", counted(rows, "row"), " to divide among the ranks"));
 }
 
-// Codes and scales are copied as they are, and tensors of Megatron's are cast by conversions that know which of
-// them are weights.
+// Codes and scales are copied as they are, and tensors with Megatron's names are cast by `reshard`, which knows
+// the weights.
 void refuse_types(const Store& store, const ToDcpOptions& options) {
   if (!options.dtype) return;
   if (has_codes(store))
@@ -98,17 +99,19 @@ PlainLayout::Typing types_of(const Store& store, std::optional<DType> dtype, std
   };
 }
 
-// Which tensors of a DCP folder are those of a model, where a type is chosen for them: of all that it may be, as
-// all of them are copied. Says what keeps its type.
+// Which tensors of a DCP folder get the type that is chosen: those of every dict that may be a model's, as all
+// are copied. Not the states of the optimizer in such a dict. Says what keeps its type.
 std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options, Notes& notes) {
   if (!options.dtype) return {};
   const SectionedNames names = sectioned_names(store, {.keep_all = true});
   std::vector<bool> out(store.tensor_count());
-  for (const NamedTensor& n : names.model) out[n.tensor] = true;
+  for (const NamedTensor& n : names.model) out[n.tensor] = !is_of_states(store.name(n.tensor));
   std::vector<std::string_view> kept;
-  for (i64 t : names.beside)
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    if (out[t]) continue;
     if (is_castable(store.dtype(t)) && !(options.weights_only && is_of_optimizer(store.name(t))))
       kept.push_back(store.name(t));
+  }
   if (!kept.empty())
     notes.note(cat("types   ", counted(std::ssize(kept), "tensor"), " beside the model ",
                    kept.size() == 1 ? "keeps its type" : "keep their types", ", states of the optimizer too: ",

@@ -1,7 +1,8 @@
 // A checkpoint as a folder that torch.distributed.checkpoint loads, with the names that it has:
 //
-//   DCP folder           names, nested dicts, optimizer states and objects stay, also objects that are files of their own
-//                        (common.pt, and metadata.json with it: torch_dist stays torch_dist); only the ranks may be others
+//   DCP folder           names, nested dicts, optimizer states and objects stay, also objects that are files of
+//                        their own (common.pt, and metadata.json with it: torch_dist stays torch_dist); only
+//                        the ranks may be others
 //   any other checkpoint the tensors of the model, in the dict in which they were, or in `section`:
 //                        model.safetensors, "app.model."   -->   {"app": {"model": {"lm_head.weight": ...}}}
 //
@@ -41,8 +42,8 @@ struct ToDcpOptions {
 };
 
 // Throws kUsage for a number of ranks below one, `assets` of a source that has its shapes, a type for tensors
-// with Megatron's names, or a section of a DCP folder or with an empty part; kQuantized for a type of codes; DamagedCheckpoint; and what open_store(), open_own_model() and
-// tensor_job() throw.
+// with Megatron's names, or a section of a DCP folder or with an empty part; kQuantized for a type of codes;
+// DamagedCheckpoint; and what open_store(), open_own_model() and tensor_job() throw.
 Conversion plan_to_dcp(const ToDcpOptions& options);
 
 }  // namespace mckpt::impl

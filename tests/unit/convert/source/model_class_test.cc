@@ -5,44 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <sstream>
 
 #include "convert/source/model_folder.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "io/json/json.h"
+#include "tests/support/golden_heads.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 
 namespace mckpt::impl {
 namespace model_class_test {
 
-using Shapes = std::map<std::string, std::vector<i64>>;
-
-// A model of the golden file: the text of its config, and its tensors.
-struct Saved {
-  std::string config, name{};
-  Shapes tensors{};
-};
-
-std::vector<Saved> saved_models() {
-  std::ifstream file(MCKPT_TEST_DATA "/own_names/heads.json");
-  std::vector<Saved> out;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(" {\"config\": ")) {
-      out.push_back({line.substr(12, line.size() - 13)});  // without the comma behind it
-      const JsonValue config = parse_json(out.back().config);
-      out.back().name = config.find("architectures")->array("")[0].string("");
-    } else if (line.starts_with("  \"tensors\": ")) {
-      const JsonValue tensors = parse_json(line.substr(13, line.rfind("}}") + 1 - 13));
-      for (const JsonMember& t : tensors.object(""))
-        for (const JsonValue& size : t.value.array("")) out.back().tensors[t.name].push_back(size.integer(""));
-    }
-  }
-  return out;
-}
+using Shapes = GoldenShapes;
 
 KnownTensors known(const std::string& config, const Shapes& stored, Notes& notes) {
   TempFolder folder;
@@ -64,9 +39,9 @@ bool say(const Notes& notes, std::string_view text) {
 }
 
 TEST(ModelClass, HasTheTensorsThatTransformersSaves) {
-  const std::vector<Saved> models = saved_models();
+  const std::vector<GoldenHead> models = golden_heads();
   ASSERT_GE(models.size(), 14u);
-  for (const Saved& model : models) {
+  for (const GoldenHead& model : models) {
     Notes notes;
     EXPECT_EQ(shapes_of(known(model.config, model.tensors, notes)), model.tensors) << model.name;
     EXPECT_TRUE(notes.empty()) << model.name;
@@ -74,7 +49,7 @@ TEST(ModelClass, HasTheTensorsThatTransformersSaves) {
 }
 
 TEST(ModelClass, RequiresTheDecoderUnderAnyHead) {
-  for (const Saved& model : saved_models())
+  for (const GoldenHead& model : golden_heads())
     for (const auto& [name, dims] : model.tensors) {
       Shapes less = model.tensors;
       less.erase(name);
@@ -83,40 +58,49 @@ TEST(ModelClass, RequiresTheDecoderUnderAnyHead) {
     }
 }
 
-// The config with another class.
-std::string with_class(const Saved& model, std::string_view name) {
-  std::string text = model.config;
-  return text.replace(text.find(model.name), model.name.size(), name);
-}
-
 // What verl saves of a critic: a classifier, beside the config of the language model that it was made of.
 TEST(ModelClass, IsThatOfTheHeadWhereTheConfigStillNamesTheLanguageModel) {
   i64 heads = 0;
-  for (const Saved& model : saved_models()) {
+  for (const GoldenHead& model : golden_heads()) {
     Notes notes;
     const Shapes expected =
-        shapes_of(known(with_class(model, "LlamaForCausalLM"), model.tensors, notes));
+        shapes_of(known(model.with_class("LlamaForCausalLM"), model.tensors, notes));
     if (model.name.ends_with("Model")) {  // nothing says that the head is not merely missing
       EXPECT_TRUE(expected.contains("model.norm.weight")) << model.name;
       continue;
     }
     EXPECT_EQ(expected, model.tensors) << model.name;
-    EXPECT_TRUE(say(notes, "in place of the language head")) << model.name;
+    EXPECT_TRUE(say(notes, "; config.json names LlamaForCausalLM: set architectures there")) << model.name;
+    const std::string_view ending = std::string_view(model.name).substr(model.name.find("For"));
+    EXPECT_TRUE(say(notes, cat(", so it counts as *", ending, ";"))) << model.name;
     heads++;
   }
   EXPECT_GE(heads, 9);
-  Saved both = saved_models()[0];
+  GoldenHead both = golden_heads()[0];
+  Notes unnamed;
+  std::string text = both.config;
+  known(text.replace(text.find(cat("\"", both.name)), both.name.size() + 2, ""), both.tensors, unnamed);
+  EXPECT_TRUE(say(unnamed, "the checkpoint has score.weight and no lm_head.weight, so it counts as "
+                           "*ForSequenceClassification; config.json names no class: "));
   both.tensors["lm_head.weight"] = {20, 8};
   Notes notes;
   EXPECT_TRUE(
-      shapes_of(known(with_class(both, "LlamaForCausalLM"), both.tensors, notes)).contains("lm_head.weight"));
+      shapes_of(known(both.with_class("LlamaForCausalLM"), both.tensors, notes)).contains("lm_head.weight"));
+}
+
+TEST(ModelClass, HasTheLabelsThatItsConfigCounts) {
+  for (auto [text, labels] : {std::pair(R"({"num_labels": 5})", 5), std::pair("{}", 2),
+                              std::pair(R"({"id2label": {"0": "a", "1": "b", "2": "c"}})", 3),
+                              std::pair(R"({"num_labels": 1, "id2label": {"0": "a", "1": "b"}})", 1),
+                              std::pair(R"({"num_labels": null, "id2label": {"0": "a"}})", 1)})
+    EXPECT_EQ(labels_of(parse_json(text)), labels) << text;
 }
 
 TEST(ModelClass, IsNotJudgedIfNobodyKnowsIt) {
   for (const char* name : {"LlamaForRewardModel", "LlamaForCausalLMEagle3", "Qwen2ForSequenceClassification"}) {
-    const Saved model = saved_models()[0];
+    const GoldenHead model = golden_heads()[0];
     Notes notes;
-    EXPECT_TRUE(known(with_class(model, name), model.tensors, notes).tensors.empty()) << name;
+    EXPECT_TRUE(known(model.with_class(name), model.tensors, notes).tensors.empty()) << name;
     EXPECT_TRUE(say(notes, cat("no table describes the class ", name)));
   }
 }

@@ -130,6 +130,25 @@ TEST(OwnModel, LeavesOutCopiesThatTheHeadersLack) {
             "cls.predictions.bias cls.pooler.bias ");
 }
 
+// The reference model beside it was not trained: its embedding is equal to the head, and is not the model's.
+TEST(OwnModel, OneEmbeddingIsTheCopyOfTheHead) {
+  const std::string a = "12345678", name = "model.embed_tokens.weight", ref = cat("ref.", name);
+  auto written = [&](const std::vector<std::string>& listed, const std::vector<std::string>& stored) {
+    TempFolder folder;
+    std::vector<std::pair<std::string, std::string>> tensors;
+    for (const std::string& tensor : stored) tensors.emplace_back(tensor, a);
+    return names_of(opened_beside_headers(folder, tensors, listed));
+  };
+  EXPECT_EQ(written({"lm_head.weight", name}, {"lm_head.weight", name, ref}),
+            cat("lm_head.weight ", name, " ", ref, " "));
+  // Which of the two is the head's is not known.
+  EXPECT_EQ(written({"lm_head.weight"}, {"lm_head.weight", name, ref}),
+            cat("lm_head.weight ", name, " ", ref, " "));
+  EXPECT_EQ(written({"lm_head.weight"}, {"lm_head.weight", name}), "lm_head.weight ");
+  EXPECT_EQ(written({"lm_head.weight"}, {"lm_head.weight", "shared.weight", "encoder.embed_tokens.weight"}),
+            "lm_head.weight ");
+}
+
 TEST(OwnModel, AsksTheConfigWhetherAHeadIsTied) {
   const std::string a = "12345678", b = "12345679", other = R"({"model_type": "nobody_knows_it")";
   auto opened = [&](const std::string& tie, const std::string& head) {
@@ -156,7 +175,23 @@ TEST(OwnModel, LeavesOutWhatSharesTheStorageOfAnother) {
   OwnModel model = opened_beside_headers(
       folder, {{"a.table", "12345678"}, {"b.table", "@0"}, {"c.table", "12345678"}}, {"a.table"});
   EXPECT_EQ(names_of(model), "a.table c.table ");
+  EXPECT_NE((*model.notes.begin()).text.find(": a copy of a tensor that is written"), std::string::npos);
   EXPECT_EQ(model.copies, (std::vector<std::pair<i32, i32>>{{1, 0}}));
+}
+
+// Names in memory that no rule changes to those of the folder.
+TEST(OwnModel, SaysWhoseNamesAreKnownWhereMostDiffer) {
+  const std::string a = "12345678";
+  TempFolder folder;
+  try {
+    opened_beside_headers(folder, {{"a.w", a}, {"b.w", a}}, {"x.w", "y.w"});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string_view(e.what()).find("most tensors have other names"), std::string_view::npos);
+    ASSERT_EQ(e.notes().size(), 1u);
+    EXPECT_TRUE(e.notes()[0].ends_with("; this one has model_type nobody_knows_it")) << e.notes()[0];
+    EXPECT_TRUE(e.help().ends_with("`assets` with config.json alone keeps the names")) << e.help();
+  }
 }
 
 // The first of each pair is in the headers of the folder.

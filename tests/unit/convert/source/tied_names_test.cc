@@ -13,6 +13,7 @@ TEST(TieOfNames, KnowsTheTiesOfTransformers) {
   } kCases[] = {
       {Tie::kHead, "lm_head.weight", "model.embed_tokens.weight"},
       {Tie::kHead, "lm_head.weight", "transformer.wte.weight"},
+      {Tie::kHead, "lm_head.weight", "ref.model.embed_tokens.weight"},
       {Tie::kHead, "proj_out.weight", "model.decoder.embed_tokens.weight"},
       {Tie::kHead, "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
       {Tie::kHead, "lm_head.decoder.weight", "esm.embeddings.word_embeddings.weight"},

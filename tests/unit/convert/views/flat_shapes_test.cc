@@ -74,6 +74,26 @@ TEST(FlatShapes, AreThoseOfTensorsInMemory) {
   EXPECT_EQ(shape("model.norm_f.weight", "llama"), "none");
 }
 
+// Some folders have names that a rule of their model changes; the name on disk counts where both are there.
+TEST(FlatShapes, AreFoundInFoldersWithTheNamesInMemory) {
+  TensorShapes folder = {{"model.language_model.norm.weight", {7}}, {"model.visual.merger.ln_q.weight", {3}}};
+  auto shape = [&](std::string_view name, std::string_view type) {
+    std::optional<std::vector<i64>> found = shape_in_memory(folder, name, type);
+    return found ? dims_to_string(*found) : "none";
+  };
+  for (const char* type : {"qwen2_5_vl", "llava"}) {
+    EXPECT_EQ(shape("model.language_model.norm.weight", type), "[7]") << type;
+    EXPECT_EQ(shape("model.visual.merger.ln_q.weight", type), "[3]") << type;
+    EXPECT_EQ(shape("model.language_model.embed_tokens.weight", type), "none") << type;
+  }
+  folder["model.norm.weight"] = {9};
+  EXPECT_EQ(shape("model.language_model.norm.weight", "qwen2_5_vl"), "[9]");
+  folder = {{"m.mlp.experts.gate_up_proj", {3, 8, 5}}};
+  EXPECT_EQ(shape("m.mlp.experts.gate_up_proj", "mixtral"), "[3, 8, 5]");
+  for (int e = 0; e < 2; e++) folder[cat("m.block_sparse_moe.experts.", e, ".w1.weight")] = {3, 6};
+  EXPECT_EQ(shape("m.mlp.experts.gate_up_proj", "mixtral"), "[2, 6, 6]");
+}
+
 // The second name of a tied weight is not in the model's folder.
 TEST(FlatShapes, OfATensorWithTheSameItems) {
   TempFolder folder;

@@ -80,6 +80,16 @@ TEST(SectionedNames, FindsWhatIsInFrontOfTheModel) {
   for (const auto& c : kCases) EXPECT_EQ(sectioned(c.names), c.expected) << c.what;
 }
 
+// Where the dicts of the save are not known, the dict is the first part of the names, and what it holds is
+// judged by name.
+TEST(SectionedNames, OfADictThatIsNamedTheStatesAreBeside) {
+  const Names names = {"actor.h.w", "actor.optimizer.state.h.w.exp_avg", "critic.h.w", "actor.step"};
+  const SectionOptions actor{.model_dict = "actor"};
+  EXPECT_EQ(sectioned(names, actor), "actor. | h.w | 1 2 3");
+  const ExpectedTensors lists_it = {{"h.w", std::nullopt}, {"step", std::nullopt}};
+  EXPECT_EQ(sectioned(names, {.expected = lists_it, .model_dict = "actor"}), "actor. | h.w step | 1 2");
+}
+
 // Names say nothing against the model's folder, and nothing inside of a dict that is known.
 TEST(SectionedNames, KeepsWhatTheFolderListsWhateverItsNameIs) {
   const ExpectedTensors expected = {{"scheduler.w", std::nullopt}, {"step", std::nullopt},

@@ -8,8 +8,10 @@
 #include <cstring>
 #include <map>
 
+#include "convert/compare/verify.h"
 #include "convert/source/tied_names.h"
 #include "convert/views/own_names.h"
+#include "core/base/observer.h"
 #include "core/base/text.h"
 #include "tests/support/made_store.h"
 #include "tests/support/throws.h"
@@ -99,6 +101,41 @@ TEST(SavedDicts, TheCallerNamesTheDict) {
   EXPECT_NE(unknown.find("actor, critic"), unknown.npos) << unknown;
   // One side of a comparison need not have it.
   EXPECT_EQ(model_of("model_alone", {}, "critic", true), model_of("model_alone"));
+}
+
+// "model." was found, whatever was named: a part of its name, or a dict that only the other side has.
+TEST(SavedDicts, ADictThatIsFoundIsNotTheOneThatWasNamed) {
+  auto taken = [](const char* name, const char* dict) {
+    OwnNamesOptions options;
+    options.model_dict = dict, options.dict_if_there = true;
+    OwnNames own = own_names(open_store(kData + name), options);
+    bool has_fact = false;
+    for (const auto& fact : own.store->facts()) has_fact |= fact.first == kModelDictFact;
+    EXPECT_EQ(has_fact, own.dict_taken) << name << " " << dict;
+    return own.dict_taken;
+  };
+  EXPECT_TRUE(taken("two_models.pt", "critic"));
+  EXPECT_TRUE(taken("model_and_more", "ema"));
+  EXPECT_TRUE(taken("model_and_more", "model"));
+  EXPECT_FALSE(taken("model_and_more", "mod"));
+  EXPECT_FALSE(taken("model_and_more", "model_ema"));
+  EXPECT_FALSE(taken("model_alone", "critic"));
+  EXPECT_FALSE(taken("model_alone", ""));
+}
+
+TEST(SavedDicts, AComparisonNeedsTheDictThatIsNamed) {
+  auto compared = [](const char* dict) {
+    Observer observer;
+    VerifyOptions options;
+    options.against = kData + "model_and_more.pt";
+    options.compare.model_dict = dict;
+    return thrown_by([&] { verify(kData + "model_and_more", options, observer); });
+  };
+  EXPECT_EQ(compared("model"), "nothing");
+  EXPECT_EQ(compared("ema"), "nothing");
+  const std::string part = compared("mod");
+  EXPECT_EQ(part.substr(0, 6), "MC2005") << part;
+  EXPECT_NE(part.find("neither side"), part.npos) << part;
 }
 
 TEST(SavedDicts, AreTheKeysInFrontOfEachName) {

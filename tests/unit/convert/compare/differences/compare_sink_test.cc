@@ -111,6 +111,28 @@ TEST_F(CompareSinks, DoNotWantTheRestOfTensorsThatDifferWhereTheyAreCounted) {
   EXPECT_TRUE(first.wants(0, 8, 8));
 }
 
+// Items of 2 bytes from an odd offset on: one of them is cut by the end of the 256 KiB that are compared at once.
+TEST_F(CompareSinks, TakeEveryNaNForAnotherOnlyWhereItemsAreCast) {
+  TableStore store(folder_.path());
+  std::vector<u8> written(600'001, 0x7e), there(600'001, 0xff);  // NaN of float16, with other bits
+  written[0] = there[0] = 7;
+  folder_.put("nan", {reinterpret_cast<const char*>(there.data()), there.size()});
+  store.add_file("nan", 600'001);
+  ChunkData data{.file = 0, .offset = 1, .dtype = DType::kF16};
+  store.tensors.push_back({"w", DType::kF16, {300'000}, {{{0}, {300'000}, data}}});
+  NamedChunks chunks(store, store);
+  auto differences = [&](bool cast) {
+    CompareSink sink(store, chunks, CompareSink::Places::kFirst, [=](i32) { return cast; });
+    sink.write(0, 1, std::span<const u8>(written).subspan(1));
+    return sink.differences();
+  };
+  EXPECT_TRUE(differences(true).empty());
+  EXPECT_EQ(differences(false).at(0).item, 0);
+  written[262'144] = 0x3c;  // the upper byte of item 131,071, whose lower one ends the piece before: no NaN
+  ASSERT_EQ(differences(true).size(), 1u);
+  EXPECT_EQ(differences(true)[0].item, 131'071);
+}
+
 TEST_F(CompareSinks, DoNotReadBehindTheEnd) {
   NamedChunks chunks(store_, store_);
   CompareSink sink(store_, chunks, CompareSink::Places::kFirst);
