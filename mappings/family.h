@@ -31,7 +31,7 @@ enum class Stage : u8 {
   kFinalNorm,
   kMtp,
   kOutput,
-  kTiedOutput,  // that of the output layer, if there are several: its copy of a tied embedding
+  kTiedOutput,  // that of the output layer, where it is not the only stage: the copy of a tied embedding
 };
 
 // The model of which the section is a part; it gives the TowerConfig for shapes and conditions.

@@ -5,9 +5,9 @@
 //   decoder.layers.{L}.self_attention.linear_qkv.weight   the layers; each row is in the list of its mixer, or of its
 //   decoder.layers.{L}.mlp.linear_fc1.weight                feed-forward part: attention, dense, moe
 //   decoder.final_layernorm.weight                        a section of the stage with the final norm
-//   output_layer.weight, "needs": "untied"                one of the stage with the output layer; for a tied model
-//                                                           that of several stages has a copy of the embedding, which
-//                                                           gets a row by itself
+//   output_layer.weight, "needs": "untied"                a section of the output layer's stage. If the model is tied
+//                                                           and the pipeline has several stages, that stage has a
+//                                                           copy of the embedding; its row is added automatically
 #include <algorithm>
 
 #include "core/base/error.h"

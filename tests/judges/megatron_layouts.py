@@ -3,6 +3,7 @@ the output layer are on stages of their own, as its code put them there. What mc
 states of the optimizer, is what torch reads of the torch_dist that the same run saved. Files that no run has are refused."""
 
 import filecmp
+import glob
 import os
 import re
 import shutil
@@ -140,6 +141,32 @@ def check_refusals():
         expect(says[0] in text, f"verify {out}: {text}")
 
 
+def check_sizes():
+    """Args that say other sizes than the tensors have, in both formats; and a config.json without the MTP that the files have."""
+    for name, value, own in (("mtp_num_layers", 2, 1), ("mtp_num_layers", None, 1), ("num_layers", None, 3)):
+        for form, pattern in (("ranks", "mp_rank_*/" + FILE), ("dist", "common.pt")):
+            folder, out = at(f"{name}_{value}_{form}"), at(f"{name}_{value}_{form}_out")
+            shutil.copytree(at("stages", ITERATION) if form == "ranks" else at("stages", "torch_dist", ITERATION), folder)
+            shutil.copytree(at("stages", "hf"), os.path.join(folder, "hf_assets"))
+            for path in glob.glob(os.path.join(folder, pattern)):
+                saved = torch.load(path, weights_only=False)
+                setattr(saved["args"], name, value)
+                torch.save(saved, path)
+            text = mckpt("verify", folder, status=1)
+            expect("MC1312" in text and (f"expected {name} {own}, as in the tensors and config.json, found {name} {value}" in text or form == "dist"), f"{folder}: {text}")
+            mckpt("convert", "to-pt", folder, out, "--accept", "MC1312")
+            args = torch.load(os.path.join(out, "release", "mp_rank_00", FILE), weights_only=False)["args"]
+            expect(getattr(args, name) == own, f"{folder}: {name} of the result: {getattr(args, name)}")
+    config = at("config_without_mtp")
+    shutil.copytree(at("stages", "hf"), config)
+    with open(os.path.join(config, "config.json")) as f:
+        text = re.sub(r',\s*"mtp_num_hidden_layers": 1', "", f.read())
+    with open(os.path.join(config, "config.json"), "w") as f:
+        f.write(text)
+    text = mckpt("convert", "to-mcore", at("stages", ITERATION), at("no"), "--assets", config, status=3)
+    expect("MC2005" in text and "13 tensors that the model does not have" in text and "mp_rank_00_002: mtp.layers.0" in text, f"a config without MTP: {text}")
+
+
 def check_other_layouts():
     """More layouts of the same models, with the parts where Megatron-Core 0.16.1 puts them, and the final norm where earlier
     versions had it."""
@@ -163,5 +190,6 @@ for run in STAGES:
         archive.extractall(work.name, filter="data")
     check(run)
 check_refusals()
+check_sizes()
 check_other_layouts()
 finish(983)

@@ -271,7 +271,7 @@ def ranks_again(name, folder, source, form, renamed, words):
     out = os.path.join(out, ITERATION)
     ranks = [rank for rank in sorted(os.listdir(runs)) if rank.startswith("mp_rank_")]
     # What the conversion says of the result; every other field is the run's own, such as lr and decoupled_lr.
-    said, numbers = {"use_megatron_fsdp": False, "no_save_optim": True}, []
+    said, numbers = {"use_megatron_fsdp": False, "no_save_optim": True, "no_save_rng": True}, []
     counts = {"data_parallel_size", "world_size", "num_distributed_optimizer_instances", "num_layers_per_virtual_pipeline_stage", "expert_tensor_parallel_size"}
     expect_equal(f"{name}: files of ranks", [rank for rank in sorted(os.listdir(out)) if rank.startswith("mp_rank_")], ranks)
     for rank in ranks:
@@ -295,7 +295,7 @@ def check_common(name, mine, theirs):
     for key in ("checkpoint_version", "iteration", "opt_param_scheduler", "num_floating_point_operations_so_far"):
         expect(one[key] == other[key], f"{name}: {key}: {one[key]}, {other[key]}")
     # 6. The args say the format, the number of ranks, and that states by parameter are for a distributed optimizer.
-    said = {"ckpt_format": "torch_dist", "use_megatron_fsdp": False, "no_save_optim": False}
+    said = {"ckpt_format": "torch_dist", "use_megatron_fsdp": False, "no_save_optim": False, "no_save_rng": True}
     counts = {"data_parallel_size", "world_size", "num_distributed_optimizer_instances", "num_layers_per_virtual_pipeline_stage"}
     counts |= set() if name == "experts" else {"expert_tensor_parallel_size"}
     a, b = vars(one["args"]), vars(other["args"])
@@ -531,9 +531,15 @@ def check_iterations(folder):
             mckpt("convert", mode, source, out, "--assets", assets, *flags)
             with open(os.path.join(out, "latest_checkpointed_iteration.txt")) as f:
                 expect_equal(f"{name} {mode} {flags}: folders and tracker", (sorted(os.listdir(out)), f.read()), (sorted([want, "latest_checkpointed_iteration.txt"]), "release" if flags else "3"))
+    # Another iteration is also that of the args.
+    out = os.path.join(work.name, "renumbered")
+    mckpt("convert", "to-mcore", dist, out, "--assets", assets, "--iteration", 12)
+    common = torch.load(os.path.join(out, "iter_0000012", "common.pt"), weights_only=False)
+    expect_equal("iteration 12", (common["iteration"], common["args"].iteration), (12, 12))
+    expect("not equal" not in mckpt("verify", out, "--against", dist, "--assets", assets), "another iteration is no other checkpoint")
     nowhere, out = with_common(dist, "nowhere", lambda common: common.pop("iteration")), os.path.join(work.name, "no_iteration")
     run = run_mckpt("convert", "reshard", nowhere, out, "--assets", assets, "--no-sync")
-    expect(run.returncode == 0 and "loads weights alone" in run.stderr and "--iteration gives one" in run.stderr and "release" in os.listdir(out), f"no iteration: {run.stderr}")
+    expect(run.returncode == 0 and "loads only weights" in run.stderr and "--iteration N sets one" in run.stderr and "release" in os.listdir(out), f"no iteration: {run.stderr}")
 
 
 def main():

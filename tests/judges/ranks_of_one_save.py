@@ -170,6 +170,19 @@ def check_stages(run):
     expect("warning[MC1315]" in text and "args.data_cache_path is '/scratch/node7' here and nothing there" in text, f"a path: {text}")
 
 
+def check_experts(run):
+    """Args that say other experts than config.json and the tensors have."""
+    for said, found in ((8, "num_experts 8"), (None, "num_experts None")):
+        run.plant({rank: lambda saved: setattr(saved["args"], "num_experts", said) for rank in run.ranks})
+        text = mckpt("verify", run.path, status=1)
+        expect("MC1312" in text and "expected num_experts 4" in text and f"found {found}" in text, f"experts by the args: {text}")
+        out = os.path.join(work.name, "experts_" + str(said))
+        mckpt("convert", "to-pt", run.path, out, "--accept", "MC1312")
+        args = torch.load(os.path.join(out, "release", "mp_rank_00", FILE), weights_only=False)["args"]
+        expect(args.num_experts == 4, f"experts of the result: {args.num_experts}")
+        mckpt("verify", out)
+
+
 def check_comparison(run):
     """States that the files of a run have are compared with those of the other side, on either side."""
     real, assets = os.path.join(run.golden, "torch_dist", ITERATION), os.path.join(run.golden, "hf")
@@ -200,6 +213,7 @@ dense, experts = Run("dense"), Run("experts")
 check_planted(dense, "mp_rank_01_001", "mp_rank_00_001", 0, 25)
 check_planted(experts, "mp_rank_01_001", "mp_rank_00_000", 1, 16)
 check_stages(dense)
+check_experts(experts)
 check_comparison(dense)
 check_unknown_states(dense)
 finish(115)

@@ -70,8 +70,8 @@ std::string integer_text(i64 value, std::size_t bytes) {
 }
 
 // The end of the value behind a key, with the memo opcode behind the value. Nothing if the value is not
-// plain: not None, a boolean, a small integer, a text, a class, or a reference to the memo.
-std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) {
+// plain: not None, a boolean, a small integer, a text, a class, a reference to the memo, or a list of these.
+std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at, bool in_list = false) {
   at = behind_memo(pickle, at);
   auto number = [&](std::size_t from, std::size_t bytes) {
     std::size_t n = 0;
@@ -108,6 +108,16 @@ std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) 
       const std::size_t name_end = module_end == pickle.npos ? module_end : pickle.find('\n', module_end + 1);
       if (name_end == pickle.npos) return std::nullopt;
       bytes = name_end + 1 - at;
+      break;
+    }
+    case Op::kEmptyList: {  // ] ( items e, or ] item a
+      std::optional<std::size_t> end = behind_memo(pickle, at + 1);
+      const bool several = op_at(pickle, *end) == Op::kMark;
+      const Op last = several ? Op::kAppends : Op::kAppend;
+      for (*end += several ? 1 : 0; end && op_at(pickle, *end) != last;)
+        end = in_list ? std::nullopt : value_end(pickle, *end, true);
+      if (!end) return std::nullopt;
+      bytes = *end + 1 - at;
       break;
     }
     default:

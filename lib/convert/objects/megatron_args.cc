@@ -279,7 +279,7 @@ void add_training(Fields& f, const MegatronArgs& args) {
   f.add("bf16", type == DType::kBF16);
   f.add("fp16", type == DType::kF16);
   f.add_type("params_dtype", type);
-  f.add("iteration", args.iteration);
+  f.add(kIterationArg, args.iteration);
   for (const char* count : {"consumed_train_samples", "skipped_train_samples", "consumed_valid_samples"})
     f.add(count, i64{0});
   // A run that resumes from a checkpoint of weights must not look for states of the optimizer, and never for

@@ -57,8 +57,8 @@ inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_me
 // The fields that say whether the ranks share the states of the optimizer, and whether the checkpoint has
 // none.
 inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
-// The field that says which rank's file has the args.
-inline constexpr std::string_view kRankArg = "rank";
+// The fields that say which rank's file has the args, and of which iteration the checkpoint is.
+inline constexpr std::string_view kRankArg = "rank", kIterationArg = "iteration";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
 // Those of them that a run has, with their values.

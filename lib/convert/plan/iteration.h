@@ -26,7 +26,7 @@ void place_iteration(Conversion& conversion, const std::string& target, std::opt
 
 // The iteration of a result: `wanted`, or that of the source's folder. With states of the optimizer also what
 // the source says inside, its object `iteration` or that entry of its common state: Megatron loads no states
-// from `release`, and begins at iteration 0 there. If there is none, a warning says so.
+// from `release`, where it starts at iteration 0. If there is none, a warning says so.
 std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> wanted, bool has_states,
                                        Notes& notes);
 

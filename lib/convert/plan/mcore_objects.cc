@@ -40,9 +40,8 @@ constexpr std::string_view kParams = "params";
 std::string args_of_model(const HfModel& model, const McoreRun& result, i64 iteration) {
   FsdpRun run;
   run.grid = result.run.grid, run.run = result.run.run;
-  return pickle_args(
-      {*model.map, model.config.run, run, iteration, !result.state_form.empty(),
-       ArgsFormat::kTorchDist, result.run.pipeline});
+  return pickle_args({*model.map, model.config.run, run, iteration, !result.state_form.empty(),
+                      ArgsFormat::kTorchDist, result.run.pipeline});
 }
 
 // The options of one parameter: fields with their pickles.
@@ -59,6 +58,7 @@ class CommonMaker {
   void gather();
   void take(std::string_view name, std::string pickle);
   std::string args();
+  NormNames norms() const;
   void find_iteration();
   void add_optimizer(PickledEntries& entries);
   std::string optimizer_of(const std::vector<Options>& groups) const;
@@ -71,6 +71,8 @@ class CommonMaker {
   std::map<std::string, std::string, std::less<>> whole_;  // args, iteration, ...
   PickledEntries schedule_;
   NameMap<std::string, Options> options_;  // by key
+  i64 iteration_ = 0;
+  bool renumbered_ = false;  // the source's object says another iteration, or there is none
   McoreObjects out_;
 };
 
@@ -113,7 +115,7 @@ void CommonMaker::gather() {
 // Those of the source with the new grid; else those that the model's config gives.
 std::string CommonMaker::args() {
   auto own = whole_.find("args");
-  if (own == whole_.end()) return args_of_model(source_.model(), result_, out_.iteration);
+  if (own == whole_.end()) return args_of_model(source_.model(), result_, iteration_);
   return kept_args(own->second,
                    {.map = keys_.map(),
                     .grid = result_.run.grid,
@@ -121,8 +123,16 @@ std::string CommonMaker::args() {
                     .format = ArgsFormat::kTorchDist,
                     .has_states = made_by_run(),
                     .vocab_rows = result_.run.run.vocab_rows,
-                    .source_rows = source_.setup().vocab_rows},
+                    .source_rows = source_.setup().vocab_rows,
+                    .iteration = renumbered_ ? std::optional(iteration_) : std::nullopt,
+                    .norms = norms()},
                    out_.notes);
+}
+
+// Only the norm in front of experts has a name that not all modules load.
+NormNames CommonMaker::norms() const {
+  if (keys_.map().model().moe.experts == 0) return NormNames::kOfAll;
+  return result_.run.own_norms ? NormNames::kOfMegatron : NormNames::kOfTransformerEngine;
 }
 
 // The groups of the optimizers: one optimizer, or with expert parallelism a second one for experts.
@@ -181,17 +191,18 @@ void CommonMaker::add_optimizer(PickledEntries& entries) {
   entries.emplace_back("optimizer", optimizers.size() == 1 ? optimizers[0] : pickle_numbered(optimizers));
 }
 
-// The one that is asked for, or that of the source's objects, or that of its folder.
+// That of the result, or else the one that the source's object says.
 void CommonMaker::find_iteration() {
   auto own = whole_.find("iteration");
-  if (own != whole_.end() && !result_.iteration) {
+  std::optional<i64> said;
+  if (own != whole_.end()) {
     Pickle read({reinterpret_cast<const u8*>(own->second.data()), own->second.size()}, {});
-    if (read.root().is_int()) out_.iteration = read.root().as_int();
-  } else {
-    out_.iteration =
-        result_.iteration ? *result_.iteration : iteration_of(source_.on_disk().root()).value_or(0);
-    whole_.insert_or_assign("iteration", pickle_integer(out_.iteration));
+    if (read.root().is_int()) said = read.root().as_int();
   }
+  iteration_ = result_.iteration.value_or(said.value_or(0));
+  renumbered_ = result_.iteration && said != result_.iteration;
+  if (result_.iteration || own == whole_.end())
+    whole_.insert_or_assign("iteration", pickle_integer(iteration_));
 }
 
 McoreObjects CommonMaker::make() {
@@ -218,7 +229,7 @@ McoreObjects mcore_objects(const HfModel& model, const McoreRun& result) {
                          {"checkpoint_version", pickle_real(3.0)},
                          {"iteration", pickle_integer(iteration)},
                          {"content_metadata", pickle_content({result.run.stacked, ""})}};
-  return {common_file(entries), iteration, 0, {}};
+  return {common_file(entries), 0, {}};
 }
 
 McoreObjects mcore_objects(const CheckpointModel& source, const KeyTable& keys, const McoreRun& result) {

@@ -27,13 +27,12 @@ struct HfModel;
 // What the objects say of the result.
 struct McoreRun {
   const TorchDistRun& run;
-  std::optional<i64> iteration{};  // none: that of the source's objects, or of its folder
+  std::optional<i64> iteration{};  // none: that of the source's object, or 0
   std::string state_form{};        // "": without states of the optimizer
 };
 
 struct McoreObjects {
   std::string common;  // the file common.pt
-  i64 iteration = 0;   // that the file says
   i64 left_out = 0;    // objects of the source that torch_dist has no place for
   Notes notes;
 };

@@ -144,11 +144,11 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
   c.sources = {r.model().store().root(), r.model().assets_path()};
   c.store = &r.source();
   c.proof = r.proof();
-  McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), options.iteration, r.state_form()});
   c.notes.append(r.notes);
-  c.notes.append(objects.notes);
   std::optional<i64> iteration =
       iteration_of_result(r.model().on_disk(), options.iteration, !r.state_form().empty(), c.notes);
+  McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), iteration, r.state_form()});
+  c.notes.append(objects.notes);
   c.dropped_objects = objects.left_out;
   const HfModel& model = r.model().model();
   finish(c, options, r.run(), r.layout(), r.keys(), model,

@@ -164,7 +164,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   refuse_unlike_copies(*store_, chunks_->copies());
 }
 
-// The facts of the run that wrote files of ranks. Numbers of layers and experts that are not those of the model
+// The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not those of the model
 // are left out, and become an oddity, if the user accepts them.
 RunFacts CheckpointModel::facts_of_ranks(std::span<const Code> accepted) {
   RunFacts run = run_;
@@ -172,12 +172,15 @@ RunFacts CheckpointModel::facts_of_ranks(std::span<const Code> accepted) {
   auto accept = [&](std::string_view field, std::optional<i64>& said, i64 own) {
     if (said && *said != own)
       oddities_.push_back({.code = Code::kNumberGap,
-                           .message = cat("the args of the files say ", field, " ", *said, ", the model has ", own),
+                           .message = cat("the args of the files say ", field, " ", said_size(*said),
+                                          ", the model has ", own),
                            .warning = true});
     said.reset();
   };
   accept("num_layers", run.layers, std::ssize(map().model().text.layers));
-  if (const i64 experts = map().model().moe.experts; experts > 0) accept("num_experts", run.experts, experts);
+  const ModelConfig& model = map().model();
+  if (model.moe.experts > 0) accept("num_experts", run.experts, model.moe.experts);
+  if (model.mtp.depths > 0) accept("mtp_num_layers", run.mtp_layers, model.mtp.depths);
   return run;
 }
 

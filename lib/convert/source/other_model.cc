@@ -1,6 +1,7 @@
 #include "convert/source/other_model.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "core/base/int.h"
 #include "hf/model.h"
 #include "io/dcp/run/args.h"
+#include "io/dcp/run/facts.h"
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
@@ -20,11 +22,13 @@ bool is_true(const PickleValue& args, std::string_view name) {
   return value && value->is(PickleValue::Kind::kBool) && value->as_bool();
 }
 
-// The args of a run whose layers follow a pattern count other layers than the config.
-bool has_pattern(const PickleValue& args) {
-  for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"})
-    if (const PickleValue* value = arg_of(args, name); value && value->is(PickleValue::Kind::kText))
-      return true;
+// Whether the tensors have as many experts as the config: then the args are wrong, which is another fault
+// (MC1312). A router has a row for each.
+bool stores_experts(const Store& store, i64 experts) {
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (store.name(t).ends_with(".mlp.router.weight"))
+      if (std::span<const i64> dims = store.dims(t); dims.size() >= 2)
+        return dims[dims.size() - 2] == experts;
   return false;
 }
 
@@ -36,14 +40,15 @@ struct Number {
   bool decides;
 };
 
-std::vector<Number> numbers_of(const ModelConfig& m, const PickleValue& args) {
+std::vector<Number> numbers_of(const Store& store, const ModelConfig& m, const PickleValue& args) {
   bool latent = m.mla.kv_lora > 0;  // its projections are not fused, and their shapes say the heads
   // Without grouped queries the number of groups means nothing.
   bool grouped = !latent && is_true(args, "group_query_attention");
   return {{"num_attention_heads", m.text.heads, !latent},
           {"num_query_groups", grouped ? m.text.kv_groups : 0, true},
           {"hidden_size", m.text.hidden, true},
-          {"num_experts", m.moe.experts, true},
+          {"num_experts", stores_experts(store, m.moe.experts) ? 0 : m.moe.experts, true},
+          // The args of a run whose layers follow a pattern count other layers than the config.
           {"num_layers", has_pattern(args) ? 0 : std::ssize(m.text.layers), false},
           {"ffn_hidden_size", m.text.ffn, false},
           {"moe_ffn_hidden_size", m.moe.ffn, false}};
@@ -69,7 +74,7 @@ void refuse_other_model(const Store& store, const HfModel& model) {
   if (!args) return;
   bool other = false;
   std::vector<std::string> expected, found;
-  for (const Number& n : numbers_of(model.map->model(), *args)) {
+  for (const Number& n : numbers_of(store, model.map->model(), *args)) {
     const PickleValue* stored = arg_of(*args, n.name);
     if (n.in_config == 0 || !stored || !stored->is_int() || stored->as_int() == n.in_config) continue;
     other |= n.decides;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <span>
 
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
@@ -88,6 +89,7 @@ class Joining {
     for (const RankFile& file : ranks_.files) add_file(file, split);
     refuse_missing();
     refuse_rest();
+    refuse_other_args();
     for (std::string& key : order_) {
       Joined& joined = joined_.at(key);
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
@@ -112,14 +114,14 @@ class Joining {
   void list_left_states();
   void find_setup(const PipelineSplit& split);
   void refuse_other_layers(const PipelineSplit& split) const;
-  void refuse_other_args(const char* field, std::optional<i64> said, i64 found) const;
+  void refuse_other_args() const;
   void add_file(const RankFile& file, const PipelineSplit& split);
   void add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
                  std::vector<ModelParameter>& parameters, std::vector<Held>& held);
   void add(i64 tensor, const Held& of, std::string_view state = "");
   void add_states(const RankFile& file, const std::vector<Held>& held);
   void add_options(const ModelParameter& p, const ClassicStates& states);
-  std::vector<std::string> unused_names() const;
+  std::vector<std::string> unused_names(std::span<const RankFile> files) const;
   void refuse_missing() const;
   void refuse_rest() const;
   void make_objects();
@@ -175,21 +177,24 @@ void Joining::find_setup(const PipelineSplit& split) {
 }
 
 // A run that takes its sizes from the args would build another model than that of the files.
-void Joining::refuse_other_args(const char* field, std::optional<i64> said, i64 found) const {
-  if (!said || *said == found) return;
-  throw Error(Code::kNumberGap, "the args of the files say another size than that of the model")
-      .file(source_.root())
-      .expected(cat(field, " ", found, ", as in the tensors and config.json"))
-      .found(cat(field, " ", *said))
-      .help("`accept` MC1312 uses the files as they are");
+void Joining::refuse_other_args() const {
+  const ModelConfig& model = map_.model();
+  auto refuse_other = [&](const char* field, std::optional<i64> said, i64 found) {
+    if (!said || *said == found) return;
+    throw Error(Code::kNumberGap, "the args of the files say another size than that of the model")
+        .file(source_.root())
+        .expected(cat(field, " ", found, ", as in the tensors and config.json"))
+        .found(cat(field, " ", said_size(*said)))
+        .help("`accept` MC1312 uses the files as they are");
+  };
+  refuse_other("num_layers", run_.layers, std::ssize(model.text.layers));
+  if (model.moe.experts > 0) refuse_other("num_experts", run_.experts, model.moe.experts);
+  if (model.mtp.depths > 0) refuse_other("mtp_num_layers", run_.mtp_layers, model.mtp.depths);
 }
 
 void Joining::refuse_other_layers(const PipelineSplit& split) const {
-  const i64 layers = std::ssize(map_.model().text.layers), experts = map_.model().moe.experts;
-  if (split.layers() == layers) {
-    refuse_other_args("num_layers", run_.layers, layers);
-    return refuse_other_args("num_experts", run_.experts, experts > 0 ? experts : run_.experts.value_or(0));
-  }
+  const i64 layers = std::ssize(map_.model().text.layers);
+  if (split.layers() == layers) return;
   throw Error(Code::kContradiction, "the stages have other layers than the model")
       .file(source_.root())
       .expected(cat(counted(layers, "layer"), ", by config.json"))
@@ -205,7 +210,9 @@ void Joining::add_file(const RankFile& file, const PipelineSplit& split) {
     chunks.push_back(map_.parameters(out_.grid, file.cell, setup_, part));
     add_chunk(file, c, part, chunks.back(), held);
   }
-  if (reading_.states && !file.states.empty() && missing_.empty()) add_states(file, held);
+  // States of a file with other parameters than the model's would fit no group: refuse_rest() has the reason.
+  if (reading_.states && !file.states.empty() && missing_.empty() && unused_names({&file, 1}).empty())
+    add_states(file, held);
 }
 
 // Adds the tensors of a chunk, and to `held` its parameters, in the order in which the file has them.
@@ -321,7 +328,7 @@ void Joining::add_options(const ModelParameter& p, const ClassicStates& states) 
 
 void Joining::refuse_missing() const {
   if (missing_.empty()) return;
-  const std::vector<std::string> instead = unused_names();
+  const std::vector<std::string> instead = unused_names(ranks_.files);
   Error e(Code::kUnaccounted,
           cat("Megatron's rank files lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
   e.file(source_.root()).each_note(missing_).note(cat("the grid is ", to_string(out_.grid)));
@@ -331,9 +338,9 @@ void Joining::refuse_missing() const {
 
 // Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any
 // other format.
-std::vector<std::string> Joining::unused_names() const {
+std::vector<std::string> Joining::unused_names(std::span<const RankFile> files) const {
   std::vector<std::string> rest;
-  for (const RankFile& f : ranks_.files)
+  for (const RankFile& f : files)
     for (const RankFile::Names& chunk : f.chunks)
       for (const auto& [name, t] : chunk)
         if (!used_[t] && !name.ends_with("_extra_state")) rest.push_back(cat(f.folder, ": ", escaped(name)));
@@ -342,7 +349,7 @@ std::vector<std::string> Joining::unused_names() const {
 }
 
 void Joining::refuse_rest() const {
-  std::vector<std::string> rest = unused_names();
+  std::vector<std::string> rest = unused_names(ranks_.files);
   if (rest.empty()) return;
   const std::string help = what_modules_are(rest);
   const i64 count = std::ssize(rest);

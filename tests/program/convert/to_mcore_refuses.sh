@@ -20,16 +20,20 @@ has out "optimizer fully_reshardable"
 # Megatron takes weights alone from "release": states are in the iteration that the objects of the source say, and so are the args
 # that are made for them.
 [ "$(cat states/latest_checkpointed_iteration.txt)" = 7 ] || fail "states are not in iteration 7"
+# The name of the source's folder comes first, in the result's folder and in the common state.
+cp -r "$data"/dcp/fsdp_dtensor_optim iter_0000009
+expect 0 "$mckpt" convert to-mcore iter_0000009 renamed --assets "$llama" --no-sync
 python - <<'PY'
 import pickle, zipfile
 class Namespace:
     def __setstate__(self, state): self.__dict__.update(state)
 class Reader(pickle.Unpickler):
     def find_class(self, module, name): return Namespace if name == "Namespace" else lambda *a: name
-with zipfile.ZipFile("states/iter_0000007/common.pt") as z:
-    common = Reader(z.open(next(n for n in z.namelist() if n.endswith("data.pkl")))).load()
-found = common["iteration"], common["args"].iteration, common["args"].add_position_embedding
-assert found == (7, 7, True), found
+for states, iteration in ("states", 7), ("renamed", 9):
+    with zipfile.ZipFile(f"{states}/iter_{iteration:07}/common.pt") as z:
+        common = Reader(z.open(next(n for n in z.namelist() if n.endswith("data.pkl")))).load()
+    found = common["iteration"], common["args"].iteration, common["args"].add_position_embedding
+    assert found == (iteration, iteration, True), (states, found)
 PY
 expect 0 "$mckpt" verify states --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
 has out "not compared: args, which a change of format makes again"

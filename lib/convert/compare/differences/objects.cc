@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "convert/objects/kept_args.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/pattern_args.h"
 #include "convert/views/piece_store.h"
@@ -93,7 +94,8 @@ bool is_named(const Store& store, std::string_view iteration) {
 }
 
 bool is_of_grid(std::string_view object, std::string_view at) {
-  return object == "args" && at.starts_with('.') && is_grid_arg(at.substr(1));
+  if (object != "args" || !at.starts_with('.')) return false;
+  return is_grid_arg(at.substr(1)) || is_reset_arg(at.substr(1));
 }
 
 // Whether both sides have no layer pattern, one by the value None and one by a missing field.
@@ -204,7 +206,8 @@ class Objects {
         out_.of_grid.push_back(d.at.substr(1));
         continue;
       }
-      if (name == "iteration" && is_named(found_.store(), d.found)) {
+      if ((name == "iteration" || (name == "args" && d.at == ".iteration")) &&
+          is_named(found_.store(), d.found)) {
         std::lock_guard lock(mutex_);
         out_.renumbered = true;
         continue;

@@ -193,8 +193,10 @@ void StateDictObjects::note_left_out() {
 }
 
 ReshardedObjects StateDictObjects::placed(const Grid& grid) {
-  return {std::move(records_), files_with_grid(source_.model().store(), grid), left_out_, false,
-          std::move(notes_)};
+  return {.records = std::move(records_),
+          .changed_files = files_with_grid(source_.model().store(), grid),
+          .left_out = left_out_,
+          .notes = std::move(notes_)};
 }
 
 }  // namespace mckpt::impl

@@ -204,21 +204,37 @@ void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
     c.details.note(cat("tied    are the ", copies, " that an earlier rank has alike"));
 }
 
+// The type of the parameters that the args say: the one that is written for all weights, or that of the run.
+std::optional<DType> type_of_args(const RankRun& run) {
+  return run.main_dtype ? run.main_dtype : run.run.params_dtype;
+}
+
+bool has_unfused_norms(const Spelling& spelling) {
+  for (int row = 0; row < static_cast<int>(other_names().size()); row++)
+    if (spelling.has(row) && other_names()[row].why == SpellingKind::kUnfusedNorm) return true;
+  return false;
+}
+
 // The args of a checkpoint's run, as a pickle, with what the conversion changes; "" where there are none.
-std::string args_of_source(const OpenSource& source, const RankRun& run, i64 iteration, Notes& notes) {
+std::string args_of_source(const OpenSource& source, const RankRun& run, std::optional<i64> iteration,
+                           Notes& notes) {
   if (!source.checkpoint) return "";
   std::shared_ptr<const PickleValue> own = args_of(source.checkpoint->on_disk());
   if (!own || !arg_of(*own, kAlwaysThere)) return "";
-  std::string args = kept_args(copy_pickle(*own),
-                               {.map = source.map(),
-                                .grid = run.grid,
-                                .pipeline = run.pipeline,
-                                .format = ArgsFormat::kTorch,
-                                .vocab_rows = run.run.vocab_rows,
-                                .source_rows = source.checkpoint->setup().vocab_rows,
-                                .params_dtype = run.run.params_dtype},
-                               notes);
-  if (arg_of(*own, "iteration")) put_arg(args, "iteration", iteration, notes);
+  std::string args =
+      kept_args(copy_pickle(*own),
+                {.map = source.map(),
+                 .grid = run.grid,
+                 .pipeline = run.pipeline,
+                 .format = ArgsFormat::kTorch,
+                 .vocab_rows = run.run.vocab_rows,
+                 .source_rows = source.checkpoint->setup().vocab_rows,
+                 .params_dtype = type_of_args(run),
+                 .iteration = iteration.value_or(0),
+                 .from_the_start = !iteration,
+                 .norms = has_unfused_norms(run.run.spelling) ? NormNames::kOfMegatron
+                                                              : NormNames::kOfTransformerEngine},
+                notes);
   put_arg(args, kRankArg, i64{0}, notes);
   return args;
 }
@@ -264,9 +280,10 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   auto& keys = c.parts.make<KeyTable>(source.map(), run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   note_mtp_names(c, keys, options.spelling);
   const i64 iteration = options.iteration.value_or(0);
-  const std::string kept = args_of_source(source, run, iteration, c.notes);
+  const std::string kept = args_of_source(source, run, options.iteration, c.notes);
   FsdpRun of_args;
   of_args.grid = run.grid, of_args.run = run.run;
+  of_args.run.params_dtype = type_of_args(run);
   auto front = [&](PickleWriter& p, i64 rank) {
     p.text("args");
     if (!kept.empty())

@@ -89,6 +89,15 @@ class CountChecks {
   i64 language_layers_ = 0;  // that have tensors
 };
 
+// "3 layers", or "no layers" where the args have None.
+std::string said(i64 count, std::string_view noun) {
+  return count > 0 ? counted(count, noun) : cat("no ", noun, "s");
+}
+
+bool is_of_mtp(std::string_view layers) {
+  return layers == "mtp.layers." || layers == "language_model.mtp.layers.";
+}
+
 bool is_of_language(std::string_view layers) {
   return layers == "decoder.layers." || layers == "language_model.decoder.layers.";
 }
@@ -121,7 +130,7 @@ bool CountChecks::lacks_all_mixers(const Series& layers) const {
          });
 }
 
-// The number of layers that the run had is known for the language model only.
+// The number of layers that the run had is known for the language model and for MTP.
 void CountChecks::check_layer_series(std::string_view before, const Series& layers) {
   const bool of_language = is_of_language(before);
   if (of_language && lacks_all_mixers(layers)) {
@@ -144,8 +153,12 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
         facts_.pipeline_stages.value_or(1) > 1 ? kStagesLost : "");
   if (of_language && facts_.layers && layers.count() > *facts_.layers)
     add(Code::kNumberGap, layers.tensor,
-        cat("the args of the training run say ", counted(*facts_.layers, "layer"), ", but ", layers.count(),
+        cat("the args of the training run say ", said(*facts_.layers, "layer"), ", but ", layers.count(),
             " are stored"));
+  if (is_of_mtp(before) && facts_.mtp_layers && layers.count() != *facts_.mtp_layers)
+    add(Code::kNumberGap, layers.tensor,
+        cat("the args of the training run say ", said(*facts_.mtp_layers, "MTP layer"), ", but ",
+            layers.count(), layers.count() == 1 ? " is stored" : " are stored"));
 }
 
 // Where torch_dist has the same parameter of all layers in one tensor,
@@ -162,7 +175,7 @@ void CountChecks::check_stacked_layers() {
     std::span<const i64> dims = store_.dims(e.tensor);
     if (dims.empty() || dims[0] == *facts_.layers) continue;
     return add(Code::kNumberGap, e.tensor,
-               cat("the args of the training run say ", counted(*facts_.layers, "layer"), ", but ", dims[0],
+               cat("the args of the training run say ", said(*facts_.layers, "layer"), ", but ", dims[0],
                    " are stored"));
   }
 }
@@ -175,7 +188,7 @@ void CountChecks::check_routers() {
     std::span<const i64> dims = store_.dims(e.tensor);
     if (dims.size() < 2 || dims[dims.size() - 2] == *facts_.experts) continue;
     return add(Code::kNumberGap, e.tensor,
-               cat("the args of the training run say ", counted(*facts_.experts, "expert"),
+               cat("the args of the training run say ", said(*facts_.experts, "expert"),
                    ", but the router has ", dims[dims.size() - 2]));
   }
 }
@@ -228,7 +241,7 @@ void CountChecks::check_pipeline() {
     if (auto stage = numbered(o.name, "rng_state.("))
       stages = std::max(stages, checked_add(stage->number, 1, "the number of stages"));
   if (stages <= 1) return;
-  bool whole = facts_.layers && language_layers_ >= *facts_.layers;
+  bool whole = facts_.layers.value_or(0) > 0 && language_layers_ >= *facts_.layers;
   add(Code::kPipelineLoss, -1,
       cat("the training run had ", stages,
           " pipeline stages; fsdp_dtensor keeps only one layer of each number",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "io/dcp/run/args.h"
 
@@ -18,10 +19,19 @@ std::optional<i64> number_field(const PickleValue& args, std::string_view name) 
   return value->as_int();
 }
 
+// The names of the layer pattern's argument, which changed between releases.
+constexpr const char* kPatternArgs[] = {"hybrid_layer_pattern", "hybrid_override_pattern"};
+
+// The field as a number; None is 0, the number of what a model does not have.
+std::optional<i64> count_field(const PickleValue& args, std::string_view name) {
+  const PickleValue* value = arg_of(args, name);
+  return value && value->is_none() ? 0 : number_field(args, name);
+}
+
 // The layer pattern of a hybrid model, read in the grouped dialect, where a group counts as one layer as it
-// does in the keys. The name of the argument changed between releases.
+// does in the keys.
 std::optional<LayerPattern> pattern_of(const PickleValue& args) {
-  for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"}) {
+  for (const char* name : kPatternArgs) {
     const PickleValue* value = arg_of(args, name);
     if (value == nullptr || !value->is(PickleValue::Kind::kText)) continue;
     Checked<LayerPattern> pattern = check_pattern(value->text(), Dialect::kGrouped);
@@ -54,6 +64,14 @@ void add_fsdp(const PickleValue& args, RunFacts& facts) {
         text_field(args, "outer_dp_sharding_strategy") == "optim" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
 }
 
+// The MTP layers that are stored: those of the pattern, or else those of the number. Args without the number
+// are of a run without MTP. A layer that is repeated is stored once, whatever the number.
+std::optional<i64> mtp_layers(const PickleValue& args, const std::optional<LayerPattern>& pattern) {
+  if (arg_of(args, "num_layers") == nullptr || is_true(args, "mtp_use_repeated_layer")) return std::nullopt;
+  if (pattern && pattern->mtp_depths > 0) return pattern->mtp_depths;
+  return number_field(args, "mtp_num_layers").value_or(0);
+}
+
 // One line "  key: 12" of the section below "model:".
 std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
   if (!line.starts_with("  ")) return std::nullopt;
@@ -67,18 +85,26 @@ std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
 
 }  // namespace
 
+bool has_pattern(const PickleValue& args) {
+  return std::ranges::any_of(kPatternArgs, [&](const char* name) { return !text_field(args, name).empty(); });
+}
+
+std::string said_size(i64 size) { return size > 0 ? cat(size) : "None"; }
+
 // With groups the keys count fewer layers than num_layers; a pattern that fits neither count says nothing.
 RunFacts run_facts(const PickleValue& args) {
   RunFacts facts;
-  facts.layers = number_field(args, "num_layers");
-  if (std::optional<LayerPattern> pattern = pattern_of(args)) {
+  facts.layers = has_pattern(args) ? number_field(args, "num_layers") : count_field(args, "num_layers");
+  const std::optional<LayerPattern> pattern = pattern_of(args);
+  if (pattern) {
     if (pattern->has_groups()) facts.layers = pattern->logical_layers();
     for (const PatternItem& item : pattern->items)
       if (pattern->symbols(item).find_first_not_of('M') == std::string_view::npos)
         facts.mixers.push_back(item.logical_index);
     if (facts.layers != pattern->logical_layers()) facts.mixers.clear();
   }
-  facts.experts = number_field(args, "num_experts");
+  facts.experts = count_field(args, "num_experts");
+  facts.mtp_layers = mtp_layers(args, pattern);
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
   facts.pipeline_chunks = number_field(args, "virtual_pipeline_model_parallel_size");
   facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");

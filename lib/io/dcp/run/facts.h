@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,9 @@ class PickleValue;
 
 // Each field is empty where the run does not state it.
 struct RunFacts {
-  std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
+  // Args with None, which Megatron reads as "has none", say 0.
+  std::optional<i64> layers = std::nullopt, experts = std::nullopt, mtp_layers = std::nullopt;
+  std::optional<i64> pipeline_stages = std::nullopt;
   std::optional<i64> pipeline_chunks = std::nullopt;  // of layers, on each stage
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
   std::optional<i64> context_ranks = std::nullopt, expert_ranks = std::nullopt;
@@ -33,6 +36,10 @@ struct RunFacts {
 
 // The facts in an argparse.Namespace or dict of Megatron's arguments.
 RunFacts run_facts(const PickleValue& args);
+// Whether the layers of the run follow a pattern: its num_layers may then be another number, or None.
+bool has_pattern(const PickleValue& args);
+// A size as the args have it: "4", or "None" for 0.
+std::string said_size(i64 size);
 // The facts in Megatron-Bridge's run_config.yaml.
 RunFacts run_facts_of_yaml(std::string_view text);
 

@@ -4,6 +4,8 @@
 #include "core/items/dtype.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/facts.h"
+#include "io/pickle/pickle.h"
+#include "io/pickle/writer.h"
 #include "io/store/store.h"
 
 #include <gtest/gtest.h>
@@ -105,6 +107,15 @@ TEST(DcpNames, AreOfTheSizesThatTheArgsSay) {
   EXPECT_EQ(said({.layers = 2}), of_router + "2 layers, but 3 are stored\n");
   EXPECT_EQ(said({.layers = 3, .experts = 4}), of_router + "4 experts, but the router has 5\n");
   EXPECT_EQ(found(sound_model(), {.layers = 1}).substr(0, 6), "MC1312");
+  // None in the args is 0 of them.
+  EXPECT_EQ(said({.layers = 0}), of_router + "no layers, but 3 are stored\n");
+  EXPECT_EQ(said({.experts = 0}), of_router + "no experts, but the router has 5\n");
+  const std::string of_mtp =
+      "MC1312 mtp.layers.0.mtp_model_layer.mlp.router.weight: the args of the training run say ";
+  EXPECT_EQ(said({.mtp_layers = 1}), "");
+  EXPECT_EQ(said({.mtp_layers = 2}), of_mtp + "2 MTP layers, but 1 is stored\n");
+  EXPECT_EQ(said({.mtp_layers = 0}), of_mtp + "no MTP layers, but 1 is stored\n");
+  EXPECT_EQ(found(sound_model(), {.mtp_layers = 2}), "");
 }
 
 TEST(DcpNames, MustComeInHalves) {
@@ -271,6 +282,40 @@ TEST(DcpNames, OfStackedLayersAreLeftAlone) {
   for (const char* kind : {"exp_avg.", "exp_avg_sq."})
     store.add_tensor(cat("optimizer.state.", kind, "decoder.layers.mlp.linear_fc1.weight"), {64});
   EXPECT_EQ(found(store, {}, DcpDialect::kTorchDist), "");
+}
+
+// Args as a pickled dict; -1 is None.
+RunFacts facts_of(const std::vector<std::pair<const char*, i64>>& numbers, const char* pattern = "",
+                  bool repeated = false) {
+  PickleWriter p;
+  p.op(Op::kEmptyDict), p.op(Op::kMark);
+  for (auto [name, value] : numbers) p.text(name), value < 0 ? p.op(Op::kNone) : p.integer(value);
+  if (*pattern) p.text("hybrid_override_pattern"), p.text(pattern);
+  if (repeated) p.text("mtp_use_repeated_layer"), p.boolean(true);
+  p.op(Op::kSetitems);
+  const std::string text = p.finish();
+  const Pickle args({reinterpret_cast<const u8*>(text.data()), text.size()}, {});
+  return run_facts(args.root());
+}
+
+TEST(RunFacts, OfArgsSayWhatTheModelHasNot) {
+  using Size = std::optional<i64>;
+  auto sizes = [](const RunFacts& facts) {
+    return std::vector{facts.layers, facts.experts, facts.mtp_layers};
+  };
+  const Size unsaid;
+  EXPECT_EQ(sizes(facts_of({{"num_layers", 3}, {"num_experts", 4}, {"mtp_num_layers", 2}})),
+            (std::vector<Size>{3, 4, 2}));
+  EXPECT_EQ(sizes(facts_of({{"num_layers", -1}, {"num_experts", -1}, {"mtp_num_layers", -1}})),
+            (std::vector<Size>{0, 0, 0}));
+  EXPECT_EQ(sizes(facts_of({{"num_layers", 3}})), (std::vector<Size>{3, unsaid, 0}));
+  EXPECT_EQ(sizes(facts_of({})), (std::vector<Size>{unsaid, unsaid, unsaid}));
+  // The pattern gives the layers, and each of its MTP parts is a depth.
+  EXPECT_EQ(sizes(facts_of({{"num_layers", -1}}, "M*-")), (std::vector<Size>{unsaid, unsaid, 0}));
+  EXPECT_EQ(sizes(facts_of({{"num_layers", -1}}, "M*-/M*/M*")), (std::vector<Size>{unsaid, unsaid, 2}));
+  // A layer that is repeated is stored once.
+  EXPECT_EQ(sizes(facts_of({{"num_layers", 3}, {"mtp_num_layers", 2}}, "", true)),
+            (std::vector<Size>{3, unsaid, unsaid}));
 }
 
 TEST(RunFacts, ComeFromTheModelSectionOfTheConfig) {
