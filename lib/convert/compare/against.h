@@ -67,7 +67,9 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 
 // Whether the tensors that look like weights are stored in the types that the conversion was asked for.
-bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c);
+// `takes_type`: as in TypeCheck::add_by_name().
+bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c,
+                         const std::vector<bool>& takes_type = {});
 
 // What a conversion changes on purpose where both sides have the same names. A function that is empty:
 // nothing.

@@ -101,9 +101,10 @@ class Headers {
 
 }  // namespace
 
-bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c) {
+bool check_types_by_name(const Store& tested, const Store& source, const Comparing& c,
+                         const std::vector<bool>& takes_type) {
   TypeCheck check(c.options.types);
-  check.add_by_name(tested, source);
+  check.add_by_name(tested, source, takes_type);
   return check.add_to(c.report);
 }
 

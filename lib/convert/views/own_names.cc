@@ -6,6 +6,7 @@
 #include "convert/views/disk_names.h"
 #include "convert/views/flat_shapes.h"
 #include "convert/views/model_section.h"
+#include "convert/views/name_words.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/titan_names.h"
 #include "core/base/error.h"
@@ -100,6 +101,14 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
   if (out.dict_taken) view->add_fact(std::string(kModelDictFact), out.section);
   for (PiecedTensor& t : model.tensors) view->add(std::move(t.name), std::move(t.dims), std::move(t.pieces));
   out.store = std::move(view);
+  return out;
+}
+
+std::vector<bool> takes_type(const Store& store) {
+  const SectionedNames names = sectioned_names(store, {.keep_all = true});
+  std::vector<bool> out(static_cast<std::size_t>(store.tensor_count()));
+  for (const NamedTensor& n : names.model)
+    out[static_cast<std::size_t>(n.tensor)] = !is_of_states(store.name(n.tensor));
   return out;
 }
 

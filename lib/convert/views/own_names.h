@@ -58,6 +58,11 @@ struct OwnNames {
 // with_shapes(), disk_tensors() and titan_tensors() throw; kUnaccounted if two tensors become one.
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
 
+// By tensor of a checkpoint that is copied whole: whether a type that is chosen is for it. It is for those of every
+// dict that may be a model's, and not for states of the optimizer in such a dict, or for what is beside: an
+// average of the model keeps its types. Throws what sectioned_names() throws.
+std::vector<bool> takes_type(const Store& store);
+
 // How the names of two checkpoints of a model under `as_saved` fit each other.
 enum class CommonNames : u8 {
   kAll,   // they are the same

@@ -142,7 +142,19 @@ def after_a_cast():
     mckpt("verify", place("copy.safetensors"), "--against", wide, status=1)
 
 
+def type_of_the_model_alone():
+    """A type is for the model: an average, a loss and states of the optimizer, which are copied beside it, keep theirs."""
+    saved, out, copy = os.path.join(DATA, "saved_dicts", "model_and_more"), place("bf16"), place("copied")
+    mckpt("convert", "to-dcp", saved, out, "--dtype", "bf16")
+    mckpt("convert", "to-dcp", saved, copy)
+    said = mckpt("verify", out, "--against", saved, "--dtype", "bf16")
+    expect("types    8 tensors       as asked for" in said and said.endswith(": equal\n"), said)
+    said = mckpt("verify", copy, "--against", saved, "--dtype", "bf16", status=1)
+    expect("3 tensors, model." in said and "stored as float32, and bfloat16 was asked for" in said, said)
+
+
 dict_around_the_model()
+type_of_the_model_alone()
 after_a_cast()
 config_alone()
 made_head(*tied_head())

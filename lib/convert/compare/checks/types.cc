@@ -31,7 +31,7 @@ void TypeCheck::add(std::string_view name, std::optional<DType> asked, DType fou
   tensors_.push_back({std::string(name), asked, found});
 }
 
-void TypeCheck::add_by_name(const Store& tested, const Store& source) {
+void TypeCheck::add_by_name(const Store& tested, const Store& source, const std::vector<bool>& takes_type) {
   StateParts parts(tested);
   NameMap<std::string_view, i64> in_source;
   for (i64 t = 0; t < source.tensor_count(); t++) in_source.emplace(source.name(t), t);
@@ -41,9 +41,11 @@ void TypeCheck::add_by_name(const Store& tested, const Store& source) {
     if (!is_castable(tested.dtype(t)) || parts.part(t) != StatePart::kModel) continue;
     auto at = in_source.find(tested.name(t));
     if (at == in_source.end()) continue;
-    const bool kept = view && !view->quantized(at->second) && tested.dtype(t) == source.dtype(at->second);
+    const bool as_in_source = tested.dtype(t) == source.dtype(at->second);
+    const bool kept = (view && !view->quantized(at->second) && as_in_source) ||
+                      (!takes_type.empty() && !takes_type[static_cast<std::size_t>(at->second)]);
     if (kept && claim_.kind == TypeClaim::kGiven && !claim_.rules.of(tested.name(t)))
-      add(tested.name(t), tested.dtype(t), tested.dtype(t));
+      add(tested.name(t), source.dtype(at->second), tested.dtype(t));
     else
       add(tested.name(t), claim_.of(tested.name(t), source.dtype(at->second)), tested.dtype(t));
   }

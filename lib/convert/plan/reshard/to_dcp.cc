@@ -15,8 +15,7 @@
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "convert/source/own_model.h"
-#include "convert/views/model_section.h"
-#include "convert/views/name_words.h"
+#include "convert/views/own_names.h"
 #include "convert/views/saved_states.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -99,13 +98,10 @@ PlainLayout::Typing types_of(const Store& store, std::optional<DType> dtype, std
   };
 }
 
-// Which tensors of a DCP folder get the type that is chosen: those of every dict that may be a model's, as all
-// are copied. Not the states of the optimizer in such a dict. Says what keeps its type.
+// Which tensors of a DCP folder get the type that is chosen. Says what keeps its type.
 std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options, Notes& notes) {
   if (!options.dtype) return {};
-  const SectionedNames names = sectioned_names(store, {.keep_all = true});
-  std::vector<bool> out(store.tensor_count());
-  for (const NamedTensor& n : names.model) out[n.tensor] = !is_of_states(store.name(n.tensor));
+  std::vector<bool> out = takes_type(store);
   std::optional<SavedStates> left;
   if (options.weights_only) left.emplace(store);
   std::vector<std::string_view> kept;
