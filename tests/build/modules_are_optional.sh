@@ -9,7 +9,7 @@ configure() {  # option...: the output to $t/out; fails as cmake does
   cmake -S "$MCKPT_SOURCE" -B "$t/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DMCKPT_TESTS=OFF -DMCKPT_BENCH=OFF \
     -DMCKPT_CUDA=OFF "$@" >"$t/out" 2>&1
 }
-says() { tr '\n' ' ' <"$t/out" | tr -s ' ' | grep -qF -- "$1" || { cat "$t/out"; echo "FAILED: it does not say: $1"; exit 1; }; }
+says() { tr '\n' ' ' <"$t/out" | tr -s ' ' | grep -F -- "$1" >/dev/null || { cat "$t/out"; echo "FAILED: it does not say: $1"; exit 1; }; }
 compiler=$1
 
 configure -DMCKPT_MPI=OFF -DMCKPT_TORCH=OFF -DMCKPT_HDF5=OFF

@@ -23,7 +23,7 @@ offers() {
   COMP_WORDS=(mckpt "$@")
   COMP_CWORD=$#
   _mckpt
-  printf '%s\n' "${COMPREPLY[@]}" | grep -qx -- "$expected" || fail "mckpt $* does not offer $expected: ${COMPREPLY[*]}"
+  printf '%s\n' "${COMPREPLY[@]}" | grep -x -- "$expected" >/dev/null || fail "mckpt $* does not offer $expected: ${COMPREPLY[*]}"
 }
 
 mkdir -p ckpt 'two words'

@@ -10,7 +10,7 @@ has err 'error[MC0004]: the torch module was not found'
 has err 'scripts/bootstrap --torch'
 has err '`mckpt env` shows which modules are here'
 # With CUDA and a GPU it is done there.
-if ! "$mckpt" env | grep -q '^cuda .*' || ! ls /dev/nvidia0 >"$t/out" 2>&1; then
+if ! "$mckpt" env | grep '^cuda .*' >/dev/null || ! ls /dev/nvidia0 >"$t/out" 2>&1; then
   expect 3 "$mckpt" roundtrip "$model" --device cuda
   has err 'error[MC0004]'
 fi

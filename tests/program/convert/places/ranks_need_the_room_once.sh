@@ -2,7 +2,7 @@
 # Under mpirun the space of the result is asked for once: by the rank that takes it, before it takes it.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
-"$mckpt" env --json | grep -q '"name": "mpi", [^}]*"built": true' || skip "mpi is not built"
+"$mckpt" env --json | grep '"name": "mpi", [^}]*"built": true' >/dev/null || skip "mpi is not built"
 mounted='mount -t tmpfs -o size=12M none disk && exec "$@"'
 mkdir disk
 unshare -rm sh -c "$mounted" - true 2>err || skip "no file system can be mounted here: $(tail -n 1 err)"
