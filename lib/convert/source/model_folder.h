@@ -55,8 +55,9 @@ struct KnownTensors {
   std::optional<SafetensorsOriginal> original{};  // the files, if the headers are known
 };
 
-// The tensors that the files of the folder list: its safetensors headers, their index or mckpt's list, in
-// this order. None if there is no folder, or it has none of them. Throws what reading the headers throws.
+// The tensors that the files of the folder list. The first that the folder has is asked: safetensors headers,
+// their index, mckpt's own list. Without any of them, or without a folder, the result is empty. Throws what
+// reading the headers throws.
 KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& opening);
 
 // The shapes that the folder's files state, or else those of the family's table with the config. `own`: what
