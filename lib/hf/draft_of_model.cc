@@ -7,6 +7,7 @@
 #include "hf/draft_of_model.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -111,12 +112,25 @@ class Attempts {
     return std::nullopt;
   }
 
+  // How far the config is from those of the family: its own numbers, and how many entries it has not that
+  // the family's reader asks for. Nothing if the reader does not take it as it is.
+  std::optional<HfConfig> as_it_is(const Family& family) const {
+    MapFile map = map_;
+    map.base = std::string(family.name);
+    return read_config(map);
+  }
+
   const std::vector<MapEntry>& entries() const { return map_.config; }
 
  private:
   std::optional<ModelConfig> read(const MapFile& map) const {
+    std::optional<HfConfig> config = read_config(map);
+    return config ? std::optional(std::move(config->model)) : std::nullopt;
+  }
+
+  std::optional<HfConfig> read_config(const MapFile& map) const {
     try {
-      return read_hf_config(text_, true, &map).model;
+      return read_hf_config(text_, true, &map);
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -182,23 +196,41 @@ std::vector<std::string> names_of_model(const JsonValue& config) {
   return names;
 }
 
-// Of families that explain as many kinds of tensors as the first, the one whose name is nearest to the
-// model's comes first. A name of which more than half is another one says nothing.
-void put_named_first(const JsonValue& config, std::vector<Explained>& families) {
-  auto chosen = families.end();
-  double least = 0.5;
+// How far a family's name is from that of the model, from 0 on; a name of which more than half is another one
+// says nothing: 1.
+double name_distance(const Family& family, std::span<const std::string> names) {
+  double least = 1;
+  for (std::string_view type : family.model_types)
+    for (const std::string& name : names) {
+      const std::string other = plain_type(type);
+      const std::size_t longer = std::max({name.size(), other.size(), std::size_t{1}});
+      const double apart = static_cast<double>(edit_distance(name, other)) / static_cast<double>(longer);
+      if (apart < 0.5) least = std::min(least, apart);
+    }
+  return least;
+}
+
+// All families, the nearest first, by their tensors. Of several that explain as many, the one whose name is
+// nearest comes first, then the one with the nearest config.
+std::vector<Explained> nearest_families(const SourceTable& tensors, const JsonValue& config,
+                                        const Attempts& attempts, const ModelConfig* usual) {
+  std::map<const Family*, std::optional<HfConfig>> read;
+  std::vector<Explained> families = explained_by_families(tensors, usual, [&](const Family& family) {
+    std::optional<HfConfig>& own = read[&family];
+    own = attempts.as_it_is(family);
+    return own ? &own->model : nullptr;
+  });
+  constexpr i64 kNotRead = 1000;
   const std::vector<std::string> names = names_of_model(config);
-  for (auto e = families.begin(); e != families.end(); e++) {
-    if (e->kinds < families[0].kinds) continue;
-    for (std::string_view type : e->family->model_types)
-      for (const std::string& name : names) {
-        const std::string other = plain_type(type);
-        const std::size_t longer = std::max({name.size(), other.size(), std::size_t{1}});
-        const double apart = static_cast<double>(edit_distance(name, other)) / static_cast<double>(longer);
-        if (apart < least) chosen = e, least = apart;
-      }
-  }
-  if (chosen != families.end()) std::rotate(families.begin(), chosen, chosen + 1);
+  auto order = [&](const Explained& e) {
+    const std::optional<HfConfig>& own = read[e.family];
+    return std::tuple(name_distance(*e.family, names), e.missing, own ? own->absent : kNotRead);
+  };
+  const auto last = std::ranges::find_if(
+      families, [&](const Explained& e) { return e.score() < families[0].score(); });
+  std::stable_sort(families.begin(), last,
+                   [&](const Explained& a, const Explained& b) { return order(a) < order(b); });
+  return families;
 }
 
 // The tensors with shapes. Throws kNotFound for a folder that has no headers.
@@ -230,8 +262,7 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
       none.config = attempts.entries();
       static_cast<void>(read_hf_config(text, true, &none));  // throws what is wrong
     }
-    std::vector<Explained> families = explained_by_families(tensors.table, &*numbers);
-    put_named_first(config, families);
+    std::vector<Explained> families = nearest_families(tensors.table, config, attempts, &*numbers);
     const i64 kinds = std::ssize(name_kinds(tensors.table));
     MapFile map, with_config;
     with_config.config = attempts.entries();
@@ -277,9 +308,10 @@ std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions
     if (out.tensors == 0) return out;
     std::string text = config_text(path, opening);
     JsonValue config = parse_json(text, JsonNumbers::kPython);
-    std::optional<ModelConfig> numbers = Attempts(text, config, tensors.table).numbers();
-    std::vector<Explained> families = explained_by_families(tensors.table, numbers ? &*numbers : nullptr);
-    put_named_first(config, families);
+    const Attempts attempts(text, config, tensors.table);
+    std::optional<ModelConfig> numbers = attempts.numbers();
+    const std::vector<Explained> families =
+        nearest_families(tensors.table, config, attempts, numbers ? &*numbers : nullptr);
     const Explained& near = families[0];
     if (near.tensors > 0) out.family = near.family->name, out.explained = near.tensors;
     return out;

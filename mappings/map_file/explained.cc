@@ -25,9 +25,20 @@ bool has_experts(const Family& family) {
   });
 }
 
+bool has_dense_layers(const Family& family) {
+  return std::ranges::any_of(
+      family.sections, [](const Section& section) { return section.layer && !section.layer->dense.empty(); });
+}
+
+// A model need not have layers for multi-token prediction.
+bool is_mtp(Scope scope) {
+  return scope == Scope::kMtpHead || scope == Scope::kMtpLayers || scope == Scope::kMtpTail;
+}
+
 class Counter {
  public:
-  Counter(const std::vector<NameKind>& kinds, const ModelConfig* numbers) : kinds_(kinds), numbers_(numbers) {
+  Counter(const std::vector<NameKind>& kinds, const ModelConfig* usual, const ModelConfig* numbers)
+      : kinds_(kinds), usual_(usual), numbers_(numbers) {
     for (std::size_t i = 0; i < kinds.size(); i++) by_name_.emplace(kinds[i].name, i);
   }
 
@@ -40,7 +51,8 @@ class Counter {
         for (const Row& row : list.rows) {
           if (!family_has(family, row.needs) && row.needs != Needs::kAlways) continue;
           bool found = look(section, row, known);
-          bool counts = (row.needs == Needs::kAlways || is_expert_form(row.needs)) && concerns(list.kind);
+          bool counts = (row.needs == Needs::kAlways || is_expert_form(row.needs)) && concerns(list.kind) &&
+                        !is_mtp(section.scope);
           if (counts) always[cat(section.megatron, row.megatron)] |= found;
         }
     for (const Unread& u : family.unread)
@@ -51,16 +63,18 @@ class Counter {
     return out;
   }
 
-  // False for a family with experts and a model without, and the other way round.
+  // False for a family without experts and a model with them, and for one all of whose layers have experts
+  // and a model without.
   bool fits(const Family& family) const {
-    return !numbers_ || (numbers_->moe.experts > 0) == has_experts(family);
+    if (!usual_) return true;
+    return usual_->moe.experts > 0 ? has_experts(family) : has_dense_layers(family) || !has_experts(family);
   }
 
  private:
   // A model of experts need not have dense layers, nor any other model experts.
   bool concerns(std::string_view kind) const {
-    if (!numbers_) return true;
-    return numbers_->moe.experts > 0 ? kind != "dense" : kind != "moe";
+    if (!usual_) return true;
+    return usual_->moe.experts > 0 ? kind != "dense" : kind != "moe";
   }
 
   // Adds the kinds of the row's sources; false if the model lacks one of them.
@@ -86,7 +100,9 @@ class Counter {
   bool has_shape(const NameKind& kind, const Section& section, std::string_view text) const {
     if (!numbers_ || !kind.sized) return true;
     try {
-      const TowerConfig& tower = section.tower == Tower::kVision ? numbers_->vision_tower : numbers_->text;
+      const TowerConfig& tower = section.tower == Tower::kVision  ? numbers_->vision_tower
+                                 : section.tower == Tower::kAudio ? numbers_->audio_tower
+                                                                  : numbers_->text;
       return std::ranges::equal(shape_of(text, *numbers_, tower).dims(), kind.dims);
     } catch (const Error&) {
       return false;  // a size that such a model does not have
@@ -94,22 +110,33 @@ class Counter {
   }
 
   const std::vector<NameKind>& kinds_;
-  const ModelConfig* numbers_;
+  const ModelConfig* usual_;    // whether the model has experts
+  const ModelConfig* numbers_;  // its sizes, as the family reads them
   std::map<std::string, std::size_t> by_name_;
 };
 
 }  // namespace
 
-std::vector<Explained> explained_by_families(const SourceTable& tensors, const ModelConfig* numbers) {
+std::vector<Explained> explained_by_families(const SourceTable& tensors, const ModelConfig* usual,
+                                             const FamilyNumbers& numbers) {
   std::vector<NameKind> kinds = name_kinds(tensors);
-  Counter counter(kinds, numbers);
-  std::vector<Explained> all;
-  for (const Family* family : all_families()) all.push_back(counter.count(*family));
-  std::ranges::stable_sort(all, [&](const Explained& a, const Explained& b) {
-    bool a_fits = counter.fits(*a.family), b_fits = counter.fits(*b.family);
-    return std::tuple(a_fits, a.score(), -a.missing) > std::tuple(b_fits, b.score(), -b.missing);
+  struct Counted {
+    Explained explained;
+    bool fits;
+  };
+  std::vector<Counted> all;
+  for (const Family* family : all_families()) {
+    const ModelConfig* own = usual ? numbers(*family) : nullptr;
+    const Counter counter(kinds, usual, own ? own : usual);
+    all.push_back({counter.count(*family), counter.fits(*family)});
+  }
+  std::ranges::stable_sort(all, [](const Counted& a, const Counted& b) {
+    return std::tuple(a.fits, a.explained.score(), -a.explained.missing) >
+           std::tuple(b.fits, b.explained.score(), -b.explained.missing);
   });
-  return all;
+  std::vector<Explained> out;
+  for (const Counted& c : all) out.push_back(c.explained);
+  return out;
 }
 
 }  // namespace mckpt::impl

@@ -4,6 +4,7 @@
 //   phi3:  llama explains 15 of 19 tensors, 7 of 9 kinds; 2 rows of llama find no tensor
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/base/int.h"
@@ -22,8 +23,13 @@ struct Explained {
   i64 score() const { return kinds - missing; }
 };
 
-// All families, the nearest first. `numbers`: of the model under usual names; null if they cannot be read:
-// names count alone.
-std::vector<Explained> explained_by_families(const SourceTable& tensors, const ModelConfig* numbers);
+// The numbers of the model as the reader of a family takes them; null if it does not take the config.
+using FamilyNumbers = std::function<const ModelConfig*(const Family&)>;
+
+// All families, the nearest first, by score(): a row that is missing counts as much as a kind that is not
+// explained. `usual`: the numbers under usual names, for families whose reader does not take the config;
+// null if they cannot be read: names count alone.
+std::vector<Explained> explained_by_families(const SourceTable& tensors, const ModelConfig* usual,
+                                             const FamilyNumbers& numbers);
 
 }  // namespace mckpt::impl

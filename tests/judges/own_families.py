@@ -37,7 +37,7 @@ EDITS = {
     ],
     "granitemoe": [("is gate above up in each expert", None)],
 }
-BASES = {"phi3": "llama", "starcoder2": "seed_oss", "gpt_neox": "none", "granitemoe": "qwen2_moe"}
+BASES = {"phi3": "llama", "starcoder2": "seed_oss", "gpt_neox": "none", "granitemoe": "mixtral"}
 H, HEADS, D, FFN = 16, 4, 4, 24
 
 
