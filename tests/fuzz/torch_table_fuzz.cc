@@ -2,7 +2,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/torch/file.h"
-#include "io/torch/sharding.h"
+#include "io/torch/placing.h"
 #include "tests/support/torch_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (const TorchSharding* s = file.table.sharding(row)) {
         if (s->boxes && s->offsets.size() != file.table.dims(row).size()) __builtin_trap();
         if (s->boxes) continue;
-        even_offsets(*s, s->mesh->rank, file.table.dims(row));
+        even_stretches(*s, s->mesh->rank, file.table.dims(row));
         TorchPiece piece{.rank = s->mesh->rank, .sizes = file.table.dims(row), .sharding = s};
         place_pieces({&piece, 1});
       }

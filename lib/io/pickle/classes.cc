@@ -106,6 +106,7 @@ constexpr Row kRows[] = {
     {"deepspeed.runtime.fp16.loss_scaler", "LossScaler DynamicLossScaler", Known::kData},
     {"torch.distributed.device_mesh torch.distributed._tensor.device_mesh", "DeviceMesh", Known::kDeviceMesh},
     {"torch.distributed._mesh_layout", "_MeshLayout", Known::kMeshLayout},
+    {"torch.distributed._mesh_layout", "_FlatLayout", Known::kFlatLayout},
     {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata", "Metadata",
      Known::kMetadata},
     {"megatron.core.dist_checkpointing.strategies.torch", "MCoreMetadata", Known::kMetadata},

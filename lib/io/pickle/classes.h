@@ -48,6 +48,7 @@ enum class Known : u8 {
   kDTensorSpec,
   kDeviceMesh,
   kMeshLayout,
+  kFlatLayout,
   kShard,
   kStridedShard,
   kReplicate,

@@ -9,6 +9,7 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/torch/store.h"
+#include "io/values/element.h"
 #include "io/values/strided.h"
 
 namespace mckpt::impl {
@@ -58,6 +59,13 @@ TorchCopies::Answer TorchCopies::compare(Row a, Row b) {
     return Answer::kUnknown;
   left_bytes_ -= 2 * bytes;
   return items_of(a) == items_of(b) ? Answer::kEqual : Answer::kDifferent;
+}
+
+std::string TorchCopies::text(Row r) const {
+  std::vector<u8> items = items_of(r);
+  if (store_.big_endian(r.file))
+    std::ranges::reverse(items.begin(), items.begin() + dtype_bytes(store_.table(r.file).dtype(r.row), 1));
+  return element_text(store_.table(r.file).dtype(r.row), items.data(), 0);
 }
 
 }  // namespace mckpt::impl

@@ -7,6 +7,7 @@
 //   rank 1  "cache"      no checksum, 2 GiB                       unknown
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"
@@ -30,6 +31,8 @@ class TorchCopies {
 
   // Copies of different types or sizes are different. Throws kReadFailed.
   Answer compare(Row a, Row b);
+  // The first item as text. pre: there is one.
+  std::string text(Row r) const;
 
  private:
   Answer compare_sums(Row a, Row b) const;

@@ -67,7 +67,7 @@ i64 first_missing(const std::map<i64, OpenedTorchFile*>& members) {
 class RankFolder {
  public:
   RankFolder(TorchStore& store, const Folder& folder, std::vector<OpenedTorchFile>& files)
-      : store_(store), folder_(folder) {
+      : store_(store), folder_(folder), saves_(store) {
     for (OpenedTorchFile& o : files) {
       RankName n = *rank_name(o.path);
       if (auto [there, added] = groups_[n.group][n.world].emplace(n.rank, &o); !added)
@@ -83,6 +83,7 @@ class RankFolder {
       if (is_model(name)) add_group(name, sets);
     for (const auto& [name, sets] : groups_)
       if (!is_model(name)) add_group(name, sets);
+    saves_.report();
     store_.set_ranks(ranks_);
   }
 
@@ -109,7 +110,7 @@ class RankFolder {
                ": they are of two saves"));
     if (is_model(name)) model_world_ = world;
 
-    RankGroup group(store_, folder_, prefix_of(name), is_model(name));
+    RankGroup group(store_, folder_, saves_, prefix_of(name), is_model(name));
     bool read = true;
     for (const auto& [rank, o] : members) {
       read &= o->file.has_value();
@@ -142,6 +143,7 @@ class RankFolder {
 
   TorchStore& store_;
   const Folder& folder_;
+  RankSaves saves_;
   std::map<std::string, RankSets> groups_;
   std::vector<std::string> models_;
   i64 model_world_ = -1, ranks_ = 0;

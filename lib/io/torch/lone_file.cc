@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "io/torch/flat_pieces.h"
+#include "io/torch/placing.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
@@ -25,10 +26,12 @@ i64 add_shards(TorchStore& store, i32 file, i64 row, std::string_view prefix) {
 // if the cut is even, and from nothing in the file if it is uneven.
 bool add_piece(TorchStore& store, i32 file, i64 row, std::string_view prefix, const TorchSharding& sharding) {
   const TorchTable& table = store.table(file);
-  std::optional<std::vector<i64>> offsets = even_offsets(sharding, sharding.mesh->rank, table.dims(row));
-  TorchStore::Piece piece{file, row, offsets ? *offsets : std::vector<i64>(table.dims(row).size(), 0)};
-  store.add_sharded(cat(prefix, table.name(row)), sharding.global, {&piece, 1});
-  return offsets.has_value();
+  const std::span<const i64> dims = table.dims(row);
+  std::optional<TorchStretches> stretches = even_stretches(sharding, sharding.mesh->rank, dims);
+  TorchPiece piece{.rank = sharding.mesh->rank, .sizes = dims, .offsets = std::vector<i64>(dims.size(), 0)};
+  if (stretches) place_at(piece, std::move(*stretches));
+  store.add_sharded(cat(prefix, table.name(row)), sharding.global, store_pieces(piece, file, row));
+  return stretches.has_value();
 }
 
 // Adds the flat pieces of a rank and its other tensors, which are whole.
@@ -67,9 +70,8 @@ void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
   for (i64 row = 0; row < table.size(); row++)
     if (is_flat_parameter(table.name(row), table.sharding(row)))
       if (std::string wrong = units.add(file, table, row); !wrong.empty())
-        store.add_finding({.code = Code::kBadShards,
-                           .tensor = cat(prefix, table.name(row)),
-                           .message = std::move(wrong)});
+        store.add_finding(
+            {.code = Code::kBadShards, .tensor = cat(prefix, table.name(row)), .message = std::move(wrong)});
   if (units.size() > 0) return add_flat_file(store, file, prefix, units);
   std::vector<std::string_view> shards, unplaced;
   const TorchSharding* any = nullptr;

@@ -93,6 +93,9 @@ void RankGroup::join(bool whole) {
   }
   if (units_.size() > 0) conclude_flat();
   if (unsaid_ranks_ && files_.size() > 1 && (distributed_ || units_.size() > 0)) store_.set_says_order(false);
+  std::vector<i32> files;
+  for (const Part& p : files_) files.push_back(p.file);
+  saves_.compare_objects(files);
   note_uncompared();
 }
 
@@ -191,7 +194,7 @@ void RankGroup::join_distributed(const Name& n) {
     return add_finding(n.name, s == nullptr ? wrong : cat(wrong, " (", to_string(*s), ")"));
   }
   const TorchSharding& layout = *sharding(n.holders[0]);
-  const Name held = layout.boxes ? with_items(n) : n;
+  const Name held = layout.boxes ? with_items(n) : in_mesh(n);
   std::vector<TorchPiece> pieces;
   for (const Holder& h : held.holders)
     pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row), .sharding = sharding(h)});
@@ -210,11 +213,22 @@ RankGroup::Name RankGroup::with_items(const Name& n) const {
   return out.holders.empty() ? n : out;
 }
 
+// The holders that are ranks of the tensor's mesh: others have a DTensor of no items. All, if there is none
+// at all.
+RankGroup::Name RankGroup::in_mesh(const Name& n) const {
+  Name out = n;
+  std::erase_if(out.holders, [&](const Holder& h) {
+    return items_of(table(h).dims(h.row)) == 0 && !mesh_place(*sharding(h)->mesh, h.rank);
+  });
+  return out.holders.empty() ? n : out;
+}
+
 // Adds the tensor that consists of the pieces, in the places that they have.
 void RankGroup::add_pieces(const Name& n, std::span<const i64> dims, std::span<const TorchPiece> pieces) {
   std::vector<TorchStore::Piece> placed;
   for (std::size_t i = 0; i < pieces.size(); i++)
-    placed.push_back({n.holders[i].file, n.holders[i].row, pieces[i].offsets, pieces[i].replica});
+    for (TorchStore::Piece& box : store_pieces(pieces[i], n.holders[i].file, n.holders[i].row))
+      placed.push_back(std::move(box));
   store_.add_sharded(cat(prefix_, n.name), dims, placed);
 }
 
@@ -243,7 +257,7 @@ std::string RankGroup::fault_of(const Name& n, std::span<const TorchPiece> piece
   bool unknown = false;
   for (std::size_t i = 0; i < pieces.size(); i++) {
     if (items_of(pieces[i].sizes) == 0) continue;
-    auto [it, is_new] = first.try_emplace(pieces[i].offsets, i);
+    auto [it, is_new] = first.try_emplace(place_of(pieces[i]), i);
     if (is_new || !pieces[i].replica) continue;
     const Holder &a = n.holders[it->second], &b = n.holders[i];
     TorchCopies::Answer answer = copies_.compare({a.file, a.row}, {b.file, b.row});
@@ -261,77 +275,15 @@ std::string RankGroup::fault_of(const Name& n, std::span<const TorchPiece> piece
              " leave out items of the tensor: a piece is too short, or a file is missing");
 }
 
-bool RankGroup::is_flat_parameter(const Name& n) const {
-  return std::ranges::any_of(
-      n.holders, [&](const Holder& h) { return impl::is_flat_parameter(n.name, sharding(h)); });
-}
-
-// Its shards say where pieces are. It is no tensor of the store: its items are those of the pieces, and
-// padding.
-void RankGroup::add_flat_parameter(const Name& n) {
-  std::string wrong = unlike_rank(n);
+// A count that ranks make together, as a tensor of one item: the steps of a parameter, the scale of a loss.
+void RankGroup::compare_counts(const Name& n) {
+  const Holder& first = n.holders[0];
+  if (items_of(table(first).dims(first.row)) != 1 || !ranks_agree_on(n.name)) return;
   for (const Holder& h : n.holders)
-    if (impl::is_flat_parameter(n.name, sharding(h)))
-      if (std::string bad = units_.add(h.file, table(h), h.row); wrong.empty()) wrong = std::move(bad);
-  if (wrong.empty()) {
-    const Name held = with_items(n);
-    std::vector<TorchPiece> shards;
-    for (const Holder& h : held.holders) shards.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
-    wrong = place_shards(held, shards);
-  }
-  if (!wrong.empty()) add_finding(n.name, std::move(wrong));
-}
-
-// Adds the tensor that is in pieces of flat parameters. False: it has none.
-bool RankGroup::join_flat(const Name& n) {
-  Name held{n.name, {}};
-  std::vector<TorchPiece> pieces;
-  FlatUnits::Place all;
-  const Holder *elsewhere = nullptr, *other_unit = nullptr;
-  for (const Holder& h : n.holders) {
-    const std::span<const i64> dims = table(h).dims(h.row);
-    if (sharding(h) != nullptr) return false;
-    std::optional<FlatUnits::Place> place = units_.place(h.file, table(h), h.row);
-    if (items_of(dims) == 0) continue;
-    if (!place)
-      elsewhere = &h;
-    else if (!held.holders.empty() && place->unit != all.unit)
-      other_unit = &h;
-    if (!place || other_unit != nullptr) continue;
-    if (held.holders.empty()) all = *place;
-    all.items = {std::min(all.items.begin, place->items.begin), std::max(all.items.end, place->items.end)};
-    held.holders.push_back(h);
-    pieces.push_back({.rank = h.rank, .sizes = dims, .offsets = {place->items.begin}});
-  }
-  if (pieces.empty()) return false;
-  for (TorchPiece& p : pieces) p.offsets[0] -= all.items.begin;
-  const i64 whole[] = {all.items.items()};
-  const std::string& unit = units_.name(all.unit);
-  std::string wrong = doubled(*sharding(names_[by_name_.find(unit)->second].holders[0]), pieces);
-  add_pieces(held, whole, pieces);
-  if (elsewhere != nullptr)
-    wrong = cat("rank ", elsewhere->rank, " has items of it that are in no flat parameter");
-  else if (other_unit != nullptr)
-    wrong = cat("rank ", other_unit->rank, " has items of it that are not in '", unit, "'");
-  else if (std::ssize(n.holders) != ranks_)
-    wrong = cat(n.holders.size(), " of ", ranks_, " ranks have a piece of it");
-  if (wrong.empty()) wrong = fault_of(held, pieces);
-  if (!wrong.empty()) add_finding(n.name, cat(wrong, " (a piece of the flat parameter ", escaped(unit), ")"));
-  return true;
-}
-
-// Items of no tensor, and what the store is.
-void RankGroup::conclude_flat() {
-  with_file(store_.root(), [&] { units_.refuse_nameless(); });
-  if (whole_)
-    for (const std::string& gap : units_.gaps())
-      store_.add_finding(
-          {.code = Code::kBadShards,
-           .message = cat(gap,
-                          " are of no tensor, and too many to be padding: a tensor is missing, or "
-                          "its piece is too short")});
-  store_.set_format(Format::kTorchFlat);
-  store_.add_fact("flat parameters", cat(units_.size()));
+    if (h.file != first.file && sharding(h) == nullptr && items_of(table(h).dims(h.row)) == 1 &&
+        copies_.compare({first.file, first.row}, {h.file, h.row}) == TorchCopies::Answer::kDifferent)
+      saves_.differ(first.file, h.file, n.name, copies_.text({first.file, first.row}),
+                    copies_.text({h.file, h.row}));
 }
 
 // One tensor if all ranks have it alike, else one of each rank, with the rank in its name.
@@ -340,6 +292,7 @@ void RankGroup::join_plain(const Name& n) {
   const Holder* odd = nullptr;
   bool unknown = false;
   const bool everywhere = std::ssize(n.holders) == ranks_;
+  compare_counts(n);
   for (const Holder& h : n.holders) {
     if (!everywhere || odd != nullptr || &h == &first) continue;
     TorchCopies::Answer answer = copies_.compare({first.file, first.row}, {h.file, h.row});
@@ -375,11 +328,10 @@ void RankGroup::note_uncompared() {
   if (uncompared_.empty()) return;
   store_.add_finding(
       {.code = Code::kNoChecksums,
-       .message =
-           cat("the files have no checksums of ", counted(std::ssize(uncompared_), "tensor"),
-               " of which several ranks have copies: the copies were not compared, and the first "
-               "rank's is used: ",
-               listed(uncompared_, 3)),
+       .message = cat("the files have no checksums of ", counted(std::ssize(uncompared_), "tensor"),
+                      " of which several ranks have copies: the copies were not compared, and the first "
+                      "rank's is used: ",
+                      listed(uncompared_, 3)),
        .warning = true});
 }
 

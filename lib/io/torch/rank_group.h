@@ -17,6 +17,8 @@
 
 #include "io/torch/copies.h"
 #include "io/torch/flat_pieces.h"
+#include "io/torch/placing.h"
+#include "io/torch/rank_saves.h"
 #include "io/torch/sharding.h"
 #include "io/torch/store.h"
 
@@ -29,9 +31,9 @@ struct RankName;
 class RankGroup {
  public:
   // `prefix`: before the names of the tensors. `model`: copies that differ are damage, as they are not in
-  // states of ranks (random numbers).
-  RankGroup(TorchStore& store, const Folder& folder, std::string prefix, bool model)
-      : store_(store), copies_(store, folder), prefix_(std::move(prefix)), model_(model) {}
+  // states of ranks (random numbers). `saves` is told of numbers that are not those of one save.
+  RankGroup(TorchStore& store, const Folder& folder, RankSaves& saves, std::string prefix, bool model)
+      : store_(store), copies_(store, folder), saves_(saves), prefix_(std::move(prefix)), model_(model) {}
 
   // Takes over a file. pre: it could be read.
   void add(OpenedTorchFile& file, const RankName& name);
@@ -71,12 +73,14 @@ class RankGroup {
   std::string place_shards(const Name& n, std::span<TorchPiece> pieces) const;
   std::string doubled(const TorchSharding& layout, std::span<TorchPiece> pieces) const;
   Name with_items(const Name& n) const;
+  Name in_mesh(const Name& n) const;
   bool is_flat_parameter(const Name& n) const;
   void add_flat_parameter(const Name& n);
   bool join_flat(const Name& n);
   void conclude_flat();
   void add_pieces(const Name& n, std::span<const i64> dims, std::span<const TorchPiece> pieces);
   std::string fault_of(const Name& n, std::span<const TorchPiece> pieces);
+  void compare_counts(const Name& n);
   void join_plain(const Name& n);
   void add_copies(const Name& n);
   void add_finding(const std::string& tensor, std::string message);
@@ -84,6 +88,7 @@ class RankGroup {
 
   TorchStore& store_;
   TorchCopies copies_;
+  RankSaves& saves_;
   std::string prefix_;
   bool model_;
   i64 ranks_ = 0;
@@ -94,8 +99,8 @@ class RankGroup {
     i64 least_ranks;
   };
   std::vector<Part> files_;
-  bool whole_ = true;         // all files of the group were added, and used
-  bool distributed_ = false;  // some tensor is in pieces
+  bool whole_ = true;          // all files of the group were added, and used
+  bool distributed_ = false;   // some tensor is in pieces
   bool unsaid_ranks_ = false;  // a file does not say its rank
   FlatUnits units_;
   std::vector<Name> names_;

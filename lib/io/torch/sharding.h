@@ -11,12 +11,11 @@
 
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/torch/mesh.h"
 
 namespace mckpt::impl {
 
@@ -24,15 +23,8 @@ class PickleValue;
 class ShardRows;
 struct PickleNode;
 
-// A mesh of ranks: a whole grid, or the row of one that has the rank which wrote the file.
-struct TorchMesh {
-  std::vector<i64> sizes;
-  std::vector<i64> ranks;  // row-major; its own alone
-  i64 rank = -1;           // that wrote the file, where it says so
-};
-
-// All boxes of a ShardedTensor, as the file of each of its ranks lists them. A box is 2 * dimensions numbers: its
-// offsets, then its sizes.
+// All boxes of a ShardedTensor, as the file of each of its ranks lists them. A box is 2 * dimensions numbers:
+// its offsets, then its sizes.
 struct TorchBoxes {
   std::vector<const std::vector<i64>*> all;  // sorted by their numbers, which are in:
   std::shared_ptr<const ShardRows> rows;
@@ -56,13 +48,15 @@ class TorchMeshes {
   std::map<const PickleNode*, std::shared_ptr<const TorchBoxes>> boxes_by_node_;
 };
 
-// What one dimension of the mesh does to the tensor. kStridedShard is a cut that comes after a cut of the
-// same tensor dimension to its right (FSDP2 over tensor parallelism); kPartial means that the values are
-// still to be summed.
+// What one dimension of the mesh does to the tensor. kStridedShard cuts the tensor dimension into blocks, and
+// gives each rank its part of every block: so a cut is written that comes after one of the same tensor
+// dimension to its right (FSDP2 over tensor parallelism), and one of several matrices in one tensor. kPartial
+// means that the values are still to be summed.
 struct TorchPlacement {
   enum class Kind : u8 { kReplicate, kShard, kStridedShard, kPartial };
   Kind kind = Kind::kReplicate;
-  int dim = 0;  // of the tensor, where it is cut
+  int dim = 0;     // of the tensor, where it is cut
+  i64 blocks = 1;  // of kStridedShard: torch's split factor
   bool operator==(const TorchPlacement&) const = default;
   bool cuts(int d) const { return dim == d && (kind == Kind::kShard || kind == Kind::kStridedShard); }
 };
@@ -72,7 +66,9 @@ struct TorchSharding {
   std::vector<i64> global;                 // sizes of the whole tensor
   std::vector<TorchPlacement> placements;  // one a mesh dimension
   std::vector<int> shard_order;            // mesh dimensions, outermost cut first; empty: as they come
-  std::shared_ptr<const TorchMesh> mesh;   // of a DTensor; null for a ShardedTensor, which has the rest:
+  // The order is recorded, and strided shards are what they are. If not, their blocks may stand for an order.
+  bool order_is_recorded = false;
+  std::shared_ptr<const TorchMesh> mesh;  // of a DTensor; null for a ShardedTensor, which has the rest:
   std::shared_ptr<const TorchBoxes> boxes{};
   std::vector<i64> offsets{};        // of this piece
   i64 rank = -1;                     // that wrote the file
@@ -83,38 +79,11 @@ struct TorchSharding {
   i64 least_ranks() const;
 };
 
-// From a DTensorSpec, of torch 2.0 to 2.11. `global` stays empty: the spec does not have it. Throws
+// From a DTensorSpec, of torch 2.0 to 2.15. `global` stays empty: the spec does not have it. Throws
 // kBadPickle.
 TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes);
 
 // "Shard(0) over a mesh of [4]"
 std::string to_string(const TorchSharding& sharding);
-
-// The place of a rank in the mesh, one coordinate for each of its dimensions; nothing if it is not in it.
-std::optional<std::vector<i64>> mesh_place(const TorchMesh& mesh, i64 rank);
-
-// What one rank of a set of files has of a tensor; place_pieces() fills in the result. Ranks may be
-// missing.
-struct TorchPiece {
-  i64 rank = -1;
-  std::span<const i64> sizes;
-  const TorchSharding* sharding = nullptr;  // as the rank's own file states it
-  std::vector<i64> offsets{};  // result
-  bool replica = false;        // result: an earlier piece is the same box
-};
-
-// Marks all pieces but the first of each box as replicas.
-void mark_replicas(std::span<TorchPiece> pieces);
-
-// Fills offsets and replica by adding up the sizes of the pieces in the order of the cuts, because an
-// uneven shard does not say where it is. If ranks are missing, sizes do not add up, and only even cuts can be
-// placed. A grid of ranks may have the tensor once in each of its rows: each row is a mesh of its own. pre: at least
-// one piece; of one DTensor, with its number of dimensions, placed alike. Returns what is wrong, or "".
-std::string place_pieces(std::span<TorchPiece> pieces);
-
-// The offsets of one rank's piece if the tensor was cut evenly, as torch.chunk does; nothing if its sizes
-// are not those of an even cut, or its rank is not in the mesh.
-std::optional<std::vector<i64>> even_offsets(const TorchSharding& sharding, i64 rank,
-                                             std::span<const i64> sizes);
 
 }  // namespace mckpt::impl

@@ -60,7 +60,7 @@ void TorchStore::open_tensor(std::string_view prefix, std::string_view name, std
 void TorchStore::add_tensor(i32 file, i64 row, std::string_view prefix) {
   const TorchTable& t = table(file);
   open_tensor(prefix, t.name(row), t.dims(row));
-  rows_.push_back({file, false, row, zero_offsets(t.dims(row).size())});
+  rows_.push_back({file, false, row, zero_offsets(t.dims(row).size()), nullptr});
   tensor_of_row_[file][row] = tensor_count() - 1;
 }
 
@@ -68,7 +68,12 @@ void TorchStore::add_sharded(std::string_view name, std::span<const i64> dims,
                              std::span<const Piece> pieces) {
   open_tensor("", name, numbers_.emplace_back(dims.begin(), dims.end()));
   for (const Piece& p : pieces) {
-    rows_.push_back({p.file, p.replica, p.row, numbers_.emplace_back(p.offsets)});
+    rows_.push_back({p.file, p.replica, p.row, numbers_.emplace_back(p.offsets), nullptr});
+    if (!p.sizes.empty()) {
+      std::vector<i64>& box = numbers_.emplace_back(p.begin);
+      box.insert(box.end(), p.sizes.begin(), p.sizes.end());
+      rows_.back().box = &box;
+    }
     tensor_of_row_[p.file][p.row] = tensor_count() - 1;
   }
 }
@@ -99,26 +104,62 @@ i64 TorchStore::chunk_count(i64 tensor) const {
   return static_cast<i64>(end - tensors_[t].first);
 }
 
+std::span<const i64> TorchStore::sizes(const Row& r) const {
+  if (r.box) return std::span<const i64>(*r.box).subspan(r.box->size() / 2);
+  return table(r.file).dims(r.row);
+}
+
+// Empty where the items are row-major.
+std::vector<i64> TorchStore::strides(const Row& r) const {
+  const TorchTable& t = table(r.file);
+  const std::span<const i64> own = t.strides(r.row), dims = t.dims(r.row);
+  if (!own.empty() || !r.box) return {own.begin(), own.end()};
+  std::vector<i64> out(dims.size());
+  i64 step = 1;
+  for (std::size_t d = dims.size(); d-- > 0; step *= dims[d]) out[d] = step;
+  return out;
+}
+
+// From the first byte of the row to that of the box in it.
+i64 TorchStore::bytes_before(const Row& r) const {
+  if (!r.box) return 0;
+  const std::vector<i64> steps = strides(r);
+  i64 items = 0;
+  for (std::size_t d = 0; d < steps.size(); d++) items += (*r.box)[d] * steps[d];
+  return dtype_bytes(table(r.file).dtype(r.row), items);
+}
+
+// From the first item to the end of the last one, what is between included.
+i64 TorchStore::extent_bytes(const Row& r) const {
+  if (!r.box) return table(r.file).extent_bytes(r.row);
+  const std::vector<i64> steps = strides(r);
+  const std::span<const i64> dims = sizes(r);
+  i64 last = 0;
+  for (std::size_t d = 0; d < steps.size(); d++) {
+    if (dims[d] == 0) return 0;
+    last += (dims[d] - 1) * steps[d];
+  }
+  return dtype_bytes(table(r.file).dtype(r.row), last + 1);
+}
+
 Chunk TorchStore::chunk(i64 tensor, i64 index) const {
   const Row& r = row_at(tensor, index);
-  const TorchTable& t = table(r.file);
   return {.offsets = r.offsets,
-          .sizes = t.dims(r.row),
+          .sizes = sizes(r),
           .file = r.file,
           .rank = part(r.file).rank,
-          .record_offset = t.offset(r.row),
-          .record_bytes = t.extent_bytes(r.row),
+          .record_offset = table(r.file).offset(r.row) + bytes_before(r),
+          .record_bytes = extent_bytes(r),
           .replica = r.replica};
 }
 
 ChunkData TorchStore::resolve(i64 tensor, i64 index) const {
   const Row& r = row_at(tensor, index);
   const TorchTable& t = table(r.file);
-  std::span<const i64> strides = t.strides(r.row);
   ChunkData out{.file = r.file,
-                .offset = t.offset(r.row),
+                .offset = t.offset(r.row) + bytes_before(r),
                 .dtype = t.dtype(r.row),
-                .strides = {strides.begin(), strides.end()},
+                .strides = strides(r),
                 .big_endian = part(r.file).big_endian};
   if (const Checksum* sum = record_sum(r.file, r.row)) {
     out.checksum = *sum;

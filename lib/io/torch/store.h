@@ -40,12 +40,14 @@ class TorchStore final : public Store {
   // Adds a tensor that is whole in one file; named by `prefix` and its own name.
   void add_tensor(i32 file, i64 row, std::string_view prefix = "");
 
-  // A tensor of the pieces that files have of it. pre of add_sharded(): one offset for each dimension.
+  // A tensor of the pieces that files have of it. pre of add_sharded(): one offset for each dimension, and
+  // the same of a part of the row, which is a box in it.
   struct Piece {
     i32 file = -1;
     i64 row = 0;
     std::vector<i64> offsets{};
     bool replica = false;
+    std::vector<i64> begin{}, sizes{};  // empty: the row as a whole
   };
   void add_sharded(std::string_view name, std::span<const i64> dims, std::span<const Piece> pieces);
 
@@ -74,12 +76,13 @@ class TorchStore final : public Store {
     i32 rank;
     std::vector<Checksum> checksums;
   };
-  // One chunk: a row of a file's table, and its place in the tensor.
+  // One chunk: a row of a file's table or a box in it, and its place in the tensor.
   struct Row {
     i32 file;
     bool replica;
     i64 row;
     std::span<const i64> offsets;
+    const std::vector<i64>* box = nullptr;  // where it begins in the row, then its sizes; null: the row
   };
   // A tensor has the rows from `first` to the next tensor's first.
   struct Tensor {
@@ -94,6 +97,10 @@ class TorchStore final : public Store {
     PickleValue value;
   };
   const Row& row_at(i64 tensor, i64 index) const;
+  std::span<const i64> sizes(const Row& r) const;
+  std::vector<i64> strides(const Row& r) const;
+  i64 bytes_before(const Row& r) const;
+  i64 extent_bytes(const Row& r) const;
   const Part& part(i32 file) const { return parts_[file]; }
   void open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims);
 

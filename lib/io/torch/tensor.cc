@@ -123,6 +123,12 @@ TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   t.sharding = read_torch_sharding(state_field(r.state, "_spec"), meshes);
   t.sharding->global = integers(r.args.at(2), "the size of a DTensor");
   Shape global(t.sharding->global);  // throws when it is none
+  // A rank outside of the mesh has an empty tensor of one dimension.
+  const TorchMesh& mesh = *t.sharding->mesh;
+  if (t.shape.items() == 0 && mesh.rank >= 0 && !mesh_place(mesh, mesh.rank)) {
+    t.shape = Shape(std::vector<i64>(static_cast<std::size_t>(global.rank()), 0));
+    t.strides.assign(static_cast<std::size_t>(global.rank()), 1);
+  }
   if (global.rank() != t.shape.rank())
     throw Error(Code::kBadShape, "a DTensor and the rank's piece of it have different numbers of dimensions")
         .expected(to_string(global))
