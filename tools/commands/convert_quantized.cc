@@ -34,8 +34,8 @@ Exit convert_dequantize(CommandLine& line) {
              "most bytes of tensors in one file of a folder; by default 5GB")
       .common();
   line.description(
-      "Writes the values of quantised weights: FP8 with scales of blocks, rows or tensors, MXFP8, MXFP4, "
-      "NVFP4, and "
+      "Writes the values of quantised weights: FP8 with scales of blocks, rows or tensors, MXFP8, MXFP6, "
+      "MXFP4, NVFP4, and "
       "INT4 and INT8 of compressed-tensors. Values are those of the reference implementations, bit for bit. "
       "Scales "
       "are left out, and so is quantization_config in config.json; everything else is copied.");

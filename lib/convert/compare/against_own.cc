@@ -116,15 +116,18 @@ std::unique_ptr<Store> with_made_heads(OwnModel& own, const Store& folder) {
   return take_written(own);
 }
 
-// Whether a format keeps more than tensors in files, as training programs save them.
+// Whether the files are those of a training program, which has names and stacks of experts as in memory.
 bool is_of_a_run(Format format) {
   switch (format) {
+    case Format::kSafetensorsShards:
     case Format::kTorchShards:
     case Format::kTorchRanks:
     case Format::kTorchFlat:
     case Format::kTorchFiles:
-    case Format::kDeepSpeed: return true;
-    default: return format_family(format) == FormatFamily::kDcp;
+    case Format::kDeepSpeed:
+      return true;
+    default:
+      return format_family(format) == FormatFamily::kDcp;
   }
 }
 
@@ -151,7 +154,7 @@ bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
   // model.
   bool of_files = !checkpoint.files().empty() && !checkpoint.files()[0].path.empty();
   return folder.format() == Format::kSafetensorsFolder && (of_files || has_config(folder)) &&
-         format_family(checkpoint.format()) != FormatFamily::kSafetensors && has_own_names(checkpoint);
+         is_own_source(checkpoint);
 }
 
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c) {

@@ -76,6 +76,7 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
       out.model_type = type->string("model_type");
     out.tied = tie_of(json);
     out.labels = labels_of(json);
+    out.numbers = tower_numbers(json);
     try {
       out.config = read_hf_config(text, true);
       if (!out.tied) out.tied = out.config->model.tied;

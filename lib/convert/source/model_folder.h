@@ -16,6 +16,7 @@
 #include "convert/views/disk_names.h"
 #include "core/base/int.h"
 #include "hf/config_json.h"
+#include "hf/tower_numbers.h"
 #include "io/copy/side_files.h"
 #include "io/safetensors/original.h"
 
@@ -31,6 +32,7 @@ struct ModelFolder {
   bool of_a_run = false;           // the folder has other files of a training run too
   std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
   std::string model_type;          // as config.json has it
+  TowerNumbers numbers{};          // of config.json; zeros for what it does not say
   std::optional<bool> tied;        // tie_word_embeddings of config.json
   i64 labels = 2;                  // of a classifier
 

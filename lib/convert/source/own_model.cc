@@ -334,6 +334,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
                          listed(left, 3)));
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
+                      .numbers = model.folder.numbers,
                       .stacks = has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names,
                       .model_dict = options.model_dict,

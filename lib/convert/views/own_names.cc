@@ -57,8 +57,14 @@ Translated translated(const Store& store, SectionedNames& names, const OwnNamesO
   if (options.as_saved) return as_saved(store, names);
   refuse_foreign(store, names.model);
   if (is_of_titan(names.model)) {
-    TitanTensors titan = titan_tensors(store, names.model, options.config);
+    TitanTensors titan = titan_tensors(store, names.model,
+                                       {.config = options.config,
+                                        .model_type = options.model_type,
+                                        .numbers = options.numbers,
+                                        .stacks = options.stacks});
     names.beside.insert(names.beside.end(), titan.beside.begin(), titan.beside.end());
+    names.floats_beside.insert(names.floats_beside.end(), titan.floats_beside.begin(),
+                               titan.floats_beside.end());
     return {std::move(titan.tensors), cat("torchtitan ", titan.model)};
   }
   DiskTensors disk = disk_tensors(store, names.model, options);

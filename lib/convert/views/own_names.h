@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "convert/views/disk_names.h"
+#include "hf/tower_numbers.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -31,6 +32,7 @@ struct FlatModel {
 struct OwnNamesOptions {
   const HfConfig* config = nullptr;  // of the model, if it is known (lib/hf/config_json.h)
   std::string model_type{};          // of a config that no table reads
+  TowerNumbers numbers{};            // of any config; zeros if there is none
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
   bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source

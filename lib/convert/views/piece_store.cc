@@ -5,15 +5,33 @@
 
 #include <algorithm>
 
-#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
+#include "core/items/stretch_boxes.h"
+#include "io/values/strided.h"
 
 namespace mckpt::impl {
+namespace {
 
-PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
-  describe_as(*source_);
+// The box of a swapped piece, and the strides that its items then have in the chunk.
+void swap_last(std::vector<i64>& offsets, std::vector<i64>& sizes, std::vector<i64>& strides) {
+  const std::size_t rank = sizes.size();
+  strides.assign(rank, 1);
+  for (std::size_t d = rank - 1; d > 0; d--) strides[d - 1] = strides[d] * sizes[d];
+  for (std::vector<i64>* of : {&offsets, &sizes, &strides}) std::swap((*of)[rank - 2], (*of)[rank - 1]);
 }
+
+void check_row_major(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data) {
+  if (data.strides.empty() || is_row_major(chunk.sizes, data.strides)) return;
+  throw Error(Code::kUnsupportedTensor, "a tensor is stored in another order than row by row")
+      .file(file_path(store, chunk.file))
+      .tensor(store.name(tensor))
+      .help("save it as a contiguous tensor first");
+}
+
+}  // namespace
+
+PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source)) { describe_as(*source_); }
 
 void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces) {
   Tensor t{std::move(name), pieces[0].tensor, std::move(dims), {}, 0};
@@ -24,13 +42,17 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
           .tensor(source_->name(piece.tensor))
           .expected(dtype_name(source_->dtype(t.dtype_of)))
           .found(dtype_name(source_->dtype(piece.tensor)));
+    auto add_part = [&](Part part) {
+      part.first_chunk = t.chunks;
+      part.replica = piece.replica;
+      t.chunks += part.step_items == 0 ? 1 : std::ssize(part.offsets) / std::ssize(part.sizes);
+      t.parts.push_back(std::move(part));
+    };
     for (i64 c : chunks_near(piece)) {
-      std::optional<Part> part = part_of(piece, c);
-      if (!part) continue;
-      part->first_chunk = t.chunks;
-      part->replica = piece.replica;
-      t.chunks += part->step_items == 0 ? 1 : std::ssize(part->offsets) / std::ssize(part->sizes);
-      t.parts.push_back(std::move(*part));
+      if (!piece.as.empty())
+        for (Part& part : reshaped(piece, c)) add_part(std::move(part));
+      else if (std::optional<Part> part = part_of(piece, c))
+        add_part(std::move(*part));
     }
   }
   tensors_.push_back(std::move(t));
@@ -106,9 +128,38 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
     out.offsets[0] = begin - piece.first_row;
     out.sizes[0] = end - begin;
   }
+  if (piece.swap) swap_last(out.offsets, out.sizes, out.strides);
   if (!out.offsets.empty()) out.offsets[0] += piece.to_row;
   for (std::size_t d = 0; d < piece.to.size(); d++) out.offsets[d] += piece.to[d];
   out.first_item = first;
+  return out;
+}
+
+// The boxes that the items of a chunk are in the other shape. Behind the last dimension that the chunk has not
+// all of, its items follow each other in both shapes: chunk [0, 0] + [8, 96] of [16, 96] is one stretch of 768
+// items, and [0, 48] + [8, 48] is 8 of 48 items.
+std::vector<PieceStore::Part> PieceStore::reshaped(const StorePiece& piece, i64 chunk) const {
+  const Chunk c = source_->chunk(piece.tensor, chunk);
+  std::span<const i64> dims = source_->dims(piece.tensor);
+  std::vector<Part> out;
+  const i64 items = Shape(c.sizes).items();
+  std::size_t whole = dims.size();  // from this dimension on the chunk has all
+  while (whole > 0 && c.sizes[whole - 1] == dims[whole - 1]) whole--;
+  const std::size_t front = whole == 0 ? 0 : whole - 1;
+  const i64 run = Shape(c.sizes.subspan(front)).items();
+  for (i64 first = 0; first < items; first += run) {
+    i64 begin = 0;  // of the run, in the tensor
+    const std::vector<i64> index = item_index(first, c.sizes);
+    for (std::size_t d = 0; d < dims.size(); d++) begin = begin * dims[d] + c.offsets[d] + index[d];
+    std::vector<i64> numbers;
+    const i64 boxes = stretch_boxes(piece.as, {begin, begin + run}, numbers);
+    const auto rank = static_cast<std::ptrdiff_t>(piece.as.size());
+    for (i64 b = 0, at = first; b < boxes; b++) {
+      auto box = numbers.begin() + 2 * b * rank;
+      out.push_back({piece.tensor, chunk, at, {box, box + rank}, {box + rank, box + 2 * rank}});
+      at += Shape(out.back().sizes).items();
+    }
+  }
   return out;
 }
 
@@ -157,14 +208,14 @@ ChunkData PieceStore::resolved(const Part& part) const {
 }
 
 // A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
-// items only if these are stored row by row.
+// items, or at strides in it, only if these are stored row by row.
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   ChunkData out = resolved(part);
   Chunk chunk = source_->chunk(part.tensor, part.chunk);
-  if (part.step_items != 0 || !std::ranges::equal(part.sizes, chunk.sizes)) {
-    check_plain(*source_, part.tensor, chunk, out);
-    out.strides.clear();
+  if (part.step_items != 0 || !part.strides.empty() || !std::ranges::equal(part.sizes, chunk.sizes)) {
+    check_row_major(*source_, part.tensor, chunk, out);
+    out.strides = part.strides;
   }
   out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
   if (out.checksum) out.checksum->tensor = t;

@@ -29,6 +29,9 @@ struct StorePiece {
   // pre: no row_step.
   std::vector<i64> to{};
   bool replica = false;  // the same box as that of an earlier piece, with the same items
+  bool swap = false;  // the last two dimensions change places. pre: all rows, and no row_step
+  // The tensor in this shape, [16, 96] as [16, 3, 2, 4, 4]. pre: nothing else but `replica` is set.
+  std::vector<i64> as{};
 };
 
 // The view. It owns the source. It is filled by one thread with add() and its siblings; then all functions
@@ -75,6 +78,7 @@ class PieceStore final : public Store {
     i64 step_items = 0;   // from one row to the next
     i64 first_chunk = 0;  // of this view's tensor
     bool replica = false;
+    std::vector<i64> strides{};  // of the items of a swapped piece, in the chunk; none: row-major
   };
   // One chunk of the view: its part, and which row of the part.
   struct Place {
@@ -96,6 +100,7 @@ class PieceStore final : public Store {
   const Tensor& of(i64 t) const { return tensors_[t]; }
   std::vector<i64> chunks_near(const StorePiece& piece);
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;
+  std::vector<Part> reshaped(const StorePiece& piece, i64 chunk) const;
   static std::optional<Part> rows_apart(Part part, const StorePiece& piece, i64 first_item);
   Place place(i64 t, i64 index) const;
   ChunkData resolved(const Part& part) const;

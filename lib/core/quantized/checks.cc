@@ -55,7 +55,8 @@ u8 largest_byte(std::span<const u8> bytes) {
 CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows, std::span<const u8> codes) {
   CodeFaults faults;
   faults.codes = rows * layout.columns;
-  if (layout.codes == CodeFormat::kE2M1) return faults;  // every nibble is a number
+  // Every code of less than a byte is a number.
+  if (layout.codes == CodeFormat::kE2M1 || layout.codes == CodeFormat::kE2M3) return faults;
   if (layout.codes == CodeFormat::kPackedInt) {
     for (i64 r = 0; r < rows; r++)
       if (has_padding_bits(layout, codes.data() + r * layout.code_row_bytes()))
@@ -129,6 +130,8 @@ double largest_code(const QuantLayout& layout) {
       return static_cast<double>(kE4M3Max);
     case CodeFormat::kE5M2:
       return 57344;
+    case CodeFormat::kE2M3:
+      return static_cast<double>(kE2M3Max);
     case CodeFormat::kE2M1:
       return static_cast<double>(kE2M1Max);
     case CodeFormat::kPackedInt:

@@ -1,10 +1,12 @@
 // Values of single codes and codes of single values; the arithmetic that everything else is compared with.
 //
 //   E4M3   s eeee mmm, bias 7: up to 448 (0x7e), subnormals in steps of 2^-9, 0x7f and 0xff NaN
+//   E2M3   s ee mmm: 0 .125 .. .875, 1 1.125 .. 1.875, 2 .. 3.75, 4 .. 7.5
 //   E2M1   s ee m: 0 .5 1 1.5 2 3 4 6
 //   E8M0   2^(b-127); b = 0 is 2^-127, 255 is NaN (of MXFP4, see block_scale)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -15,7 +17,7 @@
 
 namespace mckpt::impl {
 
-inline constexpr float kE4M3Max = 448, kE2M1Max = 6;
+inline constexpr float kE4M3Max = 448, kE2M3Max = 7.5f, kE2M1Max = 6;
 inline constexpr std::array<float, 8> kE2M1Values = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -39,6 +41,26 @@ inline u8 e5m2_code(float value) {
 inline float e5m2_value(u8 code) { return from_f16(static_cast<u16>(code << 8)); }
 
 inline float e2m1_value(u8 nibble) { return std::copysign(kE2M1Values[nibble & 7], nibble & 8 ? -1.f : 1.f); }
+
+inline float e2m3_value(u8 code) {
+  int exponent = code >> 3 & 3, mantissa = code & 7;
+  float value =
+      exponent == 0 ? static_cast<float>(mantissa) : static_cast<float>((8 + mantissa) << (exponent - 1));
+  return std::copysign(value / 8, code & 32 ? -1.f : 1.f);
+}
+
+// The nearest code, ties to the code with an even mantissa; beyond 7.5 the code of 7.5; the sign of zero is
+// kept. A NaN has no code and is +0.
+inline u8 e2m3_code(float value) {
+  if (value != value) return 0;
+  float magnitude = std::fabs(value);
+  int exponent = magnitude >= 4 ? 2 : magnitude >= 2 ? 1 : 0;  // steps of 1/8, 1/4, 1/2
+  // Rounding up to the next power of two gives the first code of the next exponent.
+  int steps =
+      static_cast<int>(std::nearbyint(std::min(magnitude, kE2M3Max) * static_cast<float>(8 >> exponent)));
+  int code = exponent == 0 ? steps : 8 * exponent + steps;
+  return static_cast<u8>(code | (std::signbit(value) ? 32 : 0));
+}
 
 // A double, because 2^128 (the byte 255 of MXFP4) is no fp32.
 inline double e8m0_value(u8 exponent) {

@@ -21,9 +21,9 @@ namespace {
 // Blocks of which the scales are widened at a time.
 constexpr i64 kBlocks = 128;
 
-// What no kernel knows: zero points, a product in fp16, integers that end within a byte, blocks that do.
+// What no kernel knows: codes of six bits, zero points, a product in fp16, integers that end within a byte, blocks that do.
 bool has_kernel(const QuantLayout& s) {
-  if (s.zero_points || s.product_is_f16) return false;
+  if (s.codes == CodeFormat::kE2M3 || s.zero_points || s.product_is_f16) return false;
   if (s.codes == CodeFormat::kPackedInt && s.int_bits != 4 && s.int_bits != 8) return false;
   return !has_nibbles(s) || s.block_columns % 2 == 0 || s.block_columns >= s.columns;
 }
@@ -38,6 +38,9 @@ CodeLevels levels_of(const QuantLayout& s) {
         break;
       case CodeFormat::kE5M2:
         levels[i] = e5m2_value(code);
+        break;
+      case CodeFormat::kE2M3:
+        levels[i] = e2m3_value(code);
         break;
       case CodeFormat::kE2M1:
         levels[i] =

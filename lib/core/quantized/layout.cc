@@ -6,17 +6,6 @@
 namespace mckpt::impl {
 namespace {
 
-int code_bits(const QuantLayout& layout) {
-  switch (layout.codes) {
-    case CodeFormat::kE2M1:
-      return 4;
-    case CodeFormat::kPackedInt:
-      return layout.int_bits;
-    default:
-      return 8;
-  }
-}
-
 bool is_scale_type(DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -32,6 +21,19 @@ bool is_scale_type(DType dtype) {
 }
 
 }  // namespace
+
+int code_bits(const QuantLayout& layout) {
+  switch (layout.codes) {
+    case CodeFormat::kE2M3:
+      return 6;
+    case CodeFormat::kE2M1:
+      return 4;
+    case CodeFormat::kPackedInt:
+      return layout.int_bits;
+    default:
+      return 8;
+  }
+}
 
 bool has_nibbles(const QuantLayout& layout) { return code_bits(layout) == 4; }
 
@@ -51,6 +53,8 @@ std::string layout_fault(const QuantLayout& s) {
   if (s.block_rows > kMostInBlock || s.block_columns > kMostInBlock)
     return cat("a block of ", s.block_rows, " x ", s.block_columns, " is too large");
   if (!is_scale_type(s.scales)) return cat("scales of type ", dtype_name(s.scales), " are not known");
+  if (s.codes == CodeFormat::kE2M3 && s.columns % 4 != 0)
+    return cat("a row of ", s.columns, " values of 6 bits ends within three bytes");
   if (s.codes == CodeFormat::kE2M1 && s.columns % 2 != 0)
     return cat("a row of ", s.columns, " values of 4 bits ends within a byte");
   if (s.codes == CodeFormat::kE2M1 && s.block_columns % 2 != 0)

@@ -7,6 +7,7 @@
 //   FP8, one scale for each row    kE4M3                            F32, BF16              1 x columns
 //   FP8, one scale                 kE4M3                            F32, BF16              rows x columns
 //   MXFP8                          kE4M3                            E8M0, U8               1 x 32
+//   MXFP6                          kE2M3        columns * 3 / 4     E8M0, U8               1 x 32
 //   MXFP4 (gpt-oss)                kE2M1        columns / 2         E8M0, U8               1 x 32
 //   NVFP4                          kE2M1        columns / 2         E4M3, and one F32      1 x 16
 //   INT4, INT8 (pack-quantized)    kPackedInt   whole 32-bit words  BF16, F16, F32         1 x 32, 1 x columns
@@ -25,6 +26,7 @@ namespace mckpt::impl {
 enum class CodeFormat : u8 {
   kE4M3,       // a byte; 0x7f and 0xff are NaN, there is no infinity
   kE5M2,       // a byte; the upper half of fp16
+  kE2M3,       // 6 bits; column c is at bit c * 6 of its row: 0 to .875 in eighths, up to 7.5, and negatives
   kE2M1,       // 4 bits, the first of two in the lower half of a byte: 0 .5 1 1.5 2 3 4 6, and negatives
   kPackedInt,  // `int_bits` bits; column c is at bit c * int_bits of its row, with 2^(int_bits-1) added
 };
@@ -66,6 +68,7 @@ struct QuantLayout {
   i64 scale_row_of(i64 row) const { return row / rows * scale_rows() + row % rows / block_rows; }
 };
 
+int code_bits(const QuantLayout& layout);
 // Codes of 4 bits, two in a byte.
 bool has_nibbles(const QuantLayout& layout);
 

@@ -25,6 +25,10 @@ float code_value(const QuantLayout& s, const u8* codes, i64 first_column, i64 co
       return e4m3_value(codes[column - first_column]);
     case CodeFormat::kE5M2:
       return e5m2_value(codes[column - first_column]);
+    case CodeFormat::kE2M3: {
+      i64 from = first_column * 6 / 8 * 8;
+      return e2m3_value(static_cast<u8>(bits_at(codes, column * 6 - from, 6)));
+    }
     case CodeFormat::kE2M1: {
       u8 nibble = static_cast<u8>(codes[column / 2 - first_column / 2] >> column % 2 * 4 & 15);
       if (nibble == 8 && s.nibble_8_is_plus_zero) return 0;

@@ -37,9 +37,22 @@ QuantLosses e5m2_codes(const float* values, i64 items, float scale, u8* codes) {
   return losses;
 }
 
+QuantLosses e2m3_codes(const float* values, i64 items, float scale, u8* codes) {
+  constexpr float kKept = 7.75f;  // what is beyond does not round to the largest code
+  QuantLosses losses;
+  for (i64 i = 0; i < items; i++) {
+    const float scaled = values[i] / scale;
+    codes[i] = e2m3_code(scaled);
+    losses.nan += scaled != scaled;
+    losses.clamped += std::fabs(scaled) > kKept;
+  }
+  return losses;
+}
+
 QuantLosses codes_of(CodeFormat format, Processor processor, const float* values, i64 items, float scale,
                      u8* codes) {
   if (format == CodeFormat::kE5M2) return e5m2_codes(values, items, scale, codes);
+  if (format == CodeFormat::kE2M3) return e2m3_codes(values, items, scale, codes);
   return (format == CodeFormat::kE4M3 ? e4m3_codes : e2m1_codes)(processor, values, items, scale, codes);
 }
 
@@ -81,7 +94,7 @@ QuantLosses piece_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
 
 // Codes of less than a byte, one after the other from a column on. pre: the row was zero.
 void pack(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8* row) {
-  int bits = has_nibbles(s) ? 4 : s.int_bits;
+  int bits = code_bits(s);
   i64 at = column * bits;
   for (i64 i = 0; i < items; i++, at += bits) {
     u32 shifted = static_cast<u32>(codes[i]) << at % 8;

@@ -14,6 +14,7 @@ namespace {
 
 bool is_fp8(const QuantLayout& l) { return l.codes == CodeFormat::kE4M3 || l.codes == CodeFormat::kE5M2; }
 bool is_fp4(const QuantLayout& l) { return l.codes == CodeFormat::kE2M1; }
+bool is_fp6(const QuantLayout& l) { return l.codes == CodeFormat::kE2M3; }
 
 bool method_fits(QuantMethod method, const QuantLayout& l) {
   switch (method) {
@@ -28,8 +29,6 @@ bool method_fits(QuantMethod method, const QuantLayout& l) {
   }
   return false;
 }
-
-i64 code_bits(const QuantLayout& l) { return is_fp8(l) ? 8 : is_fp4(l) ? 4 : l.int_bits; }
 
 // Whether the scales have the grid of blocks of this size in each matrix.
 bool has_grid(const QuantLayout& l, i64 rows, i64 columns) {
@@ -51,6 +50,7 @@ bool format_fits(std::string_view format, const QuantLayout& l) {
   if (format == "pack-quantized") return l.codes == CodeFormat::kPackedInt;
   if (format == "nvfp4-pack-quantized") return is_fp4(l) && !is_exponent(l.scales);
   if (format == "mxfp4-pack-quantized") return is_fp4(l) && is_exponent(l.scales);
+  if (format == "mxfp6-pack-quantized") return is_fp6(l);
   if (format == "float-quantized" || format == "naive-quantized") return is_fp8(l);
   return format != "int-quantized" && format != "marlin-24";
 }

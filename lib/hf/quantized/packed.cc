@@ -1,5 +1,5 @@
-// Codes of less than a byte: MXFP4 of gpt-oss, NVFP4 of ModelOpt, and everything that compressed-tensors
-// packs.
+// Codes of less than a byte: MXFP4 of gpt-oss, NVFP4 of ModelOpt, and what compressed-tensors packs but for
+// codes of six bits (mxfp6.cc).
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -91,14 +91,17 @@ void check_tensor_scale(const PartFinder& parts, const QuantizedTensor& q) {
                  dims_to_string(parts.dims(q.tensor_scale)));
 }
 
-// Two E2M1 codes a byte in compressed-tensors' spelling: NVFP4, or MXFP4 without a scale of the tensor.
+// Floats of less than a byte in compressed-tensors' spelling: two E2M1 codes a byte of NVFP4, or of MXFP4
+// without a scale of the tensor; MXFP6.
 QuantizedTensor packed_floats(const PartFinder& parts, QuantizedTensor q) {
-  parts.set_matrix(q, 2);
   if (q.layout.scales != DType::kF8E4M3) {
     parts.expect_dtype(q.scales, {DType::kU8, DType::kF8E8M0});
+    if (is_mxfp6(parts, q)) return mxfp6_weight(parts, std::move(q));
+    parts.set_matrix(q, 2);
     parts.set_groups(q, PartFinder::kMxGroup);
     return q;
   }
+  parts.set_matrix(q, 2);
   q.tensor_scale = parts.find(cat(q.name, "_global_scale"));
   if (q.tensor_scale < 0)
     parts.misfit(q.codes, "NVFP4 codes have no scale of the tensor",

@@ -62,4 +62,9 @@ std::optional<QuantizedTensor> mxfp4_blocks(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 codes);
 
+// Of a packed weight whose scales are exponents: whether its codes have six bits, as the shape of the scales
+// says; and such a weight.
+bool is_mxfp6(const PartFinder& parts, const QuantizedTensor& packed);
+QuantizedTensor mxfp6_weight(const PartFinder& parts, QuantizedTensor packed);
+
 }  // namespace mckpt::impl

@@ -20,6 +20,8 @@ std::string kind_of(const QuantLayout& s, bool groups) {
       return groups && has_exponents(s.scales) ? "mxfp8" : "fp8";
     case CodeFormat::kE5M2:
       return "fp8 e5m2";
+    case CodeFormat::kE2M3:
+      return "mxfp6";
     case CodeFormat::kE2M1:
       return has_exponents(s.scales) ? "mxfp4" : "nvfp4";
     case CodeFormat::kPackedInt:
@@ -51,7 +53,7 @@ void refuse_other_shape(const Store& store, const QuantizedTensor& q, std::span<
 std::string scheme_text(const QuantLayout& s) {
   bool groups = s.block_rows == 1 && s.block_columns < s.columns;
   // A matrix that is one group wide has groups all the same.
-  if (s.codes == CodeFormat::kE2M1) groups = true;
+  if (s.codes == CodeFormat::kE2M1 || s.codes == CodeFormat::kE2M3) groups = true;
   if (s.codes == CodeFormat::kPackedInt && s.block_columns <= kLargestGroup) groups = true;
   std::string kind = kind_of(s, groups);
   if (groups) return cat(kind, " groups of ", s.block_columns);

@@ -219,7 +219,8 @@ void DcpStore::collect_facts() {
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
   if (std::string spelling = to_string(spelling_of_names()); !spelling.empty())
     add_fact("spelling", spelling);
-  for (const char* embedding : {"tok_embeddings.weight", "model.tok_embeddings.weight"})
+  for (const char* embedding : {"tok_embeddings.weight", "tok_embeddings.embedding.weight",
+                                "model.tok_embeddings.weight", "model.tok_embeddings.embedding.weight"})
     if (find_tensor(*this, embedding) >= 0) add_fact("names", "torchtitan");
 }
 

@@ -64,5 +64,59 @@ TEST(PieceStore, HasWholeTensorsAtStridesAndNoPiecesOfThem) {
   EXPECT_EQ(told.substr(0, 6), "MC1224") << told;
 }
 
+// A stack [2, 3, 4] as [2, 4, 3], and its second half of columns; whatever the cuts.
+TEST(PieceStore, HasTensorsWhoseLastDimensionsChangePlaces) {
+  TempFolder folder;
+  for (const std::vector<i64>& cuts : {std::vector<i64>{}, {1}}) {
+    PieceStore view(made_store(folder, {{"w", {2, 3, 4}, 0, cuts}}));
+    StorePiece all{0}, second{0, {1}};
+    all.swap = second.swap = true;
+    second.to_row = 4;
+    view.add("all", {2, 4, 3}, {all});
+    StorePiece first = second;
+    first.at = {0}, first.to_row = 0;
+    view.add("experts", {8, 3}, {first, second});
+    std::vector<i64> expected;
+    for (i64 e = 0; e < 2; e++)
+      for (i64 c = 0; c < 4; c++)
+        for (i64 r = 0; r < 3; r++) expected.push_back(e * 12 + r * 4 + c);
+    EXPECT_EQ(values_of(view, 0), expected);
+    EXPECT_EQ(values_of(view, 1), expected);
+  }
+}
+
+// [4, 12] as [4, 3, 2, 2] has the same items one after the other, also where the chunks are columns: 0 to 6 and
+// 7 to 11, in both orders of the two halves of the rows.
+TEST(PieceStore, HasTensorsInAnotherShape) {
+  TempFolder folder;
+  std::vector<i64> expected(48);
+  for (std::size_t i = 0; i < 48; i++) expected[i] = static_cast<i64>(i);
+  auto check = [&](std::unique_ptr<Store> store) {
+    PieceStore view(std::move(store));
+    StorePiece piece{0};
+    piece.as = {4, 3, 2, 2};
+    view.add("w", piece.as, {piece});
+    EXPECT_EQ(values_of(view, 0), expected);
+  };
+  for (const std::vector<i64>& cuts : {std::vector<i64>{}, {1}, {1, 3}, {0, 4}})
+    check(made_store(folder, {{"w", {4, 12}, 0, cuts}}));
+  // By columns: the file has the chunk of the first 7 columns row by row, then that of the other 5.
+  std::unique_ptr<Store> made = made_store(folder, {{"w", {48}}});
+  std::string bytes;
+  for (auto [begin, end] : {std::pair(0, 7), std::pair(7, 12)})
+    for (int r = 0; r < 4; r++)
+      for (int c = begin; c < end; c++) {
+        float value = static_cast<float>(r * 12 + c);
+        bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+      }
+  folder.put("data", bytes);
+  TableStore::Tensor& t = static_cast<TableStore&>(*made).tensors[0];
+  t.dims = {4, 12};
+  ChunkData data = t.pieces[0].data;
+  t.pieces = {{{0, 0}, {4, 7}, data}, {{0, 7}, {4, 5}, data}};
+  t.pieces[1].data.offset += 4 * 28;
+  check(std::move(made));
+}
+
 }  // namespace piece_store_test
 }  // namespace mckpt::impl

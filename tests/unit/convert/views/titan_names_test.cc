@@ -8,6 +8,7 @@
 
 #include "convert/views/own_names.h"
 #include "core/base/text.h"
+#include "core/items/shape.h"
 #include "hf/config_json.h"
 #include "mappings/family.h"
 #include "mappings/registry.h"
@@ -168,7 +169,7 @@ TEST_F(TitanNames, WithoutAConfigAreThoseOfTheModelThatHasThem) {
 }
 
 TEST_F(TitanNames, ThatAreNotInTheTableAreRefusedTogether) {
-  HfConfig llama = config_of("llama", 3, 1, 4), other = config_of("gpt_oss", 3, 1, 4);
+  HfConfig llama = config_of("llama", 3, 1, 4), other = config_of("glm4", 3, 1, 4);
   std::string told =
       names({"layers.0.attention.q_norm.weight", "layers.x.ffn_norm.weight", "extra.weight"}, &llama);
   EXPECT_EQ(told.substr(0, 6), "MC2005") << told;
@@ -176,6 +177,99 @@ TEST_F(TitanNames, ThatAreNotInTheTableAreRefusedTogether) {
   EXPECT_EQ(names({"norm.weight"}, &other).substr(0, 6), "MC2002");
   EXPECT_EQ(names({"output.weight", "lm_head.weight"}, &llama).substr(0, 6), "MC2005");
   EXPECT_EQ(names({"layers.0.attention.wq.weight"}, &llama).substr(0, 6), "MC2011");
+}
+
+// torchtitan's router has a bias for the load of experts; the folder of Qwen3-MoE has no place for it, and it
+// may be more than zeros.
+TEST_F(TitanNames, ABiasThatTheFolderHasNotIsBesideAndNamed) {
+  HfConfig moe = config_of("qwen3_moe", 2, 2, 4);
+  OwnNames view = own({{"layers.0.moe.expert_bias_E", {4}}, {"layers.0.moe.tokens_per_expert_E", {4}}}, &moe);
+  EXPECT_EQ(view.store->tensor_count(), 1);
+  EXPECT_EQ(std::ssize(view.beside), 2);
+  EXPECT_EQ(view.floats_beside, std::vector<std::string>{"layers.0.moe.expert_bias_E"});
+}
+
+// Of models that no table of configs reads.
+OwnNamesOptions other_model(const char* model_type) {
+  OwnNamesOptions how{.model_type = model_type};
+  how.numbers = {.layers = 2,
+                 .heads = 2,
+                 .kv_heads = 1,
+                 .head_dim = 4,
+                 .vision_heads = 2,
+                 .vision_hidden = 8,
+                 .patch_side = 2,
+                 .patch_frames = 3};
+  return how;
+}
+
+TEST_F(TitanNames, TheTowerOfMuseGlimmerTurnsPairsOfRowsAndOfBiases) {
+  auto made = [&] {
+    return made_store(folder_, {{"tok_embeddings.embedding.weight", {2, kColumns}},
+                                {"vision_encoder.layers.0.attn.wq.weight", {8, kColumns}, 0},
+                                {"vision_encoder.layers.0.attn.wk.bias", {8}, 0, {3}},
+                                {"layers.0.attention.qkv_linear.wk.weight", {4, kColumns}, 0}});
+  };
+  OwnNames view = own_names(made(), other_model("muse_glimmer"));
+  EXPECT_EQ(view.convention, "torchtitan muse_glimmer");
+  EXPECT_EQ(values(view, "model.vision_tower.layers.0.attn.q_proj.weight"), items_of(halves({0, 4}, 4), 0));
+  EXPECT_EQ(values(view, "model.vision_tower.layers.0.attn.k_proj.bias"), halves({0, 4}, 4));
+  EXPECT_EQ(values(view, "model.language_model.layers.0.self_attn.k_proj.weight"),
+            items_of(halves({0}, 4), 0));
+  EXPECT_EQ(thrown_by([&] { own_names(made(), {.model_type = "muse_glimmer"}); }).substr(0, 6), "MC2014");
+}
+
+TEST_F(TitanNames, PartsAreJoinedInTheOrderOfTheFolder) {
+  auto joined = [&](std::vector<MadeTensor> parts) {
+    parts.insert(parts.begin(), {"tok_embeddings.weight", {2, kColumns}});
+    return own_names(made_store(folder_, parts), other_model("kimi_k25"));
+  };
+  const std::string front = "vision_encoder.layers.1.attn.";
+  MadeTensor q{front + "wq.weight", {2, kColumns}, 0}, k{front + "wk.weight", {2, kColumns}, 6, {1}},
+      v{front + "wv.weight", {3, kColumns}, 12};
+  std::vector<i64> all(21);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(values(joined({v, q, k}), "vision_tower.encoder.blocks.1.wqkv.weight"), all);
+  EXPECT_EQ(thrown_by([&] { joined({v, k}); }).substr(0, 6), "MC2005");
+  v.dims = {3, 2};
+  EXPECT_EQ(thrown_by([&] { joined({v, k, q}); }).substr(0, 6), "MC2011");
+  OwnNames patches = joined({{"vision_encoder.patch_embed.weight", {2, 12}, 0}});
+  const i64 t = find_tensor(*patches.store, "vision_tower.patch_embed.proj.weight");
+  ASSERT_GE(t, 0);
+  EXPECT_EQ(patches.store->shape(t), Shape({2, 3, 2, 2}));
+  EXPECT_EQ(thrown_by([&] {
+              joined({{"vision_encoder.patch_embed.weight", {2, 10}}});
+            }).substr(0, 6),
+            "MC2011");
+}
+
+// A folder may have the experts of a layer as one tensor: gate rows above up rows.
+TEST_F(TitanNames, ExpertsAreStacksWhereTheFolderHasThem) {
+  HfConfig moe = config_of("qwen3_moe", 2, 2, 4);
+  const std::string front = "layers.0.moe.routed_experts.inner_experts.";
+  OwnNames view = own_names(made_store(folder_, {{"tok_embeddings.weight", {2, kColumns}},
+                                                 {front + "w3_EFD", {2, 2, kColumns}, 12, {1}},
+                                                 {front + "w1_EFD", {2, 2, kColumns}, 0},
+                                                 {front + "w2_EDF", {2, kColumns, 2}, 0}}),
+                            {.config = &moe, .stacks = true});
+  EXPECT_EQ(values(view, "model.layers.0.mlp.experts.gate_up_proj"),
+            (std::vector<i64>{0, 1, 2, 3, 4,  5,  12, 13, 14, 15, 16, 17,
+                              6, 7, 8, 9, 10, 11, 18, 19, 20, 21, 22, 23}));
+  EXPECT_EQ(view.store->shape(find_tensor(*view.store, "model.layers.0.mlp.experts.gate_up_proj")),
+            Shape({2, 4, kColumns}));
+  EXPECT_GE(find_tensor(*view.store, "model.layers.0.mlp.experts.down_proj"), 0);
+}
+
+TEST_F(TitanNames, OfAModelThatNoTableHasAreRefused) {
+  auto told = [&](const char* name, const char* model_type) {
+    return thrown_by([&] {
+             own_names(made_store(folder_, {{name, {2, kColumns}}}), {.model_type = model_type});
+           })
+        .substr(0, 6);
+  };
+  EXPECT_EQ(told("tok_embeddings.embedding.weight", "muse_other"), "MC2002");
+  EXPECT_EQ(told("tok_embeddings.table.weight", "new_model"), "MC2002");
+  EXPECT_EQ(told("double_blocks.0.img_attn.qkv.weight", ""), "MC2002");
 }
 
 }  // namespace titan_names_test

@@ -131,7 +131,7 @@ QuantLayout drawn_layout(Random& random) {
   const DType kScales[] = {DType::kF32,    DType::kBF16, DType::kF16,
                            DType::kF8E8M0, DType::kU8,   DType::kF8E4M3};
   QuantLayout s;
-  s.codes = static_cast<CodeFormat>(below(4));
+  s.codes = static_cast<CodeFormat>(below(5));
   s.int_bits = static_cast<int>(2 + below(7));
   s.scales = kScales[below(6)];
   s.matrices = 1 + below(3), s.rows = 1 + below(9), s.columns = 1 + below(150);
@@ -139,6 +139,7 @@ QuantLayout drawn_layout(Random& random) {
   if (below(4) == 0) s.block_columns = 1;  // more blocks than are widened at a time
   if (below(4) == 0) s.block_columns = s.columns + below(9);
   s.product_is_f16 = below(4) == 0;
+  if (s.codes == CodeFormat::kE2M3) s.columns = ceil_div(s.columns, 4) * 4;
   if (s.codes == CodeFormat::kE2M1) s.columns += s.columns % 2, s.block_columns += s.block_columns % 2;
   s.zero_points = s.codes == CodeFormat::kPackedInt && below(3) == 0;
   if (s.zero_points) s.block_rows = 1, s.matrices = 1;

@@ -155,17 +155,18 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
   auto below = [&](i64 n) { return static_cast<i64>(random() % static_cast<u32>(n)); };
   for (int round = 0; round < 1000; round++) {
     QuantLayout s;
-    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kE2M1,
+    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kE2M3, CodeFormat::kE2M1,
                                    CodeFormat::kPackedInt};
-    s.codes = kFormats[below(4)], s.int_bits = static_cast<int>(2 + below(7));
+    s.codes = kFormats[below(5)], s.int_bits = static_cast<int>(2 + below(7));
     s.matrices = 1 + below(2), s.rows = 1 + below(6), s.columns = 2 * (1 + below(300));
+    if (s.codes == CodeFormat::kE2M3) s.columns *= 2;
     s.block_rows = 1 + below(3), s.block_columns = 2 * (1 + below(100));
     s.zero_points = s.codes == CodeFormat::kPackedInt && s.matrices == 1 && below(2) == 0;
     if (s.zero_points) s.block_rows = 1;
     Bytes codes(static_cast<std::size_t>(s.all_rows() * s.code_row_bytes())), again(codes.size(), 0x33);
     for (i64 r = 0; r < s.all_rows(); r++) {
       u8* row = codes.data() + r * s.code_row_bytes();
-      int bits = s.codes == CodeFormat::kPackedInt ? s.int_bits : has_nibbles(s) ? 4 : 8;
+      int bits = code_bits(s);
       for (i64 i = 0; i < s.columns * bits; i++) row[i / 8] = static_cast<u8>(row[i / 8] | below(2) << i % 8);
       if (s.codes == CodeFormat::kE4M3)
         for (i64 c = 0; c < s.columns; c++) row[c] = is_e4m3_nan(row[c]) ? 0x7e : row[c];
@@ -201,6 +202,33 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     }
     ASSERT_TRUE(again == codes) << "round " << round;
   }
+}
+
+// The 32 magnitudes of codes of six bits, in the order of the codes; and the nearest of them, ties to the even
+// code.
+TEST(Quantize, CodesOfSixBitsAreTheNearest) {
+  std::vector<float> magnitudes;
+  for (int m = 0; m < 8; m++) magnitudes.push_back(static_cast<float>(m) / 8);
+  for (float power : {1.f, 2.f, 4.f})
+    for (int m = 0; m < 8; m++) magnitudes.push_back(power * (1 + static_cast<float>(m) / 8));
+  for (int code = 0; code < 64; code++) {
+    const float expected = magnitudes[static_cast<std::size_t>(code & 31)];
+    EXPECT_EQ(e2m3_value(static_cast<u8>(code)), code & 32 ? -expected : expected) << code;
+    EXPECT_EQ(e2m3_code(e2m3_value(static_cast<u8>(code))), code);
+  }
+  for (int sixteenths = 0; sixteenths < 16 * 9 * 8; sixteenths++)
+    for (float nudge : {-1e-5f, 0.f, 1e-5f}) {
+      const float value = static_cast<float>(sixteenths) / 128 + nudge;
+      if (value < 0) continue;
+      int nearest = 0;
+      for (int code = 1; code < 32; code++) {
+        const float old = std::fabs(magnitudes[static_cast<std::size_t>(nearest)] - value),
+                    next = std::fabs(magnitudes[static_cast<std::size_t>(code)] - value);
+        if (next < old || (next == old && code % 2 == 0)) nearest = code;
+      }
+      ASSERT_EQ(e2m3_code(value), nearest) << value;
+      ASSERT_EQ(e2m3_code(-value), nearest | 32) << value;
+    }
 }
 
 TEST(Quantize, CountsWhatDoesNotFit) {
