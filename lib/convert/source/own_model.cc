@@ -9,6 +9,7 @@
 #include "convert/source/damage.h"
 #include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
+#include "convert/views/disk_names.h"
 #include "convert/views/own_names.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
@@ -330,12 +331,14 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   if (const std::vector<std::string> left = leave_out_buffers(own_tensors, *source);
       !left.empty() && options.complete)
     model.notes.note(cat("left    ", counted(std::ssize(left), "buffer"), " of ",
-                         escaped(model.folder.path, 4096), ", which the checkpoint lacks and the model computes: ",
-                         listed(left, 3)));
+                         escaped(model.folder.path, 4096),
+                         ", which the checkpoint lacks and the model computes: ", listed(left, 3)));
+  // One file of a model of which nothing is known keeps the stacks that it has in memory.
+  const bool unknown = !options.complete && !model.folder.config && model.folder.model_type.empty();
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type,
                       .numbers = model.folder.numbers,
-                      .stacks = has_stacked_experts(own_tensors),
+                      .stacks = unknown || has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names,
                       .model_dict = options.model_dict,
                       .dict_if_there = options.dict_if_there};
@@ -352,6 +355,10 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
     throw Error(Code::kUnaccounted, "the source has no tensor of a model")
         .file(model.store->root())
         .found(model.beside.empty() ? std::string("no tensor") : listed(model.beside));
+  if (unknown && !options.keep_names && has_stacks(*model.store))
+    model.notes.warn(
+        "the experts of a layer stay one tensor, as in memory: `assets` names a folder whose "
+        "config.json says how the model has them");
   model.tensors = in_saved_order(*model.store, model.section);
   Chooser(model, std::move(own_tensors), options).choose();
   return model;

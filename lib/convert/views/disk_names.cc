@@ -55,9 +55,9 @@ template <typename Folder>
 bool has_on_disk(const Folder& folder, const std::string& disk, const DiskRules* rules) {
   if (folder.contains(disk)) return true;
   return rules != nullptr && std::ranges::any_of(rules->stacks, [&](const StackRule& rule) {
-    return disk.ends_with(rule.stack) &&
-           folder.contains(filled(disk.substr(0, disk.size() - rule.stack.size()), rule.first, 0));
-  });
+           return disk.ends_with(rule.stack) &&
+                  folder.contains(filled(disk.substr(0, disk.size() - rule.stack.size()), rule.first, 0));
+         });
 }
 
 // A folder may have the names in memory: those that some versions of transformers wrote, and some publish.
@@ -88,6 +88,12 @@ std::string name_in_folder(std::string_view name, const DiskRules* rules, const 
 
 bool has_stacks(std::span<const NamedTensor> model) {
   return std::ranges::any_of(model, [](const NamedTensor& n) { return is_stack(n.name); });
+}
+
+bool has_stacks(const Store& model) {
+  for (i64 t = 0; t < model.tensor_count(); t++)
+    if (is_stack(model.name(t))) return true;
+  return false;
 }
 
 // A few bytes of a file can declare a stack of any number of experts without items.

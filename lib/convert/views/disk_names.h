@@ -50,6 +50,7 @@ std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std:
 
 // Whether experts of a layer are one tensor under the name that transformers gives it in memory.
 bool has_stacks(std::span<const NamedTensor> model);
+bool has_stacks(const Store& model);
 
 // Throws kSourceShape if the experts of a stack, beside so many tensors, are more than any model has.
 void check_room(const Store& store, i64 tensor, i64 tensors);

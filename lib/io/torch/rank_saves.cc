@@ -119,7 +119,9 @@ void RankSaves::compare_objects(const std::vector<i32>& files) {
     if (std::ranges::find(files, object.file) == files.end()) continue;
     const std::string mark = cat("rank_", store_.rank(object.file), ":");
     const std::size_t at = object.name.find(mark);
-    const std::string name = at == object.name.npos ? object.name : object.name.substr(at + mark.size());
+    std::string name = at == object.name.npos ? object.name : object.name.substr(at + mark.size());
+    // A file that is one number: "step:rank_0:".
+    if (name.empty()) name = object.name.substr(0, object.name.find(':'));
     try {
       std::shared_ptr<const PickleValue> value = store_.object(o);
       auto [there, is_new] = first.try_emplace(name, object.file, value);

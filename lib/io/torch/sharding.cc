@@ -113,6 +113,7 @@ TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes) {
 }
 
 std::string to_string(const TorchSharding& s) {
+  if (s.boxes && s.boxes->all.empty()) return cat("boxes of ", dims_to_string(s.global));
   if (s.boxes)
     return cat("ShardedTensor ", dims_to_string(s.global), " of ",
                counted(std::ssize(s.boxes->all), "shard"));

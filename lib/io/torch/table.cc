@@ -55,8 +55,17 @@ u32 TorchTable::storage_index(const TorchStorage& s) {
 }
 
 void TorchTable::add(std::string_view name, i64 dict_bytes, const TorchTensor& t) {
+  add_row(name, dict_bytes, t, t.nothing ? kNoStorage : storage_index(t.storage));
+}
+
+void TorchTable::add_placed(std::string_view name, const TorchTensor& t, i64 storage_offset) {
+  storages_.push_back({t.storage, storage_offset, size()});
+  add_row(name, 0, t, static_cast<u32>(storages_.size() - 1));
+}
+
+void TorchTable::add_row(std::string_view name, i64 dict_bytes, const TorchTensor& t, u32 storage) {
   Row r{};
-  r.storage = t.nothing ? kNoStorage : storage_index(t.storage);
+  r.storage = storage;
   r.sharding = t.sharding ? static_cast<i32>(shardings_.size()) : -1;
   if (t.sharding) shardings_.push_back(*t.sharding);
   r.name_begin = names_.size();

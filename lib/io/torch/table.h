@@ -48,6 +48,10 @@ class TorchTable {
   // becomes a finding and is left out.
   TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows);
 
+  // A table of tensors that are in no pickle, each in a storage of its own.
+  TorchTable() = default;
+  void add_placed(std::string_view name, const TorchTensor& tensor, i64 storage_offset);
+
   const std::shared_ptr<const Pickle>& pickle() const { return pickle_; }
   const std::vector<Storage>& storages() const { return storages_; }
   const std::vector<Item>& objects() const { return objects_; }
@@ -89,6 +93,7 @@ class TorchTable {
   };
   const Row& at(i64 row) const { return rows_[row]; }
   void add(std::string_view name, i64 dict_bytes, const TorchTensor& tensor);
+  void add_row(std::string_view name, i64 dict_bytes, const TorchTensor& tensor, u32 storage);
   u32 storage_index(const TorchStorage& s);
   void add_finding(Finding f);
   void drop_rows_without_storage(const std::map<u32, Finding>& wrong);  // by storage

@@ -141,6 +141,68 @@ TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   return t;
 }
 
+// The lists of a CheckpointableTensor: attributes by which a local tensor says which boxes of a larger one it
+// has, and where in it.
+constexpr std::string_view kBoxFields[] = {"global_shape", "global_offsets", "local_offsets", "local_sizes"};
+
+bool has_boxes(const TorchCall& r) {
+  return std::ranges::all_of(kBoxFields, [&](std::string_view name) {
+    return state_field(r.state, name).is(Kind::kTuple) || state_field(r.state, name).is(Kind::kList);
+  });
+}
+
+// A view for each box. Throws kBadShape for boxes that are not in the local tensor.
+std::vector<TorchTensor> boxes_of(const TorchCall& r, const TorchTensor& local) {
+  std::vector<PickleValue> lists[4];
+  for (int i = 0; i < 4; i++)
+    for (PickleValue item : state_field(r.state, kBoxFields[i]).items()) lists[i].push_back(item);
+  for (int i = 2; i < 4; i++)
+    if (lists[i].size() != lists[1].size())
+      throw Error(Code::kBadPickle, "the lists of a tensor's boxes have different lengths")
+          .expected(lists[1].size())
+          .found(lists[i].size());
+  TorchSharding sharding;
+  sharding.global = integers(state_field(r.state, kBoxFields[0]), "the global shape of a tensor");
+  sharding.boxes = std::make_shared<const TorchBoxes>();
+  sharding.group_ranks = 0, sharding.ranks = 1;  // ranks may have the same boxes
+  Shape global(sharding.global);
+  std::vector<TorchTensor> out;
+  for (std::size_t i = 0; i < lists[1].size(); i++) {
+    TorchTensor box = local;
+    box.sharding = sharding;
+    box.sharding->offsets = integers(lists[1][i], "the offsets of a box");
+    const std::vector<i64> begin = integers(lists[2][i], "the offsets of a box"),
+                           sizes = integers(lists[3][i], "the sizes of a box");
+    box.shape = Shape(sizes);
+    bool fits = std::ssize(box.sharding->offsets) == global.rank() &&
+                std::ssize(begin) == local.shape.rank() && box.shape.rank() == local.shape.rank() &&
+                global.rank() == local.shape.rank();
+    for (int d = 0; fits && d < global.rank(); d++) {
+      const i64 offset = box.sharding->offsets[d];
+      fits = begin[d] >= 0 && begin[d] <= local.shape[d] - sizes[d] && offset >= 0 &&
+             offset <= global[d] - sizes[d];
+    }
+    if (!fits)
+      throw Error(Code::kBadShape, "a box of a tensor is not in its local or its global tensor")
+          .expected(cat("inside of ", to_string(local.shape), " and ", to_string(global)))
+          .found(cat("sizes ", dims_to_string(sizes), " at ", dims_to_string(begin), " and ",
+                     dims_to_string(box.sharding->offsets)));
+    for (int d = 0; d < local.shape.rank(); d++)
+      box.offset_items =
+          checked_add(box.offset_items, checked_mul(begin[d], local.strides[d], "a tensor's stride"),
+                      "the place of a box");
+    out.push_back(std::move(box));
+  }
+  if (!out.empty()) return out;
+  TorchTensor none = local;  // the rank has no box
+  none.sharding = sharding;
+  none.sharding->offsets.assign(sharding.global.size(), 0);
+  none.shape = Shape(std::vector<i64>(sharding.global.size(), 0));
+  none.strides.assign(sharding.global.size(), 1);
+  none.nothing = true;
+  return {std::move(none)};
+}
+
 }  // namespace
 
 bool is_torch_tensor(PickleValue v) {
@@ -166,6 +228,7 @@ std::string_view unsupported_tensor(PickleValue v) {
 }
 
 std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes) {
+  if (TorchCall call = torch_call(v); has_boxes(call)) return boxes_of(call, read_torch_tensor(v, meshes));
   if (TorchCall call = torch_call(v); is_sharded_tensor(call)) {
     check_torch_call(call);
     return read_sharded_tensor(call, meshes);

@@ -6,6 +6,7 @@
 //   a folder    with an adapter, where the options name its base: the base with the adapter in it; else
 //               the first of these that its names show:
 //               .metadata, .distcp                  DCP
+//               metadata.pkl                        torch_checkpointing, if it is its
 //               .safetensors                        safetensors, with or without an index
 //               mp_rank_*_model_states.pt, ...      DeepSpeed ZeRO (io/store/open/zero_names.h)
 //               latest                              the folder of DeepSpeed that it names, if that is there
@@ -33,11 +34,12 @@
 #include "io/store/open/adapter_base.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/checkpoints_below.h"
+#include "io/store/open/item_folder.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/sniff.h"
 #include "io/store/open/torch_names.h"
-#include "io/store/state_part.h"
 #include "io/store/open/zero_names.h"
+#include "io/store/state_part.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -132,8 +134,8 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
 
 // What the names in a folder show, as far as the choice of a reader goes.
 struct Contents {
-  bool dcp = false, safetensors = false, zero = false, latest = false, tracker = false, ranks = false,
-       snapshots = false;
+  bool dcp = false, items = false, safetensors = false, zero = false, latest = false, tracker = false,
+       ranks = false, snapshots = false;
   std::vector<std::string> iterations, torch_files, folders, names;
 
   bool is_checkpoint() const {
@@ -151,6 +153,7 @@ Contents look(const Folder& folder, std::string_view name_inside = "") {
     if (e.folder) c.folders.push_back(e.name);
     // Ranks that did not gather leave __<rank>.metadata; an interrupted save leaves data files alone.
     c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
+    c.items |= !e.folder && name == kItemMetadata;
     c.safetensors |=
         !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
     c.zero |= !e.folder && zero_name(name).has_value();
@@ -354,6 +357,8 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
   if (opening.base && is_adapter_folder(folder)) return opening.base->open(folder.path(), opening);
   Contents contents = look(folder);
   if (contents.dcp) return open_dcp(folder.path(), opening);
+  if (contents.items)
+    if (std::unique_ptr<Store> store = open_item_folder(folder)) return store;
   if (contents.safetensors) return open_safetensors_of(folder, contents);
   if (contents.zero) return open_zero(folder.path(), opening);
   if (contents.latest)
