@@ -41,13 +41,9 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
 }  // namespace
 
 VocabChoice vocab_choice(std::string_view word) {
-  if (word == "keep") return {VocabChoice::kKeep, 0};
-  if (word == "auto") return {};
-  i64 rows = 0;
-  auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), rows);
-  if (fault != std::errc{} || end != word.data() + word.size())
-    refuse_word("vocab_size", "keep, auto, or a number of rows", word);
-  return {VocabChoice::kRows, rows};
+  std::optional<VocabChoice> choice = vocab_choice_of(word);
+  if (!choice) refuse_word("vocab_size", "keep, auto, a number of rows, or divisible-by- with a number", word);
+  return *choice;
 }
 
 mckpt::Note to_public(const Note& note) {

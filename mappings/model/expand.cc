@@ -365,6 +365,8 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
           .found(choice.rows);
     return choice.rows;
   }
+  if (choice.kind == VocabChoice::kDivisor)
+    return round_up(model.vocab, checked_mul(choice.rows, cells, "the padding"), "the padded vocabulary");
   if (model.vocab % cells == 0) return model.vocab;
   if (choice.kind == VocabChoice::kKeep)
     throw Error(Code::kVocabulary, "the vocabulary does not divide by the tensor-parallel size")
@@ -378,7 +380,8 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
 }
 
 i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
-  if (choice.kind != VocabChoice::kRows && stored % cells == 0) return stored;
+  const bool given = choice.kind == VocabChoice::kRows || choice.kind == VocabChoice::kDivisor;
+  if (!given && stored % cells == 0) return stored;
   if (choice.kind != VocabChoice::kKeep) return vocab_rows(model, family, cells, choice);
   throw Error(Code::kVocabulary,
               "the vocabulary of the checkpoint does not divide by the tensor-parallel size")

@@ -29,12 +29,15 @@ struct RunSetup {
   bool whole = false;   // fused parameters are stored whole, under one key
 };
 
-// How many rows the vocabulary has: those of the config (kKeep), as many more as the cells need (kAuto), or
-// `rows`.
+// How many rows the vocabulary has: those of the config (kKeep), as many more as the cells need (kAuto),
+// `rows`, or a multiple of cells times `rows`, as Megatron always pads (kDivisor).
 struct VocabChoice {
-  enum Kind : u8 { kKeep, kAuto, kRows } kind = kAuto;
+  enum Kind : u8 { kKeep, kAuto, kRows, kDivisor } kind = kAuto;
   i64 rows = 0;
 };
+// "auto", "keep", "1024" or "divisible-by-128", and back; nothing for another word.
+std::string vocab_word(const VocabChoice& choice);
+std::optional<VocabChoice> vocab_choice_of(std::string_view word);
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
 // The rows of the vocabulary of a run that continues from a checkpoint with `stored` rows: those rows, if

@@ -1,7 +1,7 @@
 // convert to-hdf5 and from-hdf5: a checkpoint of any format as an HDF5 archive, and its files back again.
 //
 //   $ mckpt convert to-hdf5 ckpt/iter_0000010 archive
-//   $ mckpt convert to-hdf5 Qwen3-0.6B qwen.h5 --single-file
+//   $ mckpt convert to-hdf5 Qwen3-0.6B qwen.h5
 //   $ mckpt convert from-hdf5 qwen.h5 Qwen3-0.6B
 #include "convert/plan/archive.h"
 
@@ -23,9 +23,9 @@ Exit convert_to_hdf5(CommandLine& line) {
   bool single_file = false;
   std::optional<std::string> assets;
   AcceptFlag accept;
-  options.declare(line, "a checkpoint of any format", "the folder to make, or the file with --single-file");
+  options.declare(line, "a checkpoint of any format", "the folder to make; a name that ends in .h5 is one file");
   options.declare_resume(line);
-  line.flag("--single-file", single_file, "one HDF5 file, not a folder with a file for each file of SRC")
+  line.flag("--single-file", single_file, "one HDF5 file, not a folder with a file for each file of SRC, whatever its name")
       .common();
   line.option("--assets HF_DIR", assets,
               "folder with config.json and tokenizer that go into the archive; by default those that are "
@@ -43,7 +43,7 @@ Exit convert_to_hdf5(CommandLine& line) {
       "has large "
       "ones. Under mpirun the ranks share the work.");
   line.example("mckpt convert to-hdf5 ckpt/iter_0000010 archive");
-  line.example("mckpt convert to-hdf5 Qwen3-0.6B qwen.h5 --single-file");
+  line.example("mckpt convert to-hdf5 Qwen3-0.6B qwen.h5");
   line.example("mckpt export archive hf_folder");
   line.parse();
   options.check();

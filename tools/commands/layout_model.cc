@@ -22,6 +22,7 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/facts.h"
+#include "io/file/hub_cache.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -70,7 +71,7 @@ void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& fla
 Opened open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
   Opened out;
   std::error_code ec;
-  if (!fs::is_regular_file(fs::path(path) / "config.json", ec)) {
+  if (!fs::is_regular_file(fs::path(path) / "config.json", ec) && !hub_snapshot(path)) {
     out.checkpoint.emplace(
         tell_opened(line.flags(), [&] { return open_checkpoint(path, flags.source.options()); }));
     note_other_layers(*out.checkpoint, line.flags());

@@ -21,8 +21,6 @@ constexpr OtherName kOtherNames[] = {
     {"--world-size", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--num-gpus", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
     {"--nproc-per-node", "--dp", "--dp D sets the number of ranks: tp * cp * pp * dp"},
-    {"--make-vocab-size-divisible-by", "--vocab-size",
-     "--vocab-size ROWS sets the padded number of rows itself"},
     {"--tp", "--max-shard-size", kNoGrid},
     {"--pp", "--max-shard-size", kNoGrid},
     {"--ep", "--max-shard-size", kNoGrid},

@@ -214,9 +214,11 @@ void ValueFlags::declare_vocab(CommandLine& line) {
   line.option("--vocab-size ROWS", vocab_,
               "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep "
               "(refused "
-              "there) or a number; Megatron-LM itself always pads to a multiple of tp times "
-              "make_vocab_size_divisible_by, 128 by default")
+              "there) or a number")
       .words({"auto", "keep"});
+  line.option("--make-vocab-size-divisible-by N", divisor_,
+              "pads the vocabulary as Megatron-LM does, which always pads: to a multiple of tp times N, 128 by "
+              "default there");
 }
 
 void ValueFlags::declare_params(CommandLine& line) {
@@ -233,10 +235,17 @@ void ValueFlags::declare_rules(CommandLine& line) {
 // Options that were not declared keep their defaults.
 ValueOptions ValueFlags::options() const {
   ValueOptions options;
-  if (vocab_ == "keep")
+  if (divisor_ && vocab_ != "auto")
+    throw Error(Code::kUsage, "--vocab-size gives the rows, and --make-vocab-size-divisible-by a padding of them")
+        .help("leave out one of the two");
+  if (divisor_) {
+    if (*divisor_ < 1) throw Error(Code::kUsage, "--make-vocab-size-divisible-by is a number of 1 or more");
+    options.vocab = {VocabChoice::kDivisor, *divisor_};
+  } else if (vocab_ == "keep") {
     options.vocab = {VocabChoice::kKeep, 0};
-  else if (vocab_ != "auto")
+  } else if (vocab_ != "auto") {
     options.vocab = {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
+  }
   if (params_dtype_ == "auto")
     options.params_dtype = {ParamsDtype::kConfig};
   else if (params_dtype_ != "none")

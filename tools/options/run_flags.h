@@ -113,7 +113,7 @@ class ValueFlags {
   ValueOptions options() const;
 
  private:
-  std::string vocab_ = "auto", params_dtype_, dtype_ = "keep";
+  std::string vocab_ = "auto", params_dtype_, dtype_ = "keep"; std::optional<i64> divisor_;
   std::vector<std::string> rules_;  // GLOB=TYPE
 };
 

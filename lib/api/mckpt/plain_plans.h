@@ -66,7 +66,7 @@ struct Quantize {
 // A checkpoint of any format, with all its files -> an HDF5 archive (docs/formats/archive.md).
 struct ToHdf5 {
   std::string source{}, target{};
-  bool single_file = false;             // `target` is a file, not a folder
+  bool single_file = false;             // `target` is a file, as one that ends in .h5 always is
   std::optional<std::string> assets{};  // folder with config.json and tokenizer that go into the archive
   std::vector<std::string> accept{};    // damage that is accepted: "MC1311"
   OpenOptions files{};

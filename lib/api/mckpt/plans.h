@@ -68,7 +68,8 @@ struct Reshard {
   SourceOptions opening{};
   Grid grid{};
   Fsdp fsdp{};
-  std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, or a number
+  std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, a
+                                            // number, or divisible-by-128 as Megatron pads
   bool weights_only = false;                 // leave the states of the optimizer out
   bool any_model = false;                    // accept a model that no table knows
   std::vector<std::string> fsdp_module{};    // with any_model and engine v2: globs of modules that are units

@@ -32,7 +32,8 @@ struct Fsdp {
 
 // What happens to values and types. dtype_rule: {glob, type}; of several that match, the last decides.
 struct Values {
-  std::string vocab_size = "auto";    // rows of the vocabulary: auto (padded where needed), keep, or a number
+  std::string vocab_size = "auto";    // rows of the vocabulary: auto (padded where needed), keep, a number,
+                                     // or divisible-by-128 as Megatron pads
   std::string params_dtype = "none";  // type at run time: none, auto, bf16, fp16, fp32
   std::string dtype = "keep";         // type that is written: keep, bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};

@@ -43,9 +43,14 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
     if (!add_stored(p, has, one_cell)) missing.push_back(escaped(parameters_[p].global_name));
   index_names();
   if (missing.empty()) return;
-  throw Error(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
-                                      " parameters of the model"))
-      .each_note(missing);
+  Error e(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
+                                  " parameters of the model"));
+  e.each_note(missing);
+  if (missing.size() == parameters_.size())
+    e.found("none of Megatron's names")
+        .help("if it has the model's own names, as FSDP2 saves them: `mckpt convert to-fsdp SRC DST` takes its "
+              "weights, and `any_model` keeps its optimizer states, too");
+  throw e;
 }
 
 KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, TorchDist)

@@ -58,6 +58,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Store& store) {
   return out;
 }
 
+// A name that ends as those of HDF5 files do is a file.
+bool is_one_file(const ToHdf5Options& options) {
+  return options.single_file || options.target.ends_with(".h5") || options.target.ends_with(".hdf5");
+}
+
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -73,7 +78,8 @@ Conversion plan_to_hdf5(const ToHdf5Options& options) {
   const auto& chunks =
       c.parts.make<ReadableChunks>(store, tensors, read_memory(options.threads, options.memory_bytes));
   ArchiveContents contents;
-  if (options.single_file) contents.file_name = last_part(options.target);
+  const bool one_file = is_one_file(options);
+  if (one_file) contents.file_name = last_part(options.target);
   contents.facts = facts_of(store);
   add_contents(contents, store, files, chunks);
   const auto& layout = c.parts.make<ArchiveLayout>(std::move(contents), options.files.helper_folders);
@@ -85,13 +91,13 @@ Conversion plan_to_hdf5(const ToHdf5Options& options) {
   if (options.assets) c.sources.push_back(*options.assets);
   c.opening = store.opening();
   c.path = options.target;
-  c.single_file = options.single_file;
+  c.single_file = one_file;
   c.format = "HDF5";
   c.files = layout.output_files();
   if (c.single_file) c.files[0].name = options.target;
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   PlanIdentity text("to-hdf5", MCKPT_VERSION);
-  text.set("single_file", options.single_file);
+  text.set("single_file", one_file);
   text.add(kSourceFiles, source_identity(store)).add(kBesideFiles, files.identity());
   c.identity = text.add(kResult, layout.identity()).text();
   if (!files.left_out.empty()) c.notes.warn(cat("not in the archive: ", listed(files.left_out, 20)));

@@ -24,7 +24,7 @@ struct Conversion;
 // Plain values.
 struct ToHdf5Options {
   std::string source, target;
-  bool single_file = false;             // `target` is a file, not a folder
+  bool single_file = false;             // `target` is a file, as one that ends in .h5 always is
   std::optional<std::string> assets{};  // a folder with config.json and tokenizer that go with the checkpoint
   std::vector<Code> accept{};           // codes of damage that is accepted
   OpenOptions files{};

@@ -26,6 +26,7 @@
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
+#include "hf/config_dtype.h"
 #include "hf/model.h"
 #include "hf/quantized/assets.h"
 #include "io/copy/read_sums.h"
@@ -52,16 +53,30 @@ std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how
   return types;
 }
 
-void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf, ExportTypes::Kind types) {
+// A result that is larger than the checkpoint, where nobody asked for the type, is said.
+void note_widened(const CheckpointModel& model, const HfLayout& hf, const ExportTypes& types, Notes& notes) {
+  if (types.kind != ExportTypes::kOriginal) return;
+  const std::vector<std::optional<DType>> stored = model.stored_types();
+  std::map<std::pair<DType, DType>, i64> casts;
+  for (i32 t : hf.written)
+    if (stored[t] && dtype_info(*stored[t]).bits < dtype_info(hf.place(t).dtype).bits) casts[{*stored[t], hf.place(t).dtype}]++;
+  for (const auto& [cast, tensors] : casts)
+    notes.note(cat("types   ", counted(tensors, "tensor"), " of ", dtype_name(cast.first), " become ",
+                   dtype_name(cast.second), ", the type of the model's own folder; `dtype` keep leaves them"));
+}
+
+void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf, const ExportTypes& types,
+                 SideFiles& assets) {
+  note_widened(model, hf, types, c.details);
   if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
     c.details.note(cat("vocab   the last ", rows - own, " of ", rows, " rows ",
                        rows - own == 1
                            ? "is padding, by vocab_size of config.json, and is not in the result"
                            : "are padding, by vocab_size of config.json, and are not in the result"));
-  if (types == ExportTypes::kOriginal) return;
+  if (types.kind == ExportTypes::kOriginal) return;
   std::map<DType, i64> items;
   for (i32 t : hf.written) items[hf.place(t).dtype] += hf.place(t).shape.items();
-  note_other_type(model.map().model().dtype, items, c.details);
+  follow_types(types, model.map().model().dtype, items, assets, c.details);
 }
 
 std::string_view type_text(const ExportTypes& types) {
@@ -100,10 +115,14 @@ Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view,
 
 }  // namespace
 
-void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& items, Notes& notes) {
+void follow_types(const ExportTypes& types, std::optional<DType> promised, const std::map<DType, i64>& items,
+                  SideFiles& assets, Notes& notes) {
   if (!promised || items.empty()) return;
   DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
-  if (most != *promised)
+  if (most == *promised) return;
+  if (types.kind == ExportTypes::kGiven && set_config_dtype(assets, most))
+    notes.note(cat("config  with dtype ", dtype_name(most), ", as the tensors have it"));
+  else
     notes.warn(cat("config.json says ", dtype_name(*promised), ", but most values are ", dtype_name(most),
                    ": transformers loads the tensors as config.json says unless it is given a dtype"));
 }
@@ -145,8 +164,8 @@ Conversion plan_export(const ExportOptions& options) {
   SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
   add_map(assets, model.model().map_text);
   if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
+  add_details(c, model, hf, options.types, assets);
   c.identity = identity_of(options, model, hf.layout, assets);
-  add_details(c, model, hf, options.types.kind);
   note_left_states(std::ssize(model.left_states()), c.details);
   note_files(hf.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});

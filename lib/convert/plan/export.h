@@ -20,6 +20,7 @@
 namespace mckpt::impl {
 
 class Notes;
+struct SideFiles;
 struct Conversion;
 
 // The data types of the exported tensors: one kind for all, and rules for single tensors, which come first.
@@ -47,9 +48,11 @@ struct ExportOptions {
   i64 memory_bytes = i64{256} << 20;  // for all of these together
 };
 
-// Warns if most items of a result have another type than config.json promises, which is copied as it is:
-// programs that go by it cast what they load. `items`: of the result, by type.
-void note_other_type(std::optional<DType> promised, const std::map<DType, i64>& items, Notes& notes);
+// Where most items of a result have another type than config.json promises: a type that was asked for is written
+// into the config, too; otherwise the config is copied as it is, and a warning says that programs that go by it
+// cast what they load. `items`: of the result, by type.
+void follow_types(const ExportTypes& types, std::optional<DType> promised, const std::map<DType, i64>& items,
+                  SideFiles& assets, Notes& notes);
 
 // Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout, export_job() and
 // plan_export_own() throw.

@@ -145,11 +145,12 @@ void check_codes(const Store& store, const ExportTypes& types, const std::string
 }
 
 // config.json is copied as it is, but for the entry that declares quantised weights.
-void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written) {
+void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written, const ExportTypes& types,
+                 SideFiles& assets) {
   if (!model.folder.config) return;
   std::map<DType, i64> items;
   for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
-  note_other_type(model.folder.config->model.dtype, items, c.details);
+  follow_types(types, model.folder.config->model.dtype, items, assets, c.details);
 }
 
 struct Written {
@@ -241,10 +242,10 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
     check_codes(*w.model.store, options.types, assets.from);
   else if (leave_out_quantization(assets))
     note_config_without_quantization(c.details);
+  if (!codes) note_config(c, w.model, w.tensors, options.types, assets);
   PlanIdentity text = identity_of("export of own names", w, options.types);
   text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
   c.identity = text.text();
-  if (!codes) note_config(c, w.model, w.tensors);
   note_files(w.tensors.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
   return c;

@@ -12,11 +12,6 @@
 namespace mckpt::impl {
 namespace {
 
-std::string vocab_text(const VocabChoice& vocab) {
-  if (vocab.kind == VocabChoice::kRows) return cat(vocab.rows);
-  return vocab.kind == VocabChoice::kAuto ? "auto" : "keep";
-}
-
 std::string params_text(const ParamsDtype& type) {
   if (type.kind == ParamsDtype::kGiven) return std::string(dtype_name(type.given));
   return type.kind == ParamsDtype::kConfig ? "auto" : "none";
@@ -40,7 +35,7 @@ void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, co
 }
 
 void set_vocab(PlanIdentity& identity, const VocabChoice& vocab) {
-  identity.set("vocab_size", vocab_text(vocab));
+  identity.set("vocab_size", vocab_word(vocab));
 }
 
 void set_values(PlanIdentity& identity, const ValueOptions& values) {

@@ -61,8 +61,26 @@ std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options
   return of_files && !options.assets ? nullptr : std::move(store);
 }
 
+// Weights without a config.json are a model with that of another folder.
+HfModel open_with_config(const ImportSourceOptions& options) {
+  try {
+    return open_hf_model(options.source, options.model);
+  } catch (Error& e) {
+    const bool lone = e.code() == Code::kNotAFolder && options.source.ends_with(".safetensors");
+    bool weights = false;
+    if (e.code() == Code::kNotFound && is_folder(options.source, options.model.files))
+      for (const FolderEntry& f : Folder(options.source, options.model.files).entries())
+        weights |= f.name.ends_with(".safetensors");
+    if (lone)
+      e.help("name the folder that contains the file, or give the folder of the model's config.json as `assets`");
+    if (weights)
+      e.help("give the folder of the model's config.json as `assets`, or name the folder of a whole model");
+    throw;
+  }
+}
+
 ImportSource open_folder(const ImportSourceOptions& options) {
-  ImportSource out{open_hf_model(options.source, options.model)};
+  ImportSource out{open_with_config(options)};
   if (!out.model.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to convert")
         .file(options.source)

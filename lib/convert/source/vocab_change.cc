@@ -23,7 +23,7 @@ i64 chosen_rows(const CheckpointModel& source, i64 stored, i64 cells, VocabChoic
 }  // namespace
 
 void refuse_unknown_vocab(const Store& source, VocabChoice choice) {
-  if (choice.kind != VocabChoice::kRows) return;
+  if (choice.kind != VocabChoice::kRows && choice.kind != VocabChoice::kDivisor) return;
   throw Error(Code::kUsage, "the vocabulary of this checkpoint is not known, so its rows cannot be changed")
       .file(source.root())
       .help("leave out `vocab_size`, or name the folder of the model with `assets`");

@@ -31,6 +31,7 @@
 #include "core/base/names.h"
 #include "io/file/archive.h"
 #include "io/file/denied.h"
+#include "io/file/hub_cache.h"
 #include "io/file/retried.h"
 
 namespace mckpt::impl {
@@ -178,7 +179,14 @@ Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), open
   if (!repository.empty()) prefix_ = real.substr(repository.size() + 1) + "/";
   boundary_ =
       retried([&] { return ::open((repository.empty() ? path_ : repository).c_str(), kFolderFlags); });
-  if (boundary_ >= 0) return;
+  if (boundary_ >= 0) {
+    if (!repository.empty()) return;
+    if (std::optional<HubSnapshot> snapshot = hub_snapshot(path_)) {
+      path_ += cat("/", snapshot->name);
+      prefix_ = snapshot->name + "/";
+    }
+    return;
+  }
   if (errno == ENOTDIR)
     throw Error(Code::kNotAFolder, "this is not a folder")
         .file(path_)

@@ -23,6 +23,16 @@ i64 extent_items(const TorchTensor& t) {
   return last + 1;
 }
 
+// torch gives a storage the type that it is named with first, and refuses to save one under two. An untyped
+// storage is of bytes.
+void check_one_type(const TorchStorage& storage, DType seen) {
+  if (storage.dtype == seen || storage.dtype == DType::kU8 || seen == DType::kU8) return;
+  throw Error(Code::kBadStorage,
+              cat("the pickle gives the storage '", escaped(storage.key), "' two data types (mismatch)"))
+      .expected(std::string(dtype_name(seen)))
+      .found(std::string(dtype_name(storage.dtype)));
+}
+
 }  // namespace
 
 TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle, std::shared_ptr<const ShardRows> rows)
@@ -43,13 +53,14 @@ void TorchTable::add_finding(Finding f) {
     more_findings_++;
 }
 
-// The number of the storage with this key. Throws kBadStorage if it was named with another size before.
+// The number of the storage with this key. Throws kBadStorage if it was named with another size or type before.
 u32 TorchTable::storage_index(const TorchStorage& s) {
   auto [it, is_new] = storage_by_key_.try_emplace(s.key, static_cast<u32>(storages_.size()));
   if (is_new) {
     storages_.push_back({s, -1, static_cast<i64>(rows_.size())});
     return it->second;
   }
+  check_one_type(s, storages_[it->second].id.dtype);
   check_one_size(s, storages_[it->second].id.bytes);
   return it->second;
 }

@@ -3,6 +3,8 @@
 #include "io/torch/walk.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -32,6 +34,14 @@ constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 128;
 // A key as a part of a name: texts as they are, others as Python prints them.
 std::string key_text(PickleValue key) {
   return key.is(Kind::kText) ? std::string(key.text()) : pickle_line(key, 200);
+}
+
+// The value of a key that is a number, as Python compares it.
+std::optional<double> number_of(PickleValue key) {
+  if (key.is(Kind::kBool)) return key.as_bool() ? 1 : 0;
+  if (key.is_int()) return static_cast<double>(key.as_int());
+  if (key.is(Kind::kFloat)) return key.as_float();
+  return std::nullopt;
 }
 
 }  // namespace
@@ -136,15 +146,25 @@ void TorchWalk::walk_parts(PickleValue v) {
 }
 
 // A duplicate key is a finding: Python keeps the last of two entries, and a reader that keeps the first
-// sees another model.
+// sees another model. To Python 1, True and 1.0 are one key.
 void TorchWalk::check_keys(PickleValue dict) {
   NameSet<std::string_view> keys;
+  std::map<double, std::string> numbers;
   keys.reserve(static_cast<std::size_t>(dict.size()));
-  for (PickleEntry e : dict.entries())
+  auto add = [&](std::string what) {
+    table_.add_finding({.code = Code::kBadPickle, .message = cat("the key ", what, " in one dict")});
+  };
+  for (PickleEntry e : dict.entries()) {
     if (e.key.is(Kind::kText) && !keys.insert(e.key.text()).second)
-      table_.add_finding({.code = Code::kBadPickle,
-                          .message = cat("the key '", escaped(e.key.text()),
-                                         "' is a duplicate: it occurs twice in one dict")});
+      add(cat("'", escaped(e.key.text()), "' is a duplicate: it occurs twice"));
+    const std::optional<double> number = number_of(e.key);
+    if (!number) continue;
+    const std::string shown = key_text(e.key);
+    auto [at, is_new] = numbers.emplace(*number, shown);
+    if (!is_new)
+      add(cat(shown, " is a duplicate: ",
+              at->second == shown ? std::string("it occurs twice") : cat("to Python it is the key ", at->second)));
+  }
 }
 
 void TorchWalk::tensor(PickleValue v) {

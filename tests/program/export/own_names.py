@@ -122,7 +122,7 @@ def types():
     text = mckpt("export", source, out, "--dtype", "bf16", "--dtype-rule", "*norm.weight=fp32")
     for name, (dtype, _, _) in safetensors(out).items():
         expect_equal(name, [dtype], ["F32" if name.endswith("norm.weight") else "BF16"])
-    expect("config.json says float32, but most values are bfloat16" in text, f"nothing about config.json: {text}")
+    expect("config  with dtype bfloat16, as the tensors have it" in text, f"nothing about config.json: {text}")
     mckpt("export", source, new(), "--dtype-rule", "*.nothing=fp32", status=1)
 
 

@@ -14,7 +14,6 @@ answered "did you mean --ep?" --target-expert-parallel-size 2
 answered "--dp D sets the number of ranks" --world-size 8
 answered "SRC DST" --input x
 answered "SRC DST" --output x
-answered "--vocab-size ROWS" --make-vocab-size-divisible-by 128
 expect 2 "$mckpt" export "$model" dst --tp 2
 has err "a Hugging Face folder has no grid"
 expect 2 "$mckpt" export "$model" dst --torch-dtype fp16

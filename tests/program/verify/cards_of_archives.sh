@@ -18,7 +18,8 @@ has out "archive.h5"
 has out "not as on the card: 1 file"
 
 # One file alone.
-expect 0 "$mckpt" convert to-hdf5 ckpt one.h5 --single-file -q
+expect 0 "$mckpt" convert to-hdf5 ckpt one.h5 -q # a name that ends so is one file
+[ -f one.h5 ] || fail "one.h5 is no file"
 expect 0 "$mckpt" verify one.h5 --report one.json
 expect 0 "$mckpt" verify one.h5 --card one.json
 printf x | dd of=one.h5 bs=1 seek=9000 conv=notrunc status=none

@@ -319,7 +319,7 @@ def refused():
                               ("global_step9", 3, "latest names global_step9, which does not exist")):
         folder, at, _ = saved(1)
         (folder / "latest").write_text(tag)
-        told(folder, status, text, *([f"mckpt inspect {folder}/global_step2"] if status == 3 else []))
+        told(folder, status, text, *([f"name one, such as {folder}/global_step2"] if status == 3 else []))
 
 
 def beside():

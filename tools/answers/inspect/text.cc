@@ -23,6 +23,7 @@
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
 #include "io/store/summary.h"
+#include "tools/answers/inspect/holders.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
@@ -201,6 +202,7 @@ void write_card(Output& out, const Store& store, const std::string& path) {
     beside.push_back(escaped(name));
   if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
   write_parts(out, store, summary);
+  if (is_piece(store)) out.line(piece_text(store));
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
 }
 

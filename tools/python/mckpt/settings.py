@@ -202,7 +202,7 @@ class Fsdp(TypedDict, total=False):
 
 class Vocab(TypedDict, total=False):
     """
-    vocab_size: rows of the vocabulary: auto (padded where needed), keep, or a number
+    vocab_size: rows of the vocabulary: auto (padded where needed), keep, a number, or divisible-by-128 as Megatron pads
     """
 
     vocab_size: Union[int, str, None]
@@ -294,7 +294,7 @@ class ModelDict(TypedDict, total=False):
 
 class SingleFile(TypedDict, total=False):
     """
-    single_file: one HDF5 file, not a folder of several
+    single_file: one HDF5 file, not a folder of several; a name that ends in .h5 always is one
     """
 
     single_file: Flag

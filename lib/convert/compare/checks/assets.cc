@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
 #include "hf/assets.h"
+#include "hf/config_dtype.h"
 #include "hf/quantized/config.h"
 #include "io/dcp/dcp.h"
 #include "io/file/file.h"
@@ -99,6 +104,31 @@ bool differs_in_quantization(const std::string& name, const Folder& a, const Fol
   }
 }
 
+// The type that most items of the tensors have.
+std::optional<DType> type_of_most(const Store& store) {
+  std::map<DType, i64> items;
+  for (i64 t = 0; t < store.tensor_count(); t++) items[store.dtype(t)] += store.shape(t).items();
+  if (items.empty()) return std::nullopt;
+  return std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
+}
+
+// Whether the files are equal but for the type of the weights, and that of the Hugging Face folder is the type
+// of its tensors: a cast that was asked for changes the config, too.
+bool differs_in_dtype(const std::string& name, const Folder& a, const Store& of_a, const Folder& b,
+                      const Store& of_b) {
+  if (name != kConfig) return false;
+  try {
+    const std::string left = text_of(a, name), right = text_of(b, name);
+    if (with_config_dtype(left, "") != with_config_dtype(right, "")) return false;
+    const Store& folder = is_safetensors_folder(of_a) ? of_a : of_b;
+    const std::optional<DType> most = type_of_most(folder);
+    const std::string& own = &folder == &of_a ? left : right;
+    return most && with_config_dtype(own, dtype_name(*most)) == own;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Check::Status status_of(const std::vector<Finding>& found) {
   if (found.empty()) return Check::Status::kPass;
   bool odd = std::ranges::all_of(found, &Finding::warning);
@@ -169,7 +199,9 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     if (!other.has_file(name)) continue;
     count++;
     i64 at = difference_of(here.open_file(name), other.open_file(name));
-    if (at < 0 || differs_in_quantization(name, here, other)) continue;
+    if (at < 0 || differs_in_quantization(name, here, other) ||
+        differs_in_dtype(name, here, tested, other, source))
+      continue;
     found.push_back({.code = Code::kUnequal,
                      .file = path_in_store(tested, mine, name),
                      .message = "the file differs from the file of this name on the other side",

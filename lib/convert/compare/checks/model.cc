@@ -222,8 +222,33 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
   report.add(std::move(check), std::move(odd));
 }
 
+// Adds the check if the checkpoint is not what its own config.json says, or the config says nothing: an export
+// would be refused. A config that fits is one of the assets, and no other line.
+void check_own_config(const Store& store, VerifyReport& report) {
+  const bool failed =
+      std::ranges::any_of(report.checks, [](const Check& c) { return c.status == Check::Status::kFail; });
+  if (store.format() == Format::kMegatronRanks || failed || !is_sound(store)) return;
+  const bool own_names = has_own_names(store);
+  try {
+    if (own_names) {
+      find_model_folder(store, store.root(), std::nullopt);
+      return;
+    }
+    if (own_assets(store).empty()) return;
+    CheckpointOptions options;
+    options.model.files = store.opening();
+    open_checkpoint(open_store(store.root(), store.opening()), options);
+  } catch (const Error& e) {
+    constexpr Code kOfConfig[] = {Code::kBadJson, Code::kBadConfig, Code::kUnaccounted, Code::kContradiction,
+                                  Code::kSourceShape};
+    if (e.code() == Code::kInterrupted) throw;
+    if (std::ranges::find(kOfConfig, e.code()) == std::end(kOfConfig)) return;
+    report.add({"model", Check::Status::kFail, store.tensor_count(), "tensors"}, {finding_of(e)});
+  }
+}
+
 void check_model(const Store& store, VerifyReport& report) {
-  if (!is_model_folder(store)) return;
+  if (!is_model_folder(store)) return check_own_config(store, report);
   Check check{"model", Check::Status::kPass, store.tensor_count(), "tensors"};
   try {
     const ModelFolder folder = find_model_folder(store, store.root(), store.root());

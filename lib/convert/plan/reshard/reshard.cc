@@ -27,6 +27,7 @@
 #include "convert/plan/reshard/state_dict_objects.h"
 #include "convert/plan/reshard/unknown.h"
 #include "convert/plan/setting_identity.h"
+#include "convert/source/choice.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/listed_parameters.h"
 #include "convert/source/reshard_source.h"
@@ -324,8 +325,7 @@ void add_oddities(Conversion& c, const Resharding& r) {
 void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
   warn_of_unsaid_order(r.model().on_disk(), c.notes);
   c.notes.append(r.notes);
-  if (r.model().on_disk().format() == Format::kDcpTorchDist)
-    c.notes.note("format  torch_dist becomes that of Megatron-FSDP; mckpt convert to-mcore writes torch_dist for another grid");
+  note_other_format(r.model().on_disk(), c.notes);
   if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
       r.v2() && parts > whole)
     c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 
@@ -30,6 +31,7 @@
 #include "core/base/names.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
+#include "io/file/hub_cache.h"
 #include "io/file/place.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/open/beside.h"
@@ -189,6 +191,18 @@ std::string tracked_iteration(const Folder& folder) {
   return iteration_folder(std::stoll(text));
 }
 
+// The path as an argument of a command: quoted where a shell would read it otherwise.
+std::string as_argument(const std::string& path) {
+  const std::string text = escaped(path, 4096);
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string out = "'";
+  for (char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
                                       std::string_view chosen_by) {
   std::unique_ptr<Store> store = open_store(folder.inside(name), folder.opening());
@@ -208,7 +222,7 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
         .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
         .help(contents.iterations.empty()
                   ? std::string()
-                  : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
+                  : cat("name one, such as ", as_argument(cat(folder.path(), "/", contents.iterations.back()))));
   return open_iteration(folder, name, kTrackerName);
 }
 
@@ -242,7 +256,7 @@ std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
           .file(path)
           .found(tags.empty() ? "no folder of a save" : cat("the saves ", listed(tags)))
           .help(tags.empty() ? "the folder of the save was not copied with it"
-                             : cat("name one: mckpt inspect ", folder.path(), "/", tags.back()));
+                             : cat("name one, such as ", as_argument(cat(folder.path(), "/", tags.back()))));
     }
     e.default_file(path);
     throw;
@@ -250,26 +264,13 @@ std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
   return open_iteration(folder, tag, kZeroLatestName);
 }
 
-// A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.
-std::unique_ptr<Store> open_snapshot(const Folder& folder) {
-  std::vector<FolderEntry> snapshots = folder.entries("snapshots");
-  std::string name = snapshots.size() == 1 ? snapshots[0].name : "";
-  const bool named = folder.has_file("refs/main");
-  if (named) {
-    InputFile file = folder.open_file("refs/main");
-    std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
-    name = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }
-  bool known =
-      std::any_of(snapshots.begin(), snapshots.end(), [&](const FolderEntry& e) { return e.name == name; });
-  if (!known)
-    throw Error(Code::kUnknownFormat,
-                named ? "the model's cache folder has no snapshot that refs/main names"
-                      : "the model's cache folder has no refs/main, which names a snapshot")
-        .file(folder.path())
-        .found(snapshots.empty() ? "no snapshot" : counted(std::ssize(snapshots), "snapshot"))
-        .help("name a folder below snapshots/");
-  return open_iteration(folder, cat("snapshots/", name), named ? "refs/main" : "the only snapshot");
+// The newest of several saves: the last one, if their names are a word with numbers; otherwise the first.
+const std::string& newest_of(const std::vector<std::string>& names) {
+  auto word = [](const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); };
+  const bool numbered = std::ranges::all_of(names, [&](const std::string& name) {
+    return word(name) == word(names[0]) && word(name) != name;
+  });
+  return numbered ? names.back() : names[0];
 }
 
 // Adds the checkpoints in the folder to the error: a parent folder is the most common wrong path.
@@ -282,8 +283,8 @@ void name_below(const Folder& folder, const std::vector<std::string>& below, Err
   constexpr std::size_t kMostCommands = 8;
   e.note(cat("checkpoints in it: ", listed(below, 20)));
   for (std::size_t i = 0; i < std::min(below.size(), kMostCommands); i++)
-    e.note(cat("mckpt inspect ", escaped(folder.inside(below[i]), 4096)));
-  e.help(cat("name one of them, such as ", escaped(folder.inside(below[0]), 4096)));
+    e.note(cat("mckpt inspect ", as_argument(folder.inside(below[i]))));
+  e.help(cat("name one of them, such as ", as_argument(folder.inside(newest_of(below)))));
 }
 
 // Whether the file's name shows that it is one of a set of ranks or shards.
@@ -333,8 +334,8 @@ std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Conten
       .help(kSeeFormats);
   name_below(folder, below, e);
   if (!contents.iterations.empty())
-    e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
-               contents.iterations.back()));
+    e.help(cat("there is no tracker file; name one iteration, such as ",
+               as_argument(cat(folder.path(), "/", contents.iterations.back()))));
   throw e;
 }
 
@@ -353,6 +354,11 @@ std::unique_ptr<Store> open_safetensors_of(const Folder& folder, const Contents&
 }
 
 std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
+  if (std::optional<HubSnapshot> snapshot = hub_snapshot(path)) {
+    std::unique_ptr<Store> store = open_store(cat(path, "/", snapshot->name), opening);
+    store->add_fact("chosen", cat(snapshot->name, " (", snapshot->by, ")"));
+    return store;
+  }
   Folder folder(path, opening);
   if (opening.base && is_adapter_folder(folder)) return opening.base->open(folder.path(), opening);
   Contents contents = look(folder);
@@ -365,7 +371,10 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
     if (auto store = open_latest(folder, contents.is_checkpoint())) return store;
   if (contents.tracker) return open_tracked(folder, contents);
   if (contents.ranks) return open_megatron_run(folder.path(), opening);
-  if (contents.snapshots) return open_snapshot(folder);
+  // A copy of a part of a cache: what names a snapshot is not there.
+  if (contents.snapshots)
+    if (const auto below = folder.entries("snapshots"); below.size() == 1)
+      return open_iteration(folder, cat("snapshots/", below[0].name), "the only snapshot");
   if (contents.iterations.size() == 1) return open_iteration(folder, contents.iterations[0], "the only one");
   return open_folder_of_folders(folder, contents);
 }

@@ -1,0 +1,23 @@
+// The data type that a config.json promises for the weights, as a text that is changed in place: "dtype" or
+// "torch_dtype" at the top, and in the config of a part, such as "text_config".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+enum class DType : u8;
+struct SideFiles;
+
+// The text with this type in place of every other; the text itself where it names none. Everything else, also
+// the entry of a quantisation, stays as it is. pre: the text is a JSON object.
+std::string with_config_dtype(std::string_view config_json, std::string_view dtype);
+
+// Writes the type into the config.json of a result, all other bytes of which stay. Returns whether it promised
+// another one.
+bool set_config_dtype(SideFiles& files, DType dtype);
+
+}  // namespace mckpt::impl

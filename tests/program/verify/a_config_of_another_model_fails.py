@@ -1,0 +1,42 @@
+"""A checkpoint whose own config.json is not that of its tensors, or is no JSON, is not sound: no export takes it. An unchanged one
+is, and has no line more."""
+import json
+import os
+import shutil
+import tempfile
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import TINY_MODEL
+
+with tempfile.TemporaryDirectory(prefix="mckpt_own_config_") as folder:
+    os.chdir(folder)
+    run_mckpt("convert", "hf-to-fsdp", TINY_MODEL, "fsdp", "--tp", "2", "--no-sync", "-q")
+    run_mckpt("convert", "to-mcore", TINY_MODEL, "mcore", "--no-sync", "-q")
+    run_mckpt("convert", "to-dcp", TINY_MODEL, "plain", "--no-sync", "-q")
+    shutil.copy(os.path.join(TINY_MODEL, "config.json"), "plain")
+    changes = {"heads": {"num_attention_heads": 2}, "tied": {"tie_word_embeddings": True}, "sizes": {"hidden_size": 24}, "same": {}}
+    for source, config_name in (("fsdp", "release/hf_assets/config.json"), ("mcore", "release/hf_assets/config.json")):
+        if os.path.exists(f"{source}/release/mckpt_manifest.json"):
+            os.remove(f"{source}/release/mckpt_manifest.json")  # whose sums find every change
+        with open(f"{source}/{config_name}") as file:
+            config = json.load(file)
+        for name, change in changes.items():
+            with open(f"{source}/{config_name}", "w") as file:
+                json.dump({**config, **change}, file)
+            exported = run_mckpt("export", source, f"out_{source}_{name}", "--no-sync", "-q")
+            verified = run_mckpt("verify", source)
+            fine = name == "same"
+            expect(exported.returncode == (0 if fine else exported.returncode) and (exported.returncode == 0) == fine, f"export {source} {name}: {exported.stderr[-300:]}")
+            expect(verified.returncode == (0 if fine else 1), f"verify {source} {name}: {verified.returncode}: {verified.stdout[-500:]}")
+            expect(("FAIL  model" in verified.stdout) == (not fine), f"verify {source} {name}: {verified.stdout[-500:]}")
+    for text, status in (("{", 1), ('{"model_type": "qwen3_moe"}', 0)):
+        with open("plain/config.json", "w") as file:
+            file.write(text)
+        exported = run_mckpt("export", "plain", "out_plain", "--no-sync", "-q")
+        done = run_mckpt("verify", "plain", "--json")
+        checks = {c["name"]: c["status"] for c in json.loads(done.stdout)["checks"]}
+        if text == "{":
+            expect(exported.returncode == 3 and "MC1003" in exported.stderr, f"export: {exported.stderr[-300:]}")
+            expect(done.returncode == 1 and checks.get("model") == "fail", f"verify, no JSON: {done.returncode} {checks}")
+finish(18)
