@@ -21,6 +21,7 @@
 #include "core/items/dtype.h"
 #include "core/items/item_cast.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/adapter/wrapped_model.h"
 #include "hf/quantized/assets.h"
 #include "hf/quantized/config.h"
 #include "hf/quantized/recognise.h"
@@ -248,6 +249,7 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   c.identity = text.text();
   note_files(w.tensors.layout, options.max_shard_bytes, c.details);
   add_beside(c, {std::move(assets), {}});
+  if (w.model.adapted) add_adapter(c, *w.model.adapted);
   return c;
 }
 
@@ -283,6 +285,8 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
                       .complete = false,
                       .threads = options.threads};
   const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
+  // One file has what was saved: the factors of an adapter would be lost in a sum.
+  if (is_wrapped_model(*source)) how.merge_adapter = false, how.keep_names = true;
   Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types, 0, false,
                           options.memory_bytes);
   if (has_codes(*w.model.store)) {
@@ -300,6 +304,9 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
   c.files = {{options.target, c.bytes}};
   c.identity = identity_of("to-safetensors", w, options.types).text();
   if (adapted) add_adapter(c, *adapted);
+  if (how.keep_names)
+    c.notes.note(
+        "names   of PEFT and the factors of the adapter are kept: `mckpt export` merges it into its model");
   return c;
 }
 

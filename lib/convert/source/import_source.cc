@@ -8,6 +8,7 @@
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "io/copy/side_files.h"
 #include "io/file/archive.h"
@@ -100,6 +101,7 @@ ImportSource open_run(std::unique_ptr<Store> store, const ImportSourceOptions& o
   run.folder = own.folder;
   run.damage.push_back({own.store->root(), std::move(own.oddities)});
   run.notes = std::move(own.notes);
+  if (own.adapted) run.notes.note(cat("adapter ", own.adapted->text()));
   run.objects = own.objects;
   run.original = std::move(own.original);
   note_left_out(run.left_out, own);

@@ -16,6 +16,8 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
+#include "hf/adapter/wrapped_model.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
@@ -324,6 +326,8 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   warn_of_unsaid_order(*source, model.notes);
   model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept);
   model.objects = std::ssize(source->objects());
+  if (options.merge_adapter && is_wrapped_model(*source))
+    model.adapted = adapted_view(*(source = unwrapped_model(std::move(source))));
   if (!options.keep_names || options.assets)
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
@@ -341,7 +345,8 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
                       .stacks = unknown || has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names,
                       .model_dict = options.model_dict,
-                      .dict_if_there = options.dict_if_there};
+                      .dict_if_there = options.dict_if_there,
+                      .with_adapter = !options.merge_adapter};
   if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
   how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);

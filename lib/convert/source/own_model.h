@@ -21,6 +21,7 @@
 
 namespace mckpt::impl {
 
+class AdaptedStore;
 class Store;
 
 // Whether the tensors have the names of the model itself: true unless the names are those of Megatron's
@@ -39,11 +40,14 @@ struct OwnModelOptions {
   // The dict of a save that is the model, where several may be: "actor", "state.policy". Empty: it is found
   // (convert/views/model_dict.h)
   std::string model_dict{};
-  std::vector<Code> accept{};           // codes of damage that is accepted
-  bool complete = true;                 // without config.json the source is refused; a missing tensor too
-  bool keep_names = false;  // names are those of the source: no config.json is looked for beside it
+  std::vector<Code> accept{};  // codes of damage that is accepted
+  bool complete = true;        // without config.json the source is refused; a missing tensor too
+  bool keep_names = false;     // names are those of the source: no config.json is looked for beside it
   bool dict_if_there = false;  // as in SectionOptions
-  int threads = 1;                      // that compare tied tensors
+  // A model with an adapter of PEFT around it is read as its base with the adapter in it; false: its tensors
+  // are those that were saved.
+  bool merge_adapter = true;
+  int threads = 1;  // that compare tied tensors
 };
 
 // A tensor of the result.
@@ -57,6 +61,7 @@ struct OwnTensor {
 struct OwnModel {
   std::unique_ptr<Store> store;  // the model's tensors under their names in a Hugging Face folder
   std::vector<Finding> oddities;
+  const AdaptedStore* adapted = nullptr;  // in `store`, where an adapter in the checkpoint was merged
   ModelFolder folder;
   std::vector<OwnTensor> tensors;  // of the result, in the order in which they were saved
   std::vector<std::pair<i32, i32>>

@@ -66,10 +66,7 @@ class Sections {
     std::ranges::sort(out_.beside);
     find_floats_beside();
     if (names_.empty()) refuse_no_model();
-    for (NamedTensor& n : names_) n.name = without_wrappers(n.name);
-    take_expected_front();
-    while (take_front()) {
-    }
+    if (!options_.with_adapter) take_wrappers();
     refuse_other_kinds();
     drop_computed();
     join_equal();
@@ -78,6 +75,12 @@ class Sections {
   }
 
  private:
+  void take_wrappers() {
+    for (NamedTensor& n : names_) n.name = without_wrappers(n.name);
+    take_expected_front();
+    while (take_front()) {
+    }
+  }
   bool is_beside(std::string_view name) const;
   void take_file();
   bool take_dict();
@@ -195,11 +198,12 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
       .file(store_.root())
       .expected("one, or one named model, module, state_dict or model_state_dict")
       .found(listed(listing))
-      .help(options_.expected.empty()
-                ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; "
-                  "or `model_dict` NAME"
-                : "`model_dict` NAME   the dict that is the model: none of them has all tensors of the model's "
-                  "folder, or several have them");
+      .help(
+          options_.expected.empty()
+              ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; "
+                "or `model_dict` NAME"
+              : "`model_dict` NAME   the dict that is the model: none of them has all tensors of the model's "
+                "folder, or several have them");
 }
 
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is
@@ -261,8 +265,10 @@ void Sections::take_expected_front() {
       most = count, best = std::move(front);
   }
   fits_ = 2 * most > std::min(std::ssize(names_), std::ssize(expected));  // torchtitan has a few of the names
-  if (fits_) take(best);
-  else fits_ = take_inner_model();
+  if (fits_)
+    take(best);
+  else
+    fits_ = take_inner_model();
 }
 
 // A model inside of another one, as TRL has it beside its head of values:
@@ -321,7 +327,7 @@ void Sections::refuse_no_model() const {
 
 void Sections::refuse_other_kinds() const {
   for (const NamedTensor& n : names_) {
-    if (n.name.starts_with("base_model.model.") || any_part(kOfAdapters, n.name))
+    if (!options_.with_adapter && (n.name.starts_with("base_model.model.") || any_part(kOfAdapters, n.name)))
       throw refusal(Code::kUnsupportedTensor,
                     "the model is wrapped by PEFT: this is a tensor of an adapter's model", n)
           .help(

@@ -27,6 +27,7 @@ struct SectionOptions {
   bool keep_all = false;       // of several dicts that may be the model all are taken, with their fronts
   std::string model_dict{};    // the dict that is the model, "actor"; empty: it is found
   bool dict_if_there = false;  // it need not be there, as on one side of a comparison
+  bool with_adapter = false;   // tensors of an adapter are taken, and all names as they are
 };
 
 struct SectionedNames {

@@ -90,7 +90,8 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
   SectionedNames names = sectioned_names(*store, {.expected = options.expected,
                                                   .keep_all = options.as_saved,
                                                   .model_dict = options.model_dict,
-                                                  .dict_if_there = options.dict_if_there});
+                                                  .dict_if_there = options.dict_if_there,
+                                                  .with_adapter = options.with_adapter});
   if (store->format() == Format::kTorchFlat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);

@@ -39,6 +39,7 @@ struct OwnNamesOptions {
   ExpectedTensors expected{};  // in the model's folder; empty: they are not known
   std::string model_dict{};    // as in SectionOptions
   bool dict_if_there = false;
+  bool with_adapter = false;  // as in SectionOptions
   FlatModel flat{};       // for a store of Format::kTorchFlat
 };
 

@@ -23,7 +23,8 @@ constexpr i64 kPiece = i64{1} << 16;
 void read_items(const Store& store, const StoreBytes& files, i64 tensor, i64 first, i64 count, u8* out) {
   ChunkData data = store.resolve(tensor, 0);
   const i64 bytes = dtype_bytes(data.dtype, 1);
-  files[data.file].read(data.offset + first * bytes, {out, static_cast<std::size_t>(count * bytes)});
+  const ByteSource& source = data.unpacked ? *data.unpacked : files[data.file];
+  source.read(data.offset + first * bytes, {out, static_cast<std::size_t>(count * bytes)});
 }
 
 ItemCast cast_between(DType from, DType to) { return {from, to, to}; }

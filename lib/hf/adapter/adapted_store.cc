@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "hf/adapter/adapted_bytes.h"
 #include "hf/adapter/lora_config.h"
+#include "hf/adapter/wrapped_model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
@@ -43,6 +44,11 @@ std::unique_ptr<Store> open_base(const std::string& path, const OpenOptions& ope
 
 // Throws kNotFound.
 std::unique_ptr<Store> open_weights(const Folder& folder) {
+  if (!folder.has_file(kAdapterConfig)) {
+    std::unique_ptr<Store> ranks = open_torch_folder(folder.path(), folder.opening());
+    require_sound(ranks->findings(), ranks->root());
+    return unwrapped_adapter(std::move(ranks));
+  }
   if (!folder.has_file(kWeights)) {
     Error e(Code::kNotFound, "the adapter has no weights");
     e.file(folder.path()).expected(kWeights);
@@ -64,7 +70,8 @@ class NamedBase final : public AdapterBase {
 
   std::unique_ptr<Store> open(const std::string& adapter, const OpenOptions& opening) const override {
     Folder folder(adapter, opening);
-    LoraConfig config = read_lora_config(folder);
+    const bool of_ranks = !folder.has_file(kAdapterConfig);
+    LoraConfig config = of_ranks ? config_beside(folder) : read_lora_config(folder);
     std::unique_ptr<Store> base = open_base(path_, opening);
     return std::make_unique<AdaptedStore>(std::move(base), open_weights(folder), config, adapter);
   }

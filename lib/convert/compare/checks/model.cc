@@ -15,6 +15,7 @@
 #include "core/base/name_hash.h"
 #include "core/base/notes.h"
 #include "core/items/shape.h"
+#include "hf/adapter/wrapped_model.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
@@ -204,7 +205,9 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
       .name = "model", .status = Check::Status::kPass, .count = store.tensor_count(), .unit = "tensors"};
   std::vector<Finding> odd;
   try {
-    if (compare_with_assets(store, assets, model_dict, threads, odd).empty()) {
+    if (is_adapter_alone(store)) {
+      check = not_compared("the checkpoint has an adapter, and not the model that it changes");
+    } else if (compare_with_assets(store, assets, model_dict, threads, odd).empty()) {
       check = not_compared("neither it nor the files beside it say which tensors there are");
     } else {
       check.note = compare_settings(store, assets, odd);

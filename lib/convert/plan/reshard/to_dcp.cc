@@ -184,7 +184,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
   c.proof = {side_of(store), side_of(plan.layout)};
   c.dropped_objects = model.objects;
   finish(c, options, plan, section, {});
-  if (adapted) add_adapter(c, *adapted);
+  if (adapted || model.adapted) add_adapter(c, adapted ? *adapted : *model.adapted);
   note_left_out(c.details, model);
   return c;
 }

@@ -17,6 +17,8 @@ class Folder;
 class Store;
 
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
+// What verl writes beside the files of ranks of a run with LoRA.
+inline constexpr const char* kTrainMeta = "lora_train_meta.json";
 
 class AdapterBase {
  public:
@@ -27,7 +29,8 @@ class AdapterBase {
   virtual std::unique_ptr<Store> open(const std::string& adapter, const OpenOptions& opening) const = 0;
 };
 
-// Whether the folder has an adapter and no model: an adapter_config.json without a config.json.
+// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, or files of
+// ranks that have an adapter alone.
 bool is_adapter_folder(const Folder& folder);
 // Whether the path is the folder of an adapter; false for a file.
 bool is_adapter_folder(const std::string& path, const OpenOptions& opening);

@@ -1,0 +1,84 @@
+// Sums name tensors of the source, and get the numbers of the view.
+#include "hf/adapter/renamed_store.h"
+
+#include <cstring>
+
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/file/file.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The row-major bytes of a tensor, whatever it is stored in.
+class WholeBytes final : public ByteSource {
+ public:
+  WholeBytes(const Store& store, const StoreFiles& files, i64 tensor)
+      : ByteSource(TensorReader::tensor_bytes(store, tensor)),
+        store_(store),
+        files_(files),
+        tensor_(tensor),
+        width_(dtype_bytes(store.dtype(tensor), 1)) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override {
+    if (to.empty()) return;
+    const i64 end = offset + std::ssize(to);
+    TensorReader reader(store_, files_);
+    reader.read(tensor_, offset / width_, ceil_div(end, width_), [&](std::span<const u8> bytes, i64 at) {
+      const i64 from = std::max(at, offset), until = std::min(at + std::ssize(bytes), end);
+      if (from < until)
+        std::memcpy(to.data() + (from - offset), bytes.data() + (from - at),
+                    static_cast<std::size_t>(until - from));
+    });
+  }
+
+  const Store& store_;
+  const StoreFiles& files_;
+  i64 tensor_, width_;
+};
+
+}  // namespace
+
+RenamedStore::RenamedStore(std::shared_ptr<const Store> source, std::vector<Tensor> tensors, bool objects)
+    : source_(std::move(source)),
+      tensors_(std::move(tensors)),
+      own_number_(static_cast<std::size_t>(source_->tensor_count()), -1),
+      files_(*source_) {
+  describe_as(*source_);
+  for (i64 t = 0; t < tensor_count(); t++) own_number_[of(t)] = t;
+  if (!objects) return;
+  objects_ = source_->objects();
+  findings_ = source_->findings();
+}
+
+Chunk RenamedStore::chunk(i64 t, i64 index) const {
+  if (!tensors_[t].whole) return source_->chunk(of(t), index);
+  const std::span<const i64> dims = source_->dims(of(t));
+  return {.offsets = zero_offsets(dims.size()),
+          .sizes = dims,
+          .file = source_->chunk(of(t), 0).file,
+          .record_offset = -1};
+}
+
+ChunkData RenamedStore::resolve(i64 t, i64 index) const {
+  if (tensors_[t].whole)
+    return {.file = source_->chunk(of(t), 0).file,
+            .offset = 0,
+            .dtype = dtype(t),
+            .unpacked = std::make_shared<const WholeBytes>(*source_, files_, of(t))};
+  ChunkData out = source_->resolve(of(t), index);
+  if (out.checksum) out.checksum->tensor = t;
+  return out;
+}
+
+void RenamedStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
+  source_->each_checksum([&](const Checksum& of_source) {
+    Checksum own = of_source;
+    if (own.tensor >= 0) own.tensor = own_number_[own.tensor];
+    visit(own);
+  });
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,43 @@
+// A model that was saved as PEFT has it in memory: the base with an adapter around its modules, in one
+// checkpoint. The FSDP engine of verl saves its runs with LoRA so.
+//
+//   base_model.model.model.layers.0.self_attn.q_proj.base_layer.weight        of the base
+//   base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight    of the adapter, which is called "default"
+//   base_model.model.model.norm.weight                                        of the base
+//
+// Read as a model, it is the base with the adapter in it, as merge_and_unload makes it. What the factors are
+// multiplied by is in a file beside: lora_adapter/adapter_config.json, adapter_config.json, or verl's
+// lora_train_meta.json.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace mckpt::impl {
+
+class Folder;
+class Store;
+struct LoraConfig;
+
+// The files, in the order in which they are looked for; a path inside of the folder.
+inline constexpr const char* kConfigsBeside[] = {"adapter_config.json", "lora_adapter/adapter_config.json",
+                                                 "lora_train_meta.json"};
+
+// Whether names of the store are those of a wrapped model.
+bool is_wrapped_model(const Store& store);
+// Whether it has tensors of an adapter and none of its base (verl's save_lora_only).
+bool is_adapter_alone(const Store& store);
+
+// The config of a wrapped model in this folder. Throws kBadConfig where no file has it and where
+// two have other numbers, and what read_lora_config() throws.
+LoraConfig config_beside(const Folder& folder);
+
+// The model with the adapter in it, under the names of the base; what is beside the model stays. A store that
+// is no wrapped model is returned as it is. Throws what config_beside() and AdaptedStore throw;
+// kUnsupportedTensor for several adapters, kNotFound for an adapter alone.
+std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store);
+
+// The tensors of an adapter alone, under the names of a folder of PEFT.
+std::unique_ptr<Store> unwrapped_adapter(std::unique_ptr<Store> store);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,138 @@
+"""Files of ranks of a model that PEFT wraps (verl with LoRA) are exported as the base with the adapter in it, whose alpha is in a file beside;
+without it they are refused. An adapter alone (save_lora_only) is merged into the model that `--base` names."""
+from mckpt_tests.checks import need
+
+need("torch")
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+
+import torch
+
+from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.folders import safetensors
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+WHOLE, ALONE = "A_verl_lora_t213_w2", "A_verl_lora_only_t213_w3"
+PREFIX = "base_model.model."
+
+
+def tensors(path):
+    """name -> bfloat16 tensor of a folder with safetensors."""
+    return {name: torch.frombuffer(bytearray(data), dtype=torch.bfloat16).reshape(shape) for name, (_, shape, data) in safetensors(path).items()}
+
+
+def merged(saved, scale):
+    """What the wrapped tensors are with the adapter in them: the sum in float32, rounded once."""
+    out = {}
+    for name, t in saved.items():
+        if ".lora_" in name:
+            continue
+        module = name.removesuffix(".base_layer.weight")
+        if module != name:
+            a, b = saved[module + ".lora_A.default.weight"], saved[module + ".lora_B.default.weight"]
+            t = (t.float() + scale * (b.float() @ a.float())).bfloat16()
+        out[name.removeprefix(PREFIX).replace(".base_layer", "")] = t
+    return out
+
+
+def near(a, b):
+    """Equal but for the order of a sum: neighbours in bfloat16."""
+    return a.shape == b.shape and torch.allclose(a.float(), b.float(), rtol=2**-7, atol=1e-30)
+
+
+def raw(source, scratch):
+    out = os.path.join(scratch, "raw")
+    os.makedirs(out)
+    run = run_mckpt("convert", "to-safetensors", source, os.path.join(out, "model.safetensors"))
+    expect(run.returncode == 0 and "mckpt export" in run.stderr + run.stdout, f"to-safetensors: {run.stderr}")
+    found = tensors(out)
+    shutil.rmtree(out)
+    return found
+
+
+def check_whole(folder, scratch):
+    source, out = os.path.join(folder, "ckpt"), os.path.join(scratch, "out")
+    saved = raw(source, scratch)
+    expect(any(".lora_A.default." in n for n in saved), "one file has what was saved")
+    wanted = merged(saved, 2.0)  # alpha 6, rank 3
+    run = run_mckpt("export", source, out)
+    expect(run.returncode == 0 and "LoRA of rank 3" in run.stdout + run.stderr, f"export: {run.stdout} {run.stderr}")
+    found = tensors(out)
+    expect_equal("names", sorted(found), sorted(wanted))
+    for name, t in wanted.items():
+        expect(near(found[name], t), f"{name} is not the merged tensor")
+    changed = [n for n, t in saved.items() if n.endswith(".base_layer.weight") and torch.equal(t, found[n.removeprefix(PREFIX).replace(".base_layer", "")])]
+    expect(not changed, f"not merged: {changed}")
+    for command in (("verify", source), ("verify", out, "--against", source), ("diff", out, source)):
+        run = run_mckpt(*command)
+        expect(run.returncode == 0, f"{command}: {run.stdout} {run.stderr}")
+    dcp = run_mckpt("convert", "to-dcp", source, os.path.join(scratch, "dcp"))
+    expect(dcp.returncode == 0, f"to-dcp: {dcp.stderr}")
+    run = run_mckpt("diff", out, os.path.join(scratch, "dcp"))
+    expect(run.returncode == 0, f"the DCP folder is not the merged model: {run.stdout}")
+    mcore = run_mckpt("convert", "to-mcore", source, os.path.join(scratch, "mcore"))
+    expect(mcore.returncode == 0, f"to-mcore: {mcore.stderr}")
+    run = run_mckpt("verify", os.path.join(scratch, "mcore"), "--against", out)
+    expect(run.returncode == 0, f"torch_dist is not the merged model: {run.stdout}")
+    return out
+
+
+def check_alpha(folder, scratch):
+    source = os.path.join(scratch, "edited")
+    meta = os.path.join(source, "lora_train_meta.json")
+    shutil.copytree(os.path.join(folder, "ckpt"), source)
+    os.remove(meta)
+    run = run_mckpt("export", source, os.path.join(scratch, "none"))
+    expect(run.returncode > 0 and "MC2001" in run.stderr and "lora_train_meta.json" in run.stderr, f"no alpha: {run.stderr}")
+    os.makedirs(os.path.join(source, "lora_adapter"))
+    config = {"peft_type": "LORA", "r": 3, "lora_alpha": 12}
+    with open(os.path.join(source, "lora_adapter", "adapter_config.json"), "w") as f:
+        json.dump(config, f)
+    run = run_mckpt("export", source, os.path.join(scratch, "twice"))
+    expect(run.returncode == 0, f"adapter_config.json: {run.stderr}")
+    wanted = merged(raw(source, scratch), 4.0)
+    found = tensors(os.path.join(scratch, "twice"))
+    expect(all(near(found[n], t) for n, t in wanted.items()), "the alpha of adapter_config.json is used")
+    with open(meta, "w") as f:
+        json.dump({"r": 3, "lora_alpha": 6}, f)
+    run = run_mckpt("export", source, os.path.join(scratch, "none"))
+    expect(run.returncode > 0 and "lora_alpha 12" in run.stderr and "lora_alpha 6" in run.stderr, f"two alphas: {run.stderr}")
+    with open(meta, "w") as f:
+        json.dump({"r": 3, "lora_alpha": 0}, f)
+    shutil.rmtree(os.path.join(source, "lora_adapter"))
+    run = run_mckpt("export", source, os.path.join(scratch, "none"))
+    expect(run.returncode > 0 and "'lora_alpha' of the adapter is not a possible number" in run.stderr, f"alpha 0: {run.stderr}")
+
+
+def check_alone(folder, base, scratch):
+    source = os.path.join(folder, "ckpt")
+    run = run_mckpt("verify", source, "--assets", os.path.join(folder, "assets"))
+    expect(run.returncode == 0, f"verify: {run.stdout}")
+    run = run_mckpt("export", source, os.path.join(scratch, "alone"))
+    expect(run.returncode > 0 and "--base" in run.stderr, f"without a base: {run.stderr}")
+    run = run_mckpt("export", source, os.path.join(scratch, "alone"), "--base", base)
+    expect(run.returncode == 0, f"with a base: {run.stderr}")
+    wrapped = {PREFIX + name.replace(".weight", ".base_layer.weight"): t for name, t in tensors(base).items()}
+    factors = raw(source, scratch)
+    saved = {n if n.replace(".base_layer.", ".lora_A.default.") in factors else n.replace(".base_layer", ""): t for n, t in wrapped.items()}
+    found = tensors(os.path.join(scratch, "alone"))
+    expect(all(near(found[n], t) for n, t in merged({**saved, **factors}, 2.0).items()), "the adapter is merged into the base")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        with tarfile.open(os.path.join(DATA, "newest", "A.tar.xz")) as archive:
+            members = [m for m in archive if m.name.split("/")[0] in (WHOLE, ALONE)]
+            archive.extractall(scratch, members, filter="data")
+        out = check_whole(os.path.join(scratch, WHOLE), scratch)
+        check_alpha(os.path.join(scratch, WHOLE), scratch)
+        check_alone(os.path.join(scratch, ALONE), out, scratch)
+    finish(40)
+
+
+if __name__ == "__main__":
+    main()
