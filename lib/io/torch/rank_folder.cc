@@ -81,6 +81,7 @@ class RankFolder {
       if (is_model(name)) add_group(name, sets);
     for (const auto& [name, sets] : groups_)
       if (!is_model(name)) add_group(name, sets);
+    saves_.compare_random_states(folder_);
     saves_.report();
     store_.set_ranks(ranks_);
   }

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
 #include "io/pickle/differences.h"
+#include "io/pickle/pickle.h"
 #include "io/pickle/value.h"
 #include "io/torch/store.h"
 
@@ -17,6 +21,7 @@ namespace {
 
 constexpr i64 kMostFields = 10'000;
 constexpr std::size_t kMostNamed = 6;
+constexpr i64 kMostStateBytes = i64{16} << 20;
 
 // Parts of words of what each rank has for itself.
 constexpr std::string_view kOwn[] = {"rng",    "random", "seed",   "generator", "data",   "sampler",
@@ -134,6 +139,35 @@ void RankSaves::compare_objects(const std::vector<i32>& files) {
           differ(there->second.first, object.file, cat(name, d.at), d.expected, d.found);
     } catch (const Error&) {  // what is wrong with an object is reported where it is read
     }
+  }
+}
+
+// Each file has the random states of its rank, which differ, and the number of steps, which does not.
+void RankSaves::compare_random_states(const Folder& folder) {
+  constexpr std::string_view kBegin = "random_states_", kEnd = ".pkl";
+  std::string first;
+  std::optional<i64> steps;
+  for (i64 rank = 0; folder.has_file(cat(kBegin, rank, kEnd)); rank++) {
+    const std::string path = cat(kBegin, rank, kEnd);
+    InputFile file = folder.open_file(path);
+    if (file.size() > kMostStateBytes) continue;
+    std::optional<i64> here;
+    try {
+      const std::shared_ptr<const Pickle> pickle = Pickle::own(file.read(0, file.size()));
+      const PickleValue* step = pickle->root().find("step");
+      if (step && step->is_int()) here = step->as_int();
+    } catch (const Error& e) {  // what is wrong with the file is said where it is verified
+      if (e.code() == Code::kReadFailed) throw;
+    }
+    if (!here) continue;
+    if (!steps) first = path, steps = here;
+    if (*here != *steps)
+      store_.add_finding({.code = Code::kMixedSaves,
+                          .file = path,
+                          .message = cat("the file is of another save than ", first,
+                                         ", whose values come first: step ", *steps, " | ", *here),
+                          .help = "copy the files of all ranks of one save here",
+                          .rank = static_cast<i32>(rank)});
   }
 }
 

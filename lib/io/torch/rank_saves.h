@@ -17,6 +17,7 @@
 
 namespace mckpt::impl {
 
+class Folder;
 class TorchStore;
 
 // Whether all ranks of a run have one number under this name: "lr_scheduler.last_epoch", "state.7.step".
@@ -33,6 +34,9 @@ class RankSaves {
               std::string_view value_here);
   // Compares the objects of files that were added for ranks of one group.
   void compare_objects(const std::vector<i32>& files);
+  // Compares the counts of steps in accelerate's random_states_0.pkl, random_states_1.pkl and so on of the
+  // folder.
+  void compare_random_states(const Folder& folder);
   // Adds the findings to the store: kMixedSaves, each with the names of what differs and both values.
   void report() const;
 

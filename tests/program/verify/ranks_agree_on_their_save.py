@@ -1,6 +1,8 @@
 """Files of ranks whose schedules, steps or options differ are of two saves: MC1315 with both values, refused by conversions unless it is accepted.
 What each rank has for itself, such as random states, may differ."""
 import os
+import pickle
+import random
 import re
 import shutil
 import tempfile
@@ -42,6 +44,18 @@ CASES = [  # data, the file that is edited, how, what is said
 ]  # fmt: skip
 
 
+def check_random_states(scratch):
+    """accelerate writes the count of steps beside the random states of each rank."""
+    saved = os.path.join(scratch, "saved")
+    shutil.copytree(os.path.join(DATA, "rank_files", "accelerate"), saved)
+    for steps, status in (((7, 7), 0), ((7, 5), 1)):
+        for rank, step in enumerate(steps):
+            with open(os.path.join(saved, f"random_states_{rank}.pkl"), "wb") as f:
+                pickle.dump({"step": step, "random_state": random.Random(rank).getstate()}, f)
+        run = run_mckpt("verify", saved)
+        expect(run.returncode == status and ("step 7 | 5" in run.stdout) == bool(status), f"random states {steps}: {run.stdout}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for data, file, change, words in CASES:
@@ -57,6 +71,7 @@ def main():
             expect(run.returncode == 0 and os.path.exists(out), f"{file}: {run.stderr}")
             shutil.rmtree(saved)
             os.remove(out)
+        check_random_states(scratch)
     finish(4 * len(CASES))
 
 
