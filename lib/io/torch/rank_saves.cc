@@ -121,7 +121,7 @@ void RankSaves::compare_objects(const std::vector<i32>& files) {
   std::map<std::string, std::pair<i32, std::shared_ptr<const PickleValue>>, std::less<>> first;
   for (i64 o = 0; o < std::ssize(store_.objects()); o++) {
     const Object& object = store_.objects()[o];
-    if (std::ranges::find(files, object.file) == files.end()) continue;
+    if (!std::ranges::binary_search(files, object.file)) continue;
     const std::string mark = cat("rank_", store_.rank(object.file), ":");
     const std::size_t at = object.name.find(mark);
     std::string name = at == object.name.npos ? object.name : object.name.substr(at + mark.size());

@@ -32,7 +32,7 @@ class RankSaves {
   // Two files have other numbers under a name of which ranks_agree_on() is true.
   void differ(i32 there, i32 here, std::string_view name, std::string_view value_there,
               std::string_view value_here);
-  // Compares the objects of files that were added for ranks of one group.
+  // Compares the objects of files that were added for ranks of one group. pre: their numbers ascend.
   void compare_objects(const std::vector<i32>& files);
   // Compares the counts of steps in accelerate's random_states_0.pkl, random_states_1.pkl and so on of the
   // folder.
