@@ -91,9 +91,13 @@ void add_or_warn(const char* file, const std::function<void(Finding)>& warn,
 }  // namespace
 
 std::string adapter_text(const Folder& folder) {
-  if (!folder.has_file(kAdapterConfig)) return "";
-  JsonValue config = parse_json(json_text(folder.open_file(kAdapterConfig)));
-  std::string out = text_or(config, "peft_type", "of an unnamed kind");
+  // Beside files of ranks verl writes it in a folder below, or some of it in a file of its own.
+  const char* path = nullptr;
+  for (const char* file : {kTrainMeta, "lora_adapter/adapter_config.json", kAdapterConfig})
+    if (folder.has_file(file)) path = file;
+  if (path == nullptr) return "";
+  JsonValue config = parse_json(json_text(folder.open_file(path)));
+  std::string out = text_or(config, "peft_type", path == kTrainMeta ? "LORA" : "of an unnamed kind");
   if (const JsonValue* rank = entry(config, "r", JsonType::kNumber))
     out += cat(", rank ", rank->integer("r"));
   if (std::string base = text_or(config, "base_model_name_or_path", ""); !base.empty())

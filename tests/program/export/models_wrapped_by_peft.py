@@ -59,6 +59,8 @@ def check_whole(folder, scratch):
     saved = raw(source, scratch)
     expect(any(".lora_A.default." in n for n in saved), "one file has what was saved")
     wanted = merged(saved, 2.0)  # alpha 6, rank 3
+    run = run_mckpt("inspect", source)
+    expect(run.returncode == 0 and "adapter LORA, rank 3" in run.stdout, f"inspect: {run.stdout}")
     run = run_mckpt("export", source, out)
     expect(run.returncode == 0 and "LoRA of rank 3" in run.stdout + run.stderr, f"export: {run.stdout} {run.stderr}")
     found = tensors(out)
