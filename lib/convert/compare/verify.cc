@@ -106,7 +106,7 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
     return open_store(path, files_of(options));
   } catch (const Error& e) {
     if (e.code() == Code::kUnknownFormat && !options.against && is_folder(path, files_of(options)) &&
-        !is_checkpoint_folder(Folder(path, files_of(options)), "")) {
+        is_folder_of_folders(Folder(path, files_of(options)))) {
       FolderParts parts = parts_of(path, nullptr, files_of(options));
       if (!parts.checkpoints.empty() && !options.compare.opening.assets) {
         verify_parts(path, std::move(parts), options, observer, report);

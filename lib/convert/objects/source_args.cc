@@ -6,6 +6,7 @@
 #include "convert/objects/pattern_args.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
+#include "io/dcp/packing.h"
 #include "io/dcp/run/args.h"
 #include "io/dcp/write/record.h"
 #include "io/store/store.h"
@@ -17,9 +18,9 @@ namespace mckpt::impl {
 std::string object_pickle(const Store& store, const Object& object) {
   std::string path = file_path(store, object.file);
   try {
-    std::shared_ptr<const InputFile> file = StoreFiles(store).open(object.file);
-    RangeSource record(*file, object.record_offset, object.record_bytes);
-    TorchZip zip(record, 64);
+    StoreFiles files(store);
+    std::shared_ptr<const ByteSource> record = open_object_record(files, object);
+    TorchZip zip(*record, 64);
     for (const ZipEntry& e : zip.archive().entries())
       if (e.name.find("/data/") != e.name.npos)
         throw Error(Code::kUnsupportedTorchFile, "the object contains tensors");

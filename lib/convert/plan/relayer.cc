@@ -5,7 +5,7 @@
 //       -->   migration (which tensor, which name)   -->   new args   -->   layout and job
 #include "convert/plan/relayer.h"
 
-#include "convert/jobs/carried_record.h"
+#include "convert/jobs/carry_object.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/proof.h"
 #include "convert/layers/layer_forms.h"
@@ -200,7 +200,7 @@ std::vector<CarriedRecord> Relayering::add_objects(DcpLayout& layout) {
       layout.add_object({m.name, nesting_dots(m.name)}, rank, *pickle);
     } else {
       DcpName name{m.name, nested() ? nesting_dots(m.name) : std::vector<i32>()};
-      records.push_back(carry_object(*store_, o, layout, std::move(name), rank));
+      add_carried(*store_, o, layout, std::move(name), rank, records);
     }
   }
   return records;

@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/hybrid/spellings.h"
+#include "io/dcp/keys/buckets.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
@@ -29,6 +30,10 @@
 
 namespace mckpt::impl {
 namespace {
+
+constexpr const char* kSaveByParameter =
+    "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron that saves them "
+    "by parameter (fully_sharded_model_space without flattening, or fully_reshardable)";
 
 // A parameter, and its name in the checkpoint apart from layers and experts.
 struct Sought {
@@ -53,6 +58,7 @@ class Translation {
     for (const auto& [kind, names] : kinds_)
       for (const Sought& s : sought_) add(s, kind);
     add_rest();
+    if (!weights_only_) refuse_gathered();
     if (!odd_.empty() && !weights_only_) refuse_odd();
     add_common();
     return std::move(out_);
@@ -72,6 +78,7 @@ class Translation {
   void add_groups(PickleValue optimizer);
   std::optional<std::string> common_step() const;
   void refuse_rest_of(i64 t, i64 taken) const;
+  void refuse_gathered() const;
   [[noreturn]] void refuse_odd() const;
   std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
   std::vector<i64> dims_of(const StorePiece& piece) const {
@@ -248,12 +255,22 @@ void Translation::refuse_odd() const {
                               odd_.size() == 1 ? "is" : "are", " not stored by parameter"));
   for (std::size_t i = 0; i < std::min<std::size_t>(odd_.size(), 10); i++)
     e.note(cat(escaped(source_.name(odd_[i])), " ", dims_to_string(source_.dims(odd_[i]))));
-  throw e.file(source_.root())
-      .expected("states with the shapes of their parameters")
-      .help(
-          "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron "
-          "that "
-          "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
+  e.file(source_.root()).expected("states with the shapes of their parameters").help(kSaveByParameter);
+  if (std::ranges::any_of(odd_, [&](i64 t) { return is_bucket(source_.name(t)); }))
+    e.found("dp_reshardable: buckets of one run, in which parameters have no names");
+  throw e;
+}
+
+// Throws kNotHeld where the states are objects: no tensor would be missed.
+void Translation::refuse_gathered() const {
+  for (const Object& o : source_.objects())
+    if (is_gathered_states(o.name))
+      throw Error(Code::kNotHeld, "the states of the optimizer are not stored by parameter")
+          .file(source_.root())
+          .tensor(o.name)
+          .expected("states with the shapes of their parameters")
+          .found("dp_zero_gather_scatter: one object of all states of a model-parallel rank")
+          .help(kSaveByParameter);
 }
 
 // The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or
@@ -288,7 +305,8 @@ void Translation::add_groups(PickleValue optimizer) {
 std::optional<std::string> Translation::common_step() const {
   auto in_file = [](const Object& o) { return o.name == kCommonFile; };
   if (std::ranges::none_of(source_.objects(), in_file)) return std::nullopt;
-  std::unique_ptr<Store> common = open_store(cat(source_.root(), "/", kCommonFile), source_.opening());
+  const auto own = std::ranges::find(source_.objects(), kCommonFile, &Object::name);
+  std::unique_ptr<Store> common = open_store(file_path(source_, own->file), source_.opening());
   std::optional<std::string> step;
   for (i64 t = 0; t < common->tensor_count(); t++) {
     if (!common->name(t).starts_with("optimizer.") || !common->name(t).ends_with("state.common_step"))

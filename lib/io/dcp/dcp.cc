@@ -16,6 +16,7 @@
 #include "io/dcp/check/boxes.h"
 #include "io/dcp/check/mark.h"
 #include "io/dcp/check/mixed.h"
+#include "io/dcp/check/safetensors_inside.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/torch_dist_form.h"
 #include "io/dcp/run/args.h"
@@ -55,6 +56,23 @@ DcpMetadata read_one(const Folder& folder, const std::string& name) {
   return out;
 }
 
+// The metadata of a part, with its folder in front of the names of files. The common state of only one part keeps
+// its name: readers look for one.
+DcpMetadata placed(DcpMetadata m, const std::string& part, bool common) {
+  if (part.empty()) return m;
+  for (std::string& file : m.files) file = cat(part, "/", file);
+  if (common) return m;
+  RaggedRows<char> names;
+  for (i64 o = 0; o < m.object_names.size(); o++) {
+    std::string name(m.object_name(o));
+    if (is_common_state(name)) name = cat(part, "/", name);
+    names.items.insert(names.items.end(), name.begin(), name.end());
+    names.end_row();
+  }
+  m.object_names = std::move(names);
+  return m;
+}
+
 // The rank that wrote "__12.metadata"; -1 for another name.
 i32 rank_of_metadata(std::string_view name) {
   auto rank = numbered(name, "__");
@@ -65,7 +83,8 @@ i32 rank_of_metadata(std::string_view name) {
 
 // The order matters: files are numbered as .metadata names them, objects in files of their own are appended
 // behind them, and the dialect is decided by the names of all tensors and objects.
-DcpStore::DcpStore(const std::string& path, const OpenOptions& opening) {
+DcpStore::DcpStore(const std::string& path, DcpParts parts, const OpenOptions& opening)
+    : parts_(std::move(parts)) {
   opening_ = opening;
   Folder folder(path, opening);
   root_ = folder.path();
@@ -73,38 +92,53 @@ DcpStore::DcpStore(const std::string& path, const OpenOptions& opening) {
   list_files(folder);
   add_objects(folder);
   find_dialect(folder);
+  safetensors_inside_ = is_safetensors_inside(meta_, folder);
   collect_findings();
   collect_facts();
   open_files_.emplace(*this);
 }
 
+std::string DcpStore::in_part(std::size_t part, std::string_view name) const {
+  const std::string& folder = parts_.folders[part];
+  return folder.empty() ? std::string(name) : cat(folder, "/", name);
+}
+
+void DcpStore::read_metadata(const Folder& folder) {
+  std::vector<DcpMetadata> parts;
+  for (std::size_t p = 0; p < parts_.folders.size(); p++) parts.push_back(read_part(folder, p));
+  if (parts.size() == 1)
+    meta_ = std::move(parts[0]);
+  else
+    meta_ = merge_dcp_metadata(parts);
+}
+
 // Takes .metadata if it is there, otherwise the __<rank>.metadata files of all ranks. Throws kIncomplete if
 // there are neither: torch writes .metadata last, so a save without it was interrupted.
-void DcpStore::read_metadata(const Folder& folder) {
-  if (folder.has_file(kMetadata)) {
-    meta_ = read_one(folder, std::string(kMetadata));
+DcpMetadata DcpStore::read_part(const Folder& folder, std::size_t part) {
+  const std::string& name = parts_.folders[part];
+  if (const std::string index = in_part(part, kMetadata); folder.has_file(index)) {
     gathered_ = true;
-    add_fact("index", std::string(kMetadata));
-    return;
+    if (part == 0) add_fact("index", std::string(kMetadata));
+    return placed(read_one(folder, index), name, part == parts_.common);
   }
-  std::vector<DcpMetadata> parts;
+  std::vector<DcpMetadata> of_ranks;
   bool has_data = false;
-  for (const FolderEntry& e : folder.entries()) {
+  for (const FolderEntry& e : folder.entries(name)) {
     has_data |= e.name.ends_with(".distcp");
-    if (!e.folder && rank_of_metadata(e.name) >= 0) parts.push_back(read_one(folder, e.name));
+    if (!e.folder && rank_of_metadata(e.name) >= 0) of_ranks.push_back(read_one(folder, in_part(part, e.name)));
   }
-  if (parts.empty())
+  if (of_ranks.empty())
     throw Error(
         Code::kIncomplete,
         folder.has_file(kManifestName)
             ? "the folder has no .metadata: lost in copying, `*` leaves out names that begin with a dot"
             : "the folder has no .metadata")
-        .file(root_)
+        .file(name.empty() ? root_ : cat(root_, "/", name))
         .found(has_data ? "only data files: the save was interrupted before it was complete"
                         : "no DCP folder");
-  meta_ = merge_dcp_metadata(parts);
-  add_fact("metadata", cat("one file for each of ", counted(std::ssize(parts), "rank"),
+  add_fact("metadata", cat("one file for each of ", counted(std::ssize(of_ranks), "rank"),
                            "; objects are read from the lowest rank's file"));
+  return placed(merge_dcp_metadata(of_ranks), name, part == parts_.common);
 }
 
 // Looks up the size of each data file, -1 for a missing one, and counts the ranks that wrote.
@@ -116,9 +150,11 @@ void DcpStore::list_files(const Folder& folder) {
     ranks.insert(file_ranks_.back());
   }
   // A rank without a tensor of its own leaves an empty file, or one of objects.
-  for (const FolderEntry& e : folder.entries())
-    if (!e.folder && e.name.ends_with(".distcp")) ranks.insert(rank_of_file(e.name));
-  find_leftovers(folder, meta_.files, findings_);
+  for (const std::string& part : parts_.folders) {
+    for (const FolderEntry& e : folder.entries(part))
+      if (!e.folder && e.name.ends_with(".distcp")) ranks.insert(rank_of_file(e.name));
+    find_leftovers(folder, part, meta_.files, findings_);
+  }
   ranks.erase(-1);
   ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));
 }
@@ -129,20 +165,25 @@ void DcpStore::add_objects(const Folder& folder) {
     const DcpRecord& r = meta_.object_records[o];
     objects_.push_back({std::string(meta_.object_name(o)), r.file, r.offset, r.bytes, {}});
   }
-  for (std::string_view name : kObjectFiles) {
-    std::optional<i64> bytes = folder.file_bytes(name);
-    if (!bytes) continue;
-    objects_.push_back({std::string(name), static_cast<i32>(files_.size()), 0, *bytes, {}});
-    files_.push_back({std::string(name), *bytes});
-    file_ranks_.push_back(-1);
-  }
+  for (std::size_t part = 0; part < parts_.folders.size(); part++)
+    for (std::string_view name : kObjectFiles) {
+      const std::string path = in_part(part, name);
+      std::optional<i64> bytes = folder.file_bytes(path);
+      if (!bytes) continue;
+      objects_.push_back(
+          {part == parts_.common ? std::string(name) : path, static_cast<i32>(files_.size()), 0, *bytes, {}});
+      files_.push_back({path, *bytes});
+      file_ranks_.push_back(-1);
+    }
 }
 
 void DcpStore::find_dialect(const Folder& folder) {
   DialectVotes votes;
   for (i64 t = 0; t < tensor_count(); t++) votes.tensor(name(t));
   for (const Object& o : objects_) votes.object(o.name);
-  bool has_marker = folder.has_file(kMarker);
+  bool has_marker = true;
+  for (std::size_t part = 0; part < parts_.folders.size(); part++)
+    has_marker &= folder.has_file(in_part(part, kMarker));
   dialect_ = votes.dialect(has_marker);
   format_ = dcp_format(dialect_);
   if (dialect_ == DcpDialect::kTorchDist) look_at_torch_dist(folder, has_marker);
@@ -158,7 +199,8 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
          .message = "the file is missing; Megatron writes it last and does not read a checkpoint without it",
          .warning = true});
   else
-    for (Finding& f : check_mark(folder)) findings_.push_back(std::move(f));
+    for (Finding& f : of_parts([](const Folder& part) { return check_mark(part); }))
+      findings_.push_back(std::move(f));
   bool in_file = false, in_item = false;
   for (const Object& o : objects_) {
     in_file |= o.name == kCommonFile;
@@ -187,7 +229,7 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
          .warning = true});
   for (const FolderEntry& e : folder.entries())
     if (e.folder && e.name == "modelopt_state") add_fact("modelopt_state", "a folder");
-  if (folder.has_file("integrity.json")) add_fact("integrity.json", "hashes of the files");
+  if (folder.has_file(in_part(parts_.common, "integrity.json"))) add_fact("integrity.json", "hashes of the files");
 }
 
 // Joins the findings of all checks that need no data file, in a fixed order.
@@ -199,8 +241,14 @@ void DcpStore::collect_findings() {
   check_boxes(meta_, findings);
   std::vector<i64> bytes;
   for (const StoreFile& f : files_) bytes.push_back(f.bytes);
-  check_records(meta_, bytes, findings);
-  if (gathered_) check_ends(meta_, bytes, findings);
+  if (safetensors_inside_)
+    findings.add({.code = Code::kItemMismatch,
+                  .file = std::string(kMetadata),
+                  .message = std::string(kSafetensorsInside),
+                  .help = std::string(kSaveOtherwise)});
+  else
+    check_records(meta_, bytes, findings);
+  if (gathered_ && !safetensors_inside_) check_ends(meta_, bytes, findings);
   if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
     findings.add({.code = Code::kPipelineLoss,
                   .file = std::string(kMetadata),
@@ -217,6 +265,8 @@ void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
   if (auto iteration = iteration_number(folder)) add_fact("iteration", cat(*iteration));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
+  if (safetensors_inside_) add_fact("records", "safetensors");
+  if (!meta_.packings.empty()) add_fact(std::string(kPackedFact), listed(meta_.packings));
   if (std::string spelling = to_string(spelling_of_names()); !spelling.empty())
     add_fact("spelling", spelling);
   for (const char* embedding : {"tok_embeddings.weight", "tok_embeddings.embedding.weight",
@@ -255,7 +305,11 @@ i64 dcp_alike_files(const Store& store) {
 }
 
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {
-  return std::make_unique<DcpStore>(path, opening);
+  return std::make_unique<DcpStore>(path, DcpParts{{""}, 0}, opening);
+}
+
+std::unique_ptr<Store> open_dcp_parts(const std::string& path, DcpParts parts, const OpenOptions& opening) {
+  return std::make_unique<DcpStore>(path, std::move(parts), opening);
 }
 
 std::optional<DcpDialect> dcp_dialect(const Store& store) {

@@ -12,10 +12,12 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "io/dcp/check/alike_files.h"
 #include "io/dcp/check/integrity.h"
 #include "io/dcp/check/loading.h"
 #include "io/dcp/check/mixed.h"
+#include "io/dcp/check/safetensors_inside.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/item.h"
 #include "io/dcp/run/args.h"
@@ -29,6 +31,8 @@ namespace {
 
 // run_config.yaml is a few kilobytes; a larger one is read in part.
 constexpr i64 kMostConfigBytes = i64{4} << 20;
+// What an archive has around its tensor at most, and the largest pickle that is read, with what is around it.
+constexpr i64 kMostAround = i64{1} << 20, kMostObject = (i64{256} << 20) + kMostAround;
 
 // A missing or wrong file without which mckpt reads every tensor, and Megatron does not load the folder: the
 // mark of a finished save, the common state. Opening warns of it, and `verify` fails.
@@ -63,21 +67,47 @@ Chunk DcpStore::chunk(i64 tensor, i64 index) const {
 // ---- Records
 
 template <typename Fn>
-auto DcpStore::with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
+auto DcpStore::with_record(const DcpRecord& r, i64 most_bytes, Fn&& fn) const
     -> decltype(fn(std::declval<const ByteSource&>())) {
-  std::string path = file_path(*this, file);
+  std::string path = file_path(*this, r.file);
+  if (r.packing >= 0)
+    return with_file(path, [&] {
+      return fn(*unpacked_.open(*open_files_, r, meta_.packings[r.packing], most_bytes));
+    });
   std::shared_ptr<const InputFile> opened;
   RecordSource record = with_file(path, [&] {
-    opened = open_files_->open(file);
-    return RecordSource(*opened, offset, bytes);
+    opened = open_files_->open(r.file);
+    return RecordSource(*opened, r.offset, r.bytes);
   });
   try {
     return fn(record);
   } catch (Error& e) {
     // Readers of a record count from its beginning.
-    if (e.offset() >= 0 && e.file().empty()) e.offset(offset + e.offset());
+    if (e.offset() >= 0 && e.file().empty()) e.offset(r.offset + e.offset());
     throw e.default_file(path);
   }
+}
+
+// The content of a packed record, unpacked again for each reader that comes late.
+class DcpStore::UnpackedChunk final : public ByteSource {
+ public:
+  UnpackedChunk(const DcpStore& store, const DcpRecord& record, i64 most_bytes, i64 size)
+      : ByteSource(size), store_(store), record_(record), most_bytes_(most_bytes) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override {
+    store_.with_record(record_, most_bytes_, [&](const ByteSource& bytes) { bytes.read(offset, to); });
+  }
+  const DcpStore& store_;
+  DcpRecord record_;
+  i64 most_bytes_;
+};
+
+// Objects that are files of their own come after those of .metadata, and are never packed.
+DcpRecord DcpStore::record_of(i64 object) const {
+  if (object < std::ssize(meta_.object_records)) return meta_.object_records[object];
+  const Object& o = objects_[object];
+  return {.file = o.file, .offset = o.record_offset, .bytes = o.record_bytes};
 }
 
 // Where the elements of a chunk are. Throws kRecordMissing, kItemMismatch, and what opening an archive
@@ -87,15 +117,19 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
   std::span<const i64> sizes = chunk(tensor, index).sizes;
   try {
     if (r.file < 0) throw Error(Code::kRecordMissing, cat("chunk ", index, " has no entry in storage_data"));
-    if (r.transformed)
-      throw Error(
-          Code::kItemMismatch,
-          "the record was written through a stream extension of torch (such as compression), which mckpt "
-          "cannot undo")
-          .file(file_path(*this, r.file));
-    DcpItem item = with_record(r.file, r.offset, r.bytes, [&](const ByteSource& record) {
+    if (safetensors_inside_)
+      throw Error(Code::kItemMismatch, std::string(kSafetensorsInside))
+          .file(file_path(*this, r.file))
+          .help(kSaveOtherwise);
+    const i64 most_bytes = checked_add(dtype_bytes(dtype(tensor), checked_items(sizes)), kMostAround, "a record");
+    i64 record_bytes = 0;
+    DcpItem item = with_record(r, most_bytes, [&](const ByteSource& record) {
+      record_bytes = record.size();
       return read_dcp_item(record, dtype(tensor), sizes);
     });
+    if (r.packing >= 0 && !item.unpacked)
+      item.unpacked = std::make_shared<UnpackedChunk>(*this, r, most_bytes, record_bytes);
+    if (r.packing >= 0) item.sum.reset();
     i64 base = item.unpacked ? 0 : r.offset;
     std::optional<Checksum> checksum;
     if (item.sum)
@@ -121,7 +155,7 @@ std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
     PickleValue root;
   };
   auto value = std::make_shared<Value>();
-  value->pickle = with_record(o.file, o.record_offset, o.record_bytes,
+  value->pickle = with_record(record_of(index), kMostObject,
                               [](const ByteSource& record) { return read_dcp_object(record); });
   value->root = value->pickle->root();
   return {value, &value->root};
@@ -129,13 +163,14 @@ std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
 
 // The sums in the archives of all records. Opens every record.
 void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
-  auto of_record = [&](i32 file, i64 offset, i64 bytes, i64 tensor) {
-    if (file < 0 || files_[file].bytes < 0) return;
+  // The sums in a packed record are compared when it is unpacked.
+  auto of_record = [&](const DcpRecord& r, i64 tensor) {
+    if (r.file < 0 || files_[r.file].bytes < 0 || r.packing >= 0) return;
     try {
-      with_record(file, offset, bytes, [&](const ByteSource& record) {
+      with_record(r, 0, [&](const ByteSource& record) {
         each_item_checksum(record, [&](i64 at, i64 size, u32 crc, std::string_view name) {
-          visit({.file = file,
-                 .offset = offset + at,
+          visit({.file = r.file,
+                 .offset = r.offset + at,
                  .bytes = size,
                  .crc32 = crc,
                  .name = std::string(name),
@@ -146,9 +181,9 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
       // An archive that cannot be opened is reported when its chunk is resolved or its object is read.
     }
   };
-  for (const Object& o : objects_) of_record(o.file, o.record_offset, o.record_bytes, -1);
+  for (i64 o = 0; o < std::ssize(objects_); o++) of_record(record_of(o), -1);
   for (i64 t = 0; t < tensor_count(); t++)
-    for (const DcpRecord& r : meta_.records[t]) of_record(r.file, r.offset, r.bytes, t);
+    for (const DcpRecord& r : meta_.records[t]) of_record(r, t);
 }
 
 // ---- Checks
@@ -159,8 +194,8 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
   for (Finding& f : damage(CheckedPart::kAll)) findings.add(std::move(f));
-  for (Finding& f : check_loading(Folder(root_, opening_))) findings.add(std::move(f));
-  for (Finding& f : check_integrity(Folder(root_, opening_))) findings.add(std::move(f));
+  for (Finding& f : of_parts([](const Folder& part) { return check_loading(part); })) findings.add(std::move(f));
+  for (Finding& f : of_parts([](const Folder& part) { return check_integrity(part); })) findings.add(std::move(f));
   for (Finding f : findings_)
     if (is_needed_to_load(f)) f.warning = false, findings.add(std::move(f));
   return findings.take();
@@ -177,8 +212,19 @@ std::vector<Finding> DcpStore::damage(CheckedPart part) const {
   return found;
 }
 
+std::vector<Finding> DcpStore::of_parts(
+    const std::function<std::vector<Finding>(const Folder&)>& visit) const {
+  std::vector<Finding> out;
+  for (const std::string& part : parts_.folders)
+    for (Finding& f : visit(Folder(part.empty() ? root_ : cat(root_, "/", part), opening_))) {
+      if (!part.empty() && !f.file.empty()) f.file = cat(part, "/", f.file);
+      out.push_back(std::move(f));
+    }
+  return out;
+}
+
 i64 DcpStore::alike_files() const {
-  if (has_integrity(Folder(root_, opening_))) return 0;
+  if (has_integrity(Folder(cat(root_, "/", parts_.folders[0]), opening_))) return 0;
   i64 files = 0;
   for (const std::vector<AlikeFile>& group : impl::alike_files(*this, meta_.copies))
     files += std::ssize(group);
@@ -234,7 +280,7 @@ void DcpStore::check_objects(int threads, Findings& findings) const {
       found.add(i, std::move(f));
     };
     try {
-      auto pickle = with_record(o.file, o.record_offset, o.record_bytes,
+      auto pickle = with_record(record_of(i), kMostObject,
                                 [](const ByteSource& record) { return read_dcp_object(record); });
       for (const PickleNote& note : pickle->notes())
         add({.code = note.code, .message = note.message, .warning = note.warning});

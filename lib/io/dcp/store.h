@@ -4,12 +4,15 @@
 // from memory, resolve() and object() read the record's own header.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "io/dcp/check/check.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/metadata/metadata.h"
+#include "io/dcp/packing.h"
 #include "io/dcp/run/facts.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -23,7 +26,8 @@ struct Spelling;
 // Made by open_dcp(). Safe for many threads once it is made.
 class DcpStore final : public Store {
  public:
-  DcpStore(const std::string& path, const OpenOptions& opening);
+  // One folder is the part "".
+  DcpStore(const std::string& path, DcpParts parts, const OpenOptions& opening);
 
   DcpDialect dialect() const { return dialect_; }
 
@@ -45,6 +49,8 @@ class DcpStore final : public Store {
  private:
   // Steps of opening, in this order (dcp.cc).
   void read_metadata(const Folder& folder);
+  DcpMetadata read_part(const Folder& folder, std::size_t part);
+  std::string in_part(std::size_t part, std::string_view name) const;
   void list_files(const Folder& folder);
   void add_objects(const Folder& folder);
   void find_dialect(const Folder& folder);
@@ -53,22 +59,31 @@ class DcpStore final : public Store {
   void collect_facts();
   Spelling spelling_of_names() const;
 
-  // Calls fn(record of the file, opened); what it throws gets the file and the place in it.
+  // Calls fn(record, as torch.save wrote it); what it throws gets the file and the place in it. `most_bytes`: of
+  // a record that is packed.
   template <typename Fn>
-  auto with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
+  auto with_record(const DcpRecord& record, i64 most_bytes, Fn&& fn) const
       -> decltype(fn(std::declval<const ByteSource&>()));
+  DcpRecord record_of(i64 object) const;
+  class UnpackedChunk;
   // Checks that read data (store.cc).
   void check_objects(int threads, Findings& findings) const;
   bool same_bytes(const DcpRecord& a, const DcpRecord& b) const;
   void check_copies(std::vector<Finding>& out) const;
 
+  // Calls visit(folder of a part), and puts the part before the names of files in what it returns.
+  std::vector<Finding> of_parts(const std::function<std::vector<Finding>(const Folder&)>& visit) const;
+
+  DcpParts parts_;
   DcpMetadata meta_;
   // One .metadata names all that the files contain; false for the indexes of single ranks.
   bool gathered_ = false;
+  bool safetensors_inside_ = false;  // its tensors cannot be read
   DcpDialect dialect_ = DcpDialect::kPlain;
   // The rank that wrote each file, by its name; -1: the name does not say.
   std::vector<i32> file_ranks_;
   std::optional<StoreFiles> open_files_;
+  UnpackedRecords unpacked_;
 };
 
 }  // namespace mckpt::impl

@@ -128,6 +128,10 @@ constexpr Row kRows[] = {
      "_MEM_FORMAT_ENCODING MEM_FORMAT_ENCODING", Known::kData},
     {"torch.distributed.checkpoint.filesystem torch.distributed._shard.checkpoint.filesystem", "_StorageInfo",
      Known::kStorageInfo},
+    // Megatron-Core 0.19 stores the plans of all ranks in .metadata.
+    {"torch.distributed.checkpoint.planner torch.distributed._shard.checkpoint.planner",
+     "SavePlan LoadPlan WriteItem ReadItem WriteItemType LoadItemType TensorWriteData BytesIOWriteData",
+     Known::kData},
     {"numpy.core.multiarray numpy._core.multiarray", "_reconstruct", Known::kNumpyReconstruct},
     {"numpy.core.multiarray numpy._core.multiarray", "scalar", Known::kNumpyScalar},
     {"numpy.core.numeric numpy._core.numeric", "_frombuffer", Known::kNumpyFromBuffer},

@@ -130,6 +130,13 @@ void add_layout(TorchStore& store) {
   if (!layout.empty()) store.add_fact("layout", layout);
 }
 
+// The fact "optimizer", where its states are in files of their own: stretches of the buffers of one run.
+void add_optimizer(TorchStore& store, const std::vector<std::string>& files) {
+  for (std::string_view own : {"distrib_optim", "layer_wise_optimizer"})
+    if (std::ranges::any_of(files, [&](std::string_view f) { return f.substr(f.find('/') + 1).starts_with(own); }))
+      store.add_fact("optimizer", cat(own, ", by ranks of the run"));
+}
+
 }  // namespace
 
 std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOptions& opening) {
@@ -160,6 +167,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOpti
   for (Finding& f : mixed_saves(*store)) store->add_finding(std::move(f));
   for (Finding& f : rank_order(*store).findings) store->add_finding(std::move(f));
   add_layout(*store);
+  add_optimizer(*store, names);
   return store;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "core/base/int.h"
 
@@ -29,5 +30,9 @@ bool may_be_non_finite(DType dtype);
 // Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`.
 // Does nothing for a type without NaN and infinities.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
+
+// The same for bytes that begin at byte `at` of the tensor, without the items of `left_out`: stretches, ascending.
+void scan_outside(std::span<const std::pair<i64, i64>> left_out, DType dtype, std::span<const u8> bytes, i64 at,
+                  NonFinite& found);
 
 }  // namespace mckpt::impl

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
+#include "io/dcp/keys/buckets.h"
 #include "io/file/parallel.h"
 #include "io/store/cover.h"
 #include "io/store/findings.h"
@@ -167,6 +168,7 @@ class Verifier {
   const std::function<void(i64)>& progress_;
   VerifyReport report_;
   std::optional<std::vector<Finding>> own_;  // of Store::check()
+  std::vector<std::vector<std::pair<i64, i64>>> paddings_;  // by tensor: what nobody wrote on purpose
   std::unordered_set<i64> unreadable_;  // tensors that cannot be read completely, as a finding says
 };
 
@@ -296,12 +298,11 @@ std::vector<NonFinite> Verifier::scan(std::span<const Unit> units, ExpertTwins& 
     const Unit& unit = units[u];
     if (failures.has_one_before(unit.tensor, u)) return;
     DType dtype = store_.dtype(unit.tensor);
-    i64 number_bits = element_form(dtype).number_bits;
     ExpertTwins::Sums sums(twins, unit.tensor);
     bool expert = twins.experts_in(unit.tensor) > 0;
     try {
       readers[worker]->read(unit.tensor, unit.begin, unit.end, [&](std::span<const u8> bytes, i64 at) {
-        scan_non_finite(dtype, bytes, at * 8 / number_bits, found[u]);
+        scan_outside(paddings_[unit.tensor], dtype, bytes, at, found[u]);
         if (expert) sums.take(bytes);
         progress_(static_cast<i64>(bytes.size()));
       });
@@ -337,6 +338,7 @@ void Verifier::check_values() {
   ExpertTwins twins(store_);
   Readers readers;
   for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
+  for (i64 t = 0; t < store_.tensor_count(); t++) paddings_.push_back(bucket_padding(store_, t));
   const std::vector<Unit> all = units(twins);
   report_values(all, scan(all, twins, readers));
   at(kExperts).count = twins.compared();

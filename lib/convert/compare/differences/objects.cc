@@ -11,7 +11,7 @@
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
-#include "io/dcp/item.h"
+#include "io/dcp/packing.h"
 #include "io/file/parallel.h"
 #include "io/pickle/differences.h"
 #include "io/store/findings.h"
@@ -55,22 +55,20 @@ class Side {
     return {root.get(), [pickle, root](const PickleValue*) {}};
   }
   std::vector<u8> bytes(const Object& o) const {
-    std::vector<u8> out(static_cast<std::size_t>(o.record_bytes));
-    files_.open(o.file)->read(o.record_offset, out);
-    return out;
+    std::shared_ptr<const ByteSource> record = open_object_record(files_, o);
+    return record->read(0, record->size());
   }
   // The bytes of a tensor's storage to which the object refers.
   std::vector<u8> storage(i64 index, PickleValue of) const {
     const Object* o = record(index);
     if (o == nullptr) return {};
-    std::shared_ptr<const InputFile> file = files_.open(o->file);
-    RecordSource source(*file, o->record_offset, o->record_bytes);
-    TorchZip zip(source, 64);
+    std::shared_ptr<const ByteSource> record = open_object_record(files_, *o);
+    TorchZip zip(*record, 64);
     const ZipEntry* entry =
         zip.archive().find(cat(zip.top(), "data/", of.as_object().args.at(2).to_text("a storage's key")));
     if (entry == nullptr)
       throw Error(Code::kBadStorage, "a storage of the object has no record").tensor(o->name);
-    return zip.archive().read(*entry, o->record_bytes);
+    return zip.archive().read(*entry, record->size());
   }
 
  private:

@@ -2,6 +2,7 @@
 // first one that has an object of a name wins: optimizer objects of the ranks' files, objects of the
 // checkpoint, objects made by the view, other objects of the ranks' files, and last those that Megatron
 // cannot do without.
+#include "convert/jobs/carry_object.h"
 #include "convert/plan/reshard/objects.h"
 
 #include <algorithm>
@@ -120,7 +121,7 @@ void ReshardObjects::add_stored() {
     } else if (o.name == kArgs || (o.name == kIteration && iteration_)) {
       add_made(o.name, object_pickle(store, o));
     } else if (names_.insert(o.name).second) {
-      out_.records.push_back(carry_object(store, o, layout_, source_.named(o.name), 0));
+      add_carried(store, o, layout_, source_.named(o.name), 0, out_.records);
     }
   }
 }

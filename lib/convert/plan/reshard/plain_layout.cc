@@ -1,4 +1,5 @@
 // The layout keeps the nesting of the saved dicts, if the source's .metadata records it.
+#include "convert/jobs/carry_object.h"
 #include "convert/plan/reshard/plain_layout.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ std::vector<CarriedRecord> PlainLayout::add_objects() {
       left_behind_objects++;
       continue;
     }
-    records.push_back(carry_object(store_, o, layout, named(o.name), 0));
+    add_carried(store_, o, layout, named(o.name), 0, records);
   }
   return records;
 }

@@ -85,17 +85,17 @@ Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string 
 }
 
 // Whether the record is large enough for the chunk; adds a finding when not. A deflated archive may be
-// smaller than its content, but never by more than 1032 to 1. Sizes that pass are later asked for as memory
-// and disk, so a small file must not be able to claim a large tensor.
+// smaller than its content, but never by more than 1032 to 1, and a block of Zstandard makes 128 KiB of 3 bytes.
+// Sizes that pass are later asked for as memory and disk, so a small file must not be able to claim a large tensor.
 bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findings) {
-  constexpr double kMostDeflated = 1032;
+  const double most = o.record->packing < 0 ? 1032 : 131072.0 / 3;
   if (o.owner < 0) return true;
   std::size_t rank = m.dims[o.owner].size();
   std::span<const i64> box = m.sizes[o.owner].subspan(static_cast<std::size_t>(o.chunk) * rank, rank);
   DType dtype = m.dtypes[o.owner];
   double bytes = dtype_info(dtype).bits / 8.0;  // an exact product might not fit 63 bits
   for (i64 size : box) bytes *= static_cast<double>(size);
-  if (bytes / kMostDeflated <= static_cast<double>(o.record->bytes)) return true;
+  if (bytes / most <= static_cast<double>(o.record->bytes)) return true;
   findings.add(finding_of(m, o, Code::kItemMismatch,
                           cat("the record of ", o.record->bytes, " bytes is too small for a chunk of ",
                               dims_to_string(box), " of ", dtype_name(dtype))));

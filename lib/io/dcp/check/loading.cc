@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "io/dcp/metadata/root.h"
 #include "io/dcp/metadata/rows.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
@@ -29,9 +30,14 @@ bool is_call(PickleValue value, std::string_view function) {
   return value.is(ValueKind::kObject) && value.as_object().type->name == function;
 }
 
-// Why torch cannot restore the tuple (dtype, layout, requires_grad, memory format, pin_memory); "": it can.
+// Why torch cannot restore the tuple (dtype, layout, requires_grad, memory format, pin_memory), behind which
+// torch 2.15 writes the strides of the tensor in memory, or None; "": it can.
 std::string fault_of_properties(PickleValue state) {
-  if (state.size() != 5) return cat("their state has ", state.size(), " values, not 5");
+  if (state.size() != 5 && state.size() != 6)
+    return cat("their state has ", state.size(), " values; torch reads 5, and from 2.15 on 6");
+  PickleValue strides = state.at(5);
+  bool integers = strides.is(ValueKind::kTuple) && std::ranges::all_of(strides.tuple(), &PickleValue::is_int);
+  if (!strides.is_none() && !integers) return cat("the strides are ", pickle_line(strides, 60));
   PickleValue layout = state.at(1), format = state.at(3);
   PickleValue name = is_call(layout, "_get_layout") ? layout.as_object().args.at(0) : PickleValue();
   if (name.is(ValueKind::kText) && std::ranges::find(kLayouts, name.text()) == std::end(kLayouts))
@@ -92,6 +98,7 @@ class LoadingCheck {
     if (metadata.field("planner_data") == nullptr)
       add("", "there is no planner_data, so torch does not rebuild the dict that was saved", true);
     check_planner(field(metadata, "planner_data"));
+    name_unknown_fields(metadata);
     return findings_.take();
   }
 
@@ -134,6 +141,14 @@ class LoadingCheck {
         add(rows_.names[index.name],
             "storage_data has an offset for an object, so torch does not find the object");
     }
+  }
+
+  // torch up to 2.15 keeps such fields without a use for them; a later one may give them a meaning.
+  void name_unknown_fields(const PickleObject& metadata) {
+    std::vector<std::string> names = rows_.unknown_fields();
+    for (std::string_view field : unknown_root_fields(metadata)) names.push_back(cat("Metadata.", field));
+    if (!names.empty())
+      add("", cat("fields that mckpt does not know are left out: ", impl::listed(names)), true);
   }
 
   // Compares the names of planner_data with those that are listed.

@@ -48,15 +48,18 @@ std::map<i64, i32> steps_by_file(const Store& store) {
 
 }  // namespace
 
-void find_leftovers(const Folder& folder, std::span<const std::string> named, std::vector<Finding>& out) {
+void find_leftovers(const Folder& folder, const std::string& part, std::span<const std::string> named,
+                    std::vector<Finding>& out) {
   std::set<std::string_view> known(named.begin(), named.end());
-  for (const FolderEntry& e : folder.entries())
-    if (!e.folder && e.name.ends_with(".distcp") && !known.contains(e.name) &&
-        folder.file_bytes(e.name).value_or(0) > 0)
+  for (const FolderEntry& e : folder.entries(part)) {
+    std::string path = part.empty() ? e.name : cat(part, "/", e.name);
+    if (!e.folder && e.name.ends_with(".distcp") && !known.contains(path) &&
+        folder.file_bytes(path).value_or(0) > 0)
       out.push_back({.code = Code::kMixedSaves,
-                     .file = e.name,
+                     .file = std::move(path),
                      .message = ".metadata does not name the file: it was left by another save",
                      .warning = true});
+  }
 }
 
 std::vector<Finding> check_mixed(const Store& store) {

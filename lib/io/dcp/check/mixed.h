@@ -16,9 +16,10 @@ class Folder;
 class Store;
 struct Finding;
 
-// Reports data files that .metadata does not name (`named`), unless they are empty: a rank that held
-// nothing writes an empty file.
-void find_leftovers(const Folder& folder, std::span<const std::string> named, std::vector<Finding>& out);
+// Reports data files in the folder `part` of the folder that .metadata does not name (`named`), unless they are
+// empty: a rank that held nothing writes an empty file.
+void find_leftovers(const Folder& folder, const std::string& part, std::span<const std::string> named,
+                    std::vector<Finding>& out);
 
 // Compares the optimizer's steps of all files, and the iteration with that of the folder's name. Reads one
 // object a file. What cannot be read is reported by DcpStore::check().

@@ -1,6 +1,7 @@
 // Each name is looked at once, for a few words that only one form has.
 #include "io/dcp/keys/torch_dist_form.h"
 
+#include "core/base/text.h"
 #include "io/dcp/keys/key.h"
 
 namespace mckpt::impl {
@@ -42,6 +43,7 @@ void TorchDistForm::optimizer(std::string_view name) {
   std::string_view state = behind(name, "optimizer.state.");
   states_ |= !state.empty();
   main_ |= state.starts_with("fp32_param.");
+  momentum_ |= state.starts_with("momentum_buffer.");
   reshardable_ |= state.starts_with("param.");
   std::string_view group = behind(name, "optimizer.distributed.dp_group_idx_");
   buckets_ |= has(group, ".bucket_idx_");
@@ -55,12 +57,15 @@ std::vector<std::pair<std::string, std::string>> TorchDistForm::facts() const {
   };
   add("layers", how_many(stacked_, indexed_));
   add("experts", how_many(experts_stacked_, experts_indexed_));
-  add("optimizer", main_          ? "fully_sharded_model_space"
-                   : reshardable_ ? "fully_reshardable"
-                   : buckets_     ? "dp_reshardable, by buckets of the run"
-                   : gathered_    ? "dp_zero_gather_scatter, by ranks of the run"
-                   : states_      ? "by parameter"
-                                  : "");
+  // Muon's states have no sharding type; its embeddings and norms are trained by Adam, and stored otherwise.
+  std::vector<std::string_view> forms;
+  if (states_)
+    forms.push_back(momentum_ ? "by parameter" : main_ ? "fully_sharded_model_space" : reshardable_ ? "fully_reshardable" : "by parameter");
+  if (buckets_) forms.push_back("dp_reshardable, by buckets of the run");
+  if (gathered_) forms.push_back("dp_zero_gather_scatter, by ranks of the run");
+  std::string all;
+  for (std::string_view form : forms) all += cat(all.empty() ? "" : ", and ", form);
+  add("optimizer", all);
   if (model_ && !extra_states_) add("extra states", "none");
   return out;
 }

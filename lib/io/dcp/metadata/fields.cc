@@ -2,6 +2,8 @@
 // comparison a field: the search for each key starts behind the field that was found last.
 #include "io/dcp/metadata/fields.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace mckpt::impl {
@@ -17,14 +19,22 @@ void FieldFinder::find() {
     PickleValue key = state_[at];
     keys_.push_back(key);
     if (!key.is(PickleValue::Kind::kText)) continue;
-    for (std::size_t tried = 0; tried < names_.size(); tried++) {
+    std::size_t tried = 0;
+    for (; tried < names_.size(); tried++) {
       std::size_t field = (next + tried) % names_.size();
       if (names_[field] != key.text()) continue;
       places_[field] = at + 1;
       next = field + 1;
       break;
     }
+    if (tried == names_.size()) add_stranger(key.text());
   }
+}
+
+void FieldFinder::add_stranger(std::string_view field) {
+  constexpr std::size_t kMost = 10;
+  if (strangers_.size() < kMost && std::ranges::find(strangers_, field) == strangers_.end())
+    strangers_.push_back(field);
 }
 
 void FieldFinder::throw_missing(std::size_t field) const {

@@ -46,6 +46,10 @@ class FieldFinder {
     return v.as_int();
   }
 
+  std::string_view class_name() const { return class_name_; }
+  // The fields of all records so far that are not among the names, the first few of them.
+  const std::vector<std::string_view>& strangers() const { return strangers_; }
+
  private:
   bool has_known_keys() const {
     if (state_.size() != 2 * keys_.size()) return false;
@@ -54,6 +58,7 @@ class FieldFinder {
     return true;
   }
   void find();
+  void add_stranger(std::string_view field);
   [[noreturn]] void throw_missing(std::size_t field) const;
   [[noreturn]] void throw_no_integer(std::size_t field) const;
 
@@ -62,6 +67,7 @@ class FieldFinder {
   std::span<const PickleValue> state_;
   std::vector<PickleValue> keys_;                  // of the state that places_ are of
   std::array<std::size_t, kMostFields> places_{};  // of the values in the state; 0: not there
+  std::vector<std::string_view> strangers_;
 };
 
 // Throws kBadMetadata.

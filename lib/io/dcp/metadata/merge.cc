@@ -31,6 +31,8 @@ class Merger {
       if (out_.version.empty()) out_.version = m.version;
       file_base_.push_back(static_cast<i32>(out_.files.size()));
       out_.files.insert(out_.files.end(), m.files.begin(), m.files.end());
+      packing_base_.push_back(static_cast<i32>(out_.packings.size()));
+      out_.packings.insert(out_.packings.end(), m.packings.begin(), m.packings.end());
     }
     for (const std::vector<Source>& sources : tensors_) add_tensor(sources);
     for (std::size_t p = 0; p < parts_.size(); p++) add_objects(p);
@@ -48,9 +50,10 @@ class Merger {
   using Seen = NameMap<std::string, DcpRecord>;  // by offsets and sizes
   void add_chunks(const Source& s, Seen& seen);
   void add_objects(std::size_t part);
-  // The record with its file's new number.
+  // The record with the new numbers of its file and packing.
   DcpRecord moved(DcpRecord r, std::size_t part) const {
     if (r.file >= 0) r.file += file_base_[part];
+    if (r.packing >= 0) r.packing += packing_base_[part];
     return r;
   }
 
@@ -58,7 +61,7 @@ class Merger {
   DcpMetadata out_;
   NameTable names_, object_names_;
   std::vector<std::vector<Source>> tensors_;  // by number of the name
-  std::vector<i32> file_base_;
+  std::vector<i32> file_base_, packing_base_;
 };
 
 template <typename T>

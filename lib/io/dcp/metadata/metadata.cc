@@ -18,6 +18,7 @@
 #include "core/items/shape.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/metadata/root.h"
 #include "io/dcp/metadata/rows.h"
 #include "io/store/findings.h"
 
@@ -107,16 +108,19 @@ DcpMetadata Linker::run(const Pickle& pickle) {
       meta != nullptr && meta->is(ValueKind::kObject))
     out_.save_id = text_or_nothing(meta->as_object().field("save_id"));
   out_.files = rows_.files;
+  out_.packings = rows_.packings;
   out_.findings = findings_.take();
   return std::move(out_);
 }
 
 // torch reads .metadata by importing what it names. A class of a torch module that torch does not have makes
 // the whole file unreadable. Classes of other packages are not judged: they may be installed where the file
-// is loaded.
+// is loaded. Nor are those of fields that are newer than this list: they may be as new.
 void Linker::check_classes(const Pickle& pickle) {
+  std::set<const PickleClass*> newer = classes_of_unknown_fields(pickle.root().as_object());
   for (const PickleClass& c : pickle.classes())
-    if (c.trust == Trust::kUnlisted && (c.module == "torch" || c.module.starts_with("torch.")))
+    if (c.trust == Trust::kUnlisted && (c.module == "torch" || c.module.starts_with("torch.")) &&
+        !newer.contains(&c))
       findings_.add({.code = Code::kBadMetadata,
                      .file = ".metadata",
                      .message = cat("torch cannot read .metadata, because torch has no ", escaped(c.module),

@@ -50,8 +50,8 @@ struct RaggedRows {
 
 // A range of bytes in a data file: one torch.save archive, which holds one chunk or one object.
 struct DcpRecord {
-  i32 file = -1;             // index into DcpMetadata::files; -1: .metadata names no place
-  bool transformed = false;  // by a stream extension, such as compression
+  i32 file = -1;     // index into DcpMetadata::files; -1: .metadata names no place
+  i32 packing = -1;  // index into DcpMetadata::packings; -1: stored as torch.save wrote it
   i64 offset = 0, bytes = 0;
 };
 
@@ -70,6 +70,7 @@ struct DcpMetadata {
   std::vector<DcpRecord> object_records;
 
   std::vector<std::string> files;  // relative to the folder, none of them leads out of it
+  std::vector<std::string> packings;  // "stream.zstd/1": the extensions of a record, parted by commas
   std::string version;             // "1.0.0" since torch 2.9; "" before
   std::string save_id;             // of StorageMeta; "" where there is none
   // The last pipeline stage numbered its layers from 0, although it does not have the embedding: planner_data

@@ -3,6 +3,7 @@
 // trusted.
 #include "io/dcp/metadata/rows.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -126,6 +127,7 @@ DcpRows::Kind DcpRows::kind_of(const PickleClass& type) {
     case Known::kStorageMeta:
       return Kind::kStorageMeta;
     case Known::kNothing:
+    case Known::kData:
       break;
     default:
       return Kind::kOther;
@@ -134,7 +136,8 @@ DcpRows::Kind DcpRows::kind_of(const PickleClass& type) {
       {"TensorStorageMetadata", Kind::kTensor}, {"BytesStorageMetadata", Kind::kBytes},
       {"ChunkStorageMetadata", Kind::kChunk},   {"TensorProperties", Kind::kProperties},
       {"MetadataIndex", Kind::kIndex},          {"_StorageInfo", Kind::kStorage},
-      {"StorageMeta", Kind::kStorageMeta}};
+      {"StorageMeta", Kind::kStorageMeta},      {"SavePlan", Kind::kPlan},
+      {"WriteItem", Kind::kPlan},               {"TensorWriteData", Kind::kPlan}};
   for (auto [name, kind] : kNames)
     if (type.name == name) return kind;
   return Kind::kOther;
@@ -180,12 +183,23 @@ std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const Pickl
     case Kind::kStorage:
       storage_.look(state);
       return tagged(kind, build_record());
+    case Kind::kPlan:
+      // What a rank planned is in the records too; of 1,000 ranks the plans are most of the pickle.
+      return tagged(kind, 0);
     case Kind::kBytes:
     case Kind::kStorageMeta:
     case Kind::kOther:
       break;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> DcpRows::unknown_fields() const {
+  std::vector<std::string> out;
+  for (const FieldFinder* finder : {&tensor_, &chunk_, &index_, &storage_})
+    for (std::string_view field : finder->strangers())
+      out.push_back(cat(finder->class_name(), ".", field));
+  return out;
 }
 
 // Of TensorProperties the data type is all that matters for the bytes. loading.cc checks that torch can
@@ -244,9 +258,25 @@ u64 DcpRows::build_record() {
   record.file = file_number(path);
   record.offset = storage_.integer(1);
   record.bytes = storage_.integer(2);
-  record.transformed = transforms.size() > 0;
+  record.packing = packing_number(transforms);
   records.push_back(record);
   return records.size() - 1;
+}
+
+// The number of what the extensions are; -1 for none.
+i32 DcpRows::packing_number(PickleValue descriptors) {
+  if (descriptors.is_none() || descriptors.size() == 0) return -1;
+  std::string text;
+  for (PickleValue name : descriptors.items()) {
+    if (!name.is(ValueKind::kText))
+      throw_bad_metadata(cat("a transform_descriptor in .metadata is ", kind_name(name.kind()), ", not a string"));
+    text += cat(text.empty() ? "" : ",", name.text());
+  }
+  if (text.empty())
+    throw_bad_metadata(cat("transform_descriptors in .metadata are ", kind_name(descriptors.kind()), ", not a list"));
+  auto at = std::ranges::find(packings, text);
+  if (at == packings.end()) at = packings.insert(at, std::move(text));
+  return static_cast<i32>(at - packings.begin());
 }
 
 // No program writes such a path: a block of the file was lost. A pickle has the index of a record before the

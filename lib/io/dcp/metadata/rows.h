@@ -52,7 +52,17 @@ class NameTable {
 // other class is left to the interpreter. pre: the pickle outlives this, as texts are not copied.
 class DcpRows final : public PickleVisitor {
  public:
-  enum class Kind : u8 { kOther, kTensor, kBytes, kChunk, kProperties, kIndex, kStorage, kStorageMeta };
+  enum class Kind : u8 {
+    kOther,
+    kTensor,
+    kBytes,
+    kChunk,
+    kProperties,
+    kIndex,
+    kStorage,
+    kPlan,
+    kStorageMeta
+  };
   // By the class's own name, whatever module defines it: forks and Megatron have their own copies.
   static Kind kind_of(const PickleClass& type);
   // The row of an object of that kind. Throws kBadMetadata when it is something else; `what` and `name` are
@@ -69,6 +79,9 @@ class DcpRows final : public PickleVisitor {
   std::optional<u64> build(const PickleObject& object, PickleValue state) override;
   std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) override;
 
+  // "ChunkStorageMetadata.strides": the fields of records that nobody here knows, for people.
+  std::vector<std::string> unknown_fields() const;
+
   struct Index {
     u32 name;
     bool has_offset;
@@ -83,7 +96,7 @@ class DcpRows final : public PickleVisitor {
   std::vector<Index> indexes;
   RaggedRows<i64> index_offsets;
   std::vector<DcpRecord> records;
-  std::vector<std::string> files;
+  std::vector<std::string> files, packings;
 
  private:
   // A record is represented by its row, with the kind above it.
@@ -99,6 +112,7 @@ class DcpRows final : public PickleVisitor {
   u64 build_record();
   [[noreturn]] void throw_zeroed_path(std::string_view path) const;
   i32 file_number(PickleValue path);
+  i32 packing_number(PickleValue descriptors);
 
   FieldFinder tensor_, chunk_, properties_, index_, storage_;
   std::vector<PickleValue> entries_;  // of a dict

@@ -45,4 +45,8 @@ std::string real_path_of(const std::string& path);
 // Whether open_store() would take the folder `name` inside `folder` for a checkpoint, by the names in it.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 
+// Whether nothing in the folder itself is a model, by the names in it: only folders below may be, beside the states
+// of a run such as data.pt.
+bool is_folder_of_folders(const Folder& folder);
+
 }  // namespace mckpt::impl

@@ -5,6 +5,7 @@
 //               safetensors index mean the folder that they are in
 //   a folder    with an adapter, where the options name its base: the base with the adapter in it; else
 //               the first of these that its names show:
+//               ckpt_contents.json                  what verl saves of Megatron: the folders that it lists
 //               .metadata, .distcp                  DCP
 //               metadata.pkl                        torch_checkpointing, if it is its
 //               .safetensors                        safetensors, with or without an index
@@ -40,6 +41,7 @@
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/sniff.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/open/verl_layout.h"
 #include "io/store/open/zero_names.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
@@ -136,12 +138,12 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
 
 // What the names in a folder show, as far as the choice of a reader goes.
 struct Contents {
-  bool dcp = false, items = false, safetensors = false, zero = false, latest = false, tracker = false,
-       ranks = false, snapshots = false;
+  bool verl = false, dcp = false, items = false, safetensors = false, zero = false, latest = false,
+       tracker = false, ranks = false, snapshots = false;
   std::vector<std::string> iterations, torch_files, folders, names;
 
   bool is_checkpoint() const {
-    return dcp || safetensors || zero || tracker || ranks || snapshots || iterations.size() == 1 ||
+    return verl || dcp || safetensors || zero || tracker || ranks || snapshots || iterations.size() == 1 ||
            !torch_files.empty();
   }
 };
@@ -153,6 +155,7 @@ Contents look(const Folder& folder, std::string_view name_inside = "") {
     std::string_view name = e.name;
     c.names.push_back(e.name);
     if (e.folder) c.folders.push_back(e.name);
+    c.verl |= !e.folder && name == kVerlContents;
     // Ranks that did not gather leave __<rank>.metadata; an interrupted save leaves data files alone.
     c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
     c.items |= !e.folder && name == kItemMetadata;
@@ -317,6 +320,7 @@ std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Conten
   for (const std::string& name : contents.torch_files)
     if (part_of_path(name) == StatePart::kModel) models.push_back(name);
   if (!models.empty()) return open_torch_files_of(folder, contents.torch_files, models);
+  refuse_unfinished_verl(folder);
   const std::vector<std::string> below = checkpoints_below(folder);
   if (std::string name = only_one(below); !name.empty())
     if (contents.torch_files.empty() || part_of_path(name) == StatePart::kModel)
@@ -362,6 +366,7 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
   Folder folder(path, opening);
   if (opening.base && is_adapter_folder(folder)) return opening.base->open(folder.path(), opening);
   Contents contents = look(folder);
+  if (contents.verl) return open_verl(folder);
   if (contents.dcp) return open_dcp(folder.path(), opening);
   if (contents.items)
     if (std::unique_ptr<Store> store = open_item_folder(folder)) return store;
@@ -383,6 +388,13 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
 
 bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
   return look(folder, name).is_checkpoint();
+}
+
+bool is_folder_of_folders(const Folder& folder) {
+  Contents c = look(folder);
+  std::erase_if(c.torch_files,
+                [](const std::string& name) { return part_of_path(name) != StatePart::kModel; });
+  return !c.is_checkpoint();
 }
 
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening) {

@@ -158,7 +158,8 @@ TEST(DcpLoading, TellsNamesThatChangedFromThoseThatAreLeftOut) {
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}, {"s", {"s"}}, {"t", {"x"}}}}), "warning " + stranger);
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}, {"t", {"t"}}}}), left_out + stranger);
   EXPECT_EQ(faults_of(changed(metadata_of(), "planner_data", "plAnner_data", 1)),
-            "warning MC1301 : there is no planner_data, so torch does not rebuild the dict that was saved\n");
+            "warning MC1301 : there is no planner_data, so torch does not rebuild the dict that was saved\n"
+            "warning MC1301 : fields that mckpt does not know are left out: Metadata.plAnner_data\n");
 }
 
 TEST(DcpLoading, LooksWhereTorchLooksForBytes) {
@@ -178,6 +179,127 @@ TEST(DcpLoading, LooksAtPropertiesThatNothingElseNeeds) {
   sound[number] = 3;
   EXPECT_EQ(faults_of(sound).substr(0, 78),
             "MC1301 : torch cannot load the properties of a tensor: the memory format is to");
+}
+
+// A pickle of Metadata of one tensor, whose parts can have more values or fields than torch has ever written.
+struct Extra {
+  std::vector<std::string> strides = {};  // of the properties: "1" an integer, "" None, other words are texts
+  std::string field = {}, of = {};        // one more field of that class
+  std::string plan_class = {};            // an object of this class of torch's in the field
+};
+
+class ExtraSpeller {
+ public:
+  explicit ExtraSpeller(const Extra& e) : e_(e) {}
+
+  std::string run() {
+    object(kModule, "Metadata", [&] {
+      item("state_dict_metadata", [&] {
+        w_.op(Op::kEmptyDict);
+        item("a.w", [&] { object(kModule, "TensorStorageMetadata", [&] { tensor(); }); });
+      });
+      item("storage_data", [&] {
+        w_.op(Op::kEmptyDict);
+        object(kModule, "MetadataIndex", [&] { item("fqn", [&] { w_.text("a.w"); }), numbers("offset", 0); });
+        object("torch.distributed.checkpoint.filesystem", "_StorageInfo", [&] {
+          item("relative_path", [&] { w_.text("__0_0.distcp"); });
+          item("offset", [&] { w_.integer(0); });
+          item("length", [&] { w_.integer(8); });
+        });
+        w_.op(Op::kSetitem);
+      });
+      item("planner_data", [&] { w_.op(Op::kEmptyDict); });
+    });
+    return w_.finish();
+  }
+
+ private:
+  static constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
+
+  template <typename Fill>
+  void object(std::string_view module, std::string_view name, Fill&& fill) {
+    w_.class_name(module, name);
+    w_.op(Op::kEmptyTuple), w_.op(Op::kNewobj), w_.op(Op::kEmptyDict);
+    fill();
+    if (name == e_.of) item(e_.field, [&] { value(); });
+    w_.op(Op::kBuild);
+  }
+  void value() {
+    if (e_.plan_class.empty()) return w_.integer(7);
+    w_.op(Op::kEmptyList);
+    object("torch.distributed.checkpoint.planner", e_.plan_class, [&] {});
+    w_.op(Op::kAppend);
+  }
+  template <typename Value>
+  void item(std::string_view key, Value&& make) {
+    w_.text(key), make(), w_.op(Op::kSetitem);
+  }
+  void numbers(std::string_view key, i64 v) {
+    item(key, [&] { w_.tuple(std::vector<i64>{v}); });
+  }
+  void tensor() {
+    item("properties", [&] { properties(); });
+    numbers("size", 2);
+    item("chunks", [&] {
+      w_.op(Op::kEmptyList);
+      object(kModule, "ChunkStorageMetadata", [&] { numbers("offsets", 0), numbers("sizes", 2); });
+      w_.op(Op::kAppend);
+    });
+  }
+  void properties() {
+    w_.class_name(kModule, "TensorProperties");
+    w_.op(Op::kEmptyTuple), w_.op(Op::kNewobj);
+    w_.op(Op::kMark);
+    w_.class_name("torch", "float32");
+    w_.class_name("torch", "strided");
+    w_.op(Op::kNewfalse);
+    w_.class_name(kModule, "_MEM_FORMAT_ENCODING"), w_.tuple(std::vector<i64>{0}), w_.op(Op::kReduce);
+    w_.op(Op::kNewfalse);
+    for (const std::string& s : e_.strides) {
+      if (s.empty()) w_.op(Op::kNone);
+      else if (s == "1") w_.tuple(std::vector<i64>{1});
+      else w_.text(s);
+    }
+    w_.op(Op::kTuple), w_.op(Op::kBuild);
+  }
+
+  PickleWriter w_;
+  const Extra& e_;
+};
+
+std::string faults(const Extra& e) { return faults_of(ExtraSpeller(e).run()); }
+
+TEST(DcpLoading, TakesStridesBehindTheFiveProperties) {
+  EXPECT_EQ(faults(Extra{}), "");
+  EXPECT_EQ(faults(Extra{.strides = {"1"}}), "");
+  EXPECT_EQ(faults(Extra{.strides = {""}}), "");
+  const std::string front = "MC1301 : torch cannot load the properties of a tensor: ";
+  EXPECT_EQ(faults(Extra{.strides = {"", ""}}),
+            front + "their state has 7 values; torch reads 5, and from 2.15 on 6\n");
+  EXPECT_EQ(faults(Extra{.strides = {"x"}}), front + "the strides are 'x'\n");
+}
+
+// Megatron-Core 0.19 stores the plans of all ranks; nothing in them is needed.
+TEST(DcpLoading, NamesFieldsThatNobodyKnows) {
+  for (const char* of : {"MetadataIndex", "_StorageInfo", "TensorStorageMetadata", "ChunkStorageMetadata", "Metadata"})
+    EXPECT_EQ(faults(Extra{.field = "new", .of = of}),
+              cat("warning MC1301 : fields that mckpt does not know are left out: ", of, ".new\n"));
+  for (const char* known : {"SavePlan", "WriteItem", "TensorWriteData"})
+    EXPECT_EQ(faults(Extra{.field = "all_local_plans", .of = "Metadata", .plan_class = known}), "") << known;
+}
+
+std::string parsed(const Extra& e) {
+  const std::string pickle = ExtraSpeller(e).run();
+  std::string out;
+  for (const Finding& f : parse_dcp_metadata({reinterpret_cast<const u8*>(pickle.data()), pickle.size()}).findings)
+    out += cat(f.warning ? "warning " : "", code_name(f.code), " ");
+  return out;
+}
+
+// A class that torch 2.15 lacks may be one of the torch that has the field, but not of a field that torch has.
+TEST(DcpLoading, JudgesNoClassesOfFieldsThatNobodyKnows) {
+  EXPECT_EQ(parsed(Extra{.field = "all_plans", .of = "Metadata", .plan_class = "NewPlan"}), "warning MC1214 ");
+  EXPECT_EQ(parsed(Extra{.field = "mcore_data", .of = "Metadata", .plan_class = "NewPlan"}), "MC1301 warning MC1214 ");
 }
 
 TEST(DcpLoading, SurvivesEveryChangedByteThatReadersTake) {

@@ -52,6 +52,11 @@ TEST(TorchDistForm, IsThatOfItsKeys) {
       {{},
        {"optimizer.distributed.dp_group_idx_0.param_state/shard_0_1"},
        "optimizer: dp_zero_gather_scatter, by ranks of the run"},
+      {{"chained_0.optimizer.state.momentum_buffer.decoder.layers.mlp.linear_fc1.weight",
+        "chained_0.optimizer.state.fp32_param.decoder.layers.mlp.linear_fc1.weight",
+        "chained_1.optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_x.bucket_idx_0.param"},
+       {},
+       "optimizer: by parameter, and dp_reshardable, by buckets of the run"},
       // Layers of MTP are never one tensor.
       {{"mtp.layers.0.transformer_layer.mlp.linear_fc1.weight"}, {"y._extra_state/shard_0_1"}, ""},
   };

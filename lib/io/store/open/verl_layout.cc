@@ -1,0 +1,156 @@
+// Reads the list of contents, and opens what it names.
+#include "io/store/open/verl_layout.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "io/dcp/check/mark.h"
+#include "io/dcp/dcp.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kMostBytes = i64{1} << 20;
+constexpr i64 kVersion = 2;
+constexpr std::string_view kFact = "verl";
+constexpr std::string_view kShards = "megatron_dist_checkpoint", kHuggingFace = "huggingface";
+// The folders of shards, also of saves without a list.
+constexpr std::string_view kParts[] = {"model/dist_ckpt", "optimizer/dist_ckpt", "extra/dist_ckpt"};
+
+// A logical part of the save, and where it is.
+struct Entry {
+  std::string path, format;
+};
+
+class Contents {
+ public:
+  Contents(const Folder& folder, const JsonValue& list) : folder_(folder), list_(list) {
+    const JsonValue* framework = list.find("framework");
+    const JsonValue* version = list.find("schema_version");
+    if (!framework || !framework->is(JsonType::kString) || framework->string("framework") != "megatron")
+      refuse("framework \"megatron\"", framework);
+    if (!version || !version->is_integer() || version->integer("schema_version") != kVersion)
+      refuse(cat("schema_version ", kVersion), version);
+    contents_ = list.find("contents");
+    if (!contents_ || !contents_->is(JsonType::kObject)) refuse("an object named contents", contents_);
+  }
+
+  std::optional<Entry> entry(std::string_view name) const {
+    const JsonValue* e = contents_->find(name);
+    if (e == nullptr) return std::nullopt;
+    const JsonValue *path = e->find("path"), *format = e->find("format");
+    if (!path || !path->is(JsonType::kString)) refuse(cat("a path of contents.", name), path);
+    Entry out{path->string("path"), format && format->is(JsonType::kString) ? format->string("format") : ""};
+    check_inside_name(out.path);
+    return out;
+  }
+  // "actor, step 7".
+  std::string of() const {
+    const JsonValue *role = list_.find("role"), *step = list_.find("global_step");
+    std::string out = role && role->is(JsonType::kString) ? role->string("role") : "";
+    if (step && step->is_integer()) out += cat(out.empty() ? "" : ", ", "step ", step->integer("global_step"));
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string_view expected, const JsonValue* found) const {
+    throw Error(Code::kUnknownFormat, "the list of contents is not one that mckpt knows")
+        .file(cat(folder_.path(), "/", kVerlContents))
+        .expected(expected)
+        .found(found ? found->summary() : "nothing")
+        .help("name the folder of the weights itself, such as model/dist_ckpt or model/huggingface");
+  }
+
+  const Folder& folder_;
+  const JsonValue& list_;
+  const JsonValue* contents_;
+};
+
+bool has_shards(const Folder& folder, const std::string& path) {
+  try {
+    return std::ranges::any_of(folder.entries(path), [](const FolderEntry& e) {
+      return !e.folder && (e.name.ends_with(".metadata") || e.name.ends_with(".distcp"));
+    });
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotFound) throw;
+    return false;
+  }
+}
+
+[[noreturn]] void throw_missing(const Folder& folder, std::string_view part, const std::string& path) {
+  throw Error(Code::kIncomplete, cat(kVerlContents, " lists the ", part, ", but its folder has no shards"))
+      .file(folder.inside(path))
+      .help("copy the folder again");
+}
+
+// The folders of shards, those of the model first, each once. A run of Megatron-FSDP saves everything in the folder
+// of the model, without the mark of torch_dist, and lists its optimizer elsewhere all the same.
+DcpParts shards_of(const Folder& folder, const Contents& contents) {
+  DcpParts parts;
+  bool all_in_one = false;
+  for (std::string_view part : {"model", "optimizer", "lr_scheduler", "rng_state"}) {
+    std::optional<Entry> e = contents.entry(part);
+    if (!e || e->format != kShards || std::ranges::find(parts.folders, e->path) != parts.folders.end()) continue;
+    if (!has_shards(folder, e->path)) {
+      if (!all_in_one) throw_missing(folder, part, e->path);
+      continue;
+    }
+    if (part == "model") all_in_one = !folder.has_file(cat(e->path, "/", kMarkOfTorchDist));
+    if (part == "optimizer") parts.common = parts.folders.size();
+    parts.folders.push_back(e->path);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::unique_ptr<Store> open_verl(const Folder& folder) {
+  const std::string path = cat(folder.path(), "/", kVerlContents);
+  const JsonValue list = with_file(
+      path, [&] { return parse_json(json_text(folder.open_file(kVerlContents), kMostBytes), JsonNumbers::kPython); });
+  const Contents contents(folder, list);
+  std::optional<Entry> model = contents.entry("model");
+  if (!model) model = contents.entry("hf_model");
+  std::unique_ptr<Store> store;
+  if (model && model->format == kHuggingFace) {
+    store = open_store(folder.inside(model->path), folder.opening());
+    store->add_fact("chosen", cat(model->path, " (", kVerlContents, ")"));
+  } else {
+    DcpParts parts = shards_of(folder, contents);
+    if (parts.folders.empty())
+      throw Error(Code::kUnknownFormat, "the list of contents names no weights and no states")
+          .file(path)
+          .expected("contents.model, contents.hf_model or contents.optimizer");
+    const bool one = parts.folders.size() == 1;
+    store = one ? open_dcp(folder.inside(parts.folders[0]), folder.opening())
+                : open_dcp_parts(folder.path(), parts, folder.opening());
+    if (one)
+      store->add_fact("chosen", cat(parts.folders[0], " (", kVerlContents, ")"));
+    else
+      store->add_fact("parts", listed(parts.folders));
+  }
+  store->add_fact(std::string(kFact), escaped(contents.of()));
+  return store;
+}
+
+bool is_of_verl(const Store& store) {
+  return std::ranges::any_of(store.facts(), [](const auto& fact) { return fact.first == kFact; });
+}
+
+void refuse_unfinished_verl(const Folder& folder) {
+  for (std::string_view part : kParts)
+    if (has_shards(folder, std::string(part)))
+      throw Error(Code::kIncomplete, cat("the folder has no ", kVerlContents,
+                                         ", which verl writes last: the save was interrupted"))
+          .file(folder.path())
+          .help(cat("take an older save; to look at what is there, name ", part, " itself"));
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,34 @@
+// What verl 0.9 saves of a run with Megatron: a folder of folders, and a list of its contents that is written last.
+//
+//   actor/ckpt_contents.json       {"schema_version": 2, "framework": "megatron", "contents": {"model": {"path": ..}, ..}}
+//         model/dist_ckpt/         torch_dist: the weights, in the key "model"
+//         model/huggingface/       the weights as Hugging Face has them, or config.json alone, or nothing
+//         optimizer/dist_ckpt/     torch_dist: the optimizer and its schedule
+//         extra/dist_ckpt/         torch_dist: random states
+//
+// Each of the folders may be there and empty, so the list says what was saved. Without the list the save did not
+// finish. Up to verl 0.8 there was one dist_ckpt/ with all of it, and no list.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+namespace mckpt::impl {
+
+class Folder;
+class Store;
+
+inline constexpr std::string_view kVerlContents = "ckpt_contents.json";
+
+// Opens such a folder: the shards of weights, optimizer and random states as one store; the Hugging Face folder where
+// the weights are there alone. Throws kUnknownFormat for a list that is not of this layout, kIncomplete where a part
+// that it names is not there. pre: the folder has the list.
+std::unique_ptr<Store> open_verl(const Folder& folder);
+
+// Whether the store was opened so. Its weights are then those of a training run, whatever their format.
+bool is_of_verl(const Store& store);
+
+// Throws kIncomplete if the folder is of this layout and has no list. pre: it has none.
+void refuse_unfinished_verl(const Folder& folder);
+
+}  // namespace mckpt::impl
