@@ -797,6 +797,17 @@ def args_in_files():
             f"protocol {protocol}: {args}",
         )
         expect(open(os.path.join(end, "iter_0000010", "notes.txt")).read() == "beside the data", "files beside the data")
+        # A common state with tensors, as that of optimizers which count steps in one, gets the new args too.
+        common["optimizer"] = {"state": {"common_step": torch.tensor(7.0)}, "more": torch.arange(6).reshape(2, 3)}
+        torch.save(common, os.path.join(start, "iter_0000010", "common.pt"), pickle_protocol=protocol)
+        end = convert("ungroup", start)
+        got = torch.load(os.path.join(end, "iter_0000010", "common.pt"), weights_only=False)
+        expect(
+            (vars(got["args"])["hybrid_layer_pattern"], got["optimizer"]["state"]["common_step"].item(), got["optimizer"]["more"].tolist())
+            == ("*-M", 7.0, [[0, 1, 2], [3, 4, 5]]),
+            f"protocol {protocol}, with tensors: {got}",
+        )
+        convert("group", end, "--pattern", "[*-]M")
         vars(common["args"]).update(hybrid_override_pattern="M[*-]")
         torch.save(common, os.path.join(start, "iter_0000010", "common.pt"))
         refused("MC0205", ["contradict"], "ungroup", start)

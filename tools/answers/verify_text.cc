@@ -46,6 +46,7 @@ constexpr Subject kSubjects[] = {
     {"experts", "no two with equal bytes", "experts with equal bytes"},
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},
+    {"main", "weights are the optimizer's main weights, rounded", "weights against main weights"},
     {"ranks", "are one model", "ranks against each other"},
     {"optimizer", "", "states of the optimizer"},
     {"archive", "fit the index", "HDF5 files against the index"},

@@ -2,6 +2,8 @@
 // not an error: the checkpoint stays readable, and a warning names the field to set in the new run.
 #include "convert/objects/source_args.h"
 
+#include <algorithm>
+
 #include "convert/objects/args_patch.h"
 #include "convert/objects/pattern_args.h"
 #include "core/base/error.h"
@@ -15,21 +17,39 @@
 
 namespace mckpt::impl {
 
-std::string object_pickle(const Store& store, const Object& object) {
+namespace {
+
+bool has_tensors(const TorchZip& zip) {
+  return std::ranges::any_of(zip.archive().entries(),
+                             [](const ZipEntry& e) { return e.name.find("/data/") != e.name.npos; });
+}
+
+// Calls fn(archive of the object); what it throws names the object and its file.
+template <typename Fn>
+std::string with_archive(const Store& store, const Object& object, Fn&& fn) {
   std::string path = file_path(store, object.file);
   try {
     StoreFiles files(store);
     std::shared_ptr<const ByteSource> record = open_object_record(files, object);
-    TorchZip zip(*record, 64);
-    for (const ZipEntry& e : zip.archive().entries())
-      if (e.name.find("/data/") != e.name.npos)
-        throw Error(Code::kUnsupportedTorchFile, "the object contains tensors");
-    std::vector<u8> bytes = zip.read_pickle();
-    return {bytes.begin(), bytes.end()};
+    return fn(TorchZip(*record, 64));
   } catch (Error& e) {
     if (e.offset() >= 0 && e.file().empty()) e.offset(object.record_offset + e.offset());
     throw e.default_tensor(object.name).default_file(path);
   }
+}
+
+std::string pickle_of(const TorchZip& zip) {
+  std::vector<u8> bytes = zip.read_pickle();
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+std::string object_pickle(const Store& store, const Object& object) {
+  return with_archive(store, object, [](const TorchZip& zip) {
+    if (has_tensors(zip)) throw Error(Code::kUnsupportedTorchFile, "the object contains tensors");
+    return pickle_of(zip);
+  });
 }
 
 SourceArgs::SourceArgs(const Store& store) : store_(store), value_(args_of(store)) {}
@@ -41,23 +61,23 @@ std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgCh
   auto kept = [&](std::string_view name) {
     notes.warn(cat("args: ", name, " keeps its old value; set it in the new run"));
   };
-  std::string pickle;
   try {
-    pickle = object_pickle(store_, o);
+    return with_archive(store_, o, [&](const TorchZip& zip) {
+      std::string pickle = pickle_of(zip);
+      for (const ArgChange& change : changes)
+        if (!put_value(pickle, change.name, change.value, kAlwaysThere)) kept(change.name);
+      return has_tensors(zip) ? record_with_pickle(zip, pickle) : dcp_object_record(pickle);
+    });
   } catch (const Error&) {
     for (const ArgChange& change : changes) kept(change.name);
     return std::nullopt;
   }
-  for (const ArgChange& change : changes)
-    if (!put_value(pickle, change.name, change.value, kAlwaysThere)) kept(change.name);
-  return pickle;
 }
 
 std::string SourceArgs::patched_file(std::span<const ArgChange> changes, Notes& notes) const {
   for (std::size_t i = 0; i < store_.objects().size(); i++)
     if (store_.objects()[i].name == kCommonFile)
-      if (std::optional<std::string> pickle = patched(static_cast<i64>(i), changes, notes))
-        return dcp_object_record(*pickle);
+      if (std::optional<std::string> archive = patched(static_cast<i64>(i), changes, notes)) return *archive;
   return "";
 }
 

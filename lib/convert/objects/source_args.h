@@ -4,7 +4,7 @@
 //
 //   SourceArgs args(store);
 //   args.value()                          the unpickled dict or Namespace, read once
-//   args.patched(object, changes, notes)  the pickle of that object with new values, other bytes unchanged
+//   args.patched(object, changes, notes)  the archive of that object with new values, its tensors unchanged
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class SourceArgs {
   explicit SourceArgs(const Store& store);
 
   const PickleValue* value() const { return value_.get(); }  // null: the folder has no args
-  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without
+  // The archive of an object with the changes; nothing for an object that does not hold the args, or without
   // changes. Adds a warning for each value that cannot be changed.
   std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes, Notes& notes) const;
   // The file common.pt with the changes; "" if it stays as it is.

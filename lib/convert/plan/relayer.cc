@@ -196,8 +196,8 @@ std::vector<CarriedRecord> Relayering::add_objects(DcpLayout& layout) {
   for (const MovedObject& m : migration_.objects) {
     const Object& o = store_->objects()[m.object];
     i32 rank = static_cast<i32>(rank_of_file(*store_, o.file));
-    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes)) {
-      layout.add_object({m.name, nesting_dots(m.name)}, rank, *pickle);
+    if (std::optional<std::string> archive = args_->patched(m.object, changes_, notes)) {
+      layout.add_archive({m.name, nesting_dots(m.name)}, rank, std::move(*archive));
     } else {
       DcpName name{m.name, nested() ? nesting_dots(m.name) : std::vector<i32>()};
       add_carried(*store_, o, layout, std::move(name), rank, records);

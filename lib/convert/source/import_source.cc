@@ -15,6 +15,7 @@
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/store/open/checkpoints_below.h"
+#include "io/store/open/verl_layout.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -59,7 +60,7 @@ std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options
     return nullptr;
   }
   bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
-  return of_files && !options.assets ? nullptr : std::move(store);
+  return of_files && !options.assets && !is_of_verl(*store) ? nullptr : std::move(store);
 }
 
 // Weights without a config.json are a model with that of another folder.

@@ -46,7 +46,8 @@ void look_around(const Store& store, const std::string& source, ModelFolder& out
   bool of_weights = format_family(store.format()) == FormatFamily::kSafetensors;
   for (const std::string& place : {inner, source, folder_around(inner)}) {
     if (!is_folder(place, store.opening())) continue;
-    for (std::string_view apart : {std::string_view("huggingface"), std::string_view("model/huggingface"), kAssetsFolder})
+    for (std::string_view apart :
+         {std::string_view("huggingface"), std::string_view("model/huggingface"), kAssetsFolder})
       if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening()))
         out.path = path;
     if (!out.path.empty()) return;

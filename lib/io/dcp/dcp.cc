@@ -125,7 +125,8 @@ DcpMetadata DcpStore::read_part(const Folder& folder, std::size_t part) {
   bool has_data = false;
   for (const FolderEntry& e : folder.entries(name)) {
     has_data |= e.name.ends_with(".distcp");
-    if (!e.folder && rank_of_metadata(e.name) >= 0) of_ranks.push_back(read_one(folder, in_part(part, e.name)));
+    if (!e.folder && rank_of_metadata(e.name) >= 0)
+      of_ranks.push_back(read_one(folder, in_part(part, e.name)));
   }
   if (of_ranks.empty())
     throw Error(
@@ -229,7 +230,8 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
          .warning = true});
   for (const FolderEntry& e : folder.entries())
     if (e.folder && e.name == "modelopt_state") add_fact("modelopt_state", "a folder");
-  if (folder.has_file(in_part(parts_.common, "integrity.json"))) add_fact("integrity.json", "hashes of the files");
+  if (folder.has_file(in_part(parts_.common, "integrity.json")))
+    add_fact("integrity.json", "hashes of the files");
 }
 
 // Joins the findings of all checks that need no data file, in a fixed order.

@@ -10,7 +10,6 @@
 // The header of a chunk's own archive is read when resolve() asks where that chunk's data are.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,18 +22,7 @@ enum class DcpDialect : u8;
 enum class CheckedPart : u8;
 class Store;
 struct Finding;
-struct OpenOptions;
 struct RunFacts;
-
-// Folders of torch_dist that are one checkpoint: the model in one, its optimizer in another.
-struct DcpParts {
-  std::vector<std::string> folders;  // relative to the root
-  std::size_t common = 0;            // the one whose common state counts; those of the others are objects of any name
-};
-
-// Opens them as one store, whose root is `path`. Throws kIncomplete for a part without .metadata, and what
-// opening a DCP folder throws.
-std::unique_ptr<Store> open_dcp_parts(const std::string& path, DcpParts parts, const OpenOptions& opening);
 
 // The dialect of the names in a DCP folder; nothing if the store is not one.
 std::optional<DcpDialect> dcp_dialect(const Store& store);

@@ -62,7 +62,8 @@ void check_sums(std::span<const u8> archive) {
   each_item_checksum(source, [&](i64 offset, i64 bytes, u32 crc, std::string_view name) {
     u32 found = crc32(0, archive.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes)));
     if (found != crc)
-      throw Error(Code::kBadChecksum, cat("the checksum (CRC-32) of '", escaped(name), "' does not match its bytes"))
+      throw Error(Code::kBadChecksum,
+                  cat("the checksum (CRC-32) of '", escaped(name), "' does not match its bytes"))
           .expected(crc)
           .found(found);
   });

@@ -41,8 +41,8 @@ std::shared_ptr<const ByteSource> open_object_record(const StoreFiles& files, co
 class UnpackedRecords {
  public:
   // The record as torch.save wrote it, from memory if it is still there.
-  std::shared_ptr<const ByteSource> open(const StoreFiles& files, const DcpRecord& record, std::string_view packing,
-                                         i64 most_bytes) const;
+  std::shared_ptr<const ByteSource> open(const StoreFiles& files, const DcpRecord& record,
+                                         std::string_view packing, i64 most_bytes) const;
 
  private:
   struct Entry {

@@ -71,9 +71,8 @@ auto DcpStore::with_record(const DcpRecord& r, i64 most_bytes, Fn&& fn) const
     -> decltype(fn(std::declval<const ByteSource&>())) {
   std::string path = file_path(*this, r.file);
   if (r.packing >= 0)
-    return with_file(path, [&] {
-      return fn(*unpacked_.open(*open_files_, r, meta_.packings[r.packing], most_bytes));
-    });
+    return with_file(
+        path, [&] { return fn(*unpacked_.open(*open_files_, r, meta_.packings[r.packing], most_bytes)); });
   std::shared_ptr<const InputFile> opened;
   RecordSource record = with_file(path, [&] {
     opened = open_files_->open(r.file);
@@ -121,7 +120,8 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
       throw Error(Code::kItemMismatch, std::string(kSafetensorsInside))
           .file(file_path(*this, r.file))
           .help(kSaveOtherwise);
-    const i64 most_bytes = checked_add(dtype_bytes(dtype(tensor), checked_items(sizes)), kMostAround, "a record");
+    const i64 most_bytes =
+        checked_add(dtype_bytes(dtype(tensor), checked_items(sizes)), kMostAround, "a record");
     i64 record_bytes = 0;
     DcpItem item = with_record(r, most_bytes, [&](const ByteSource& record) {
       record_bytes = record.size();
@@ -194,8 +194,10 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
   for (Finding& f : damage(CheckedPart::kAll)) findings.add(std::move(f));
-  for (Finding& f : of_parts([](const Folder& part) { return check_loading(part); })) findings.add(std::move(f));
-  for (Finding& f : of_parts([](const Folder& part) { return check_integrity(part); })) findings.add(std::move(f));
+  for (Finding& f : of_parts([](const Folder& part) { return check_loading(part); }))
+    findings.add(std::move(f));
+  for (Finding& f : of_parts([](const Folder& part) { return check_integrity(part); }))
+    findings.add(std::move(f));
   for (Finding f : findings_)
     if (is_needed_to_load(f)) f.warning = false, findings.add(std::move(f));
   return findings.take();

@@ -133,7 +133,8 @@ void add_layout(TorchStore& store) {
 // The fact "optimizer", where its states are in files of their own: stretches of the buffers of one run.
 void add_optimizer(TorchStore& store, const std::vector<std::string>& files) {
   for (std::string_view own : {"distrib_optim", "layer_wise_optimizer"})
-    if (std::ranges::any_of(files, [&](std::string_view f) { return f.substr(f.find('/') + 1).starts_with(own); }))
+    if (std::ranges::any_of(files,
+                            [&](std::string_view f) { return f.substr(f.find('/') + 1).starts_with(own); }))
       store.add_fact("optimizer", cat(own, ", by ranks of the run"));
 }
 

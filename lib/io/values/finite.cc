@@ -127,13 +127,14 @@ void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& 
   }
 }
 
-void scan_outside(std::span<const std::pair<i64, i64>> left_out, DType dtype, std::span<const u8> bytes, i64 at,
-                  NonFinite& found) {
+void scan_outside(std::span<const std::pair<i64, i64>> left_out, DType dtype, std::span<const u8> bytes,
+                  i64 at, NonFinite& found) {
   const i64 bits = element_form(dtype).number_bits, end = at + std::ssize(bytes);
   auto scan = [&](i64 from, i64 to) {
     from = std::max(from, at), to = std::min(to, end);
     if (from < to)
-      scan_non_finite(dtype, bytes.subspan(static_cast<std::size_t>(from - at), static_cast<std::size_t>(to - from)),
+      scan_non_finite(dtype,
+                      bytes.subspan(static_cast<std::size_t>(from - at), static_cast<std::size_t>(to - from)),
                       from * 8 / bits, found);
   };
   i64 done = at;

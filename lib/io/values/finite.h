@@ -32,7 +32,7 @@ bool may_be_non_finite(DType dtype);
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
 
 // The same for bytes that begin at byte `at` of the tensor, without the items of `left_out`: stretches, ascending.
-void scan_outside(std::span<const std::pair<i64, i64>> left_out, DType dtype, std::span<const u8> bytes, i64 at,
-                  NonFinite& found);
+void scan_outside(std::span<const std::pair<i64, i64>> left_out, DType dtype, std::span<const u8> bytes,
+                  i64 at, NonFinite& found);
 
 }  // namespace mckpt::impl

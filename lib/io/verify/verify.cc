@@ -167,7 +167,7 @@ class Verifier {
   int threads_;
   const std::function<void(i64)>& progress_;
   VerifyReport report_;
-  std::optional<std::vector<Finding>> own_;  // of Store::check()
+  std::optional<std::vector<Finding>> own_;                 // of Store::check()
   std::vector<std::vector<std::pair<i64, i64>>> paddings_;  // by tensor: what nobody wrote on purpose
   std::unordered_set<i64> unreadable_;  // tensors that cannot be read completely, as a finding says
 };

@@ -15,21 +15,25 @@ struct Length {
   u8 bits;
 };
 constexpr Length kLiteralLengths[] = {
-    {0, 0},     {1, 0},     {2, 0},     {3, 0},      {4, 0},      {5, 0},      {6, 0},    {7, 0},    {8, 0},
-    {9, 0},     {10, 0},    {11, 0},    {12, 0},     {13, 0},     {14, 0},     {15, 0},   {16, 1},   {18, 1},
-    {20, 1},    {22, 1},    {24, 2},    {28, 2},     {32, 3},     {40, 3},     {48, 4},   {64, 6},   {128, 7},
-    {256, 8},   {512, 9},   {1024, 10}, {2048, 11},  {4096, 12},  {8192, 13},  {16384, 14}, {32768, 15}, {65536, 16}};
-constexpr Length kMatchLengths[] = {{35, 1},   {37, 1},   {39, 1},    {41, 1},    {43, 2},    {47, 2},    {51, 3},
-                                    {59, 3},   {67, 4},   {83, 4},    {99, 5},    {131, 7},   {259, 8},   {515, 9},
-                                    {1027, 10}, {2051, 11}, {4099, 12}, {8195, 13}, {16387, 14}, {32771, 15}, {65539, 16}};
+    {0, 0},     {1, 0},      {2, 0},      {3, 0},     {4, 0},   {5, 0},     {6, 0},     {7, 0},
+    {8, 0},     {9, 0},      {10, 0},     {11, 0},    {12, 0},  {13, 0},    {14, 0},    {15, 0},
+    {16, 1},    {18, 1},     {20, 1},     {22, 1},    {24, 2},  {28, 2},    {32, 3},    {40, 3},
+    {48, 4},    {64, 6},     {128, 7},    {256, 8},   {512, 9}, {1024, 10}, {2048, 11}, {4096, 12},
+    {8192, 13}, {16384, 14}, {32768, 15}, {65536, 16}};
+constexpr Length kMatchLengths[] = {{35, 1},     {37, 1},     {39, 1},    {41, 1},    {43, 2},    {47, 2},
+                                    {51, 3},     {59, 3},     {67, 4},    {83, 4},    {99, 5},    {131, 7},
+                                    {259, 8},    {515, 9},    {1027, 10}, {2051, 11}, {4099, 12}, {8195, 13},
+                                    {16387, 14}, {32771, 15}, {65539, 16}};
 constexpr u8 kPlainMatches = 32;  // codes below are 3 bytes and as many more
 
 // How often each code occurs where a block does not say it (RFC 8878, section 3.1.1.3.2.2).
-constexpr i32 kLiteralCounts[] = {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1,  2,  2,
+constexpr i32 kLiteralCounts[] = {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1,  1,  2,  2,
                                   2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1};
-constexpr i32 kDistanceCounts[] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1};
-constexpr i32 kMatchCounts[] = {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,  1,  1,  1,  1,  1, 1,
-                                1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1};
+constexpr i32 kDistanceCounts[] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 1,  1,  1,  1,  1, 1,
+                                   1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1};
+constexpr i32 kMatchCounts[] = {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1,  1,  1,  1,  1,  1,  1, 1,
+                                1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,  1,  1,  1, 1,
+                                1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1};
 
 struct Code {
   std::span<const i32> counts;
@@ -81,7 +85,8 @@ void ZstdBlocks::copy(i64 distance, std::size_t count) {
   std::size_t to = out_.size(), from = to - static_cast<std::size_t>(distance);
   out_.resize(to + count);
   if (static_cast<std::size_t>(distance) >= count)
-    std::copy_n(out_.begin() + static_cast<std::ptrdiff_t>(from), count, out_.begin() + static_cast<std::ptrdiff_t>(to));
+    std::copy_n(out_.begin() + static_cast<std::ptrdiff_t>(from), count,
+                out_.begin() + static_cast<std::ptrdiff_t>(to));
   else
     for (std::size_t i = 0; i < count; i++) out_[to + i] = out_[from + i];
 }
@@ -177,7 +182,8 @@ void ZstdBlocks::read_sequences(std::span<const u8> block) {
     for (Field field : {kLiterals, kDistance, kMatch})
       block = block.subspan(read_table(field, modes >> (6 - 2 * field) & 3, block));
     BackwardBits bits(block);
-    FseState literal(*tables_[kLiterals], bits), place(*tables_[kDistance], bits), match(*tables_[kMatch], bits);
+    FseState literal(*tables_[kLiterals], bits), place(*tables_[kDistance], bits),
+        match(*tables_[kMatch], bits);
     for (std::size_t i = 0; i < count; i++) {
       const u8 distance_bits = place.symbol();
       const u64 distance = (u64{1} << distance_bits) + bits.read(distance_bits);

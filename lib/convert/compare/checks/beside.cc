@@ -6,11 +6,14 @@
 #include <set>
 
 #include "convert/compare/checks/assets.h"
+#include "convert/compare/checks/main_weights.h"
 #include "convert/compare/checks/model.h"
 #include "convert/compare/checks/quantized.h"
 #include "convert/compare/checks/ranks.h"
 #include "core/base/error.h"
 #include "io/copy/observed_sink.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -137,7 +140,8 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   observer.end();
   NameSet<std::string> judged = check_assets(store, report);
   check_manifest(store, threads, judged, report);
-  check_archive(store, threads, [&] { check_stop(observer); }, report);
+  check_archive(
+      store, threads, [&] { check_stop(observer); }, report);
   // The digests of the manifest are sums of all bytes.
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
@@ -146,6 +150,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   else
     check_model(store, report);
   check_quantized(store, threads, report);
+  if (dcp_dialect(store) == DcpDialect::kTorchDist) check_main_weights(store, threads, report);
   check_ranks(store, assets, report);
   return judged;
 }

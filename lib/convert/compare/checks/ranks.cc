@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "convert/compare/checks/main_weights.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
 #include "convert/source/source_model.h"
@@ -11,6 +12,7 @@
 #include "convert/views/rank_copies.h"
 #include "core/base/error.h"
 #include "io/dcp/dcp.h"
+#include "io/file/parallel.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -90,6 +92,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
     const CheckpointModel opened = open_checkpoint(store.root(), options);
     if (!opened.left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
+    check_main_weights(opened.store(), default_threads(), report);
   };
   options.model.files = store.opening();
   try {

@@ -2,8 +2,8 @@
 // first one that has an object of a name wins: optimizer objects of the ranks' files, objects of the
 // checkpoint, objects made by the view, other objects of the ranks' files, and last those that Megatron
 // cannot do without.
-#include "convert/jobs/carry_object.h"
 #include "convert/plan/reshard/objects.h"
+#include "convert/jobs/carry_object.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // The layout keeps the nesting of the saved dicts, if the source's .metadata records it.
-#include "convert/jobs/carry_object.h"
 #include "convert/plan/reshard/plain_layout.h"
+#include "convert/jobs/carry_object.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,7 +1,7 @@
 // Groups are found by the bytes of the options: parameters whose options have equal pickles, apart from the
 // step, are of one group. Groups are numbered by their first parameters, in the order of the model.
-#include "convert/jobs/carry_object.h"
 #include "convert/plan/reshard/state_dict_objects.h"
+#include "convert/jobs/carry_object.h"
 
 #include <algorithm>
 #include <array>
@@ -152,7 +152,8 @@ SharedObjects StateDictObjects::shared() {
   return {std::ssize(items_), [this](i64 index, i32 rank, DcpLayout& layout) {
             Item& item = items_[index];
             if (item.stored) {
-              add_carried(source_.model().store(), *item.stored, layout, std::move(item.name), rank, records_);
+              add_carried(source_.model().store(), *item.stored, layout, std::move(item.name), rank,
+                          records_);
             } else if (item.value) {
               u32 bits = std::bit_cast<u32>(*item.value);
               std::array<u8, 4> bytes;

@@ -10,7 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kHead = 9;                         // the length of the header, and its first byte
+constexpr i64 kHead = 9;                     // the length of the header, and its first byte
 constexpr u64 kMostHeader = u64{100} << 20;  // as the library of safetensors reads
 
 bool begins_as_safetensors(const Folder& folder, const std::string& file, i64 offset) {

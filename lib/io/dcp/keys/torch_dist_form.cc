@@ -60,7 +60,10 @@ std::vector<std::pair<std::string, std::string>> TorchDistForm::facts() const {
   // Muon's states have no sharding type; its embeddings and norms are trained by Adam, and stored otherwise.
   std::vector<std::string_view> forms;
   if (states_)
-    forms.push_back(momentum_ ? "by parameter" : main_ ? "fully_sharded_model_space" : reshardable_ ? "fully_reshardable" : "by parameter");
+    forms.push_back(momentum_      ? "by parameter"
+                    : main_        ? "fully_sharded_model_space"
+                    : reshardable_ ? "fully_reshardable"
+                                   : "by parameter");
   if (buckets_) forms.push_back("dp_reshardable, by buckets of the run");
   if (gathered_) forms.push_back("dp_zero_gather_scatter, by ranks of the run");
   std::string all;

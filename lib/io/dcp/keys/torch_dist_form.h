@@ -31,7 +31,8 @@ class TorchDistForm {
   bool stacked_ = false, indexed_ = false;
   bool experts_stacked_ = false, experts_indexed_ = false;
   bool model_ = false, extra_states_ = false;
-  bool main_ = false, momentum_ = false, reshardable_ = false, states_ = false, buckets_ = false, gathered_ = false;
+  bool main_ = false, momentum_ = false, reshardable_ = false, states_ = false, buckets_ = false,
+       gathered_ = false;
 };
 
 }  // namespace mckpt::impl

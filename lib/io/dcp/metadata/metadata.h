@@ -69,10 +69,10 @@ struct DcpMetadata {
   RaggedRows<char> object_names;
   std::vector<DcpRecord> object_records;
 
-  std::vector<std::string> files;  // relative to the folder, none of them leads out of it
+  std::vector<std::string> files;     // relative to the folder, none of them leads out of it
   std::vector<std::string> packings;  // "stream.zstd/1": the extensions of a record, parted by commas
-  std::string version;             // "1.0.0" since torch 2.9; "" before
-  std::string save_id;             // of StorageMeta; "" where there is none
+  std::string version;                // "1.0.0" since torch 2.9; "" before
+  std::string save_id;                // of StorageMeta; "" where there is none
   // The last pipeline stage numbered its layers from 0, although it does not have the embedding: planner_data
   // begins with the names of the last rank, in the order of its model.
   bool stage_local_layers = false;

@@ -13,8 +13,9 @@ namespace {
 using Kind = PickleValue::Kind;
 
 // `mcore_data` is of Megatron's own subclass, `all_local_plans` of Megatron-Core from 0.19 on.
-constexpr std::string_view kFields[] = {"state_dict_metadata", "planner_data", "storage_data",   "storage_meta",
-                                        "version",             "mcore_data",   "all_local_plans"};
+constexpr std::string_view kFields[] = {"state_dict_metadata", "planner_data", "storage_data",
+                                        "storage_meta",        "version",      "mcore_data",
+                                        "all_local_plans"};
 
 bool is_known(PickleValue key) {
   return key.is(Kind::kText) && std::ranges::find(kFields, key.text()) != std::end(kFields);

@@ -124,20 +124,21 @@ DcpRows::Kind DcpRows::kind_of(const PickleClass& type) {
       return Kind::kIndex;
     case Known::kStorageInfo:
       return Kind::kStorage;
-    case Known::kStorageMeta:
-      return Kind::kStorageMeta;
     case Known::kNothing:
     case Known::kData:
       break;
     default:
       return Kind::kOther;
   }
-  constexpr std::pair<std::string_view, Kind> kNames[] = {
-      {"TensorStorageMetadata", Kind::kTensor}, {"BytesStorageMetadata", Kind::kBytes},
-      {"ChunkStorageMetadata", Kind::kChunk},   {"TensorProperties", Kind::kProperties},
-      {"MetadataIndex", Kind::kIndex},          {"_StorageInfo", Kind::kStorage},
-      {"StorageMeta", Kind::kStorageMeta},      {"SavePlan", Kind::kPlan},
-      {"WriteItem", Kind::kPlan},               {"TensorWriteData", Kind::kPlan}};
+  constexpr std::pair<std::string_view, Kind> kNames[] = {{"TensorStorageMetadata", Kind::kTensor},
+                                                          {"BytesStorageMetadata", Kind::kBytes},
+                                                          {"ChunkStorageMetadata", Kind::kChunk},
+                                                          {"TensorProperties", Kind::kProperties},
+                                                          {"MetadataIndex", Kind::kIndex},
+                                                          {"_StorageInfo", Kind::kStorage},
+                                                          {"SavePlan", Kind::kPlan},
+                                                          {"WriteItem", Kind::kPlan},
+                                                          {"TensorWriteData", Kind::kPlan}};
   for (auto [name, kind] : kNames)
     if (type.name == name) return kind;
   return Kind::kOther;
@@ -187,7 +188,6 @@ std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const Pickl
       // What a rank planned is in the records too; of 1,000 ranks the plans are most of the pickle.
       return tagged(kind, 0);
     case Kind::kBytes:
-    case Kind::kStorageMeta:
     case Kind::kOther:
       break;
   }
@@ -197,8 +197,7 @@ std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const Pickl
 std::vector<std::string> DcpRows::unknown_fields() const {
   std::vector<std::string> out;
   for (const FieldFinder* finder : {&tensor_, &chunk_, &index_, &storage_})
-    for (std::string_view field : finder->strangers())
-      out.push_back(cat(finder->class_name(), ".", field));
+    for (std::string_view field : finder->strangers()) out.push_back(cat(finder->class_name(), ".", field));
   return out;
 }
 
@@ -269,11 +268,13 @@ i32 DcpRows::packing_number(PickleValue descriptors) {
   std::string text;
   for (PickleValue name : descriptors.items()) {
     if (!name.is(ValueKind::kText))
-      throw_bad_metadata(cat("a transform_descriptor in .metadata is ", kind_name(name.kind()), ", not a string"));
+      throw_bad_metadata(
+          cat("a transform_descriptor in .metadata is ", kind_name(name.kind()), ", not a string"));
     text += cat(text.empty() ? "" : ",", name.text());
   }
   if (text.empty())
-    throw_bad_metadata(cat("transform_descriptors in .metadata are ", kind_name(descriptors.kind()), ", not a list"));
+    throw_bad_metadata(
+        cat("transform_descriptors in .metadata are ", kind_name(descriptors.kind()), ", not a list"));
   auto at = std::ranges::find(packings, text);
   if (at == packings.end()) at = packings.insert(at, std::move(text));
   return static_cast<i32>(at - packings.begin());

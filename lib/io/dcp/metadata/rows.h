@@ -52,17 +52,7 @@ class NameTable {
 // other class is left to the interpreter. pre: the pickle outlives this, as texts are not copied.
 class DcpRows final : public PickleVisitor {
  public:
-  enum class Kind : u8 {
-    kOther,
-    kTensor,
-    kBytes,
-    kChunk,
-    kProperties,
-    kIndex,
-    kStorage,
-    kPlan,
-    kStorageMeta
-  };
+  enum class Kind : u8 { kOther, kTensor, kBytes, kChunk, kProperties, kIndex, kStorage, kPlan };
   // By the class's own name, whatever module defines it: forks and Megatron have their own copies.
   static Kind kind_of(const PickleClass& type);
   // The row of an object of that kind. Throws kBadMetadata when it is something else; `what` and `name` are

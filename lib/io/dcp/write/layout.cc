@@ -42,9 +42,12 @@ i64 DcpLayout::add_object_record(DcpName name, i32 rank, i64 bytes) {
 }
 
 void DcpLayout::add_object(DcpName name, i32 rank, std::string_view pickle) {
-  std::string record = dcp_object_record(pickle);
-  add_object_record(std::move(name), rank, std::ssize(record));
-  objects_.back().record = std::move(record);
+  add_archive(std::move(name), rank, dcp_object_record(pickle));
+}
+
+void DcpLayout::add_archive(DcpName name, i32 rank, std::string archive) {
+  add_object_record(std::move(name), rank, std::ssize(archive));
+  objects_.back().record = std::move(archive);
 }
 
 void DcpLayout::add_value(DcpName name, i32 rank, DType dtype, std::span<const u8> bytes) {

@@ -65,9 +65,9 @@ class DcpLayout {
   // Appends a chunk to the rank's file; returns its number. Keys appear in .metadata in the order of their
   // first chunks, and the chunks of a key in the order in which they are added. pre: ranks ascend.
   i64 add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes);
-  // Appends an object, which is pickled already.
+  // Append an object, pickled or in its archive, and a tensor without dimensions, whose one item `bytes` are.
   void add_object(DcpName name, i32 rank, std::string_view pickle);
-  // Appends a tensor without dimensions; `bytes` are its one item.
+  void add_archive(DcpName name, i32 rank, std::string archive);
   void add_value(DcpName name, i32 rank, DType dtype, std::span<const u8> bytes);
   // Reserves a record whose bytes somebody else writes. Returns its offset in the rank's file.
   i64 add_object_record(DcpName name, i32 rank, i64 bytes);

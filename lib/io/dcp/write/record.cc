@@ -11,6 +11,7 @@
 #include "io/pickle/writer.h"
 #include "io/store/tensor_spec.h"
 #include "io/torch/layout.h"
+#include "io/torch/zip.h"
 
 namespace mckpt::impl {
 namespace {
@@ -22,19 +23,24 @@ std::span<const u8> bytes_of(std::string_view text) {
 }
 
 // A record of a few bytes at offset `at` of the archive, with its sum.
-ZipRecord small_record(std::string_view name, std::string_view content, i64 at) {
-  ZipRecord r{cat("archive/", name), std::ssize(content), at, 0, crc32(0, bytes_of(content)), false};
+ZipRecord small_record(std::string name, std::string_view content, i64 at) {
+  ZipRecord r{std::move(name), std::ssize(content), at, 0, crc32(0, bytes_of(content)), false};
   r.data_offset = zip_data_offset(r);
   return r;
 }
 
 // Appends the record at the end of `archive`, which begins at offset 0.
-void append_small(std::vector<u8>& archive, std::vector<u8>& entries, std::string_view name,
+void append_named(std::vector<u8>& archive, std::vector<u8>& entries, std::string name,
                   std::string_view content) {
-  ZipRecord r = small_record(name, content, std::ssize(archive));
+  ZipRecord r = small_record(std::move(name), content, std::ssize(archive));
   append_zip_header(archive, r);
   archive.insert(archive.end(), content.begin(), content.end());
   append_zip_entry(entries, r);
+}
+
+void append_small(std::vector<u8>& archive, std::vector<u8>& entries, std::string_view name,
+                  std::string_view content) {
+  append_named(archive, entries, cat("archive/", name), content);
 }
 
 }  // namespace
@@ -51,7 +57,7 @@ DcpTensorFrame::DcpTensorFrame(DType dtype, std::span<const i64> dims) {
   append_zip_header(head_, data_);
 
   i64 data_end = checked_add(data_.data_offset, data_.bytes, "the size of a tensor's record");
-  version_ = small_record("version", kVersion, data_end + zip_descriptor_bytes(data_));
+  version_ = small_record("archive/version", kVersion, data_end + zip_descriptor_bytes(data_));
   // The padding in front of the version makes the record end at a multiple of 64.
   i64 end = data_end + std::ssize(tail(0));
   version_.data_offset += round_up(end, kZipAlignment, "the size of a tensor's record") - end;
@@ -88,6 +94,29 @@ std::string dcp_object_record(std::string_view pickle) {
   i64 directory = std::ssize(out);
   out.insert(out.end(), entries.begin(), entries.end());
   append_zip_ends(out, 3, directory, std::ssize(entries));
+  return {out.begin(), out.end()};
+}
+
+std::string record_with_pickle(const TorchZip& archive, std::string_view pickle) {
+  constexpr i64 kMostBytes = i64{64} << 20;
+  std::vector<u8> out, entries;
+  i64 records = 0;
+  for (const ZipEntry& e : archive.archive().entries()) {
+    if (std::ssize(out) + e.bytes > kMostBytes)
+      throw Error(Code::kUnsupportedTorchFile, "the object is too large to be written with other values")
+          .expected(cat("at most ", kMostBytes, " bytes"));
+    if (&e == &archive.pickle()) {
+      append_named(out, entries, std::string(e.name), pickle);
+    } else {
+      const std::vector<u8> bytes = archive.archive().read(e, kMostBytes);
+      append_named(out, entries, std::string(e.name),
+                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+    records++;
+  }
+  i64 directory = std::ssize(out);
+  out.insert(out.end(), entries.begin(), entries.end());
+  append_zip_ends(out, records, directory, std::ssize(entries));
   return {out.begin(), out.end()};
 }
 

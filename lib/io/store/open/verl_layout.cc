@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "io/dcp/check/mark.h"
-#include "io/dcp/dcp.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/store/open/dcp_parts.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -21,6 +20,7 @@ constexpr i64 kMostBytes = i64{1} << 20;
 constexpr i64 kVersion = 2;
 constexpr std::string_view kFact = "verl";
 constexpr std::string_view kShards = "megatron_dist_checkpoint", kHuggingFace = "huggingface";
+constexpr std::string_view kMark = "metadata.json";  // which Megatron writes into a folder of torch_dist
 // The folders of shards, also of saves without a list.
 constexpr std::string_view kParts[] = {"model/dist_ckpt", "optimizer/dist_ckpt", "extra/dist_ckpt"};
 
@@ -55,7 +55,8 @@ class Contents {
   std::string of() const {
     const JsonValue *role = list_.find("role"), *step = list_.find("global_step");
     std::string out = role && role->is(JsonType::kString) ? role->string("role") : "";
-    if (step && step->is_integer()) out += cat(out.empty() ? "" : ", ", "step ", step->integer("global_step"));
+    if (step && step->is_integer())
+      out += cat(out.empty() ? "" : ", ", "step ", step->integer("global_step"));
     return out;
   }
 
@@ -97,12 +98,13 @@ DcpParts shards_of(const Folder& folder, const Contents& contents) {
   bool all_in_one = false;
   for (std::string_view part : {"model", "optimizer", "lr_scheduler", "rng_state"}) {
     std::optional<Entry> e = contents.entry(part);
-    if (!e || e->format != kShards || std::ranges::find(parts.folders, e->path) != parts.folders.end()) continue;
+    if (!e || e->format != kShards || std::ranges::find(parts.folders, e->path) != parts.folders.end())
+      continue;
     if (!has_shards(folder, e->path)) {
       if (!all_in_one) throw_missing(folder, part, e->path);
       continue;
     }
-    if (part == "model") all_in_one = !folder.has_file(cat(e->path, "/", kMarkOfTorchDist));
+    if (part == "model") all_in_one = !folder.has_file(cat(e->path, "/", kMark));
     if (part == "optimizer") parts.common = parts.folders.size();
     parts.folders.push_back(e->path);
   }
@@ -113,8 +115,9 @@ DcpParts shards_of(const Folder& folder, const Contents& contents) {
 
 std::unique_ptr<Store> open_verl(const Folder& folder) {
   const std::string path = cat(folder.path(), "/", kVerlContents);
-  const JsonValue list = with_file(
-      path, [&] { return parse_json(json_text(folder.open_file(kVerlContents), kMostBytes), JsonNumbers::kPython); });
+  const JsonValue list = with_file(path, [&] {
+    return parse_json(json_text(folder.open_file(kVerlContents), kMostBytes), JsonNumbers::kPython);
+  });
   const Contents contents(folder, list);
   std::optional<Entry> model = contents.entry("model");
   if (!model) model = contents.entry("hf_model");

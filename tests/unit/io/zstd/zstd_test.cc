@@ -9,10 +9,8 @@
 namespace mckpt::impl {
 namespace zstd_test {
 
-constexpr std::string_view kEmpty =
-    "28b52ffd2000010000";
-constexpr std::string_view kRepeated =
-    "28b52ffda0a086010055000010070701009b8639c002";
+constexpr std::string_view kEmpty = "28b52ffd2000010000";
+constexpr std::string_view kRepeated = "28b52ffda0a086010055000010070701009b8639c002";
 constexpr std::string_view kWords =
     "28b52ffd64c3172d15002a48f00714a097240733884312aa4a4e5a225b56005f574d1c7e0076007700f52874ccebba1b4a1b"
     "df865bfc10d2f29932cc227565e7bc4310daa16774b64a9f43e94f2d21a47fbf9d3148deb48e978e09bd5f5385c9924cade2"

@@ -256,9 +256,12 @@ class ExtraSpeller {
     w_.class_name(kModule, "_MEM_FORMAT_ENCODING"), w_.tuple(std::vector<i64>{0}), w_.op(Op::kReduce);
     w_.op(Op::kNewfalse);
     for (const std::string& s : e_.strides) {
-      if (s.empty()) w_.op(Op::kNone);
-      else if (s == "1") w_.tuple(std::vector<i64>{1});
-      else w_.text(s);
+      if (s.empty())
+        w_.op(Op::kNone);
+      else if (s == "1")
+        w_.tuple(std::vector<i64>{1});
+      else
+        w_.text(s);
     }
     w_.op(Op::kTuple), w_.op(Op::kBuild);
   }
@@ -281,7 +284,8 @@ TEST(DcpLoading, TakesStridesBehindTheFiveProperties) {
 
 // Megatron-Core 0.19 stores the plans of all ranks; nothing in them is needed.
 TEST(DcpLoading, NamesFieldsThatNobodyKnows) {
-  for (const char* of : {"MetadataIndex", "_StorageInfo", "TensorStorageMetadata", "ChunkStorageMetadata", "Metadata"})
+  for (const char* of :
+       {"MetadataIndex", "_StorageInfo", "TensorStorageMetadata", "ChunkStorageMetadata", "Metadata"})
     EXPECT_EQ(faults(Extra{.field = "new", .of = of}),
               cat("warning MC1301 : fields that mckpt does not know are left out: ", of, ".new\n"));
   for (const char* known : {"SavePlan", "WriteItem", "TensorWriteData"})
@@ -291,15 +295,18 @@ TEST(DcpLoading, NamesFieldsThatNobodyKnows) {
 std::string parsed(const Extra& e) {
   const std::string pickle = ExtraSpeller(e).run();
   std::string out;
-  for (const Finding& f : parse_dcp_metadata({reinterpret_cast<const u8*>(pickle.data()), pickle.size()}).findings)
+  for (const Finding& f :
+       parse_dcp_metadata({reinterpret_cast<const u8*>(pickle.data()), pickle.size()}).findings)
     out += cat(f.warning ? "warning " : "", code_name(f.code), " ");
   return out;
 }
 
 // A class that torch 2.15 lacks may be one of the torch that has the field, but not of a field that torch has.
 TEST(DcpLoading, JudgesNoClassesOfFieldsThatNobodyKnows) {
-  EXPECT_EQ(parsed(Extra{.field = "all_plans", .of = "Metadata", .plan_class = "NewPlan"}), "warning MC1214 ");
-  EXPECT_EQ(parsed(Extra{.field = "mcore_data", .of = "Metadata", .plan_class = "NewPlan"}), "MC1301 warning MC1214 ");
+  EXPECT_EQ(parsed(Extra{.field = "all_plans", .of = "Metadata", .plan_class = "NewPlan"}),
+            "warning MC1214 ");
+  EXPECT_EQ(parsed(Extra{.field = "mcore_data", .of = "Metadata", .plan_class = "NewPlan"}),
+            "MC1301 warning MC1214 ");
 }
 
 TEST(DcpLoading, SurvivesEveryChangedByteThatReadersTake) {

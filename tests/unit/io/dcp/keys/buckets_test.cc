@@ -10,7 +10,8 @@ namespace buckets_test {
 
 using Stretches = std::vector<std::pair<i64, i64>>;
 constexpr const char* kBucket =
-    "optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_(torch.bfloat16, torch.float32).bucket_idx_0.param";
+    "optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_(torch.bfloat16, "
+    "torch.float32).bucket_idx_0.param";
 
 struct Piece {
   i64 begin, end;
@@ -30,7 +31,8 @@ Stretches padding_of(std::string name, const std::vector<Piece>& pieces) {
 
 TEST(Buckets, AreKnownByTheirNames) {
   EXPECT_TRUE(is_bucket(kBucket));
-  EXPECT_TRUE(is_bucket("chained_1.optimizer.distributed.dp_group_idx_3.gbuf_idx_0.dtype_x.bucket_idx_2.exp_avg"));
+  EXPECT_TRUE(
+      is_bucket("chained_1.optimizer.distributed.dp_group_idx_3.gbuf_idx_0.dtype_x.bucket_idx_2.exp_avg"));
   EXPECT_FALSE(is_bucket("optimizer.state.param.decoder.layers.mlp.linear_fc1.weight"));
   EXPECT_FALSE(is_bucket("optimizer.distributed.dp_group_idx_0.per_bucket_numel/shard_0_1"));
   EXPECT_TRUE(is_gathered_states("optimizer.distributed.dp_group_idx_0.param_state/shard_0_1"));
@@ -39,7 +41,8 @@ TEST(Buckets, AreKnownByTheirNames) {
 }
 
 TEST(Buckets, HavePaddingWhereAParameterEndsBeforeAMultipleOf64) {
-  EXPECT_EQ(padding_of(kBucket, {{0, 1344}, {1344, 1368}, {1368, 1408}, {1408, 2272}}), (Stretches{{1368, 1408}}));
+  EXPECT_EQ(padding_of(kBucket, {{0, 1344}, {1344, 1368}, {1368, 1408}, {1408, 2272}}),
+            (Stretches{{1368, 1408}}));
   EXPECT_EQ(padding_of(kBucket, {{0, 10}, {10, 64}, {64, 74}, {74, 128}, {128, 138}}),
             (Stretches{{10, 64}, {74, 128}}));
   // Chunks come in any order, and empty ones are none.

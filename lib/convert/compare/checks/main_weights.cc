@@ -1,0 +1,135 @@
+// Pairs weights with main weights by their names, and reads both.
+#include "convert/compare/checks/main_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/items/item_cast.h"
+#include "core/items/shape.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
+#include "io/file/parallel.h"
+#include "io/store/findings.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
+#include "io/values/tensor_reader.h"
+#include "io/verify/verify.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr i64 kBlockItems = i64{1} << 20;
+
+struct Pair {
+  i64 weight, main;
+};
+
+// The weight and main weight of each parameter whose shapes are equal; what a run computes with in FP8 is not a
+// rounded main weight.
+std::vector<Pair> pairs_of(const Store& store) {
+  const DcpDialect dialect =
+      dcp_dialect(store) == DcpDialect::kTorchDist ? DcpDialect::kTorchDist : DcpDialect::kFsdpDtensor;
+  NameMap<std::string_view, i64> weights;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (DcpKey key = split_key(dialect, store.name(t)); key.section == DcpKey::Section::kModel)
+      weights.emplace(key.parameter, t);
+  std::vector<Pair> out;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    const DcpKey key = split_key(dialect, store.name(t));
+    if (key.section != DcpKey::Section::kState || (key.field != "fp32_param" && key.field != "param"))
+      continue;
+    auto weight = weights.find(key.parameter);
+    if (weight == weights.end() || store.dtype(t) != DType::kF32) continue;
+    if (!is_castable(store.dtype(weight->second)) ||
+        !std::ranges::equal(store.dims(weight->second), store.dims(t)))
+      continue;
+    out.push_back({weight->second, t});
+  }
+  return out;
+}
+
+// The items of a stretch.
+std::vector<u8> items_of(TensorReader& reader, i64 tensor, i64 begin, i64 end) {
+  std::vector<u8> out;
+  reader.read(tensor, begin, end,
+              [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
+  return out;
+}
+
+// How many weights are not the rounded main weight, and the first of them.
+struct Unlike {
+  i64 items = 0, first = -1;
+  float weight = 0, main = 0;
+};
+
+Unlike unlike_items(const Store& store, TensorReader& weights, TensorReader& mains, const Pair& pair) {
+  Unlike out;
+  const DType type = store.dtype(pair.weight);
+  const ItemCast cast{.from = DType::kF32, .via = type, .to = type};
+  const i64 items = store.shape(pair.weight).items(), item = dtype_bytes(type, 1),
+            main_item = dtype_bytes(DType::kF32, 1);
+  for (i64 begin = 0; begin < items; begin += kBlockItems) {
+    const i64 end = std::min(items, begin + kBlockItems);
+    const std::vector<u8> weight = items_of(weights, pair.weight, begin, end);
+    const std::vector<u8> main = items_of(mains, pair.main, begin, end);
+    std::vector<u8> rounded(weight.size());
+    cast_items(cast, main.data(), rounded.data(), end - begin);
+    if (rounded == weight) continue;
+    for (i64 i = 0; i < end - begin; i++) {
+      if (std::memcmp(&rounded[i * item], &weight[i * item], static_cast<std::size_t>(item)) == 0) continue;
+      if (out.items++ > 0) continue;
+      out.first = begin + i;
+      out.weight = value_of(type, &weight[i * item]), out.main = value_of(DType::kF32, &main[i * main_item]);
+    }
+  }
+  return out;
+}
+
+Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
+  const std::vector<i64> index = item_index(unlike.first, store.dims(pair.weight));
+  return {.code = Code::kCounterpart,
+          .tensor = std::string(store.name(pair.weight)),
+          .message =
+              cat(counted(unlike.items, "value"), " of ", with_commas(store.shape(pair.weight).items()),
+                  " differ from the main weight of the optimizer, ", escaped(store.name(pair.main)),
+                  ", rounded; first at ", dims_to_string(index), ": ", unlike.weight, " and ", unlike.main),
+          .help =
+              "one of the two was changed, or is of another save; a run that loads both computes one step "
+              "with the "
+              "weight, and goes on from the main weight"};
+}
+
+}  // namespace
+
+void check_main_weights(const Store& store, int threads, VerifyReport& report) {
+  const std::vector<Pair> pairs = pairs_of(store);
+  if (pairs.empty()) return;
+  StoreFiles files(store);
+  PlacedFindings found;
+  std::vector<std::unique_ptr<TensorReader>> weights, mains;
+  for (int i = 0; i < threads; i++) {
+    weights.push_back(std::make_unique<TensorReader>(store, files));
+    mains.push_back(std::make_unique<TensorReader>(store, files));
+  }
+  parallel_for(std::ssize(pairs), threads, [&](int worker, i64 p) {
+    try {
+      const Unlike unlike = unlike_items(store, *weights[worker], *mains[worker], pairs[p]);
+      if (unlike.items > 0) found.add(p, finding_of(store, pairs[p], unlike));
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;  // what cannot be read is found elsewhere
+    }
+  });
+  std::vector<Finding> findings = found.take();
+  const bool sound = findings.empty();
+  report.add({.name = "main",
+              .status = sound ? Check::Status::kPass : Check::Status::kFail,
+              .count = std::ssize(pairs),
+              .unit = "tensors"},
+             std::move(findings));
+}
+
+}  // namespace mckpt::impl

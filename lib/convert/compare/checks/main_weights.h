@@ -1,0 +1,21 @@
+// The check "main" of `verify`: a weight in half precision is its main weight, rounded. A run copies every main weight
+// (fp32) to the weight that the model computes with after each step, so a save has both, and they agree:
+//
+//   decoder.layers.mlp.linear_fc1.weight                              bf16   0.5
+//   optimizer.state.fp32_param.decoder.layers.mlp.linear_fc1.weight   fp32   0.50012207   rounds to 0.5: agrees
+//
+//   pass  main     11 tensors      weights are the main weights of the optimizer, rounded
+//   FAIL  main     11 tensors      weights against the main weights of the optimizer
+//         problem[MC1311]: ...
+#pragma once
+
+namespace mckpt::impl {
+
+class Store;
+struct VerifyReport;
+
+// Adds the check if the store has main weights by parameter, under the names of torch_dist or those that a view gives
+// to the files of Megatron's ranks.
+void check_main_weights(const Store& store, int threads, VerifyReport& report);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""What verl 0.9 saves of a Megatron run: every command takes the run, the step and the role; the list of contents decides what is
+there, not the folders; without it the save is unfinished. `verify` of a step goes over all roles, whatever is beside them."""
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+import unittest
+
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+CASES = "M_verl2_both_w2", "M_verl2_hf_w2", "M_verl2_w2"
+
+
+class Verl(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        with tarfile.open(os.path.join(DATA, "newest", "M.tar.xz")) as tar:
+            tar.extractall(cls.folder.name, [m for m in tar.getmembers() if m.name.split("/")[0] in CASES], filter="data")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_of(self, case):
+        """A copy of the run of a case, which the test may change."""
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        run = os.path.join(work.name, "run")
+        shutil.copytree(os.path.join(self.folder.name, case, "ckpt"), run)
+        return run
+
+    def names(self, path):
+        done = run_mckpt("ls", path, "--digest", "--jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sorted((row["name"], row.get("digest")) for row in map(json.loads, done.stdout.splitlines()) if "name" in row)
+
+    def refused(self, path, *words):
+        for command in ("inspect", "ls", "verify"):
+            done = run_mckpt(command, path)
+            self.assertNotEqual(done.returncode, 0, command)
+            for word in words:
+                self.assertIn(word, done.stdout + done.stderr, command)
+
+    def test_run_step_and_role_are_the_same_checkpoint(self):
+        for case, sections in ((CASES[0], 44), (CASES[1], 47), (CASES[2], 14)):
+            run = self.run_of(case)
+            of_run = self.names(run)
+            self.assertEqual(len(of_run), sections, case)
+            for below in ("global_step_7", "global_step_7/actor"):
+                self.assertEqual(self.names(os.path.join(run, below)), of_run, f"{case} {below}")
+                self.assertEqual(run_mckpt("verify", os.path.join(run, below)).returncode, 0, f"{case} {below}")
+
+    def test_empty_folders_mean_nothing(self):
+        run = self.run_of(CASES[0])
+        want = self.names(run)
+        for folder in ("critic/model/dist_ckpt", "actor/dist_ckpt", "actor/model/huggingface/adapter"):
+            os.makedirs(os.path.join(run, "global_step_7", folder))
+        self.assertEqual(self.names(run), want)
+
+    def test_unfinished_without_the_list(self):
+        run = self.run_of(CASES[0])
+        os.remove(os.path.join(run, "global_step_7/actor/ckpt_contents.json"))
+        for below in ("", "global_step_7", "global_step_7/actor"):
+            self.refused(os.path.join(run, below), "MC1302", "ckpt_contents.json")
+        self.assertEqual(run_mckpt("inspect", os.path.join(run, "global_step_7/actor/model/dist_ckpt")).returncode, 0)
+
+    def test_a_part_that_the_list_names_is_missed(self):
+        run = self.run_of(CASES[0])
+        shutil.rmtree(os.path.join(run, "global_step_7/actor/optimizer/dist_ckpt"))
+        os.mkdir(os.path.join(run, "global_step_7/actor/optimizer/dist_ckpt"))
+        self.refused(run, "MC1302", "optimizer")
+
+    def test_another_layout_is_named(self):
+        run = self.run_of(CASES[2])
+        path = os.path.join(run, "global_step_7/actor/ckpt_contents.json")
+        with open(path) as f:
+            contents = json.load(f)
+        for field, value in (("schema_version", 3), ("framework", "fsdp2"), ("contents", [])):
+            with open(path, "w") as f:
+                json.dump(contents | {field: value}, f)
+            self.refused(run, "MC1112", field)
+
+    def test_weights_as_hugging_face_alone_are_the_model(self):
+        run = self.run_of(CASES[1])
+        out = os.path.join(os.path.dirname(run), "out")
+        done = run_mckpt("convert", "to-mcore", run, out, "--no-sync")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("not read: global_step_7/actor/extra/dist_ckpt, global_step_7/actor/optimizer/dist_ckpt", done.stdout + done.stderr)
+
+    def test_verify_of_a_step_goes_over_all_roles(self):
+        run = self.run_of(CASES[2])
+        step = os.path.join(run, "global_step_7")
+        shutil.copytree(os.path.join(step, "actor"), os.path.join(step, "critic"))
+        with open(os.path.join(step, "data.pt"), "wb") as f:
+            f.write(b"\x80\x02}q\x00.")
+        done = run_mckpt("verify", step)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("2 checkpoints, each sound", done.stdout)
+        with open(os.path.join(step, "critic/model/dist_ckpt/__0_0.distcp"), "r+b") as f:
+            f.seek(2000)
+            f.write(b"\xff" * 64)
+        self.assertEqual(run_mckpt("verify", step).returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
