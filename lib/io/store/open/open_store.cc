@@ -26,10 +26,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <filesystem>
 
 #include "core/base/error.h"
-#include "core/base/names.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
@@ -39,6 +37,7 @@
 #include "io/store/open/checkpoints_below.h"
 #include "io/store/open/item_folder.h"
 #include "io/store/open/iteration_names.h"
+#include "io/store/open/not_found.h"
 #include "io/store/open/sniff.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/open/verl_layout.h"
@@ -56,37 +55,6 @@ constexpr const char* kExpectedFolder =
 constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckpt reads";
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// "org/name": two plain words; or the address of a page.
-bool is_hub_name(std::string_view path) {
-  if (path.find("://") != path.npos) return true;
-  return std::ranges::count(path, '/') == 1 && !path.starts_with('/') && !path.starts_with('.') &&
-         !path.ends_with('/') && path.find_first_of("*?[ ") == path.npos;
-}
-
-// The error for a path that does not exist: most are misspelt, or are names of a hub.
-Error not_found(std::string path) {
-  Error e(Code::kNotFound, "there is no such file or folder");
-  e.file(path);
-  if (path.starts_with('~')) return e.help("only a shell makes `~` the home folder: give its whole path");
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  std::string parent = parent_folder(path);
-  std::error_code failed;
-  std::vector<std::string> names;
-  for (auto at = std::filesystem::directory_iterator(parent, failed);
-       !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
-    names.push_back(at->path().filename().string());
-  std::string_view near = nearest(last_part(path), names);
-  if (!near.empty())
-    return e.help(cat(
-        "did you mean ",
-        escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
-  // Where the folder before the slash is here, the name is not one of a hub.
-  return e.help(failed && is_hub_name(path)
-                    ? "mckpt downloads nothing: fetch a model from a hub first, for example with "
-                      "`hf download NAME`"
-                    : "name a file or folder of this machine");
-}
 
 // Throws kNotFound for a path that leads to nothing.
 bool leads_to_folder(const std::string& path, const OpenOptions& opening) {
@@ -198,7 +166,8 @@ std::string tracked_iteration(const Folder& folder) {
 std::string as_argument(const std::string& path) {
   const std::string text = escaped(path, 4096);
   const bool plain = std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
   });
   if (plain) return text;
   std::string out = "'";
@@ -225,7 +194,8 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
         .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
         .help(contents.iterations.empty()
                   ? std::string()
-                  : cat("name one, such as ", as_argument(cat(folder.path(), "/", contents.iterations.back()))));
+                  : cat("name one, such as ",
+                        as_argument(cat(folder.path(), "/", contents.iterations.back()))));
   return open_iteration(folder, name, kTrackerName);
 }
 
@@ -270,9 +240,8 @@ std::unique_ptr<Store> open_latest(const Folder& folder, bool has_others) {
 // The newest of several saves: the last one, if their names are a word with numbers; otherwise the first.
 const std::string& newest_of(const std::vector<std::string>& names) {
   auto word = [](const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); };
-  const bool numbered = std::ranges::all_of(names, [&](const std::string& name) {
-    return word(name) == word(names[0]) && word(name) != name;
-  });
+  const bool numbered = std::ranges::all_of(
+      names, [&](const std::string& name) { return word(name) == word(names[0]) && word(name) != name; });
   return numbered ? names.back() : names[0];
 }
 
