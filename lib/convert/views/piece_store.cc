@@ -147,6 +147,14 @@ std::vector<PieceStore::Part> PieceStore::reshaped(const StorePiece& piece, i64 
   while (whole > 0 && c.sizes[whole - 1] == dims[whole - 1]) whole--;
   const std::size_t front = whole == 0 ? 0 : whole - 1;
   const i64 run = Shape(c.sizes.subspan(front)).items();
+  // A few bytes of a file can declare any number of rows.
+  constexpr i64 kMostRuns = i64{1} << 20;
+  if (run > 0 && items / run > kMostRuns)
+    throw Error(Code::kSourceShape, "a tensor is cut into too many pieces to have another shape")
+        .file(root_)
+        .tensor(source_->name(piece.tensor))
+        .expected(cat("at most ", with_commas(kMostRuns)))
+        .found(with_commas(items / run));
   for (i64 first = 0; first < items; first += run) {
     i64 begin = 0;  // of the run, in the tensor
     const std::vector<i64> index = item_index(first, c.sizes);

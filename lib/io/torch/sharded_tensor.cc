@@ -54,6 +54,13 @@ TorchSharding read_layout(const TorchCall& call, TorchMeshes& meshes) {
   s.global = numbers(call.args.at(2), "the size");
   static_cast<void>(Shape(s.global).items());  // throws if there are too many
   const PickleObject& metadata = object_of(call.state.at(1), Known::kShardedTensorMetadata, "the metadata");
+  // torch takes them apart: (dtype, layout, requires_grad, memory format, pin_memory), from 2.15 on with strides.
+  if (PickleValue properties = field(metadata, "tensor_properties"); properties.is(Kind::kObject))
+    if (PickleValue state = properties.as_object().state;
+        state.is(Kind::kTuple) && (state.size() < 5 || state.size() > 6))
+      throw Error(Code::kBadPickle, "torch cannot load the TensorProperties of a ShardedTensor")
+          .expected("a state of 5 or 6 values")
+          .found(counted(state.size(), "value"));
   if (std::vector<i64> size = numbers(field(metadata, "size"), "the size"); size != s.global)
     throw Error(Code::kBadShards, "a ShardedTensor and its metadata have different sizes")
         .expected(dims_to_string(s.global))

@@ -53,8 +53,7 @@ Names names_in(const Folder& folder, ZeroStore& store) {
       refuse(folder, "the checkpoint is of a pipeline, which names tensors by the number of their layer",
              e.name, "mckpt reads each file by itself; save a whole model in the training run");
     if (name->model_rank > 0)
-      refuse(folder,
-             "the checkpoint has several model-parallel ranks: how their tensors are joined is not stored",
+      refuse(folder, "the checkpoint has several model-parallel ranks, whose tensors mckpt does not join",
              e.name, "mckpt reads each file by itself; save a whole model in the training run");
     const std::string rank = cat("rank ", name->rank);
     if (name->kind == ZeroName::Kind::kExpert)
@@ -262,8 +261,8 @@ class SaveReader {
           missing.push_back(cat("layer_", layer, "_expert_", expert, "_mp_rank_00_model_states.pt"));
     store_.add_finding(
         {.code = Code::kShardMissing,
-         .message = cat("files of experts are missing: ", there, " of ", all, " are there; missing: ",
-                        listed(missing), all - there > 4 ? " and others" : ""),
+         .message = cat("files of experts are missing: ", there, " of ", all,
+                        " are there; missing: ", listed(missing), all - there > 4 ? " and others" : ""),
          .help = "copy them again: they have the weights with which training computes"});
   }
 
