@@ -20,7 +20,7 @@ from mckpt_tests.setting import DATA
 # Archive, case, what is opened, and which of its files has the pickle.
 SOURCES = [("B", "B_boxes_t215_w2", "ckpt", ".metadata"), ("B", "B_model_optim_t213_w3", "ckpt", ".metadata"),
            ("A", "A_order_t215_w4", "ckpt", "model_world_size_4_rank_0.pt"), ("A", "A_verl_fsdp1_st_t215_w3", "ckpt", "model_world_size_3_rank_1.pt"),
-           ("A", "A_verl_fsdp_tp_t213_w4", "ckpt", "model_world_size_4_rank_2.pt")]
+           ("A", "A_verl_fsdp_tp_t213_w4", "ckpt", "model_world_size_4_rank_2.pt"), ("M", "M_fr_tp2dp2_t214_w4", "ckpt/iter_0000005", ".metadata")]
 
 
 def pickle_of(path):
