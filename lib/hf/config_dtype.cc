@@ -13,7 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kTypes[] = {"float32", "float16", "bfloat16", "float64",
+constexpr std::string_view kTypes[] = {"float32",       "float16",       "bfloat16",      "float64",
                                        "torch.float32", "torch.float16", "torch.bfloat16"};
 
 // One behind the string that begins at `at`.
@@ -31,7 +31,8 @@ std::string with_config_dtype(std::string_view text, std::string_view dtype) {
   std::string_view key;                // of the value that comes next
   std::size_t copied = 0;
   auto of_weights = [&] {
-    return open.size() == 1 || (open.size() == 2 && open[1].ends_with("_config") && open[1] != "quantization_config");
+    return open.size() == 1 ||
+           (open.size() == 2 && open[1].ends_with("_config") && open[1] != "quantization_config");
   };
   for (std::size_t at = 0; at < text.size(); at++) {
     const char c = text[at];

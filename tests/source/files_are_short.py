@@ -21,6 +21,9 @@ mappings/models/deepseek.h
 """.split())
 
 
+MADE = {"lib/convert/views/disk_table.inc"}  # by a program
+
+
 def include_depths(graph):
     """file -> how many files follow one another below it"""
     depths = {}
@@ -40,6 +43,8 @@ def main():
     wrong, comments, filled = [], 0, 0
     for file in product_files(".h", ".cc", ".cu", ".inc"):
         lines = read(file).splitlines()
+        if file in MADE:
+            continue
         comments += sum(line.lstrip().startswith("//") for line in lines)
         filled += sum(bool(line.strip()) for line in lines)
         if len(lines) > MOST:

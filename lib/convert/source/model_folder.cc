@@ -75,6 +75,9 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
     JsonValue json = parse_json(text, JsonNumbers::kPython);
     if (const JsonValue* type = json.find("model_type"); type && type->is(JsonType::kString))
       out.model_type = type->string("model_type");
+    if (const JsonValue* list = json.find("architectures"); list && list->is(JsonType::kArray))
+      for (const JsonValue& name : list->array("architectures"))
+        if (out.architecture.empty() && name.is(JsonType::kString)) out.architecture = name.string("architectures");
     out.tied = tie_of(json);
     out.labels = labels_of(json);
     out.numbers = tower_numbers(json);

@@ -32,6 +32,7 @@ struct ModelFolder {
   bool of_a_run = false;           // the folder has other files of a training run too
   std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
   std::string model_type;          // as config.json has it
+  std::string architecture;        // the first of its architectures; "" if it has none
   TowerNumbers numbers{};          // of config.json; zeros for what it does not say
   std::optional<bool> tied;        // tie_word_embeddings of config.json
   i64 labels = 2;                  // of a classifier

@@ -340,7 +340,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   // One file of a model of which nothing is known keeps the stacks that it has in memory.
   const bool unknown = !options.complete && !model.folder.config && model.folder.model_type.empty();
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
-                      .model_type = model.folder.model_type,
+                      .model_type = model.folder.model_type, .architecture = model.folder.architecture,
                       .numbers = model.folder.numbers,
                       .stacks = unknown || has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names,

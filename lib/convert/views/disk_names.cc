@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convert/views/disk_rules.h"
+#include "convert/views/disk_transforms.h"
 #include "convert/views/own_names.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
@@ -146,6 +147,8 @@ DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
   std::string_view model_type = options.model_type;
   if (options.config) model_type = options.config->model.model_type;
   const DiskRules* rules = disk_rules(model_type);
+  if (!rules && has_disk_transforms(model_type, options.architecture))
+    return transformed_tensors(store, model, model_type, options.architecture, options);
   const MoeConfig moe = options.config ? options.config->model.moe : MoeConfig{};
   DiskTensors out;
   for (const NamedTensor& n : model) {

@@ -32,6 +32,7 @@ struct FlatModel {
 struct OwnNamesOptions {
   const HfConfig* config = nullptr;  // of the model, if it is known (lib/hf/config_json.h)
   std::string model_type{};          // of a config that no table reads
+  std::string architecture{};        // of any config: the class of the model
   TowerNumbers numbers{};            // of any config; zeros if there is none
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has

@@ -1,0 +1,66 @@
+"""Names and tensors in memory become those of the folder that transformers saves, for classes of every model type that its tables
+change and no rule covers: test_data/own_names/disk_transforms.json.xz has what revert_weight_conversion() of transformers 5.24 makes
+of small tensors. A tensor that it rearranges in a way that is not computed is refused, and never copied."""
+import hashlib
+import json
+import lzma
+import os
+import struct
+import tempfile
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+
+def write_tensors(path, shapes):
+    """The numbers of make_disk_table.py: 0, 1, ... from 1,000 times the number of the tensor on."""
+    header, data = {}, b""
+    for number, (name, shape) in enumerate(shapes.items()):
+        count = 1
+        for d in shape:
+            count *= d
+        values = struct.pack(f"<{count}f", *(1000 * number + i for i in range(count)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def export(case, shapes):
+    model_type, name = case.split("/")
+    os.mkdir(case.replace("/", "."))
+    os.chdir(case.replace("/", "."))
+    write_tensors("in.safetensors", shapes)
+    os.mkdir("config")
+    with open("config/config.json", "w") as out:
+        json.dump({"model_type": model_type, "architectures": [name]}, out)
+    run_mckpt("convert", "to-dcp", "in.safetensors", "saved", "--no-sync", "-q")
+    done = run_mckpt("export", "saved", "out", "--assets", "config", "--no-sync", "-q")
+    found = {}
+    if done.returncode == 0:
+        listed = run_mckpt("ls", "out", "--digest", "--json")
+        found = {t["name"]: t["sha256"][:8] for t in json.loads(listed.stdout)["tensors"]}
+    os.chdir("..")
+    return done, found
+
+
+with lzma.open(os.path.join(DATA, "own_names", "disk_transforms.json.xz")) as file:
+    cases = json.load(file)
+# A part of them, spread over the alphabet: all are compared where the table is made anew.
+chosen = sorted(cases)[::4]
+# All its names begin with "model.", which is then taken for the dict that the program has its model in.
+chosen = [case for case in chosen if not case.startswith("shieldgemma2/")]
+with tempfile.TemporaryDirectory(prefix="mckpt_names_") as folder:
+    os.chdir(folder)
+    for case in chosen:
+        done, found = export(case, cases[case]["memory"])
+        want = cases[case]["disk"]
+        expect(done.returncode == 0, f"{case}: {done.stderr[-400:]}")
+        expect(found == want, f"{case}: extra {sorted(set(found) - set(want))[:3]}, missing {sorted(set(want) - set(found))[:3]}, "
+               f"differ {[n for n in want if n in found and found[n] != want[n]][:3]}")
+    done, _ = export("kimi_k25/Kimi_K25ForConditionalGeneration",
+                     {f"model.vision_tower.layers.0.attn.{x}_proj.weight": [12, 2] for x in "qkv"})
+    expect(done.returncode == 3 and "MC2002" in done.stderr and "is rearranged by transformers" in done.stderr, f"kimi_k25: {done.stderr[-400:]}")
+finish(50)
