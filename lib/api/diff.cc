@@ -23,8 +23,9 @@ DiffRow to_public(const impl::DiffRow& r) {
               .items = r.items,
               .beyond = r.beyond};
   if (r.distance) {
-    out.largest = r.distance->largest, out.relative_l2 = r.distance->relative_l2();
-    out.cosine = r.distance->cosine(), out.most_ulps = r.distance->most_ulps;
+    out.largest = r.distance->largest, out.relative_l2 = r.relative_l2();
+    out.cosine = r.cosine(), out.most_ulps = r.distance->most_ulps;
+    out.not_finite = r.not_finite();
   }
   out.hint = r.hint, out.file = r.file;
   return out;

@@ -54,6 +54,7 @@ void put(JsonWriter& json, const mckpt::DiffRow& r) {
   json.begin_object().field("kind", r.kind).field("name", r.name).field("at", r.at).field("a", r.a);
   json.field("b", r.b).field("items", r.items).field("beyond", r.beyond).field("largest", r.largest);
   json.field("relative_l2", r.relative_l2).field("cosine", r.cosine).field("most_ulps", r.most_ulps);
+  json.field("not_finite", r.not_finite);
   json.field("hint", r.hint).field("file", r.file).end_object();
 }
 

@@ -139,10 +139,12 @@ class Differences(unittest.TestCase):
         mckpt.convert(TINY_MODEL, self.folder / "a", to="fsdp", progress=False)
         mckpt.convert(TINY_MODEL, self.folder / "b", to="fsdp", progress=False)
         config = next((self.folder / "b").rglob("config.json"))
-        config.write_text(config.read_text() + " ")
-        kinds = {r.kind: r for r in mckpt.diff(self.folder / "b", self.folder / "a", progress=False)}
-        self.assertIn("file", kinds)
-        self.assertIn("config.json", kinds["file"].name)
+        text = config.read_text()
+        config.write_text(text + " ")
+        self.assertEqual(self.diff(self.folder / "b", self.folder / "a").rows, [])  # JSON is compared by value
+        config.write_text(text.replace("1000000.0", "5.0"))
+        rows = [(r.kind, r.name, r.at, r.a, r.b) for r in self.diff(self.folder / "b", self.folder / "a")]
+        self.assertEqual(rows, [("file", "hf_assets/config.json", ".rope_theta", "5.0", "1000000.0")])
 
     def test_what_cannot_be_compared_is_an_error(self):
         with self.assertRaises(mckpt.Error) as raised:

@@ -107,11 +107,10 @@ Exit diff_command(CommandLine& line) {
   line.description(
       "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects "
       "and files. "
-      "Where their names differ, one is compared with what converting the other would write. Values of other "
-      "types are "
-      "compared after a cast to the type of A; another type is a difference by itself. Exit status: 0 equal, "
-      "or all "
-      "values within the tolerances and no other difference; 1 not. With -q nothing is printed.");
+      "Where their names differ, one is compared with what converting the other would write. Another type is "
+      "a difference by itself; values of two types are compared in one that has all values of both. Exit "
+      "status: 0 equal, or all values within the tolerances and no other difference; 1 not. With -q nothing "
+      "is printed.");
   line.description(
       "Where one side is the folder of a PEFT adapter (LoRA), the other side is its base, unless --base "
       "names another "

@@ -5,7 +5,8 @@
 //   for (const mckpt::DiffRow& row : d.rows) ...    values  model.norm.weight  [3]  0.5  0.25  17 items
 //
 // The two may have other formats and grids: where their names differ, one of them is compared with what
-// converting the other one would write, as compare() does it. Values are compared bit by bit.
+// converting the other one would write, as compare() does it. Values are compared bit by bit; of two types in one that
+// has all values of both, so that the order of the two does not matter.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ struct DiffRow {
   // only_a, only_b  a tensor that one side has; its type and shape
   // shape, dtype    types or shapes differ, and the values were not compared
   // values          items differ: the first one is at `at`
-  // cast            the types differ; values were compared after a cast to the type of `a`
+  // cast            the types differ, or one side has codes and scales; values were compared all the same
   // object          a value of something that is not a tensor, at `at`
-  // file            a file beside the tensors, such as config.json, differs
+  // file            a file beside the tensors, such as config.json, differs: at `at`, if it is JSON
   std::string kind{};
   std::string name{};
   std::string at{};                 // "[3, 2]" in a tensor, ".lr" in an object
@@ -36,6 +37,8 @@ struct DiffRow {
   // two items.
   std::optional<double> largest{}, relative_l2{}, cosine{};
   std::int64_t most_ulps = 0;
+  std::int64_t not_finite =
+      0;  // items with NaN or infinity on one side: then there are no relative_l2 and cosine
   // Where the values are instead: "the same rows in another order"; "": nothing was found
   std::string hint{};
   std::string file{};               // of `a`, if one file has the first difference

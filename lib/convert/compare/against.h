@@ -5,6 +5,7 @@
 //   a Hugging Face dir     a checkpoint           against_export       with the export of the source
 //   either of them with the model's own names     against_own_export, against_own_import
 //   two formats, or sections, with these names    against_own_pair
+//   a quantised model      a source of values     against_quantized    quantised again
 //   two checkpoints                               against_checkpoint   by name, perhaps translated first
 //   two stores of the same names                  against_names        tensor by tensor
 #pragma once
@@ -63,7 +64,13 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
 bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict);
 bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                       const std::string& source_path, const Comparing& c);
-// Two checkpoints of one model.
+// What quantising the source like the model at `path` gives, computed when it is read; null: the source has not its
+// tensors. Throws what opening the source throws.
+std::unique_ptr<Store> quantized_like(const std::string& path, const std::string& source,
+                                      const CompareOptions& options);
+// `codes`: a quantised model as it is stored; `made`: what quantized_like() returned.
+bool against_quantized(const Store& codes, const Store& made, const Comparing& c);
+// Two checkpoints, of one model or of two.
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 
 // Whether the tensors that look like weights are stored in the types that the conversion was asked for.

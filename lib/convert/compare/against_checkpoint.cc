@@ -3,6 +3,7 @@
 //   of two formats, or a known model    under the names of fsdp_dtensor
 //   with differently grouped layers     under the names without groups, if the model is not known
 //   of a model that is not known        under their own names
+//   of two models                       under their own names, or of two formats under those of fsdp_dtensor
 #include <algorithm>
 
 #include "convert/compare/against.h"
@@ -31,10 +32,13 @@
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
+#include "hf/unlike_settings.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
+#include "io/file/folder.h"
+#include "io/json/json_file.h"
 #include "io/store/store.h"
 #include "mappings/model/parameter.h"
 
@@ -219,9 +223,9 @@ bool has_read_states(const Store& ranks) {
 }
 
 // Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side
-// has assets, so the model is not known.
+// has assets, so the model is not known. `two_models`: each side is read with its own.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
-             const Comparing& c) {
+             bool two_models, const Comparing& c) {
   c.report.compared_as = "tensors of the same names, as fsdp_dtensor has them";
   bool other_layers = differ_in_layers(*tested, *source);
   bool state_dict = dcp_dialect(*tested) == DcpDialect::kStateDict;
@@ -233,19 +237,22 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   const bool ranks_of_weights = to_ranks && !has_read_states(*tested);
   how.leave_states = c.options.weights_only || ranks_of_weights;
   how.any_model = assets.empty();
-  if (!assets.empty()) how.assets = assets;
+  if (!assets.empty() && !two_models) how.assets = assets;
   CheckpointModel from = open_checkpoint(std::move(source), how);
   CheckpointModel to = open_tested(std::move(tested), how, c.options);
   c.note_oddities(from);
   c.note_oddities(to);
   note_spelling(to, from, c.observer);
   const WithMainWeights completed(from, to.store());
-  const Store& compared = to_core ? static_cast<const Store&>(completed) : from.store();
-  if (to_core && completed.made() > 0)
+  // A list of differences has what each side has, and nothing that is made of it.
+  const bool with_main = to_core && !c.options.counting.all;
+  const Store& compared = with_main ? static_cast<const Store&>(completed) : from.store();
+  if (with_main && completed.made() > 0)
     c.observer.note(
         {Note::Kind::kNote,
          "main    the main weights of the optimizer, made of the weights, are compared with the weights"});
-  FusedTables fused = fused_tensors(compared, from, to);
+  FusedTables fused =
+      two_models ? FusedTables{from.keys(), to.keys(), {}} : fused_tensors(compared, from, to);
   if (std::ranges::find(fused.resized, true) != fused.resized.end())
     c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),
                                             " rows are compared with ", with_commas(from.setup().vocab_rows),
@@ -266,10 +273,61 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);
   else
-    same = compare_objects(to.store(), from.store(), changes, c,
-                           how.leave_states || state_dict ? std::nullopt : option_differences(to, from));
+    same = compare_objects(
+        to.store(), from.store(), changes, c,
+        how.leave_states || state_dict || two_models ? std::nullopt : option_differences(to, from));
   same &= check_types(to, from, state_dict, c);
-  return against_names(to.store(), compared, &fused, c, changes) && same;
+  return against_names(to.store(), compared, two_models ? nullptr : &fused, c, changes) && same;
+}
+
+// The settings of a config that say which tensors a model has, in whatever part of it.
+constexpr std::string_view kSizes[] = {"model_type",          "hidden_size",       "num_hidden_layers",
+                                       "vocab_size",          "intermediate_size", "moe_intermediate_size",
+                                       "num_attention_heads", "head_dim",          "num_key_value_heads",
+                                       "num_experts",         "num_local_experts", "n_routed_experts",
+                                       "tie_word_embeddings"};
+
+std::string config_in(const std::string& assets, const OpenOptions& opening) {
+  const Folder folder(assets, opening);
+  return folder.has_file("config.json") ? json_text(folder.open_file("config.json")) : "";
+}
+
+// Whether both sides have the config of a model, and these are two models. The tensors of one cannot be read with
+// the config of the other.
+bool have_two_models(const Store& tested, const Store& source) {
+  const std::string one = own_assets(tested), other = own_assets(source);
+  if (one.empty() || other.empty()) return false;
+  const std::string here = config_in(one, tested.opening()), there = config_in(other, source.opening());
+  if (here.empty() || there.empty()) return false;
+  return std::ranges::any_of(unlike_settings(here, there), [](const UnlikeSetting& s) {
+    return std::ranges::find(kSizes, s.key.substr(s.key.rfind('.') + 1)) != std::end(kSizes);
+  });
+}
+
+// Whether the store, which has no assets, is no checkpoint of the model in those of the other side.
+bool is_of_another_model(const Store& store, const std::string& assets, CheckpointOptions how) {
+  if (!own_assets(store).empty()) return false;
+  how.parts = CheckedPart::kAll, how.renamed = how.records_apart = how.usual_names = how.leave_states = true;
+  how.assets = assets;
+  how.source_tp.reset(), how.source_etp.reset();
+  try {
+    open_checkpoint(open_store(store.root(), store.opening()), how);
+    return false;
+  } catch (const Error& e) {
+    return e.code() == Code::kContradiction || e.code() == Code::kUnaccounted ||
+           e.code() == Code::kSourceShape;
+  }
+}
+
+// How the two sides are compared that are checkpoints of one model, or not.
+enum class Models : u8 { kOne, kTwo, kTwoByOwnNames };
+Models models_of(const Store& tested, const Store& source, const std::string& assets, const Comparing& c) {
+  if (c.options.opening.assets || assets.empty()) return Models::kOne;
+  const bool one_format = dcp_dialect(tested) == dcp_dialect(source) && tested.format() == source.format();
+  if (have_two_models(tested, source)) return one_format ? Models::kTwoByOwnNames : Models::kTwo;
+  for (const Store* side : {&tested, &source})
+    if (one_format && is_of_another_model(*side, assets, c.options.opening)) return Models::kTwoByOwnNames;
+  return Models::kOne;
 }
 
 }  // namespace
@@ -279,8 +337,11 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   if (assets.empty()) assets = own_assets(*source);
   if (assets.empty() && differ_in_groups(*tested, *source))
     return without_groups(std::move(tested), std::move(source), c);
-  if (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source))
-    return by_keys(std::move(tested), std::move(source), assets, c);
+  const Models models = models_of(*tested, *source, assets, c);
+  if (models != Models::kOne)
+    c.observer.note({Note::Kind::kNote, "model   the two are not of one model, and are compared by name"});
+  if (models != Models::kTwoByOwnNames && (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source)))
+    return by_keys(std::move(tested), std::move(source), assets, models == Models::kTwo, c);
   report_states(*tested, c);
   Intended changes = intended_under_own_names(*tested, *source, c.options);
   bool same = compare_objects(*tested, *source, changes, c);

@@ -119,7 +119,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   std::set<i64> chosen;  // tensors of the source
   for (i32 k = 0; k < keys.size(); k++)
     if (c.comparison.chooses(name(k))) std::ranges::copy(made_of(k), std::inserter(chosen, chosen.end()));
-  warn_of_casts(types_of(checkpoint, chosen), c.report);
+  if (!c.options.counting.all) warn_of_casts(types_of(checkpoint, chosen), c.report);
   return c.comparison.run({checkpoint.store(), checkpoint.chunks(), source, keys.size(), name, job, made_of},
                           c.report) &&
          types;

@@ -204,6 +204,8 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
            against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
   of_source.dict_if_there = of_tested.dict_if_there = true;
+  // A counter in the dict of a model is written beside its weights, where its name alone says what it is.
+  of_source.in_model = counters_of_model(*tested), of_tested.in_model = counters_of_model(*source);
   CommonNames common = common_names(*tested, *source, c.options.model_dict);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
   // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
@@ -216,10 +218,13 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
   c.report.compared_as = "each tensor of the model with the one of that name on the other side";
   leave_beside(from, c);
   leave_beside(to, c);
-  std::unique_ptr<Store> written = take_written(to);
-  bool as_asked = check_types_by_name(*written, *from.store, c);
-  const Intended intended = intended_of(*written, *from.store, copies_of(from));
-  return against_names(*written, *from.store, nullptr, c, intended) && as_asked;
+  // Of both sides the tensors of the model; copies that only the source has are none that the result lacks.
+  Names copies = copies_of(from);
+  for (auto [copy, of] : from.copies) from.tensors.push_back({std::string(from.store->name(copy)), copy});
+  const std::unique_ptr<Store> written = take_written(to), model = take_written(from);
+  bool as_asked = check_types_by_name(*written, *model, c);
+  return against_names(*written, *model, nullptr, c, intended_of(*written, *model, std::move(copies))) &&
+         as_asked;
 }
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/beside.h"
 #include "convert/compare/checks/load_files.h"
+#include "convert/compare/checks/metadata.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
@@ -154,6 +155,69 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
   return against_export(*tested, path, std::move(source), c);
 }
 
+// Everything beside the tensors and objects: listed files, files that programs load, assets and metadata.
+bool compare_beside(const Store& tested, const Store& source, const std::string& path,
+                    const CompareOptions& options, VerifyReport& report) {
+  const bool every = options.counting.all;
+  bool same = check_manifests(tested, source, options.threads, report);
+  same &= compare_load_files(tested, source, report);
+  same &= compare_assets(tested, source, options.opening.assets, every, report);
+  same &= compare_metadata(tested, source, every, report);
+  name_beside(model_path(path, tested.opening()), tested, report);
+  return same;
+}
+
+// Two sides as they are, or as the values that they stand for.
+Compared compare_values(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
+                        const std::string& source_path, const CompareOptions& options, Observer& observer) {
+  Compared out;
+  const OpenOptions& files = options.opening.model.files;
+  if (dequantized_view(*tested) && dequantized_view(*source)) {
+    // Scales may differ by less than bfloat16 shows.
+    tested = dequantized(open_store(path, files), DType::kF32);
+    source = dequantized(open_store(source_path, files), DType::kF32);
+  }
+  source = as_the_other(std::move(source), source_path, *tested, files);
+  tested = as_the_other(std::move(tested), path, *source, files);
+  std::vector<Finding> findings = source->findings();
+  if (is_sharded(*source)) std::erase_if(findings, is_of_records);
+  require_sound(findings, source->root());
+  Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
+  const bool beside = !options.choice.all() || compare_beside(*tested, *source, path, options, out.report);
+  CompareOptions every_byte = options;
+  every_byte.opening.read_copies = true;
+  Comparing c{every_byte, comparison, observer, out.report, out.oddities};
+  out.equal = compare_stores(std::move(tested), path, std::move(source), source_path, c) && beside;
+  return out;
+}
+
+// A quantised result and a source of other values: its codes and scales are compared with those of the source,
+// quantised again. Nothing if the source does not have its tensors.
+std::optional<Compared> compare_codes(const std::string& path, const std::string& source_path,
+                                      const CompareOptions& options, Observer& observer) {
+  const OpenOptions& files = options.opening.model.files;
+  const std::unique_ptr<Store> made = quantized_like(path, source_path, options);
+  if (!made) return std::nullopt;
+  const std::unique_ptr<Store> codes = open_store(path, files), source = open_store(source_path, files);
+  Compared out;
+  Comparison comparison(*codes, *made, options.threads, options.counting, options.choice, observer);
+  const bool beside = !options.choice.all() || compare_beside(*codes, *source, path, options, out.report);
+  Comparing c{options, comparison, observer, out.report, out.oddities};
+  out.equal = against_quantized(*codes, *made, c) && beside;
+  return out;
+}
+
+// Says that a side is quantised, and what to do, where its values are not those of the other side.
+void name_quantized(const std::string& path, const std::string& scheme, const std::string& source_path,
+                    VerifyReport& report) {
+  report.add(
+      {.name = "codes",
+       .unit = "tensors",
+       .note = cat(escaped(path, 4096), " is quantised (", scheme, "), and ", escaped(source_path, 4096),
+                   " is not: `mckpt diff` measures how far the values are apart")},
+      {});
+}
+
 }  // namespace
 
 void Comparing::note_oddities(const CheckpointModel& opened) const {
@@ -162,45 +226,36 @@ void Comparing::note_oddities(const CheckpointModel& opened) const {
 
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
                  const CompareOptions& options, Observer& observer) {
-  Compared out;
   std::unique_ptr<Store> source = open_values(source_path, options.opening.model.files);
   refuse_lone_shards(*tested, "compared");
   refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
+  if (std::optional<Finding> contradiction = contradiction_of(*tested)) {
+    Compared out;
+    if (!is_sharded(*source))
+      out = compare_values(std::move(tested), path, std::move(source), source_path, options, observer);
+    out.report.add({"scales", Check::Status::kFail, 1, "problem"}, {std::move(*contradiction)});
+    out.equal = false;
+    return out;
+  }
+  const DequantizedStore* view = dequantized_view(*tested);
+  const std::string scheme =
+      view && !dequantized_view(*source) && !options.counting.all ? quantized_text(*view) : "";
+  Compared out;
   // Values that were quantised are compared with what an import makes of them, whichever side was made of the
   // other. In a list of differences the sides keep their places.
-  const std::optional<Finding> contradiction = contradiction_of(*tested);
-  if (!contradiction && !options.counting.all && dequantized_view(*tested) && is_sharded(*source) &&
-      has_megatron_names(*source)) {
+  if (!scheme.empty() && is_sharded(*source) && has_megatron_names(*source)) {
     CompareOptions turned = options;
     turned.counting.turned = true;
-    return compare(std::move(source), source_path, path, turned, observer);
+    out = compare(std::move(source), source_path, path, turned, observer);
+  } else {
+    out = compare_values(std::move(tested), path, std::move(source), source_path, options, observer);
   }
-  if (contradiction) out.report.add({"scales", Check::Status::kFail, 1, "problem"}, {*contradiction});
-  if (contradiction && is_sharded(*source)) return out;
-  if (dequantized_view(*tested) && dequantized_view(*source)) {
-    // Scales may differ by less than bfloat16 shows.
-    tested = dequantized(open_store(path, options.opening.model.files), DType::kF32);
-    source = dequantized(open_store(source_path, options.opening.model.files), DType::kF32);
-  }
-  source = as_the_other(std::move(source), source_path, *tested, options.opening.model.files);
-  tested = as_the_other(std::move(tested), path, *source, options.opening.model.files);
-  std::vector<Finding> findings = source->findings();
-  if (is_sharded(*source)) std::erase_if(findings, is_of_records);
-  require_sound(findings, source->root());
-  Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
-  bool listed = true, same_files = true;
-  if (options.choice.all()) {
-    listed = check_manifests(*tested, *source, options.threads, out.report);
-    same_files = compare_load_files(*tested, *source, out.report);
-    same_files &= compare_assets(*tested, *source, options.opening.assets, out.report);
-    name_beside(model_path(path, tested->opening()), *tested, out.report);
-  }
-  CompareOptions every_byte = options;
-  every_byte.opening.read_copies = true;
-  Comparing c{every_byte, comparison, observer, out.report, out.oddities};
-  bool same = compare_stores(std::move(tested), path, std::move(source), source_path, c);
-  out.equal = same && same_files && listed && !contradiction;
+  if (scheme.empty() || out.equal) return out;
+  // The result may have been quantised from the source's values, which lost some of them.
+  if (std::optional<Compared> codes = compare_codes(path, source_path, options, observer))
+    out = std::move(*codes);
+  if (!out.equal) name_quantized(path, scheme, source_path, out.report);
   return out;
 }
 

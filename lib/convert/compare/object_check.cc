@@ -31,7 +31,7 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
   }
   ObjectDifferences result = object_differences(
       tested, source, intended.left_out, [&](std::string_view name) { return options && is_option(name); },
-      c.options.threads);
+      c.options.counting.all, c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));

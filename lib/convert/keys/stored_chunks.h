@@ -13,6 +13,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -24,6 +25,7 @@
 
 namespace mckpt::impl {
 
+class ByteSource;
 class DcpLayout;
 class DcpTensorFrame;
 class KeyTable;
@@ -60,6 +62,8 @@ class ChunkList {
   virtual const DcpTensorFrame* frame(i64 /*chunk*/) const { return nullptr; }
   // Whether the chunk of a result has the items of another chunk once more: ranks hold parameters alike.
   virtual bool copy(i64 /*chunk*/) const { return false; }
+  // The bytes of a place whose file is none of the store's: they are computed. Null: there are none.
+  virtual std::shared_ptr<const ByteSource> made(i32 /*file*/) const { return nullptr; }
   // A made-up place for an outline: different chunks have different places, and no header is read.
   Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk), std::nullopt}; }
   i64 items(i64 chunk) const { return Shape(box(chunk).sizes).items(); }
@@ -151,6 +155,7 @@ class SomeChunks final : public ChunkList {
   i32 tensor(i64 c) const override { return all_.tensor(of(c)); }
   std::string name(i64 c) const override { return all_.name(of(c)); }
   const DcpTensorFrame* frame(i64 c) const override { return all_.frame(of(c)); }
+  std::shared_ptr<const ByteSource> made(i32 file) const override { return all_.made(file); }
 
  private:
   i64 of(i64 c) const { return some_[c]; }

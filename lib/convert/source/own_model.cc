@@ -346,7 +346,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
                       .as_saved = options.keep_names,
                       .model_dict = options.model_dict,
                       .dict_if_there = options.dict_if_there,
-                      .with_adapter = !options.merge_adapter};
+                      .with_adapter = !options.merge_adapter, .in_model = options.in_model};
   if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
   how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);

@@ -7,8 +7,10 @@
 //   optimizer.state. ...                 (beside the model)
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +46,7 @@ struct OwnModelOptions {
   bool complete = true;        // without config.json the source is refused; a missing tensor too
   bool keep_names = false;     // names are those of the source: no config.json is looked for beside it
   bool dict_if_there = false;  // as in SectionOptions
+  std::set<std::string, std::less<>> in_model{};  // as in SectionOptions
   // A model with an adapter of PEFT around it is read as its base with the adapter in it; false: its tensors
   // are those that were saved.
   bool merge_adapter = true;

@@ -112,9 +112,10 @@ class Sections {
   bool fits_ = false;        // the names are those of the model's folder
 };
 
-// A tensor that the model's folder lists is the model's, whatever its name is.
+// A tensor that the model's folder lists is the model's, whatever its name is, and so is one of the other side's.
 bool Sections::is_beside(std::string_view name) const {
-  return is_beside_model(name) && !options_.expected.contains(without_wrappers(name));
+  return is_beside_model(name) && !options_.expected.contains(without_wrappers(name)) &&
+         !options_.in_model.contains(name);
 }
 
 // Lists all names; those of one file lose the file's name, which the others then do not have.

@@ -11,6 +11,8 @@
 // (`model.model.layers.0`, `model.lm_head`), or where the names of the model's folder say so.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct SectionOptions {
   std::string model_dict{};    // the dict that is the model, "actor"; empty: it is found
   bool dict_if_there = false;  // it need not be there, as on one side of a comparison
   bool with_adapter = false;   // tensors of an adapter are taken, and all names as they are
+  std::set<std::string, std::less<>> in_model{};  // names that the other side of a comparison has in its model
 };
 
 struct SectionedNames {

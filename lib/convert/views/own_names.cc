@@ -91,7 +91,8 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
                                                   .keep_all = options.as_saved,
                                                   .model_dict = options.model_dict,
                                                   .dict_if_there = options.dict_if_there,
-                                                  .with_adapter = options.with_adapter});
+                                                  .with_adapter = options.with_adapter,
+                                                  .in_model = options.in_model});
   if (store->format() == Format::kTorchFlat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
@@ -130,6 +131,17 @@ CommonNames common_names(const Store& one, const Store& other, const std::string
   i64 most = std::max(std::ssize(a), std::ssize(b));
   if (shared == most) return CommonNames::kAll;
   return 2 * shared > most ? CommonNames::kMost : CommonNames::kFew;
+}
+
+std::set<std::string, std::less<>> counters_of_model(const Store& store) {
+  std::set<std::string, std::less<>> out;
+  try {
+    for (NamedTensor& n : sectioned_names(store, {.keep_all = true}).model)
+      if (is_beside_model(n.name)) out.insert(std::move(n.name));
+  } catch (const Error& e) {
+    if (e.code() == Code::kReadFailed) throw;
+  }
+  return out;
 }
 
 bool differ_in_section(const Store& one, const Store& other, CommonNames common) {

@@ -10,7 +10,9 @@
 // transformers; torchtitan (docs/formats/own_names.md).
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,7 @@ struct OwnNamesOptions {
   std::string model_dict{};    // as in SectionOptions
   bool dict_if_there = false;
   bool with_adapter = false;  // as in SectionOptions
+  std::set<std::string, std::less<>> in_model{};  // as in SectionOptions
   FlatModel flat{};       // for a store of Format::kTorchFlat
 };
 
@@ -76,6 +79,10 @@ enum class CommonNames : u8 {
 // Throws what sectioned_names() throws.
 // `model_dict`: of either side, if it is there.
 CommonNames common_names(const Store& one, const Store& other, const std::string& model_dict = "");
+
+// Names of the model's tensors that would be beside it if they were not in its dict, such as "steps". None if it has
+// no model.
+std::set<std::string, std::less<>> counters_of_model(const Store& store);
 
 // Whether two checkpoints have the names of one model, at least as `common` says, in different sections. False too
 // if one has no model.

@@ -16,20 +16,17 @@ using Kind = DiffRow::Kind;
 void add_row(ChangeCell& cell, const DiffRow& r) {
   cell.only_a += r.kind == Kind::kOnlyA, cell.only_b += r.kind == Kind::kOnlyB;
   cell.header += r.kind == Kind::kShape || r.kind == Kind::kDtype;
+  cell.casts += r.kind == Kind::kCast;
   if (r.kind != Kind::kValues) return;
   (r.alike() ? cell.within : cell.differ)++;
   cell.moved |= !r.hint.empty();
-  if (!r.distance) return;
-  cell.not_finite += r.distance->not_finite > 0;
-  if (std::optional<double> l2 = r.distance->relative_l2())
-    cell.largest = std::max(cell.largest.value_or(0), *l2);
+  cell.not_finite += r.not_finite() > 0;
+  if (std::optional<double> l2 = r.relative_l2()) cell.largest = std::max(cell.largest.value_or(0), *l2);
 }
-
-bool is_of_tensor(const DiffRow& r) { return r.kind != Kind::kObject && r.kind != Kind::kFile; }
 
 bool has_change(const ChangeKind& kind) {
   return std::ranges::any_of(kind.cells, [](const ChangeCell& c) {
-    return c.differ + c.within + c.only_a + c.only_b + c.header > 0;
+    return c.differ + c.within + c.only_a + c.only_b + c.header + c.casts > 0;
   });
 }
 
@@ -77,7 +74,7 @@ ChangeMap change_map(const Diff& diff, i64 most_cells) {
   for (std::string_view name : compared) changes.cell(std::string(name)).tensors++;
   std::set<std::string_view> counted = compared;
   for (const DiffRow& row : diff.rows) {
-    if (!is_of_tensor(row)) continue;
+    if (!row.of_tensor()) continue;
     ChangeCell& cell = changes.cell(row.name);
     cell.tensors += counted.insert(row.name).second;
     add_row(cell, row);

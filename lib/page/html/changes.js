@@ -1,6 +1,6 @@
 // The picture of a change: a line for each kind of tensor, a square for each layer. The shade is the relative L2 distance on a
 // scale of powers of ten.
-const AT = { layer: 0, tensors: 1, differ: 2, within: 3, only_a: 4, only_b: 5, header: 6, not_finite: 7, moved: 8, largest: 9 };
+const AT = { layer: 0, tensors: 1, differ: 2, within: 3, only_a: 4, only_b: 5, header: 6, not_finite: 7, moved: 8, largest: 9, casts: 10 };
 
 const oddOf = (c) => (c[AT.not_finite] ? "N" : c[AT.only_a] && c[AT.only_b] ? "?" : c[AT.only_a] ? "A" : c[AT.only_b] ? "B" : c[AT.header]
     ? "#" : c[AT.moved] ? "\u21c4" : c[AT.differ] && c[AT.largest] === null ? "!" : "");
@@ -18,13 +18,13 @@ const shade = (part) => `background: color-mix(in srgb, var(--experts) ${Math.ro
 function cellSaid(kind, c) {
   const name = kind.section ? kind.section + "." + c[AT.layer] + "." + kind.kind : kind.kind, many = c[AT.tensors] > 1;
   return [name, [
-    changedIn(c) === 0 && !c[AT.within] ? (many ? `all ${c[AT.tensors]} tensors are bit-equal` : "bit-equal") : many
+    changedIn(c) === 0 && !c[AT.within] ? c[AT.casts] ? "all values are equal" : (many ? `all ${c[AT.tensors]} tensors are bit-equal` : "bit-equal") : many
         ? `${commas(changedIn(c))} of ${commas(c[AT.tensors])} tensors differ` : changedIn(c) ? "differs" : "differs within the tolerance",
     c[AT.largest] > 0 ? (many ? "the largest relative L2: " : "relative L2: ") + short(c[AT.largest]) : "",
     c[AT.within] ? counted(c[AT.within], "tensor") + " within the tolerance" : "", c[AT.only_a] ? counted(c[AT.only_a], "tensor")
         + " only in A" : "", c[AT.only_b] ? counted(c[AT.only_b], "tensor") + " only in B" : "",
-    c[AT.header] ? counted(c[AT.header], "tensor") + " of another shape or type" : "", c[AT.not_finite]
-        ? counted(c[AT.not_finite], "tensor") + " with NaN or infinities on one side" : "", c[AT.moved] ? "values are found elsewhere"
+    c[AT.header] ? counted(c[AT.header], "tensor") + " of another shape or type" : "", c[AT.casts] ? counted(c[AT.casts], "tensor") + " of another type, "
+        + "compared by value" : "", c[AT.not_finite] ? counted(c[AT.not_finite], "tensor") + " with NaN or infinities on one side" : "", c[AT.moved] ? "values are found elsewhere"
         : ""]];
 }
 
@@ -36,7 +36,8 @@ function changeGrid(changes, pick) {
   const steps = Array.from({ length: scale.high - scale.low + 1 }, (_, i) => scale.low + i);
   body.append(legend([["background: var(--cell)", "bit-equal"], ...steps.map((p) => [shade(scale.of(10 ** p)), "1e" + p]),
     ["background: var(--bad-ground); box-shadow: inset 0 0 0 1.5px var(--bad)",
-        "A, B: only there; #: shape or type; N: NaN; \u21c4: moved"]]));
+        "A, B: only there; #: shape or type; N: NaN; \u21c4: moved"], ["background: color-mix(in srgb, var(--good) 30%, var(--cell))",
+        "within the tolerance, or T: equal values in another type"]]));
   const squares = [];
   for (const name of [...new Set(changes.kinds.map((k) => k.section))].sort((a, b) => (a === "") - (b === ""))) {
     const kinds = changes.kinds.filter((k) => k.section === name),
@@ -44,12 +45,12 @@ function changeGrid(changes, pick) {
     const step = layers.length > 24 ? 4 : 1;
     const square = (kind, c) => {
       if (!c) return el("td", {});
-      const odd = oddOf(c), is = odd ? "odd" : changedIn(c) ? "changed" : c[AT.within] ? "within" : "equal";
+      const odd = oddOf(c), is = odd ? "odd" : changedIn(c) ? "changed" : c[AT.within] || c[AT.casts] ? "within" : "equal";
       const look = () => pick((row) => row.place === kind.section && row.layer === c[AT.layer] && row.of === kind.kind,
           cellSaid(kind, c)[0]);
       const node = el("td", { class: is + " is", style: is === "changed" ? shade(scale.of(c[AT.largest])) : null, tabindex: is === "equal"
           ? null : "0", "aria-label": cellSaid(kind, c).flat().filter(Boolean).join(", "),
-        on: { click: look, keydown: (event) => { if (event.key === "Enter") look(); } } }, odd);
+        on: { click: look, keydown: (event) => { if (event.key === "Enter") look(); } } }, odd || (is === "within" && c[AT.casts] ? "T" : ""));
       tipOn(node, () => cellSaid(kind, c));
       squares.push({ node, name: cellSaid(kind, c)[0] });
       return node;

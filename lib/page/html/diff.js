@@ -9,7 +9,8 @@
       el("p", { class: "facts" }, "A is " + shown(DATA.a), "  \u00b7  B is " + shown(DATA.b), "  \u00b7  compared "
       + (DATA.compared === "tensors of the same names" ? "by name" : "as: " + shown(DATA.compared))));
   findings(DATA.findings, DATA.findings_in_all);
-  main.append(cards([[commas(DATA.tensors), "tensors"], [commas(DATA.bit_equal), "bit-equal"], [commas(DATA.differ), "differ"], DATA.within
+  main.append(cards([[commas(DATA.tensors), "tensors"], [commas(DATA.bit_equal), "bit-equal"], DATA.equal_values
+      ? [commas(DATA.equal_values), "equal in another type"] : null, [commas(DATA.differ), "differ"], DATA.within
       ? [commas(DATA.within), "within the tolerance"] : null, DATA.casts ? [commas(DATA.casts), "of another type"] : null]));
   let list = null;
   if (DATA.changes.kinds.length) changeGrid(DATA.changes, (test, text) => list.only(test, text));
@@ -19,7 +20,7 @@
     body.append(el("div", { class: "scroll" }, el("table", { class: "list" },
         el("thead", {}, el("tr", {}, ["what", "name", "A", "B"].map((t) => el("th", {}, t)))),
       el("tbody", {}, others.map((r) => el("tr", {}, el("td", {}, r.kind),
-          el("td", { class: "name" }, shown(r.name + (r.kind === "file" ? "  from " + r.at + " on" : r.at))),
+          el("td", { class: "name" }, shown(r.name + (r.at.startsWith("byte ") ? "  from " + r.at + " on" : r.a || r.b ? r.at : "  " + r.at))),
           el("td", { class: "mono clip" }, shown(r.a || "")), el("td", { class: "mono clip" }, shown(r.b || ""))))))));
   }
   const notes = [...DATA.not_compared, ...(DATA.unread.length
@@ -28,7 +29,7 @@
   footer("Relative L2 is the length of the difference by the length of B.");
 
   function tensorList(rows, all) {
-    const body = section("tensors", "Tensors that differ", "The most different first.");
+    const body = section("tensors", "Tensors that differ", "Weights before states, the most different first.");
     if (rows.length === 0) return body.append(el("p", { class: "empty" }, "There are none.")), { only() {} };
     const most = Math.max(...rows.map((r) => r.relative_l2 || 0), 1e-300),
         least = Math.min(...rows.map((r) => r.relative_l2 || 1).filter((x) => x > 0), most);
@@ -36,7 +37,7 @@
     const bar = (x) => (x > 0 ? el("span", { class: "bar-in",
         style: `width:${Math.round(8 + 72 * ((Math.log10(x) - Math.log10(least)) / span))}px; background: var(--experts); margin-right: 8px` }) : null);
     const words = { only_a: "only in A", only_b: "only in B", shape: "another shape", dtype: "another type, values not compared",
-        cast: "another type, compared after a cast" };
+        cast: "another type" };
     const lines = rows.map((r) => {
       const what = r.kind === "values" ? el("td", { class: "right" }, bar(r.relative_l2), r.not_finite
           ? el("span", { class: "loud" }, counted(r.not_finite, "NaN or infinity").replace("infinitys", "infinities"))

@@ -19,7 +19,7 @@ constexpr std::size_t kMostRows = 3000, kMostFindings = 200;
 void write_cell(JsonWriter& json, const ChangeCell& c) {
   json.begin_array().value(c.layer).value(c.tensors).value(c.differ).value(c.within).value(c.only_a).value(
       c.only_b);
-  json.value(c.header).value(c.not_finite).value(c.moved ? 1 : 0).value(c.largest).end_array();
+  json.value(c.header).value(c.not_finite).value(c.moved ? 1 : 0).value(c.largest).value(c.casts).end_array();
 }
 
 void write_change_map(JsonWriter& json, const ChangeMap& map) {
@@ -48,10 +48,8 @@ void write_row(JsonWriter& json, const DiffRow& r) {
   if (r.items >= 0) json.field("items", r.items);
   if (r.beyond >= 0) json.field("beyond", r.beyond);
   if (r.distance) {
-    json.field("largest", r.distance->largest).field("relative_l2", r.distance->relative_l2());
-    json.field("cosine", r.distance->cosine())
-        .field("ulps", r.distance->most_ulps)
-        .field("not_finite", r.distance->not_finite);
+    json.field("largest", r.distance->largest).field("relative_l2", r.relative_l2());
+    json.field("cosine", r.cosine()).field("ulps", r.distance->most_ulps).field("not_finite", r.not_finite());
   }
   if (!r.hint.empty()) json.field("hint", r.hint);
   if (!r.file.empty()) json.field("file", r.file);
@@ -67,8 +65,9 @@ std::string diff_page(const Diff& diff, const std::string& a, const std::string&
   json.begin_object().field("page", "diff").field("mckpt", MCKPT_VERSION).field("a", a).field("b", b);
   json.field("verdict", diff_verdict(diff)).field("equal", diff.equal).field("alike", diff.alike);
   json.field("compared", diff.report.compared_as);
-  json.field("tensors", c.equal + c.alike + c.tensors_differ())
+  json.field("tensors", c.tensors())
       .field("bit_equal", c.equal)
+      .field("equal_values", c.equal_casts)
       .field("within", c.alike);
   json.field("differ", c.tensors_differ()).field("casts", c.casts);
   write_change_map(json.key("changes"), change_map(diff));

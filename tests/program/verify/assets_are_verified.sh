@@ -42,7 +42,7 @@ cp model/modules.json back/modules.json
 
 echo '{"eos_token_id": 2}' > back/generation_config.json
 expect 1 "$mckpt" verify back --against run
-has out "generation_config.json: the file differs from the file of this name on the other side (byte 17)"
+has out "generation_config.json: the file differs at .eos_token_id: expected 1, found 2"
 has out "back: not equal"
 expect 1 "$mckpt" verify run --against back
 # Exported with other assets, it has those.
@@ -74,7 +74,7 @@ expect 0 "$mckpt" verify other --against model
 lacks out "warn"
 sed -i 's/1000000\.0/5.0/' other/config.json
 expect 0 "$mckpt" verify other --against model
-has out "warning[MC1010]: config.json: the file differs from the file of this name on the other side"
+has out "warning[MC1010]: config.json: the file differs at .rope_theta: expected 1000000.0, found 5.0"
 has out "other: equal"
 
 # Of two models: one that lost its config.json still has its other files.
@@ -84,5 +84,5 @@ expect 0 "$mckpt" verify bare --against model
 has out "not compared: config.json, which only one side has"
 echo '{"eos_token_id": 4}' > bare/generation_config.json
 expect 1 "$mckpt" diff model bare
-has out "file     generation_config.json  differs from byte 17 on"
+has out "file     generation_config.json.eos_token_id  1 | 4"
 has out "not compared: config.json, which only one side has"

@@ -31,16 +31,21 @@ std::string number(double value, const char* form = "%.2g") {
   return text;
 }
 
+// "3..5 | 0..7": the numbers in the names of a kind, place by place.
+std::string numbers_text(const std::vector<std::vector<i64>>& places) {
+  std::string out;
+  for (const std::vector<i64>& numbers : places)
+    out += cat(out.empty() ? "" : " | ", ranges_text(numbers, 6));
+  return out;
+}
+
 // "3 of 36: layers 3, 7..8": the numbers of the first place in which the tensors of the group differ from
 // each other.
 std::string group_text(const DiffGroup& g) {
   if (g.tensors == 1) return g.numbers.empty() ? "" : cat("the only one");
   std::string out = cat(with_commas(g.differ), " of ", with_commas(g.tensors));
   if (g.differ == g.tensors && g.tensors > 1) return cat("all ", with_commas(g.tensors));
-  std::vector<std::string> places;
-  for (const std::vector<i64>& numbers : g.numbers) places.push_back(ranges_text(numbers, 6));
-  std::string where;
-  for (const std::string& p : places) where += cat(where.empty() ? "" : " | ", p);
+  const std::string where = numbers_text(g.numbers);
   return where.empty() ? out : cat(out, ": ", where);
 }
 
@@ -62,6 +67,29 @@ void write_groups(Output& out, const Diff& diff, bool all) {
     out.line(cat("same     ", listed(names, all ? names.size() : kMostSame)));
 }
 
+// Tensors of two types, by kind.
+void write_types(Output& out, const Diff& diff, bool all) {
+  constexpr std::size_t kMost = 12;
+  const std::vector<TypeGroup> groups = type_groups(diff);
+  const DiffCounts counts = diff_counts(diff);
+  const bool one_pair = std::ranges::all_of(
+      groups, [&](const TypeGroup& g) { return g.a == groups[0].a && g.b == groups[0].b; });
+  if (!all && groups.size() > 1 && one_pair && counts.casts == counts.tensors())
+    return out.line(
+        cat("type     all ", counted(counts.casts, "tensor"), "  ", groups[0].a, " | ", groups[0].b));
+  TextTable table({{""}, {""}, {""}, {"", Align::kLeft, true}});
+  const std::size_t shown = all ? groups.size() : std::min(groups.size(), kMost);
+  for (std::size_t i = 0; i < shown; i++) {
+    const TypeGroup& g = groups[i];
+    table.row({"type   ", escaped(g.tensors == 1 ? g.first : g.pattern), cat(g.a, " | ", g.b),
+               g.tensors == 1 ? "" : cat(with_commas(g.tensors), " tensors: ", numbers_text(g.numbers))});
+  }
+  if (shown > 0) table.write(out);
+  if (shown < groups.size())
+    out.line(
+        cat("         and ", counted(groups.size() - shown, "more kind"), " of another type; -v shows all"));
+}
+
 std::string side(const std::string& text) { return text.empty() ? "nothing" : escaped(text); }
 
 // Tensors with other values. Returns how many were left out.
@@ -78,18 +106,16 @@ std::size_t write_values(Output& out, const Diff& diff, std::size_t most) {
   std::size_t rows = 0;
   for (const DiffRow& r : diff.rows) {
     if (r.kind != Kind::kValues || rows++ >= most) continue;
-    std::optional<double> l2, cosine, largest;
-    if (r.distance)
-      l2 = r.distance->relative_l2(), cosine = r.distance->cosine(), largest = r.distance->largest;
+    const std::optional<double> l2 = r.relative_l2(), cosine = r.cosine();
+    std::optional<double> largest;
+    if (r.distance) largest = r.distance->largest;
     table.row({l2 ? number(*l2) : "", largest ? number(*largest, "%.3g") : "",
                cosine ? number(*cosine, "%.6f") : "",
                r.distance && r.distance->most_ulps > 0 ? with_commas(r.distance->most_ulps) : "",
                r.items < 0 ? "" : with_commas(r.items), r.at,
                r.at.empty() ? "" : cat(side(r.a), " | ", side(r.b)), escaped(r.name),
                cat(r.alike() ? "within the tolerance" : "",
-                   r.distance && r.distance->not_finite > 0
-                       ? cat(with_commas(r.distance->not_finite), " NaN or infinite on one side")
-                       : "",
+                   r.not_finite() > 0 ? cat(with_commas(r.not_finite()), " NaN or infinite on one side") : "",
                    r.hint)});
   }
   if (rows > 0) table.write(out);
@@ -120,8 +146,9 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
                    r.a.empty() && r.b.empty() ? "" : cat("  ", side(r.a), " | ", side(r.b)));
         break;
       case Kind::kFile:
-        line = cat("file     ", escaped(r.name), "  ",
-                   r.at.starts_with("byte ") ? cat("differs from ", r.at, " on") : escaped(r.at));
+        line = cat("file     ", escaped(r.name), r.a.empty() && r.b.empty() ? "  " : "",
+                   r.at.starts_with("byte ") ? cat("differs from ", r.at, " on") : escaped(r.at),
+                   r.a.empty() && r.b.empty() ? "" : cat("  ", side(r.a), " | ", side(r.b)));
         break;
       case Kind::kValues:
       case Kind::kCast:
@@ -170,6 +197,7 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
                diff.choice.empty() ? "" : "; other tensors, objects and files are not"));
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;
+  write_types(out, diff, flags.verbose > 0);
   std::size_t hidden = write_others(out, diff, flags.verbose > 0 ? most : std::min(most, kMostOthers));
   hidden += write_values(out, diff, most);
   if (hidden > 0)
@@ -181,8 +209,9 @@ void write_diff_json(JsonWriter& json, const Diff& diff) {
   const DiffCounts c = diff_counts(diff);
   json.field("equal", diff.equal).field("alike", diff.alike).field("compared", diff.report.compared_as);
   diff.choice.empty() ? json.null_field("choice") : json.field("choice", diff.choice);
-  json.field("tensors", c.equal + c.alike + c.tensors_differ());
+  json.field("tensors", c.tensors());
   json.field("bit_equal", c.equal)
+      .field("equal_values", c.equal_casts)
       .field("within", c.alike)
       .field("differ", c.tensors_differ())
       .field("casts", c.casts);
@@ -203,9 +232,10 @@ void write_diff_json(JsonWriter& json, const Diff& diff) {
       value ? json.field(name, *value) : json.null_field(name);
     };
     put("largest", r.distance ? r.distance->largest : std::nullopt);
-    put("relative_l2", r.distance ? r.distance->relative_l2() : std::nullopt);
-    put("cosine", r.distance ? r.distance->cosine() : std::nullopt);
+    put("relative_l2", r.relative_l2());
+    put("cosine", r.cosine());
     r.distance ? json.field("most_ulps", r.distance->most_ulps) : json.null_field("most_ulps");
+    r.distance ? json.field("not_finite", r.not_finite()) : json.null_field("not_finite");
     r.hint.empty() ? json.null_field("hint") : json.field("hint", r.hint);
     r.file.empty() ? json.null_field("file") : json.field("file", r.file);
     json.end_object();

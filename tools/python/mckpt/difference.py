@@ -26,7 +26,7 @@ _KINDS = {  # in words, for one or more of them
     "only_b": "only in the second",
     "shape": "of another shape",
     "dtype": "of another dtype, values not compared",
-    "cast": "of another dtype, values compared after a cast",
+    "cast": "of another dtype, values compared all the same",
     "values": "with other values",
     "object": "other values that are not tensors",
     "file": "other files beside the tensors",
@@ -48,6 +48,7 @@ class DiffRow:
     relative_l2: float | None  #: the length of a - b by that of b, of floats
     cosine: float | None  #: of the angle between the two, of floats
     most_ulps: int  #: the most steps from one float of the type to the next between two items
+    not_finite: int  #: items with NaN or infinity on one side: relative_l2 and cosine are then None
     hint: str  #: where the values are instead, such as "the same rows in another order"; "": nothing was found
     file: str  #: of the first checkpoint, if one file has the first difference
 

@@ -1,5 +1,5 @@
 // Reads the JSON files among the assets, and compares the assets of two sides byte by byte, in blocks of 1
-// MiB.
+// MiB; JSON files that differ in bytes, by value.
 #include "convert/compare/checks/assets.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "convert/compare/differences/json_values.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "core/items/dtype.h"
@@ -16,8 +17,8 @@
 #include "hf/config_dtype.h"
 #include "hf/quantized/config.h"
 #include "io/dcp/dcp.h"
-#include "io/file/file.h"
 #include "io/file/archive.h"
+#include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -91,16 +92,27 @@ i64 difference_of(const InputFile& a, const InputFile& b) {
   return a.size() == b.size() ? -1 : size;
 }
 
-// Whether the files are equal but for the entry that declares quantised weights: a result whose tensors are
-// not quantised has a config without it.
-bool differs_in_quantization(const std::string& name, const Folder& a, const Folder& b) {
-  if (name != kConfig) return false;
+constexpr i64 kMostOfOneFile = 32, kMostCompared = i64{64} << 20;
+
+// Where two JSON files differ by value. Nothing for files that are not compared so: other files, large ones, and what
+// is no JSON.
+std::optional<JsonDifferences> differences_of_json(const std::string& name, const Folder& a, const Folder& b,
+                                                   bool quantization, bool types) {
+  if (!name.ends_with(".json") ||
+      std::max(a.open_file(name).size(), b.open_file(name).size()) > kMostCompared)
+    return std::nullopt;
   try {
     std::string left = text_of(a, name), right = text_of(b, name);
-    parse_json(left, JsonNumbers::kPython), parse_json(right, JsonNumbers::kPython);
-    return without_quantization(left) == without_quantization(right);
-  } catch (const Error&) {
-    return false;
+    // A config that is not one is judged as it is, and not without its entry.
+    JsonValue of_a = parse_json(left, JsonNumbers::kPython), of_b = parse_json(right, JsonNumbers::kPython);
+    if (!quantization && name == kConfig)
+      left = without_quantization(left), right = without_quantization(right);
+    if (!types && name == kConfig) left = with_config_dtype(left, ""), right = with_config_dtype(right, "");
+    of_a = parse_json(left, JsonNumbers::kPython), of_b = parse_json(right, JsonNumbers::kPython);
+    return json_differences(of_a, of_b, kMostOfOneFile);
+  } catch (const Error& e) {
+    if (e.code() == Code::kReadFailed) throw;
+    return std::nullopt;
   }
 }
 
@@ -112,22 +124,65 @@ std::optional<DType> type_of_most(const Store& store) {
   return std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
 }
 
-// Whether the files are equal but for the type of the weights, and that of the Hugging Face folder is the type
-// of its tensors: a cast that was asked for changes the config, too.
-bool differs_in_dtype(const std::string& name, const Folder& a, const Store& of_a, const Folder& b,
-                      const Store& of_b) {
-  if (name != kConfig) return false;
+// Whether the config of the Hugging Face folder says the type of its tensors: a cast that was asked for changes
+// the config, too.
+bool says_own_type(const Folder& a, const Store& of_a, const Folder& b, const Store& of_b) {
   try {
-    const std::string left = text_of(a, name), right = text_of(b, name);
-    if (with_config_dtype(left, "") != with_config_dtype(right, "")) return false;
-    const Store& folder = is_safetensors_folder(of_a) ? of_a : of_b;
-    const std::optional<DType> most = type_of_most(folder);
-    const std::string& own = &folder == &of_a ? left : right;
+    const bool first = is_safetensors_folder(of_a);
+    const std::optional<DType> most = type_of_most(first ? of_a : of_b);
+    const std::string own = text_of(first ? a : b, std::string(kConfig));
     return most && with_config_dtype(own, dtype_name(*most)) == own;
   } catch (const Error&) {
     return false;
   }
 }
+
+// Compares one file that both folders have.
+class FileComparison {
+ public:
+  // `listed`: every difference is listed in the report, also that a config declares quantised weights, which a
+  // conversion of such weights leaves out.
+  // `types`: the type that a config gives the weights is compared.
+  FileComparison(const Folder& here, const Folder& other, bool listed, bool types, bool warning,
+                 VerifyReport& report)
+      : here_(here), other_(other), listed_(listed), types_(types), warning_(warning), report_(report) {}
+
+  // `path`: the name in the tested side.
+  void compare(const std::string& name, const std::string& path) {
+    const i64 at = difference_of(here_.open_file(name), other_.open_file(name));
+    if (at < 0) return;
+    const std::optional<JsonDifferences> json = differences_of_json(name, here_, other_, listed_, types_);
+    if (!json)
+      return add({.file = path,
+                  .message = "the file differs from the file of this name on the other side",
+                  .offset = at});
+    for (const JsonDifference& d : json->first) {
+      auto value = [](const std::string& text) {
+        return text.empty() ? std::string("nothing") : escaped(text, 200);
+      };
+      add({.file = path,
+           .message = cat("the file differs at ", escaped(d.at), ": expected ", value(d.b), ", found ",
+                          value(d.a))});
+      if (listed_)
+        report_.differences.push_back(
+            {.tensor = path, .file = path, .at = d.at, .expected = d.b, .found = d.a});
+    }
+    if (const i64 more = json->count - std::ssize(json->first); more > 0)
+      add({.file = path, .message = cat("the file differs in ", counted(more, "more value"))});
+  }
+  std::vector<Finding> take() { return std::move(found_); }
+
+ private:
+  void add(Finding finding) {
+    finding.code = Code::kUnequal, finding.warning = warning_;
+    found_.push_back(std::move(finding));
+  }
+
+  const Folder &here_, &other_;
+  bool listed_, types_, warning_;
+  VerifyReport& report_;
+  std::vector<Finding> found_;
+};
 
 Check::Status status_of(const std::vector<Finding>& found) {
   if (found.empty()) return Check::Status::kPass;
@@ -183,7 +238,7 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
 }
 
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
-                    VerifyReport& report) {
+                    bool every, VerifyReport& report) {
   // Between two models nothing is converted: their weights may be equal where other files are not.
   const bool converted = dcp_dialect(tested) || dcp_dialect(source);
   std::string mine = assets_of(tested);
@@ -193,21 +248,15 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     mine = tested.root(), theirs = source.root();
   if (mine.empty() || theirs.empty()) return true;
   Folder here(mine, tested.opening()), other(theirs, source.opening());
-  std::vector<Finding> found;
+  FileComparison files(here, other, every, every || !says_own_type(here, tested, other, source), !converted,
+                       report);
   i64 count = 0;
   for (const std::string& name : hf_assets(here)) {
     if (!other.has_file(name)) continue;
     count++;
-    i64 at = difference_of(here.open_file(name), other.open_file(name));
-    if (at < 0 || differs_in_quantization(name, here, other) ||
-        differs_in_dtype(name, here, tested, other, source))
-      continue;
-    found.push_back({.code = Code::kUnequal,
-                     .file = path_in_store(tested, mine, name),
-                     .message = "the file differs from the file of this name on the other side",
-                     .offset = at,
-                     .warning = !converted});
+    files.compare(name, path_in_store(tested, mine, name));
   }
+  std::vector<Finding> found = files.take();
   for (const auto& [one, other_side] : {std::pair(&here, &other), {&other, &here}})
     if (!one->has_file(kConfig) && other_side->has_file(kConfig))
       found.push_back(

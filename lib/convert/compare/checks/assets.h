@@ -2,7 +2,7 @@
 // model's own folder or in hf_assets of a checkpoint made of it.
 //
 //   check_assets()     one side: can every JSON file be read?
-//   compare_assets()   two sides: do files that both sides have contain the same bytes?
+//   compare_assets()   two sides: are files that both sides have the same?
 #pragma once
 
 #include <optional>
@@ -20,10 +20,12 @@ struct VerifyReport;
 // error.
 NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 
-// Adds the check of a comparison: files that both sides have must have the same bytes, because a conversion
-// copies them. Between two models a difference is a warning only, because nothing was converted. `assets`:
-// the folder that replaces the source's own. Returns false if files differ that must be equal.
+// Adds the check of a comparison: files that both sides have must be the same, because a conversion copies
+// them: JSON in its values, which findings name, and other files in their bytes. Between two models a difference is a
+// warning only, because nothing was converted. `assets`: the folder that replaces the source's own. `every`: every
+// difference of a JSON file is listed in the report too, also the declaration of quantised weights that a conversion
+// leaves out. Returns false if files differ that must be equal.
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
-                    VerifyReport& report);
+                    bool every, VerifyReport& report);
 
 }  // namespace mckpt::impl

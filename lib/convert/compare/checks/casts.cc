@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "convert/compare/differences/common_type.h"
 #include "core/base/error_code.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
@@ -12,12 +13,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// Whether type `to` has every value of type `from`. pre: they are equal, or both are floats of 16, 32 or 64
-// bits, as casts require.
-bool holds_values_of(DType to, DType from) {
-  return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
-}
 
 // The names of the tensors, by their types in the source and where they were compared.
 std::map<std::pair<DType, DType>, std::vector<std::string>> by_types(std::span<const ComparedTypes> tensors) {

@@ -40,13 +40,13 @@ Kind row_kind(const UnlikeTensor& u) {
   return Kind::kValues;
 }
 
-// How far apart: by the relative distance; before all others what was not measured, and NaN or infinities
-// beside finite numbers, which are in no distance.
+// How far apart: by the relative distance; before all others NaN or infinities beside finite numbers, and numbers
+// beside zeros, which are in no distance; behind all others what has none, such as integers.
 double far_apart(const DiffRow& r) {
   constexpr double kUnknown = 1e300;
   if (r.kind != Kind::kValues) return 0;
-  if (!r.distance || r.distance->not_finite > 0) return kUnknown;
-  return r.distance->relative_l2().value_or(kUnknown);
+  if (!r.distance) return -1;
+  return r.relative_l2().value_or(kUnknown);
 }
 
 class Rows {
@@ -54,6 +54,8 @@ class Rows {
   explicit Rows(const VerifyReport& report) : report_(report) {
     for (const Difference& d : report.differences)
       if (d.items >= 0) counts_.emplace(d.tensor, &d);
+    for (std::size_t i = 0; i < report.findings.size(); i++)
+      if (is_of_files(report.checks[report.check_of[i]].name)) files_.insert(report.findings[i].file);
   }
 
   // Every row, and the findings that are not said by a row.
@@ -70,7 +72,8 @@ class Rows {
  private:
   void tensors(std::vector<DiffRow>& rows) {
     for (const UnlikeTensor& u : report_.unlike) {
-      DiffRow row{.kind = row_kind(u), .name = u.tensor, .a = u.tested, .b = u.source};
+      DiffRow row{
+          .kind = row_kind(u), .name = u.tensor, .a = u.tested, .b = u.source, .part = diff_part(u.tensor)};
       if (auto count = counts_.find(u.tensor); row.kind == Kind::kValues && count != counts_.end()) {
         const Difference& d = *count->second;
         row.at = d.at, row.a = d.found, row.b = d.expected, row.items = d.items, row.beyond = d.beyond;
@@ -82,15 +85,23 @@ class Rows {
     }
     std::ranges::stable_sort(rows, [](const DiffRow& x, const DiffRow& y) {
       if (x.kind != y.kind) return x.kind < y.kind;
-      if (bool state = is_of_optimizer(x.name); state != is_of_optimizer(y.name)) return !state;
+      if (x.part != y.part) return x.part < y.part;
       return far_apart(x) > far_apart(y);
     });
   }
 
+  static bool is_of_files(std::string_view check) { return check == "assets" || check == "files"; }
+
+  // A value of an object, or of a file that is JSON.
   void add_object(std::vector<DiffRow>& rows, const Difference& d) {
-    objects_.insert(d.tensor);
-    rows.push_back(
-        {.kind = Kind::kObject, .name = d.tensor, .at = d.at, .a = d.found, .b = d.expected, .file = d.file});
+    const bool of_file = d.tensor == d.file && files_.contains(d.file);
+    (of_file ? listed_files_ : objects_).insert(d.tensor);
+    rows.push_back({.kind = of_file ? Kind::kFile : Kind::kObject,
+                    .name = d.tensor,
+                    .at = d.at,
+                    .a = d.found,
+                    .b = d.expected,
+                    .file = d.file});
   }
 
   // Whether rows say what the finding says; a finding about a file or an object becomes a row if it can.
@@ -99,11 +110,13 @@ class Rows {
     if (check == "casts") return true;
     // "and 10 more of this kind": every tensor has a row.
     if (check == "against") return f.tensor.empty() || named_.contains(f.tensor);
-    if ((check == "assets" || check == "files") && !f.file.empty()) {
-      rows.push_back(
-          {.kind = Kind::kFile, .name = f.file, .at = f.offset < 0 ? f.message : cat("byte ", f.offset)});
+    if (is_of_files(check) && !f.file.empty()) {
+      if (!listed_files_.contains(f.file))
+        rows.push_back(
+            {.kind = Kind::kFile, .name = f.file, .at = f.offset < 0 ? f.message : cat("byte ", f.offset)});
       return true;
     }
+    if (check == "metadata") return true;
     if (check != "objects" || f.tensor.empty()) return false;
     if (!objects_.contains(f.tensor))
       rows.push_back({.kind = Kind::kObject, .name = f.tensor, .at = f.message});
@@ -113,6 +126,7 @@ class Rows {
   const VerifyReport& report_;
   std::map<std::string, const Difference*> counts_;  // of tensors
   std::set<std::string> named_, objects_;            // tensors and objects that have rows
+  std::set<std::string> files_, listed_files_;       // of findings; of rows for single values
 };
 
 void refuse_unmatched(const ToleranceRules& within, const std::vector<std::string>& names) {
@@ -154,6 +168,18 @@ std::string_view kind_name(DiffRow::Kind kind) {
       return "file";
   }
   return "";
+}
+
+StatePart diff_part(std::string_view name) {
+  return is_of_optimizer(name) ? StatePart::kOptimizer : part_of(name);
+}
+
+std::optional<double> DiffRow::relative_l2() const {
+  return distance && distance->not_finite == 0 ? distance->relative_l2() : std::nullopt;
+}
+
+std::optional<double> DiffRow::cosine() const {
+  return distance && distance->not_finite == 0 ? distance->cosine() : std::nullopt;
 }
 
 i64 Diff::tensors() const {

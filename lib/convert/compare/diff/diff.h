@@ -5,7 +5,8 @@
 //   values   model.layers.3.mlp.down_proj.weight   [0, 17]   0.5 | 0.25   17 items   relative L2 2.1e-3
 //   only_b   lm_head.weight                        bfloat16 [32, 16]
 //
-// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer;
+// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer, and random
+// states and the like at the end;
 // tensors in another order that are the same, such as swapped experts, are found among those that have
 // nothing in common (order.h).
 #pragma once
@@ -16,6 +17,7 @@
 #include "convert/compare/compare.h"
 #include "core/base/int.h"
 #include "io/store/soundness.h"
+#include "io/store/state_part.h"
 #include "io/values/distance.h"
 
 namespace mckpt::impl {
@@ -28,10 +30,11 @@ struct DiffRow {
     kOnlyA,
     kOnlyB,   // a tensor that one side has; a or b is its type and shape
     kShape,   // the values were not compared
-    kDtype,   // another type, for which there is no cast: the values were not compared
+    kDtype,   // another type, of which not both are floats of 16 bits or more: the values were not compared
     kValues,  // items differ: the first one is at `at`
-    kCast,  // another type; the values were compared after a cast to that of `a`, and are equal unless the tensor
-            // has a row of values too
+    // Another type, or values that one side has as codes and scales. They were compared in a type that has all values of
+    // both, and are equal unless the tensor has a row of values too.
+    kCast,
     kObject,  // a value of something that is not a tensor, at `at`
     kFile,    // a file beside the tensors, such as config.json
   };
@@ -43,11 +46,19 @@ struct DiffRow {
   std::optional<ValueDistance> distance{};
   std::string file{};  // of a, if one file has the first difference
   std::string hint{};  // what the tensor looks like: "the same values as B's ...experts.5..."
+  StatePart part = StatePart::kModel;
 
   bool alike() const { return kind == Kind::kValues && beyond == 0; }  // within the tolerance
+  bool of_tensor() const { return kind != Kind::kObject && kind != Kind::kFile; }
+  // Numbers of the distance; nothing where one side alone has NaN or infinities, which are in no distance.
+  std::optional<double> relative_l2() const;
+  std::optional<double> cosine() const;
+  i64 not_finite() const { return distance ? distance->not_finite : 0; }
 };
 // "only_a", "values", ...
 std::string_view kind_name(DiffRow::Kind kind);
+// What a tensor of the name is for, as lists and counts of a diff take it.
+StatePart diff_part(std::string_view name);
 
 struct Diff {
   bool equal = false;  // everything that was chosen was compared, and there is no row

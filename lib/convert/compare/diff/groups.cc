@@ -5,11 +5,11 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "convert/compare/diff/diff.h"
 #include "core/base/names.h"
 #include "core/base/text.h"
-#include "io/dcp/keys/key.h"
 
 namespace mckpt::impl {
 namespace {
@@ -63,7 +63,7 @@ class Groups {
     }
     std::ranges::stable_sort(
         out, [](const DiffGroup& a, const DiffGroup& b) { return natural_less(a.pattern, b.pattern); });
-    std::ranges::stable_partition(out, [](const DiffGroup& g) { return !is_of_optimizer(g.pattern); });
+    std::ranges::stable_sort(out, {}, [](const DiffGroup& g) { return diff_part(g.pattern); });
     std::ranges::stable_partition(out, [](const DiffGroup& g) { return g.differ > 0; });
     return out;
   }
@@ -78,13 +78,32 @@ std::vector<DiffGroup> diff_groups(const Diff& diff) {
   std::set<std::string_view> differ, compared(diff.report.compared.begin(), diff.report.compared.end());
   Groups groups;
   for (const DiffRow& r : diff.rows) {
-    bool tensor = r.kind != DiffRow::Kind::kObject && r.kind != DiffRow::Kind::kFile;
-    bool differs = tensor && r.kind != DiffRow::Kind::kCast && !r.alike();
+    bool differs = r.of_tensor() && r.kind != DiffRow::Kind::kCast && !r.alike();
     if (!differs || !differ.insert(r.name).second) continue;
     if (!compared.contains(r.name)) groups.add(r.name, true);
   }
   for (std::string_view name : compared) groups.add(std::string(name), differ.contains(name));
   return groups.take();
+}
+
+std::vector<TypeGroup> type_groups(const Diff& diff) {
+  std::vector<TypeGroup> out;
+  std::map<std::tuple<std::string, std::string_view, std::string_view>, std::size_t> known;
+  std::vector<std::vector<std::set<i64>>> numbers;
+  for (const DiffRow& r : diff.rows) {
+    if (r.kind != DiffRow::Kind::kCast) continue;
+    std::vector<i64> own;
+    std::string pattern = pattern_of(r.name, own);
+    auto [at, fresh] = known.try_emplace({pattern, r.a, r.b}, out.size());
+    if (fresh) out.push_back({pattern, r.a, r.b, r.name}), numbers.emplace_back(own.size());
+    out[at->second].tensors++;
+    for (std::size_t i = 0; i < own.size(); i++) numbers[at->second][i].insert(own[i]);
+  }
+  for (std::size_t g = 0; g < out.size(); g++)
+    for (const std::set<i64>& n : numbers[g]) out[g].numbers.emplace_back(n.begin(), n.end());
+  std::ranges::stable_sort(
+      out, [](const TypeGroup& a, const TypeGroup& b) { return natural_less(a.pattern, b.pattern); });
+  return out;
 }
 
 std::string ranges_text(const std::vector<i64>& numbers, std::size_t most) {

@@ -27,6 +27,16 @@ struct DiffGroup {
 // before states of an optimizer, in the natural order of their patterns.
 std::vector<DiffGroup> diff_groups(const Diff& diff);
 
+// Tensors of one kind that the two sides store in the same two types.
+struct TypeGroup {
+  std::string pattern, a, b;  // the types
+  std::string first;          // the name of one of them
+  i64 tensors = 0;
+  std::vector<std::vector<i64>> numbers{};  // as of a DiffGroup
+};
+// In the natural order of the patterns.
+std::vector<TypeGroup> type_groups(const Diff& diff);
+
 // "1, 2, 7..9"
 std::string ranges_text(const std::vector<i64>& numbers, std::size_t most);
 

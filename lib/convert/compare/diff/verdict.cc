@@ -20,11 +20,64 @@ std::string two_digits(double value) {
   return text;
 }
 
-const DiffRow* most_different(const Diff& diff) {
+bool differs(const DiffRow& r) { return r.of_tensor() && r.kind != Kind::kCast && !r.alike(); }
+
+// The row of a part whose distance is the largest: rows are in that order.
+const DiffRow* most_different(const Diff& diff, StatePart part) {
   for (const DiffRow& r : diff.rows)
-    if (r.kind == Kind::kValues && r.distance && r.distance->not_finite == 0 && r.distance->relative_l2())
-      return &r;
+    if (r.kind == Kind::kValues && r.part == part && r.relative_l2()) return &r;
   return nullptr;
+}
+
+constexpr std::pair<StatePart, std::string_view> kParts[] = {{StatePart::kModel, "the weights"},
+                                                             {StatePart::kOptimizer, "the optimizer"},
+                                                             {StatePart::kOther, "the others"}};
+
+// "; the largest relative difference is 0.1 in w", of each part by itself if not all are of one.
+std::string largest_text(const Diff& diff) {
+  std::vector<std::pair<std::string_view, const DiffRow*>> worst;
+  for (const auto& [part, name] : kParts)
+    if (const DiffRow* row = most_different(diff, part)) worst.emplace_back(name, row);
+  std::string out;
+  for (const auto& [name, row] : worst) {
+    const bool first = out.empty();
+    out += first ? "; the largest relative difference " : ", ";
+    if (worst.size() > 1) out += cat("of ", name, " ");
+    out += cat(first ? "is " : "", two_digits(*row->relative_l2()), " in ", escaped(row->name));
+  }
+  return out;
+}
+
+// " (4 weights, 8 states of the optimizer)", if not all that differ are weights.
+std::string parts_text(const Diff& diff) {
+  i64 counts[3] = {};
+  std::set<std::string_view> seen;
+  for (const DiffRow& r : diff.rows)
+    if (differs(r) && seen.insert(r.name).second) counts[static_cast<int>(r.part)]++;
+  if (counts[1] + counts[2] == 0) return "";
+  std::string out;
+  auto add = [&](i64 count, std::string_view one, std::string_view more) {
+    if (count > 0) out += cat(out.empty() ? " (" : ", ", with_commas(count), " ", count == 1 ? one : more);
+  };
+  add(counts[static_cast<int>(StatePart::kModel)], "weight", "weights");
+  add(counts[static_cast<int>(StatePart::kOptimizer)], "state of the optimizer", "states of the optimizer");
+  add(counts[static_cast<int>(StatePart::kOther)], "other", "others");
+  return out + ")";
+}
+
+// "288 are bit-equal, 3 have equal values in another type, 2 within the tolerance"
+std::string same_text(const DiffCounts& c) {
+  std::vector<std::string> parts;
+  auto add = [&](i64 count, std::string_view one, std::string_view more) {
+    if (count > 0) parts.push_back(cat(with_commas(count), count == 1 ? one : more));
+  };
+  add(c.equal, " is bit-equal", " are bit-equal");
+  add(c.equal_casts, " has equal values in another type", " have equal values in another type");
+  add(c.alike, " within the tolerance", " within the tolerance");
+  if (parts.empty()) return "0 are bit-equal";
+  std::string out;
+  for (const std::string& part : parts) out += cat(out.empty() ? "" : ", ", part);
+  return out;
 }
 
 }  // namespace
@@ -43,18 +96,18 @@ DiffCounts diff_counts(const Diff& diff) {
   }
   for (const std::string& name : diff.report.compared) c.equal += !unequal.contains(name);
   for (const DiffRow& r : diff.rows) c.equal_casts += r.kind == Kind::kCast && !unequal.contains(r.name);
+  c.equal -= c.equal_casts;
   return c;
 }
 
 std::string diff_verdict(const Diff& diff) {
   const DiffCounts c = diff_counts(diff);
-  i64 all = c.equal + c.alike + c.tensors_differ();
+  const i64 all = c.tensors();
   // " of the choice", where not all tensors are
   const std::string of = diff.choice.empty()
                              ? ""
                              : cat(all == 1 ? " that matches '" : " that match '", escaped(diff.choice), "'");
-  std::string same = cat(with_commas(c.equal), c.equal == 1 ? " is bit-equal" : " are bit-equal",
-                         c.equal_casts > 0 ? cat(" (", with_commas(c.equal_casts), " after a cast)") : "");
+  const std::string same = same_text(c), types = cat(c.casts == 1 ? " has" : " have", " another type");
   const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
   if (diff.equal)
@@ -63,24 +116,21 @@ std::string diff_verdict(const Diff& diff) {
   if (all == 0)
     out = "no tensor could be compared";
   else if (c.tensors_differ() == 0 && c.casts > 0)  // which makes them unequal, within any tolerance
-    out = cat("no value differs", beyond, ", but ", counted(c.casts, "tensor"),
-              c.casts == 1 ? " has" : " have", " another type: ", same);
+    out = cat("no value differs", beyond, ", but ", with_commas(c.casts), " of ", counted(all, "tensor"), of,
+              types, ": ", same);
   else if (c.tensors_differ() == 0)
     out = cat("no tensor", of.empty() ? "" : cat(" that matches '", escaped(diff.choice), "'"), " differs",
               beyond, ": ", same);
   else
     out = cat(with_commas(c.tensors_differ()), " of ", counted(all, "tensor"), of,
-              c.tensors_differ() == 1 ? " differs, " : " differ, ", same);
-  if (c.alike > 0) out += cat(", ", with_commas(c.alike), " within the tolerance");
+              c.tensors_differ() == 1 ? " differs" : " differ", parts_text(diff), ", ", same,
+              c.casts > c.equal_casts ? cat("; ", with_commas(c.casts), types) : "");
   i64 not_finite = 0;
-  for (const DiffRow& r : diff.rows)
-    not_finite += r.kind == Kind::kValues && r.distance && r.distance->not_finite > 0;
+  for (const DiffRow& r : diff.rows) not_finite += r.kind == Kind::kValues && r.not_finite() > 0;
   if (not_finite > 0)
     out += cat("; ", counted(not_finite, "tensor"), not_finite == 1 ? " has" : " have",
                " NaN or infinities on one side");
-  if (const DiffRow* worst = most_different(diff))
-    out += cat("; the largest relative difference is ", two_digits(*worst->distance->relative_l2()), " in ",
-               escaped(worst->name));
+  out += largest_text(diff);
   i64 problems = std::ranges::count_if(diff.findings, [](const Finding& f) { return !f.warning; });
   if (problems > 0) out += cat("; ", counted(problems, "problem"), " kept something from being compared");
   if (c.others > 0)

@@ -1,6 +1,8 @@
 // The first line of a diff: how many tensors differ, how many are equal, and where the largest difference is.
 //
 //   3 of 291 tensors differ, 288 are bit-equal; the largest relative difference is 2.1e-3 in model.layers.3...
+//   12 of 40 tensors differ (4 weights, 8 states of the optimizer), 28 are bit-equal; the largest relative difference
+//   of the weights is 0.01 in w, of the optimizer 1.1 in exp_avg.w
 #pragma once
 
 #include <string>
@@ -14,10 +16,11 @@ struct Diff;
 // What the two sides have of tensors, counted by name.
 struct DiffCounts {
   i64 values = 0, alike = 0, only_a = 0, only_b = 0, headers = 0, casts = 0, others = 0;
-  i64 equal = 0;        // compared, and each bit is the same, perhaps after a cast
-  i64 equal_casts = 0;  // of these, after a cast
+  i64 equal = 0;        // compared, and each bit is the same
+  i64 equal_casts = 0;  // of two types, and each value is the same
 
   i64 tensors_differ() const { return values + only_a + only_b + headers; }
+  i64 tensors() const { return equal + equal_casts + alike + tensors_differ(); }
 };
 
 DiffCounts diff_counts(const Diff& diff);

@@ -25,14 +25,13 @@ bool is_before(const CompareSink::Difference& a, const CompareSink::Difference& 
 void CompareSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
   thread_local Arena arena;
   u8* buffer = arena.reserve(kPiece + kPage);
-  const ByteSource& there = bytes_[file];
   for (i64 at = 0, size = std::ssize(bytes); at < size;) {
     i64 n = std::min(kPiece - (offset + at) % kPage, size - at);
     // The buffer has the file's offset within a page: the kernel then copies whole pages, several times
     // faster.
     u8* mine = buffer + (offset + at) % kPage;
     std::span<u8> found(mine, static_cast<std::size_t>(n));
-    there.read(offset + at, found);
+    bytes_.read(file, offset + at, found);
     if (std::memcmp(mine, &bytes[static_cast<std::size_t>(at)], found.size()) != 0)
       add(file, {offset, bytes}, {offset + at, found});
     at += n;
@@ -69,7 +68,7 @@ i64 CompareSink::first_difference(const ChunkExtents::Extent& e, const Stretch& 
     if (first >= written.offset && last <= written.end()) {
       from = first, to = last;
       items.resize(static_cast<std::size_t>(to - from));
-      bytes_[e.file].read(from, items);
+      bytes_.read(e.file, from, items);
       adopt_nans(e.dtype, written.part(from, to), items);
       there = items;
     }

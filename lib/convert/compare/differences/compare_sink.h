@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "convert/compare/differences/chunk_extents.h"
+#include "convert/compare/differences/wide_chunks.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
 #include "io/output/copy_sink.h"
-#include "io/store/store_files.h"
 
 namespace mckpt::impl {
 
@@ -34,7 +34,7 @@ class CompareSink final : public CopySink {
   // items of a key, of which every NaN is equal to every other one; empty: it casts none.
   CompareSink(const Store& there, const ChunkList& chunks, Places places,
               std::function<bool(i32 key)> cast = {})
-      : chunks_(chunks), bytes_(there), places_(places), cast_(std::move(cast)) {}
+      : chunks_(chunks), bytes_(there, chunks), places_(places), cast_(std::move(cast)) {}
 
   // Throws kInternal if bytes differ that belong to none of the chunks, and what reading the file throws.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
@@ -65,7 +65,7 @@ class CompareSink final : public CopySink {
   i64 first_difference(const ChunkExtents::Extent& e, const Stretch& written, const Stretch& found) const;
 
   const ChunkList& chunks_;
-  StoreBytes bytes_;
+  TestedBytes bytes_;
   Places places_;
   std::function<bool(i32 key)> cast_;
   std::mutex mutex_;

@@ -7,7 +7,9 @@
 #include <iterator>
 #include <mutex>
 
+#include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/compare_sink.h"
+#include "convert/compare/differences/wide_chunks.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
@@ -29,27 +31,47 @@ i64 bytes_of(const CopyJob& job) {
 
 bool is_of_files(Code code) { return code >= Code::kNotFound && code <= Code::kMixedSaves; }
 
-// Whether items of a key are cast before they are compared, by the names of their tensors. Refers to both.
-std::function<bool(i32 key)> cast_test(const std::set<std::string, std::less<>>& cast,
-                                       const ComparedChunks& compared) {
+// Whether items of a key are cast before they are compared. Refers to the set.
+std::function<bool(i32 key)> cast_test(const std::set<i32>& cast) {
   if (cast.empty()) return {};
-  return [&](i32 key) { return cast.contains(compared.name(key)); };
+  return [&](i32 key) { return cast.contains(key); };
 }
 
-Finding difference_finding(const Store& tested, const CompareSink::Difference& d, std::string name) {
+// A place in a file of the tested side. Of bytes that are computed: the file that they are made of, and -1.
+struct RealPlace {
+  std::string file;
+  i64 offset;
+};
+RealPlace real_place(const ComparedChunks& compared, i32 file, i64 offset) {
+  const i64 made = file - std::ssize(compared.tested.files());
+  if (made < 0) return {std::string(file_label(compared.tested, file)), offset};
+  const StoreChunks::Entry e = compared.chunks.entry(made);
+  return {std::string(file_label(compared.tested, compared.tested.chunk(e.tensor, e.chunk).file)), -1};
+}
+
+Finding difference_finding(const ComparedChunks& compared, const CompareSink::Difference& d) {
+  RealPlace at = real_place(compared, d.file, d.offset);
   return {.code = Code::kUnequal,
-          .tensor = std::move(name),
-          .file = std::string(file_label(tested, d.file)),
+          .tensor = compared.name(d.key),
+          .file = std::move(at.file),
           .message = cat("the tensor differs from item ", d.item, " of this file's part of it on"),
-          .offset = d.offset};
+          .offset = at.offset};
+}
+
+// How the source stores what a key is made of: "bfloat16", of several "bfloat16 and float32".
+std::string forms_of(const Store& source, std::span<const i64> tensors) {
+  std::set<std::string> forms;
+  for (i64 t : tensors) forms.insert(stored_form(source, t));
+  std::string out;
+  for (const std::string& form : forms) out += cat(out.empty() ? "" : " and ", form);
+  return out;
 }
 
 }  // namespace
 
 Comparison::Comparison(const Store& tested, const Store& source, int threads, Counting counting,
                        TensorChoice choice, Observer& observer)
-    : tested_(tested),
-      sides_(tested, source),
+    : sides_(tested, source),
       threads_(threads),
       counting_(std::move(counting)),
       choice_(std::move(choice)),
@@ -100,16 +122,44 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
       throw;
     }
   }
-  return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of},
-                    report);
+  return run_chosen(
+      {all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of, all.by_values},
+      report);
 }
 
+void Comparison::note_types(const std::string& tensor, std::string tested, std::string source) {
+  if (tested != source)
+    types_.push_back({UnlikeTensor::Kind::kCast, tensor, std::move(tested), std::move(source)});
+}
+
+// Compares in the types of the tested side; a list of differences in types that have the values of both.
 bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report) {
-  for (const UnlikeTensor& u : report.unlike)
-    if (u.kind == UnlikeTensor::Kind::kCast) cast_.insert(u.tensor);
+  std::map<i32, DType> types;  // by key
+  for (i64 c = 0; c < compared.chunks.size(); c++) {
+    const StoreChunks::Entry e = compared.chunks.entry(c);
+    auto [type, fresh] = types.try_emplace(e.key, compared.tested.dtype(e.tensor));
+    if (!fresh) continue;
+    const DType stored = type->second;
+    const std::vector<i64> made_of = compared.made_of(e.key);
+    for (i64 t : made_of) {
+      if (compared.source.dtype(t) != stored) cast_.insert(e.key);
+      type->second = common_type(type->second, compared.source.dtype(t));
+    }
+    if (counting_.all && !made_of.empty())
+      note_types(compared.name(e.key), stored_form(compared.tested, e.tensor),
+                 forms_of(compared.source, made_of));
+  }
+  if (!counting_.all) return run_in_types(compared, report);
+  const WideChunks wide(compared.tested, compared.chunks, [&](i32 key) { return types.at(key); });
+  return run_in_types({compared.tested, wide, compared.source, compared.tensors, compared.name, compared.job,
+                       compared.made_of, compared.by_values},
+                      report);
+}
+
+bool Comparison::run_in_types(const ComparedChunks& compared, VerifyReport& report) {
   CompareSink sink(compared.tested, compared.chunks,
                    counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst,
-                   cast_test(cast_, compared));
+                   cast_test(cast_));
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
   for (const Failure& failure : carry_out(all, sink, "compare", &lost_)) {
@@ -213,7 +263,7 @@ Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, con
   ChunkJob job = compared.job(some);
   ItemTally::Within within;
   if (counting_.within) within = [&](i32 key) { return counting_.within(compared.name(key)); };
-  ItemTally tally(compared.tested, some, within, cast_test(cast_, compared));
+  ItemTally tally(compared.tested, some, within, cast_test(cast_));
   carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
   return tally.counts();
 }
@@ -232,12 +282,12 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
   Counts counts = counted_items(compared, listed);
   Findings findings;
   for (const CompareSink::Difference& d : differences) {
-    Finding finding = difference_finding(tested_, d, compared.name(d.key));
+    Finding finding = difference_finding(compared, d);
     if (auto at = counts.find(d.key); at != counts.end()) {
       ItemTally::Count c = at->second;
       if (counting_.turned) std::swap(c.expected, c.found);
-      finding.file = file_label(tested_, c.file);
-      finding.offset = c.offset;
+      RealPlace place = real_place(compared, c.file, c.offset);
+      finding.file = std::move(place.file), finding.offset = place.offset;
       report.differences.push_back({finding.tensor, finding.file, dims_to_string(c.index), c.expected,
                                     c.found, c.items, c.beyond(), c.distance});
       finding.message = difference_text(report.differences.back());
@@ -285,6 +335,7 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
   bool equal = against.empty() && unseen_.empty() && !sides_.wrong();
   sides_.add_checks(report);
   std::ranges::move(unlike_, std::back_inserter(report.unlike));
+  std::ranges::move(types_, std::back_inserter(report.unlike));
   i64 unseen = std::ssize(unseen_);
   Check check{"against",
               equal ? Check::Status::kPass : Check::Status::kFail,

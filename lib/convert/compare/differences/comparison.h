@@ -1,13 +1,13 @@
 // Comparison: whether chunks of a checkpoint contain what converting another checkpoint would write there. It
-// carries out the job that converts, with a comparison in place of the writing:
+// carries out the job that converts, with a comparison in place of the writing. Values are cast to the stored
+// types, as a conversion casts them; for a list of differences (Counting::all) to one that has all values of both.
 //
 //   1. compare     every task; for a task that fails: which records of either side cannot be read?
 //   2. once more   the chunks of such tasks that can be compared without these records
 //   3. count       only tensors that differ: how many of their items differ, and by how much
 //   4. sums        only records of such tensors, if the format stores checksums: is it damage?
 //
-// A record that cannot be read is reported and left out; everything else is compared. Two equal sides cost
-// pass 1 only.
+// A record that cannot be read is reported and left out. Two equal sides cost pass 1 only.
 #pragma once
 
 #include <functional>
@@ -49,17 +49,15 @@ struct ComparedChunks {
   std::function<ChunkJob(const ChunkList& some)> job;  // makes the job that writes these chunks
   // The tensors of the source that chunks of the key are made of.
   std::function<std::vector<i64>(i32 key)> made_of;
-  // Compares a tensor of the tested side that is not stored row by row with that of the key; false: it cannot. Or empty.
+  // Compares a tensor that is not stored row by row with that of the key; false: it cannot. Or empty.
   std::function<bool(i32 tensor, i32 key)> by_values{};
 };
 
-// One comparison: first leave_out() and set_aside() as often as needed, then run() once. Threads are used
-// inside run().
+// One comparison: first leave_out() and set_aside() as often as needed, then run() once, which uses threads.
 class Comparison {
  public:
-  // The stores as they were opened, without a view over them, because the openers' findings about single
-  // records are reported, and outlive this object. Throws kUsage for an invalid expression in `choice`, whose tensors
-  // alone are compared and named.
+  // The stores as they were opened, because the openers' findings about single records are reported; they outlive this.
+  // Throws kUsage for an invalid expression in `choice`, whose tensors alone are compared and named.
   Comparison(const Store& tested, const Store& source, int threads, Counting counting, TensorChoice choice,
              Observer& observer);
 
@@ -72,13 +70,14 @@ class Comparison {
   bool chooses(std::string_view tensor);
   // Notes a tensor that a caller compares by itself.
   void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }
+  void note_types(const std::string& tensor, std::string tested, std::string source);  // if they differ
   // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides unequal.
   void set_aside(std::string reason, UnlikeTensor tensor);
   // Names a tensor that is no part of what is compared: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
-  // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
-  // "overflow" if casts lost values. Returns whether everything that is chosen was compared and is equal. Throws
-  // kInterrupted, and kNoSuchTensor if nothing is chosen.
+  // Adds the check "against", "path" and "source" if something is wrong with that side, and "overflow" if casts lost
+  // values. Returns whether everything that is chosen was compared and is equal. Throws kInterrupted, and
+  // kNoSuchTensor if nothing is chosen.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:
@@ -89,6 +88,7 @@ class Comparison {
   using Counts = std::map<i32, ItemTally::Count>;
 
   bool run_chosen(const ComparedChunks& compared, VerifyReport& report);
+  bool run_in_types(const ComparedChunks& compared, VerifyReport& report);
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
   std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   bool compared_by_values(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
@@ -99,7 +99,6 @@ class Comparison {
   std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared, const std::set<i32>& keys) const;
   bool add_checks(const ComparedChunks& compared, std::vector<Finding> against, VerifyReport& report);
 
-  const Store& tested_;
   ComparedSides sides_;
   int threads_;
   Counting counting_;
@@ -111,7 +110,8 @@ class Comparison {
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason
   LostValues lost_;  // by casts of the source's values to the stored types
   std::vector<UnlikeTensor> unlike_;
-  std::set<std::string, std::less<>> cast_;  // tensors of another type than in the source
+  std::set<i32> cast_;                 // keys of tensors that have another type than in the source
+  std::vector<UnlikeTensor> types_;    // that the two sides store in two types
   std::vector<std::string> compared_;  // by callers, and by their values
   std::vector<Difference> counted_;    // by callers
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record

@@ -23,7 +23,7 @@ constexpr i64 kPiece = 256 << 10;  // a multiple of the bytes of every item
 
 ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within, Cast cast)
     : chunks_(chunks),
-      bytes_(there),
+      bytes_(there, chunks),
       extents_(chunks),
       within_(std::move(within)),
       cast_(std::move(cast)) {}
@@ -44,7 +44,7 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
     for (i64 stop = std::min(end, e.end); begin + item <= stop;) {
       i64 n = std::min(kPiece, (stop - begin) / item * item);
       there.resize(static_cast<std::size_t>(n));
-      bytes_[file].read(begin, there);
+      bytes_.read(file, begin, there);
       std::span<const u8> mine = bytes.subspan(static_cast<std::size_t>(begin - offset), there.size());
       if (cast_ && cast_(chunks_.key(e.chunk))) adopt_nans(e.dtype, mine, there);
       compare(e, (begin - e.begin) / item, mine, there);

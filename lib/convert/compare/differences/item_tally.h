@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "convert/compare/differences/chunk_extents.h"
+#include "convert/compare/differences/wide_chunks.h"
 #include "core/base/int.h"
 #include "io/output/copy_sink.h"
-#include "io/store/store_files.h"
 #include "io/values/distance.h"
 
 namespace mckpt::impl {
@@ -62,7 +62,7 @@ class ItemTally final : public CopySink {
   const DistanceMeter& meter(DType dtype);
 
   const ChunkList& chunks_;
-  StoreBytes bytes_;
+  TestedBytes bytes_;
   ChunkExtents extents_;
   std::mutex mutex_;
   std::map<i32, Count> counts_;

@@ -21,7 +21,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostOfOneObject = 32;
+constexpr i64 kMostOfOneObject = 32, kNoLimit = 1'000'000;
 constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"};
 
 // The objects of one side, numbered: first those in files, then those that a view made.
@@ -108,8 +108,8 @@ class Objects {
   using LeftOut = std::function<std::string(std::string_view)>;
 
   Objects(const Store& there, const Store& source, const LeftOut& left_out,
-          const std::function<bool(std::string_view)>& apart)
-      : found_(there, apart), expected_(source, apart), left_out_(left_out) {}
+          const std::function<bool(std::string_view)>& apart, bool every)
+      : found_(there, apart), expected_(source, apart), left_out_(left_out), every_(every) {}
 
   ObjectDifferences run(int threads) {
     std::vector<std::pair<std::string, i64>> names(expected_.names().begin(), expected_.names().end());
@@ -125,11 +125,9 @@ class Objects {
       if (!expected_.names().contains(name)) others.push_back(name);
     std::ranges::sort(others);
     for (const std::string& name : others) alone(std::ssize(names), name, true);
-    Findings all;
-    for (Finding& f : placed_.take()) all.add(std::move(f));
-    out_.findings = all.take();
+    out_.findings = found();
     std::ranges::stable_sort(out_.differences, {}, &Difference::tensor);
-    if (std::ssize(out_.differences) > Findings::kMostOfOneCode)
+    if (!every_ && std::ssize(out_.differences) > Findings::kMostOfOneCode)
       out_.differences.resize(Findings::kMostOfOneCode);
     std::ranges::sort(out_.of_grid);
     std::ranges::sort(out_.made);
@@ -174,7 +172,7 @@ class Objects {
       auto b = found_.value(found);
       if (!a || !b) throw Error(Code::kUnsupportedPickle, "the object has no value that could be compared");
       PickleDifferences differences =
-          pickle_differences(*a, *b, kMostOfOneObject, [&](PickleValue x, PickleValue y) {
+          pickle_differences(*a, *b, every_ ? kNoLimit : kMostOfOneObject, [&](PickleValue x, PickleValue y) {
             return expected_.storage(expected, x) == found_.storage(found, y);
           });
       tell(place, name, differences, found_.file(found));
@@ -226,8 +224,16 @@ class Objects {
                           .message = cat("the object differs in ", counted(left, "more value"))});
   }
 
+  std::vector<Finding> found() {
+    std::vector<Finding> every;
+    Findings first;
+    for (Finding& f : placed_.take()) every_ ? every.push_back(std::move(f)) : first.add(std::move(f));
+    return every_ ? every : first.take();
+  }
+
   Side found_, expected_;
   const LeftOut& left_out_;
+  bool every_;
   std::mutex mutex_;
   PlacedFindings placed_;
   ObjectDifferences out_;
@@ -237,8 +243,9 @@ class Objects {
 
 ObjectDifferences object_differences(const Store& there, const Store& source,
                                      const std::function<std::string(std::string_view)>& left_out,
-                                     const std::function<bool(std::string_view)>& apart, int threads) {
-  return Objects(there, source, left_out, apart).run(threads);
+                                     const std::function<bool(std::string_view)>& apart, bool every,
+                                     int threads) {
+  return Objects(there, source, left_out, apart, every).run(threads);
 }
 
 }  // namespace mckpt::impl

@@ -34,9 +34,11 @@ struct ObjectDifferences {
 // Compares the objects of `there` with those that a conversion of `source` would write. Each object is
 // compared by one of `threads` threads; equal bytes are not parsed. `left_out` says why the conversion leaves
 // an object out, "" if it does not; an empty function: it leaves none out. `apart`: objects of either side
-// that the caller compares; an empty function: none.
+// that the caller compares; an empty function: none. `every`: differences
+// are listed without a limit of their number.
 ObjectDifferences object_differences(const Store& there, const Store& source,
                                      const std::function<std::string(std::string_view)>& left_out,
-                                     const std::function<bool(std::string_view)>& apart, int threads);
+                                     const std::function<bool(std::string_view)>& apart, bool every,
+                                     int threads);
 
 }  // namespace mckpt::impl

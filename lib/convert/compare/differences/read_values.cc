@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/item_tally.h"
 #include "convert/keys/stored_chunks.h"
@@ -16,6 +17,7 @@
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
+#include "hf/quantized/quantized_store.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
@@ -34,7 +36,8 @@ constexpr i64 kBlockBytes = 8 << 20;
 // Formats whose tensors may be in another order, and views that compute them.
 bool may_reorder(const Store& store) {
   FormatFamily family = format_family(store.format());
-  bool computed = dequantized_view(store) != nullptr || adapted_view(store) != nullptr;
+  bool computed = dequantized_view(store) != nullptr || adapted_view(store) != nullptr ||
+                  dynamic_cast<const QuantizedStore*>(&store) != nullptr;
   return computed || (family != FormatFamily::kSafetensors && family != FormatFamily::kDcp);
 }
 
@@ -69,12 +72,11 @@ class ReadSides {
         source_reader_(source, source_files_),
         observer_(observer) {}
 
-  // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance
-  // of all items; null: reading ends at the first difference.
+  // The first item that differs, in the row-major form of the tensor; -1: none. Items are compared in the type of
+  // the meter. `counts`: gets the distance of all items; null: reading ends at the first difference.
   i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
-    const DType from = source_.dtype(s), to = tested_.dtype(t);
-    i64 items = tested_.shape(t).items(), item_bytes = dtype_info(to).bits / 8,
-        source_item = dtype_info(from).bits / 8;
+    const DType from = source_.dtype(s), own_type = tested_.dtype(t), to = by.dtype();
+    i64 items = tested_.shape(t).items(), item_bytes = dtype_info(to).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
     if (counts && by.measures()) counts->distance.emplace();
     for (i64 begin = 0; begin < items && (found < 0 || counts); begin += step) {
@@ -82,22 +84,17 @@ class ReadSides {
       block_.resize((end - begin) * item_bytes);
       tested_reader_.read(t, begin, end, [&](std::span<const u8> bytes, i64 at) {
         check_stop(observer_);
-        std::memcpy(&block_[at - first], bytes.data(), bytes.size());
         observer_.done(std::ssize(bytes));
+        const std::span<const u8> cast = in_type(own_type, to, bytes, at);
+        std::memcpy(&block_[at - first], cast.data(), cast.size());
       });
       source_reader_.read(s, begin, end, [&](std::span<const u8> bytes, i64 at) {
-        if (from != to) {
-          const i64 some = std::ssize(bytes) / source_item;
-          cast_.resize(some * item_bytes);
-          cast_items({from, to, to}, bytes.data(), cast_.data(), some);
-          bytes = cast_;
-          at = at / source_item * item_bytes;
-        }
+        bytes = in_type(from, to, bytes, at);
         u8* own = &block_[at - first];
-        if (from != to) adopt_nans(to, bytes, {own, bytes.size()});
+        if (from != own_type) adopt_nans(to, bytes, {own, bytes.size()});
         if (counts) count({own, bytes.size()}, bytes, by, within, *counts);
         if (found < 0 && std::memcmp(own, bytes.data(), bytes.size()) != 0)
-          found = note_first(own, bytes, at, item_bytes, t, counts);
+          found = note_first(own, bytes, at / item_bytes, to, t, counts);
       });
     }
     if (counts) counts->beyond = counts->distance ? counts->distance->beyond : counts->items;
@@ -112,17 +109,28 @@ class ReadSides {
     if (here.distance) counts.distance->merge(*here.distance);
   }
 
-  // The place of the first byte that differs; also as values in `counts`. pre: one differs.
-  i64 note_first(const u8* own, std::span<const u8> other, i64 at, i64 item_bytes, i64 t,
+  // The items in another type, and `at`, where their first byte is in the tensor, in bytes of that type.
+  std::span<const u8> in_type(DType from, DType to, std::span<const u8> bytes, i64& at) {
+    if (from == to) return bytes;
+    const i64 item = dtype_info(from).bits / 8, item_to = dtype_info(to).bits / 8,
+              some = std::ssize(bytes) / item;
+    cast_.resize(static_cast<std::size_t>(some * item_to));
+    cast_items({from, to, to}, bytes.data(), cast_.data(), some);
+    at = at / item * item_to;
+    return cast_;
+  }
+
+  // The first item that differs, of those from item `first` on; also as values in `counts`. pre: one differs.
+  i64 note_first(const u8* own, std::span<const u8> other, i64 first, DType type, i64 t,
                  Difference* counts) const {
-    i64 inside = std::mismatch(other.begin(), other.end(), own).first - other.begin();
+    const i64 inside = std::mismatch(other.begin(), other.end(), own).first - other.begin(),
+              item = inside / (dtype_info(type).bits / 8);
     if (counts) {
-      i64 item = inside / item_bytes;
-      counts->at = dims_to_string(item_index(at / item_bytes + item, tested_.dims(t)));
-      counts->found = element_text(tested_.dtype(t), own, item);
-      counts->expected = element_text(tested_.dtype(t), other.data(), item);
+      counts->at = dims_to_string(item_index(first + item, tested_.dims(t)));
+      counts->found = element_text(type, own, item);
+      counts->expected = element_text(type, other.data(), item);
     }
-    return at + inside;
+    return first + item;
   }
 
   const Store &tested_, &source_;
@@ -130,7 +138,7 @@ class ReadSides {
   TensorReader tested_reader_, source_reader_;
   Observer& observer_;
   std::vector<u8> block_;  // items of the tested side
-  std::vector<u8> cast_;   // of the source, in the type of the tested side
+  std::vector<u8> cast_;   // items in the type in which they are compared
 };
 
 // The tensors to compare: numbers in the tested store and in the source.
@@ -168,7 +176,9 @@ std::set<i64> compare_pairs(const Store& tested, const Store& source,
     comparison.note_compared(name);
     try {
       const Counting& counting = comparison.counting();
-      const DistanceMeter meter(tested.dtype(t));
+      const DType stored = tested.dtype(t);
+      const DistanceMeter meter(counting.all ? common_type(stored, source.dtype(s)) : stored);
+      if (counting.all) comparison.note_types(name, stored_form(tested, t), stored_form(source, s));
       std::optional<Difference> counts;
       const Tolerance within = counting.within ? counting.within(name) : Tolerance{};
       if (counting.all) counts = Difference{.tensor = name, .items = 0};
@@ -180,13 +190,12 @@ std::set<i64> compare_pairs(const Store& tested, const Store& source,
         sides.first_difference(t, s, meter, within, &*counts);
       }
       if (counts && counting.turned) std::swap(counts->expected, counts->found);
-      i64 item = at / (dtype_info(tested.dtype(t)).bits / 8);
-      comparison.differs({.code = Code::kUnequal,
-                          .tensor = name,
-                          .message = counts ? difference_text(*counts)
-                                            : cat("the tensor differs from ",
-                                                  dims_to_string(item_index(item, tested.dims(t))), " on")},
-                         std::move(counts));
+      Finding finding{.code = Code::kUnequal,
+                      .tensor = name,
+                      .message = counts ? difference_text(*counts)
+                                        : cat("the tensor differs from ",
+                                              dims_to_string(item_index(at, tested.dims(t))), " on")};
+      comparison.differs(std::move(finding), std::move(counts));
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
       Finding finding = to_finding(e);

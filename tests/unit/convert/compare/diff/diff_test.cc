@@ -83,10 +83,10 @@ TEST(DiffVerdict, SaysThatOtherTypesAreNotWithinATolerance) {
                   {.kind = DiffRow::Kind::kCast, .name = "y"},
                   {.kind = DiffRow::Kind::kValues, .name = "y", .items = 1, .beyond = 0}}};
   d.report.compared = {"x", "y"};
-  EXPECT_EQ(diff_verdict(d),
-            "no value differs beyond the tolerance, but 2 tensors have another type: 1 is bit-equal (1 after "
-            "a cast), 1 "
-            "within the tolerance");
+  EXPECT_EQ(
+      diff_verdict(d),
+      "no value differs beyond the tolerance, but 2 of 2 tensors have another type: 1 has equal values in "
+      "another type, 1 within the tolerance");
 }
 
 TEST_F(DiffOfFiles, RefusesAChoiceOfNothing) {

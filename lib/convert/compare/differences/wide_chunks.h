@@ -1,0 +1,56 @@
+// WideChunks: the chunks of the tested side in the types in which a diff compares them. Items of a narrower
+// type, and items that are decoded when they are read, are in files that are made: no byte of a real one.
+//
+//   tested  w  BF16 at byte 4160 of file 0            as compared   w  F32 at byte 0 of file 7, of 7 real ones
+//   source  w  F32
+//
+// TestedBytes reads both kinds of files.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "convert/keys/stored_chunks.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "io/store/store_files.h"
+
+namespace mckpt::impl {
+
+// All chunks of another list, each under the same number. As thread-safe as every list.
+class WideChunks final : public StoreChunks {
+ public:
+  // `type`: in which the tensor of a key is compared; it has all values of the stored type. The store and the
+  // list outlive this.
+  WideChunks(const Store& store, const StoreChunks& all, const std::function<DType(i32 key)>& type);
+
+  DType dtype(i64 c) const override { return types_[c]; }
+  Place place(i64 c) const override;
+  std::shared_ptr<const ByteSource> made(i32 file) const override;
+
+ private:
+  StoreBytes files_;
+  i64 real_;  // files of the store; file real_ + c is made of chunk c
+  std::vector<DType> types_;
+  mutable std::mutex mutex_;
+  mutable std::map<i64, std::shared_ptr<const ByteSource>> made_;  // those used last, by chunk
+};
+
+// The bytes of the tested side, as the places of a list of its chunks say. Both outlive it. Thread-safe.
+class TestedBytes {
+ public:
+  TestedBytes(const Store& there, const ChunkList& chunks);
+
+  void read(i32 file, i64 offset, std::span<u8> to) const;
+
+ private:
+  StoreBytes files_;
+  i64 real_;
+  const ChunkList& chunks_;
+};
+
+}  // namespace mckpt::impl
