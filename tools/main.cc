@@ -57,9 +57,23 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
 }
 
 // Options that may stand before the command.
-constexpr std::string_view kLeadingOptions[] = {
-    "--json",  "--jsonl",        "-q", "--quiet", "-v",         "-vv", "--verbose", "--progress", "--color",
-    "--ascii", "--follow-links", "-h", "--help",  "--help-all", "-V",  "--version"};
+constexpr std::string_view kLeadingOptions[] = {"--json",
+                                                "--jsonl",
+                                                "-q",
+                                                "--quiet",
+                                                "-v",
+                                                "-vv",
+                                                "--verbose",
+                                                "--progress",
+                                                "--color",
+                                                "--ascii",
+                                                "--follow-links",
+                                                "--model-files",
+                                                "-h",
+                                                "--help",
+                                                "--help-all",
+                                                "-V",
+                                                "--version"};
 
 // Without a command behind them nobody else looks at these options.
 void refuse_unknown_options(std::span<const std::string> leading) {
@@ -82,7 +96,8 @@ Exit run(std::vector<std::string> args) {
   while (at < args.size() && args[at].starts_with("-")) {
     if (asks_for_help(std::span(args).subspan(at, 1))) return print(main_help());
     if (args[at] == "-V" || args[at] == "--version") return print(cat("mckpt ", MCKPT_VERSION, "\n"));
-    at += args[at] == "--color" || args[at] == "--progress" ? 2 : 1;
+    const bool has_value = args[at] == "--color" || args[at] == "--progress" || args[at] == "--model-files";
+    at += has_value ? 2 : 1;
   }
   if (at >= args.size()) {
     if (at == 0) return print(main_help());

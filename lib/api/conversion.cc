@@ -136,9 +136,10 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
     if (state_->ran)
       throw impl::Error(impl::Code::kUsage, "a conversion can be run only once: plan it again");
     if (options.resume && options.overwrite)
-      throw impl::Error(
-          impl::Code::kUsage,
-          "`resume` continues an unfinished result, `overwrite` starts again: set only one of them");
+      throw impl::Error(impl::Code::kUsage,
+                        "`resume` continues an unfinished result and refuses any other, `overwrite` replaces "
+                        "what is there: "
+                        "set only one of them");
     if (options.resume && state_->conversion.single_file)
       throw impl::Error(impl::Code::kUsage, "a result that is one file is not resumed")
           .file(state_->conversion.path)
@@ -156,9 +157,8 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
       return to_public(state_->conversion, done);
     } catch (impl::Error& e) {
       if (e.code() == impl::Code::kInterrupted && e.help().empty())
-        e.help(state_->conversion.single_file
-                   ? "plan the same conversion again and run it: it starts anew"
-                   : "plan the same conversion again and run it with `resume`");
+        e.help(state_->conversion.single_file ? "plan the same conversion again and run it: it starts anew"
+                                              : "plan the same conversion again and run it: it continues");
       throw;
     }
   });

@@ -264,7 +264,7 @@ void Settings::refuse_rest() const {
 }
 
 void read(Settings& s, mckpt::OpenOptions& to) {
-  s.take("follow_links", to.follow_links), s.take("base", to.base);
+  s.take("follow_links", to.follow_links), s.take("model_files", to.model_files), s.take("base", to.base);
 }
 
 void read(Settings& s, SourceOptions& to) {

@@ -137,8 +137,16 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
   return s;
 }
 
+ModelFiles model_files_in(const std::string& word) {
+  return word_in<ModelFiles>(
+      {{"equal", ModelFiles::kEqual}, {"single", ModelFiles::kSingle}, {"shards", ModelFiles::kShards}}, word,
+      "model_files");
+}
+
 OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& paths) {
-  OpenOptions out{.follow_links = options.follow_links, .stamps = std::make_shared<SourceStamps>()};
+  OpenOptions out{.follow_links = options.follow_links,
+                  .model_files = model_files_in(options.model_files),
+                  .stamps = std::make_shared<SourceStamps>()};
   if (options.base) out.base = adapter_base_for(*options.base, paths, out);
   return out;
 }

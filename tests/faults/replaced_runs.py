@@ -15,7 +15,7 @@ from mckpt_tests.setting import FAULTY_IO
 
 folder = scratch()
 TRACKER = "latest_checkpointed_iteration.txt"
-MARKS = [".done", ".plan", ".replaces"]
+MARKS = [".boot", ".done", ".plan", ".replaces"]
 
 
 def path(*names):

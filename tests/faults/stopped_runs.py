@@ -1,7 +1,7 @@
 """A run that is killed, stopped, or meets an error of the system, at any of its calls: nothing has the final name
-that is not whole, what was there before is untouched, and the same command with --resume gives what a run that was left
-alone gives, byte for byte, and names it in the tracker. The error names --resume where there is something to go on with,
-and nowhere else, and says that the result is published where it is.
+that is not whole, what was there before is untouched, and the same command, with --resume and without, gives what a run that
+was left alone gives, byte for byte, and names it in the tracker. The error says that it goes on where there is something to go
+on with, and nowhere else, and that the result is published where it is.
 """
 
 import json
@@ -20,7 +20,7 @@ from mckpt_tests.setting import FAULTY_IO, HAS_MPI, MCKPT
 
 folder = scratch()
 TRACKER = "latest_checkpointed_iteration.txt"
-MARKS = [".done", ".plan", ".replaces"]  # of a result whose last steps are not done
+MARKS = [".boot", ".done", ".plan", ".replaces"]  # of a result whose last steps are not done
 
 
 def path(name):
@@ -44,6 +44,7 @@ class Job:
     def __init__(self, name, command, source, place, options, reference):
         self.name, self.command, self.source, self.place, self.options = name, command, source, place, options
         self.reference = reference  # the folder that a run which was left alone makes
+        self.resumed = 0
 
     def run(self, runs, *more, options=None, **how):
         target = os.path.join(runs, self.place)
@@ -70,7 +71,8 @@ class Job:
         return published
 
     def check_resumed(self, what, runs, *more, **how):
-        again = self.run(runs, "--resume", *more, **how)
+        self.resumed += 1
+        again = self.run(runs, *(["--resume"] if self.resumed % 2 else []), *more, **how)
         if expect(again.returncode == 0, f"{what}: --resume: exit status {again.returncode}: {again.stderr[-500:]}"):
             expect(
                 difference(self.made(runs), self.reference) == "",
@@ -88,7 +90,7 @@ def is_marked(folder):
 
 def check_help(what, runs, result):
     helps = [line for line in result.stderr.splitlines() if line.startswith("help:")]
-    named = sum("repeat the command with --resume to continue" in line for line in helps)
+    named = sum("repeat the command to continue where it stopped" in line for line in helps)
     begun = any(os.path.exists(os.path.join(runs, name, ".plan")) for name in os.listdir(runs))
     expect(named == begun, f"{what}: {'begun' if begun else 'nothing is begun'}: {helps}")
 
@@ -183,18 +185,33 @@ def goes_on(job, at, other_options):
         )
         expect(snapshot(runs) == left, f"{job.name}: --resume {options} touched what was there")
         job.check_resumed(f"{job.name}: after a refused --resume", runs)
+    # Without --resume the same command goes on as well; another one throws nothing away unless it is told to.
+    for more in ([], ["--overwrite"]):
+        runs = stopped()
+        result = job.run(runs, "--json", *more)
+        account = json.loads(result.stdout or "{}")
+        expect(
+            account.get("resumed") == "unfinished" and account["bytes_read"] < whole["bytes_read"],
+            f"{job.name}: {more}: the same command did not go on: {result.stderr}",
+        )
+        expect(difference(job.made(runs), job.reference) == "", f"{job.name}: {more}: {difference(job.made(runs), job.reference)}")
     runs = stopped()
-    result = job.run(runs, "--json")
+    left = snapshot(runs)
+    result = job.run(runs, options=other_options[0])
     expect(
-        json.loads(result.stdout or "{}").get("bytes_read") == whole["bytes_read"],
-        f"{job.name}: without --resume it went on: {result.stderr}",
+        result.returncode == 4 and "error[MC3007]" in result.stderr and "--overwrite" in result.stderr and snapshot(runs) == left,
+        f"{job.name}: another command: exit status {result.returncode}: {result.stderr[:300]}",
     )
-    expect(difference(job.made(runs), job.reference) == "", f"{job.name}: begun anew: {difference(job.made(runs), job.reference)}")
+    result = job.run(runs, "--json", "--overwrite", options=other_options[0])
+    expect(
+        result.returncode == 0 and json.loads(result.stdout)["resumed"] == "nothing",
+        f"{job.name}: another command with --overwrite: exit status {result.returncode}: {result.stderr[:300]}",
+    )
 
 
 def help_of_others(job):
-    """--overwrite gives way to --resume, which replaces what --overwrite was to replace; a damaged source is no matter of going on."""
-    words = "repeat the command with --resume in place of --overwrite to continue"
+    """--resume replaces what --overwrite was to replace; a damaged source is no matter of going on."""
+    words = "repeat the command to continue where it stopped"
     for before in (None, "older"):
         runs = fresh("runs", before)
         if before:
@@ -205,7 +222,7 @@ def help_of_others(job):
         job.check_resumed(f"{job.name}: in place of --overwrite", runs)
     runs = fresh("runs")
     result = job.run(runs, "--json", env=faulty("pwrite", 2, "TERM"))
-    expect("--resume to continue" in json.loads(result.stdout)["error"]["help"], f"{job.name}: --json: {result.stdout}")
+    expect("repeat the command to continue" in json.loads(result.stdout)["error"]["help"], f"{job.name}: --json: {result.stdout}")
 
 
 def damage_meanwhile(job):

@@ -3,9 +3,7 @@
 //
 //   pass  coverage 45 tensors      each item in one chunk
 //   FAIL  crc32    12 records      bytes against stored sums
-//         problem[MC1203]: ...                      at most 10 findings a check without -v
-//         problem[MC1010]: 18 tensors: ...          findings that differ in the name alone, without -v
-//         help: ...                                 each help once
+//         problem[MC1010]: 18 tensors: ...   without -v at most 10 a check, alike but for the name as one
 //   -     beside   not read: notes.txt
 //   ckpt: 1 check failed; 1 file was not read
 #include "tools/answers/verify_text.h"
@@ -51,6 +49,7 @@ constexpr Subject kSubjects[] = {
     {"optimizer", "", "states of the optimizer"},
     {"archive", "fit the index", "HDF5 files against the index"},
     {"manifest", "fit the manifest", "files against the manifest"},
+    {"sums", "fit the sums kept", "files against kept sums"},
     {"assets", "are well-formed JSON", "config and other JSON"},
     {"below", "each by itself", "each by itself"},
     {"beside", "other files in the folder", "other files in the folder"},
@@ -310,11 +309,14 @@ std::string verdict(const Verified& verified) {
   return report.findings.empty() ? "sound" : "sound, with warnings";
 }
 
-// Words behind "sound" where neither the format nor a manifest has sums with which bytes could be compared: a
-// flipped bit in a weight is then a weight like any other.
-std::string_view without_sums(const Verified& verified) {
+// Behind "sound": which sums were compared; without any, a flipped bit in a weight is a weight like any other.
+std::string of_sums(const Verified& verified) {
   const VerifyReport& report = verified.report;
-  if (verified.equal || verified.as_card || !report.parts.empty() || !report.sound()) return "";
+  if (verified.equal || verified.as_card || !report.sound()) return "";
+  auto kept = std::ranges::find(report.checks, "sums", &Check::name);
+  if (kept != report.checks.end() && kept->count > 0)
+    return cat("; ", counted(kept->count, "file"), " compared with sums, ", kept->note);
+  if (!report.parts.empty()) return "";
   bool sums = false, asked = false;
   for (const Check& c : report.checks) {
     asked |= c.name == "crc32";
@@ -340,7 +342,7 @@ void write_report(Output& out, const std::string& path, const Verified& verified
   }
   if (!flags.quiet) write_unread(out, report, compared, all);
   out.line(cat(escaped(path, 4096), ": ", verdict(verified), but_unread(report, report.sound(), compared),
-               without_sums(verified)));
+               of_sums(verified)));
 }
 
 // The checks, the findings and what was not read.

@@ -16,6 +16,7 @@
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_folder.h"
+#include "io/output/unfinished.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -42,7 +43,7 @@ i64 total_bytes() {
 void write_model(const std::string& folder) {
   refuse_empty_path(folder, "the folder");
   const StagedFolder::Options scratch{.durable = false, .instead = "remove it first", .resumable = false};
-  const std::string plan = "the example model\n";
+  const std::string plan = kNotResumed;
   StagedFolder::check(folder, scratch, plan, total_bytes(), std::ssize(kFiles));
   StagedFolder staged(folder, scratch, plan);
   std::vector<OutputFile> files;

@@ -48,7 +48,9 @@ struct Options {
 // Opens the checkpoint, with facts that say which of its modules are quantised and how, and that no family
 // has its type.
 std::unique_ptr<Store> open_described(const std::string& path, const CommandLine& line) {
-  std::unique_ptr<Store> store = open_store(path, line.opening());
+  OpenOptions opening = line.opening();
+  opening.two_models = TwoModels::kFindingUnread;
+  std::unique_ptr<Store> store = open_store(path, opening);
   add_quantized_fact(*store);
   add_family_fact(*store);
   return store;

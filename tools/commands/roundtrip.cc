@@ -69,7 +69,7 @@ RoundTripResult go_through(const RoundtripFlags& options, const HfModel& source,
                            const KeptMemory& gathered, const GlobalFlags& flags) {
   model.wrap();
   options.fsdp_flags.frozen().refuse_unmatched(live_keys(model).parameters());
-  RoundTripObserver observer(flags, false, this_job().comm().activity());
+  RoundTripObserver observer(flags, this_job().comm().activity());
   return round_trip(model, gathered, source, options.round_trip(), observer);
 }
 

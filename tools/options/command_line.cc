@@ -2,11 +2,10 @@
 //
 //   argument         as CLI11 sees it     why
 //   --dry_run        --dry-run            both spellings of every long option are accepted
-//   [*-]M            \x01[*-]M            CLI11 would take the brackets for a list; the mark is removed again
+//   [*-]M            \x01[*-]M            CLI11 takes brackets for a list; the mark is removed again
 //   --map=GLOB       --map                CLI11 has no option with an optional value: the value is taken out
 //
-// Help is made of our own table (tools/help/help_page.h), because CLI11's pages have another form.
-// Names that are not options get the nearest known spelling.
+// Help is made of our own table (tools/help/help_page.h); names that are no options get the nearest spelling.
 #include "tools/options/command_line.h"
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "tools/help/help_text.h"
+#include "tools/options/model_files_flag.h"
 #include "tools/options/other_names.h"
 #include "tools/options/parse_number.h"
 #include "tools/process/module_path.h"
@@ -25,10 +25,8 @@
 namespace mckpt::impl {
 namespace {
 
-// CLI11 takes "[a,b]" and "{}" for lists and drops the brackets; text after this byte is left as it is.
-constexpr char kShield = '\x01';
+constexpr char kShield = '\x01';  // CLI11 drops the brackets of "[a,b]" and "{}", but not behind this byte
 constexpr std::string_view kShielded = "[{\x01";
-
 constexpr const char* kHelpAll = "--help-all";
 
 std::string unshielded(const std::string& arg) { return arg.starts_with(kShield) ? arg.substr(1) : arg; }
@@ -363,6 +361,7 @@ void CommandLine::declare_globals() {
       .choices({"auto", "always", "never"});
   flag("--ascii", flags_.ascii, "draw with ASCII characters only");
   flag("--follow-links", flags_.follow_links, "follow links that lead out of a checkpoint's folder");
+  option("--model-files WHICH", flags_.model_files, kModelFilesHelp).choices({"equal", "single", "shards"});
   flag("-h,--help", help_, "print the options that most people need");
   flag(kHelpAll, help_, "print all options of a command");
 }
@@ -394,6 +393,7 @@ void CommandLine::parse() {
   impl_->check_dependents();
   flags_.color = color_ == "always" ? When::kAlways : color_ == "never" ? When::kNever : When::kAuto;
   opening_.follow_links = flags_.follow_links;
+  opening_.model_files = model_files_of(flags_.model_files);
   impl_->waiting.emplace(flags_, command_, Progress::Waiting{});
 }
 

@@ -78,7 +78,9 @@ void ConvertOptions::check() const {
   ranks.check();
   if (resume && overwrite)
     throw Error(Code::kUsage,
-                "--resume continues an unfinished result, --overwrite starts again: give only one of them");
+                "--resume continues an unfinished result and refuses any other, --overwrite replaces what is "
+                "there: give "
+                "only one of them");
 }
 
 // The folder of the file may be the result that is going to be made; whether the file is inside that result
@@ -109,6 +111,9 @@ void ConvertOptions::check_report() const {
     check_place("--card", card);
     said_of("--card", [&] { check_card_name(card); });
   }
+  std::vector<std::string> written = cards;
+  if (report) written.push_back(*report);
+  refuse_shared_places(written);
 }
 
 void ConvertOptions::check_report(const OutputRules& rules, const std::vector<std::string>& results) const {

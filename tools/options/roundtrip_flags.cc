@@ -14,6 +14,7 @@
 #include "io/file/parallel.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_folder.h"
+#include "io/output/unfinished.h"
 #include "live/load/block_loader.h"
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
@@ -93,7 +94,7 @@ void RoundtripFlags::refuse_early() const {
                                       std::pair(output, output.value_or(""))}) {
     if (!named) continue;
     OutputRules(read).check_folder(result);
-    StagedFolder::check(*named, live_staging(!no_sync), "", 0, 1);
+    StagedFolder::check(*named, live_staging(!no_sync), kNotResumed, 0, 1);
     read.push_back(result);
   }
 }

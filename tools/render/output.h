@@ -25,6 +25,7 @@ struct GlobalFlags {
   bool quiet = false;
   bool ascii = false;
   bool follow_links = false;
+  std::string model_files = "equal";
   int verbose = 0;
   When color = When::kAuto;
   std::string progress = "auto";

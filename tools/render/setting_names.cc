@@ -49,6 +49,7 @@ constexpr std::string_view kSettings[] = {
     "max_memory",
     "max_shard_size",
     "model_dict",
+    "model_files",
     "norms",
     "overwrite",
     "params_dtype",

@@ -70,7 +70,7 @@ Exit run_conversion(const std::function<Conversion()>& plan, std::string_view co
   }
   std::optional<RunResult> result;
   if (!options.dry_run) {
-    RunObserver observer(flags, options.overwrite, ranks.activity());
+    RunObserver observer(flags, ranks.activity());
     result = run(conversion, run_options(options), ranks, observer);
     if (leader)
       write_result_cards(conversion,

@@ -33,7 +33,7 @@ void RunObserver::end() {
 
 bool RunObserver::stop() { return *stop_flag(); }
 
-void RunObserver::staged(const std::string& path) { note_staged_output(path, overwrite_); }
+void RunObserver::staged(const std::string& path) { note_staged_output(path); }
 
 void RunObserver::published() { note_published_output(); }
 

@@ -1,5 +1,5 @@
 // What the program does with the reports of a run: progress on stderr, signs of life for the watch over the
-// ranks, notes, and what an error has to say about --resume. A signal asks the run to stop.
+// ranks, notes, and what an error has to say about going on. A signal asks the run to stop.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,7 @@ namespace mckpt::impl {
 
 class RunObserver : public Observer {
  public:
-  // `overwrite`: whether the command was given --overwrite, in place of which it takes --resume.
-  RunObserver(const GlobalFlags& flags, bool overwrite, Activity& activity)
-      : flags_(flags), overwrite_(overwrite), activity_(activity) {}
+  RunObserver(const GlobalFlags& flags, Activity& activity) : flags_(flags), activity_(activity) {}
 
   void begin(const std::string& phase, i64 bytes) override;
   void done(i64 bytes) override;
@@ -30,7 +28,6 @@ class RunObserver : public Observer {
 
  private:
   const GlobalFlags& flags_;
-  bool overwrite_;
   Activity& activity_;
   std::optional<Progress> progress_;
   std::string name_;  // of the phase

@@ -38,7 +38,7 @@ class MCKPT_API Observer {
   virtual void end();  // of the last part
 
   // Asked often, by all threads. True ends the work: Error with Status::kInterrupted is thrown (without a
-  // call of end()), and the conversion can be planned again and run with `resume`.
+  // call of end()), and the conversion can be planned again and run: it continues.
   virtual bool stop();
 
   // From here on an unfinished result is in a hidden folder beside `path`.

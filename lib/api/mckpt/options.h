@@ -15,6 +15,10 @@ inline constexpr std::int64_t kUsualShardSize = 5'000'000'000;
 // How the files of a checkpoint are opened.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of the checkpoint's folder
+  // Which weights are read of a folder with model.safetensors and an index that does not name it, of which
+  // transformers loads the first and vLLM the second: equal (the folder is refused unless both have the same
+  // tensors), single (model.safetensors) or shards (those that the index names)
+  std::string model_files = "equal";
   // The Hugging Face model that an adapter of PEFT (LoRA) changes: the folder of an adapter is then read as
   // that model with the adapter merged. Where nothing that is opened is an adapter, a base is refused.
   std::optional<std::string> base{};

@@ -7,23 +7,26 @@
 
 #include <algorithm>
 
+#include "convert/compare/by_card.h"
 #include "convert/compare/checks/beside.h"
 #include "convert/source/model_folder.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/card/card_files.h"
-#include "io/card/card_json.h"
 #include "io/card/card_text.h"
-#include "io/card/check_card.h"
 #include "io/card/make_card.h"
+#include "io/copy/observed_sink.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
+#include "io/output/manifest.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
+#include "io/verify/kept_sums.h"
+#include "io/verify/manifest_findings.h"
 
 namespace mckpt::impl {
 namespace {
@@ -113,28 +116,11 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
         return nullptr;
       }
     }
-    if (!is_an_answer(e.code())) throw;
+    const OpenOptions plain = as_files(files_of(options));
+    const bool listed = !options.against && is_folder(path, plain) && has_manifest(path, plain);
+    if (!is_an_answer(e.code()) && !listed) throw;
     report = unreadable_report(e);
     return nullptr;
-  }
-}
-
-// Adds a finding if a file was changed while it was read, whatever the checks found in it. Returns whether
-// all files are unchanged.
-bool note_changed(const std::string& path, const OpenOptions& opening, VerifyReport& report) {
-  try {
-    check_unchanged(opening);
-    return true;
-  } catch (const Error& e) {
-    Finding finding = to_finding(e);
-    if (std::string root = path + "/"; finding.file.starts_with(root)) finding.file.erase(0, root.size());
-    auto files = std::ranges::find(report.checks, "files", &Check::name);
-    if (files == report.checks.end()) files = report.checks.insert(files, {.name = "files", .unit = "files"});
-    files->status = Check::Status::kFail;
-    // It becomes the first finding: the others may be its consequences, and only the first ones are shown.
-    report.check_of.insert(report.check_of.begin(), files - report.checks.begin());
-    report.findings.insert(report.findings.begin(), std::move(finding));
-    return false;
   }
 }
 
@@ -224,14 +210,49 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
   check_beside(path, store, judged, options.threads, opening, observer, report);
 }
 
+// Compares the files with sums that came with the folders from the path to the checkpoint.
+void check_sums(const std::string& path, const Store* store, const VerifyOptions& options, Observer& observer,
+                VerifyReport& report) {
+  const OpenOptions& opening = files_of(options);
+  std::vector<std::string> places{path};
+  if (store && store->root() != path && store->root().starts_with(cat(path, "/")))
+    places.push_back(store->root());
+  observer.begin("verify sums", 0);
+  for (const std::string& place : places)
+    check_kept_sums(
+        place, place == (store ? store->root() : "") ? store : nullptr, opening, options.threads,
+        [&](i64 bytes) {
+          check_stop(observer);
+          observer.done(bytes);
+        },
+        place == path ? "" : cat(place.substr(path.size() + 1), "/"), report);
+  observer.end();
+}
+
+// A folder that mckpt wrote is judged by its manifest, whatever it is taken for: an archive without its main
+// file looks like several checkpoints.
+void check_outer_manifest(const std::string& path, const Store* store, const VerifyOptions& options,
+                          VerifyReport& report) {
+  const OpenOptions plain = as_files(files_of(options));
+  if (!is_folder(path, plain) || (store && store->root() == path)) return;
+  try {
+    if (store && open_archive(path, files_of(options))) return;  // its own check has all bytes
+  } catch (const Error&) {                                       // a damaged archive is judged by its list
+  }
+  check_manifest_of_folder(path, plain, options.threads, report);
+}
+
 ReportAt report_at(std::string path, const VerifyOptions& options, Observer& observer) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   ReportAt out{{}, path};
-  if (std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report)) {
+  std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report);
+  if (store) {
     if (adapted_view(*store)) out.root = path = store->root();
     verify_store_at(path, *store, options, observer, out.report);
     if (out.report.parts.empty()) out.root = store->root();
   }
+  check_outer_manifest(path, store.get(), options, out.report);
+  check_sums(path, store.get(), options, observer, out.report);
   note_tracker(path, files_of(options), out.report);
   return out;
 }
@@ -256,29 +277,6 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
   return card;
 }
 
-// Whether the folder has the name, for a file or for something else, such as a link out of the folder.
-bool has_name(const Folder& folder, const std::string& name) {
-  try {
-    return folder.has_file(name);
-  } catch (const Error& e) {
-    if (e.code() != Code::kNotAFile && e.code() != Code::kBadPath) throw;
-    return true;
-  }
-}
-
-// The folder that the card is of: the path, or the iteration in it that the tracker file names.
-std::string folder_of_card(const Card& card, const std::string& path, const OpenOptions& opening) {
-  if (card.single_file || !is_folder(path, opening)) return path;
-  Folder folder(path, as_files(opening));
-  if (std::ranges::any_of(card.files, [&](const CardFile& f) { return has_name(folder, f.name); }))
-    return path;
-  try {
-    return open_store(path, opening)->root();
-  } catch (const Error&) {
-    return path;  // whose missing files are then reported
-  }
-}
-
 // A card lists files and their tensors, and an adapter's model is in no file.
 void refuse_card_of_view(const std::string& path, const OpenOptions& opening) {
   if (model_path(path, opening) == path) return;
@@ -297,39 +295,18 @@ void refuse_adapter_alone(const std::string& a, const std::string& b, const Veri
   if (of_a != of_b) throw adapter_alone(Folder(of_a ? a : b, opening));
 }
 
-Card card_at(const std::string& path) {
-  try {
-    return read_card(InputFile(path));
-  } catch (Error& e) {
-    if (e.code() == Code::kNotFound)
-      e.help("with `report` in place of `card`, `mckpt verify` writes a card to this path");
-    throw;
-  }
-}
-
-Verified verify_by_card(const std::string& path, const VerifyOptions& options, Observer& observer) {
-  if (options.against || !options.reports.empty() || options.compare.opening.assets)
-    throw Error(Code::kUsage,
-                "`card` checks a checkpoint by itself and without `assets`, and writes no other card");
-  Card card = card_at(*options.card);
-  Verified out;
-  CardCheck how{.opening = files_of(options), .threads = options.threads, .card_path = *options.card};
-  const std::string folder = folder_of_card(card, path, files_of(options));
-  out.report = check_card(card, folder, how, observer);
-  note_changed(folder, files_of(options), out.report);
-  out.as_card = out.report.sound();
-  return out;
-}
-
 }  // namespace
 
-Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer) {
+Verified verify(const std::string& path, const VerifyOptions& given, Observer& observer) {
+  VerifyOptions options = given;
+  // By itself, a folder with two models is an answer: one problem among others.
+  if (!options.against) options.compare.opening.model.files.two_models = TwoModels::kFinding;
   if (!options.compare.model_dict.empty() && !options.against && !options.compare.opening.assets)
     throw Error(Code::kUsage, "`model_dict` is for the check by `assets`, and for comparisons")
         .found(escaped(options.compare.model_dict));
   if (options.card || !options.reports.empty()) refuse_card_of_view(path, files_of(options));
   if (options.card) return verify_by_card(path, options, observer);
-  for (const std::string& report : options.reports) check_card_place(report);
+  check_card_places(options.reports);
   if (const auto& assets = options.compare.opening.assets; assets && !options.against)
     require_config(*assets, files_of(options));
   Verified out;

@@ -13,6 +13,7 @@
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
 #include "io/output/manifest.h"
+#include "io/output/unfinished.h"
 #include "io/store/soundness.h"
 #include "runtime/comm/comm.h"
 
@@ -34,13 +35,21 @@ RunResult::Resumed resumed(const StagedResult& staged) {
   return staged.resumes() ? Resumed::kUnfinished : Resumed::kNothing;
 }
 
-const char* resume_note(RunResult::Resumed resumed) {
+// Nothing ("") where nothing was left and nobody asked for it.
+std::string resume_note(const StagedResult& staged, bool asked) {
   using Resumed = RunResult::Resumed;
-  if (resumed == Resumed::kPublished)
-    return "resume  the result was already published; only its last steps remain";
-  return resumed == Resumed::kUnfinished
-             ? "resume  continues the unfinished output of an interrupted run"
-             : "resume  there is no unfinished output, so the conversion starts from the beginning";
+  if (staged.began_anew())
+    return "begin   the unfinished output of an interrupted run, with which this one cannot go on, was "
+           "removed";
+  switch (resumed(staged)) {
+    case Resumed::kPublished:
+      return "resume  the result was already published; only its last steps remain";
+    case Resumed::kUnfinished:
+      return "resume  continues the unfinished output of an interrupted run of the same command";
+    case Resumed::kNothing:
+      break;
+  }
+  return asked ? "resume  there is no unfinished output, so the conversion starts from the beginning" : "";
 }
 
 void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
@@ -64,15 +73,11 @@ bool Publication::stage() {
   bool direct = options_.durable && !conversion_.single_file;
   OutputFiles::How how = direct ? OutputFiles::How::kDirect : OutputFiles::How::kCached;
   if (leader()) {
-    bool begun = !options_.resume && !conversion_.single_file && StagedFolder::is_begun(conversion_.path);
     staged_.emplace(conversion_, options_);
-    if (begun)
-      observer_.note({Note::Kind::kNote,
-                      "begin   the unfinished output of an interrupted run was removed; `resume` would have "
-                      "continued it"});
     observer_.staged(conversion_.path);
     folder_ = staged_->folder();
-    if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(resumed(*staged_))});
+    if (std::string note = resume_note(*staged_, options_.resume); !note.empty())
+      observer_.note({Note::Kind::kNote, note});
     using Begin = OutputFiles::Begin;
     if (!staged_->published())
       out_.emplace(folder_, staged_files(conversion_), staged_->resumes() ? Begin::kGoOn : Begin::kCreate,
@@ -86,6 +91,10 @@ bool Publication::stage() {
   }
   sink_.emplace(*out_, observer_);
   return true;
+}
+
+void Publication::failed(const Error& error) {
+  if (staged_ && !can_go_on_after(error)) staged_->give_up();
 }
 
 void Publication::publish(WrittenSums& sums) {
@@ -119,7 +128,7 @@ Notes Publication::find_twins() const {
 
 RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost) {
   RunResult result;
-  if (leader() && options_.resume) result.resumed = resumed(*staged_);
+  if (leader()) result.resumed = resumed(*staged_);
   observer_.begin("finish", 0);
   i64 numbers[] = {mine.bytes_read, mine.bytes_written, mine.reads, mine.writes, mine.rounded};
   if (!leader() && out_ && options_.durable) out_->sync();

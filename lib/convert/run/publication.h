@@ -15,6 +15,7 @@
 namespace mckpt::impl {
 
 class Comm;
+class Error;
 class LostValues;
 class Notes;
 class Observer;
@@ -40,6 +41,8 @@ class Publication {
 
   // Collective. `mine`, `sums` and `lost` are those of this rank. Throws kCastOverflow and kWriteFailed.
   RunResult conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost);
+  // The work ended with this error: decides whether a later run may go on with what is there.
+  void failed(const Error& error);
 
  private:
   bool leader() const;  // rank 0

@@ -10,9 +10,7 @@
 
 namespace mckpt::impl {
 
-void check_result_cards(const ResultCards& cards) {
-  for (const std::string& file : cards.files) check_card_place(file);
-}
+void check_result_cards(const ResultCards& cards) { check_card_places(cards.files); }
 
 void write_result_cards(const Conversion& conversion, const ResultCards& cards, Observer& observer) {
   if (cards.files.empty()) return;

@@ -125,11 +125,16 @@ RunResult write_and_publish(const Conversion& conversion, const RunOptions& opti
   WrittenSums written;
   LostValues lost;
   CopyCounts counts;
-  if (result.stage()) {
-    observer.begin("write", total_bytes(conversion.files) / ranks.size());
-    counts = write(result, written, lost);
+  try {
+    if (result.stage()) {
+      observer.begin("write", total_bytes(conversion.files) / ranks.size());
+      counts = write(result, written, lost);
+    }
+    return result.conclude(counts, written, lost);
+  } catch (const Error& e) {
+    result.failed(e);
+    throw;
   }
-  return result.conclude(counts, written, lost);
 }
 
 }  // namespace

@@ -35,15 +35,20 @@ struct RunOptions {
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;  // of all threads' buffers together
   bool durable = true;                // false: no fsync; for scratch
-  bool overwrite = false;             // an existing result is replaced, once the new one is complete
-  bool resume = false;                // continue what an interrupted run left; not together with overwrite
+  // An existing result is replaced, once the new one is complete, and so is what another conversion left
+  // unfinished.
+  bool overwrite = false;
+  // What an interrupted run of the same conversion left is continued in any case. With `resume` also where
+  // that run was to replace a result. Not together with overwrite.
+  bool resume = false;
   bool allow_overflow = false;        // publish although a cast made finite values infinite
   bool can_overwrite = true;          // false: an error about an existing result proposes to remove it
 };
 
 // The outcome of a finished run, equal on all ranks except `notes` and `resumed`, which rank 0 has.
 struct RunResult {
-  // What `resume` found: nothing, an unfinished result, or one that was published but for its last steps.
+  // What an interrupted run had left: nothing, an unfinished result, or one that was published but for its
+  // last steps.
   enum class Resumed { kNothing, kUnfinished, kPublished };
 
   Resumed resumed = Resumed::kNothing;
@@ -64,8 +69,9 @@ std::vector<std::string> results_of(const Conversion& conversion);
 void check_result(const Conversion& conversion, const RunOptions& options);
 
 // Collective: every rank calls it. Throws Error: kInterrupted, kWriteFailed, kBadChecksum, kCastOverflow and
-// what the job throws. After an error there is no result, and the unfinished folder remains for a run that
-// resumes, unless the message says that the result is published.
+// what the job throws. After an error there is no result, and the unfinished folder remains for the next run
+// of the same conversion, unless the message says that the result is published. After an error of the source
+// the next run removes it.
 RunResult run(Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
 // The place for the data that a rank writes by itself, for a result whose data do not come from a job alone.

@@ -24,7 +24,7 @@ void write_tracker(const Tracker& tracker, bool durable) {
 StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options) {
   StagedFolder::Options staging{
       .durable = options.durable, .replace = options.overwrite, .resume = options.resume};
-  if (!options.can_overwrite) staging.instead = "remove this one";
+  if (!options.can_overwrite) staging.instead = "remove this one", staging.anew = "remove it";
   staging.copied = conversion.beside.names();
   return staging;
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/card/card_json.h"
+#include "io/card/inert.h"
 #include "io/file/place.h"
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
@@ -25,16 +26,13 @@ std::string sum_line(const CardFile& f) {
   return cat(name == f.name ? "" : "\\", f.sha256, "  ", name, "\n");
 }
 
-// Text in a cell of a table: one line, and no bar that ends the cell.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (char c : escaped(text, 1000)) out += c == '|' ? std::string("\\|") : std::string(1, c);
-  return out;
-}
+std::string line(std::string_view text) { return inert(text, MarkdownPlace::kLine); }
 
-std::string row(std::initializer_list<std::string> cells) {
+std::string cell(std::string_view text) { return inert(text, MarkdownPlace::kTableCell); }
+
+std::string row(std::initializer_list<std::string_view> cells) {
   std::string out = "|";
-  for (const std::string& c : cells) out += cat(" ", cell(c), " |");
+  for (std::string_view c : cells) out += cat(" ", cell(c), " |");
   return out + "\n";
 }
 
@@ -83,9 +81,9 @@ std::string checks(const Card& card) {
   if (!card.findings.empty()) out += "\n";
   for (const Finding& f : card.findings) {
     out += cat("- ", f.warning ? "warning " : "problem ", code_name(f.code), ": ");
-    if (!f.file.empty()) out += cat(cell(f.file), ": ");
-    if (!f.tensor.empty()) out += cat("tensor ", cell(f.tensor), ": ");
-    out += cat(cell(f.message), "\n");
+    if (!f.file.empty()) out += cat(line(f.file), ": ");
+    if (!f.tensor.empty()) out += cat("tensor ", line(f.tensor), ": ");
+    out += cat(line(f.message), "\n");
   }
   return out;
 }
@@ -93,9 +91,9 @@ std::string checks(const Card& card) {
 std::string not_read(const Card& card) {
   std::string out;
   for (const NotRead& u : card.unread)
-    out += cat("- ", cell(u.path), u.reason.empty() ? "" : cat(" (", cell(u.reason), ")"),
+    out += cat("- ", line(u.path), u.reason.empty() ? "" : cat(" (", line(u.reason), ")"),
                ": its digest alone was taken, if it is listed below\n");
-  for (const std::string& name : card.ignored) out += cat("- ", cell(name), ": not on the card\n");
+  for (const std::string& name : card.ignored) out += cat("- ", line(name), ": not on the card\n");
   return out.empty() ? out : "\n## Not looked at\n\n" + out;
 }
 
@@ -115,10 +113,11 @@ std::string tensors(const Card& card) {
           cat("\n", with_commas(std::ssize(card.tensors) - kMostTensors), " more are in the card as JSON.\n");
       break;
     }
-    std::string shape;
+    std::string shape;  // brackets of mckpt itself: no definition of a link can be in the page
     for (i64 d : t.shape) shape += cat(shape.empty() ? "" : ", ", d);
-    out += row({t.checkpoint.empty() ? t.name : cat(t.checkpoint, ": ", t.name), t.dtype,
-                cat("[", shape, "]"), t.sha256.empty() ? "could not be read" : t.sha256});
+    const std::string name = t.checkpoint.empty() ? t.name : cat(t.checkpoint, ": ", t.name);
+    out += cat("| ", cell(name), " | ", cell(t.dtype), " | [", shape, "] | ",
+               t.sha256.empty() ? "could not be read" : t.sha256, " |\n");
   }
   return out;
 }
@@ -138,7 +137,7 @@ Form form_of(const std::string& path) {
 }  // namespace
 
 std::string card_markdown(const Card& card) {
-  return cat(kComment, "\n# ", cell(card.name), "\n\n", overview(card), checks(card), not_read(card),
+  return cat(kComment, "\n# ", line(card.name), "\n\n", overview(card), checks(card), not_read(card),
              files(card), tensors(card));
 }
 
@@ -162,6 +161,8 @@ std::string card_in_form_of(const std::string& path, const Card& card) {
 
 void check_card_name(const std::string& path) { form_of(path); }
 
+namespace {
+
 void check_card_place(const std::string& path) {
   form_of(path);
   refuse_other_than_report(path);
@@ -171,6 +172,13 @@ void check_card_place(const std::string& path) {
         .file(path)
         .help(cat("make the folder ", escaped(folder, 4096), " first"));
   StagedFile::check(path, {.replace = true}, 0);
+}
+
+}  // namespace
+
+void check_card_places(const std::vector<std::string>& paths) {
+  refuse_shared_places(paths);
+  for (const std::string& path : paths) check_card_place(path);
 }
 
 void write_card(const std::string& path, const Card& card, bool durable) {

@@ -22,10 +22,10 @@ std::string card_sums(const Card& card);
 std::string card_in_form_of(const std::string& path, const Card& card);
 void check_card_name(const std::string& path);  // throws kUsage as well
 
-// Throws kUsage for a name of no form, kOutputExists if a file that is not a report of mckpt has it, and
-// kNoRoom or kWriteFailed where no file can be made.
-void check_card_place(const std::string& path);
-// Writes the card under a hidden name and renames it. pre: check_card_place() found no fault. Throws
+// Throws kUsage for a name of no form and for one file that is named twice, kOutputExists if a file that is
+// not a report of mckpt has the name, and kNoRoom or kWriteFailed where no file can be made.
+void check_card_places(const std::vector<std::string>& paths);
+// Writes the card under a hidden name and renames it. pre: check_card_places() found no fault. Throws
 // kWriteFailed.
 void write_card(const std::string& path, const Card& card, bool durable);
 

@@ -4,7 +4,9 @@
 // name before it; the nodes that it does not share are complete and are left. A node that is left gets its
 // likeness, a hash of the names, types and shapes below it. A numbered branch whose likeness its parent has
 // seen before is cut off at once, so a hundred thousand equal layers take the memory of one. (Two hashes of
-// 64 bits that are equal by chance would fold branches that differ.)
+// 64 bits that are equal by chance would fold branches that differ.) Nodes of a chain, each the only child of
+// the one before, become one node with a name of several parts: a name of a hundred parts that it shares with
+// no other takes the memory of three.
 //
 //   insert  layers.0.a.w   layers.0.b.w   layers.1.a.w         path: layers > 0 > a > w
 //                                         ^ leaves w, b and 0: the likeness of layers.0 is known
@@ -17,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -120,8 +123,8 @@ class Builder {
     for (;;) {
       std::size_t begin = path_.empty() ? 0 : path_.back().end + 1;
       std::size_t end = std::ssize(path_) + 1 < kMaxDepth ? part_end(name, begin) : name.size();
-      path_.push_back(
-          {end, child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin)), steps_++});
+      const u32 node = child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin));
+      path_.push_back({end, node, {}});
       if (end == name.size()) break;
     }
     nodes_[path_.back().node].tensor = tensor;
@@ -169,10 +172,35 @@ class Builder {
     // All nodes behind it in the list are below it, so cutting it off is a resize. Branches at the root are
     // not folded.
     if (fold_ && !path_.empty() && is_number(nodes_[index].name) && nodes_[index].first != kNone &&
-        !alike_.insert(mix(path_.back().serial, nodes_[index].likeness)).second) {
+        !path_.back().alike.insert(nodes_[index].likeness)) {
       nodes_.resize(index + 1);
       nodes_[index].first = nodes_[index].last = kNone;
     }
+    join_chain(index);
+  }
+
+  // Joins the only child of the node with its own only child, where the lines would show them as one name in
+  // any case. What is below them moves up in the list, so that only a few nodes are ever joined so.
+  void join_chain(u32 index) {
+    constexpr std::size_t kMostBelow = 16;
+    const u32 one = nodes_[index].first;
+    if (one == kNone || one != nodes_[index].last || nodes_[one].tensor >= 0) return;
+    const u32 other = nodes_[one].first;
+    if (other == kNone || other != nodes_[one].last || nodes_[other].tensor >= 0 || repeats(other)) return;
+    if (other != one + 1 || nodes_.size() - other - 1 > kMostBelow) return;
+    const char* begin = nodes_[one].name.data();
+    // Both names are parts of one text, with a dot between them.
+    if (begin + nodes_[one].name.size() + 1 != nodes_[other].name.data()) return;
+    const std::string_view joined(begin, nodes_[one].name.size() + 1 + nodes_[other].name.size());
+    if (has_torch_suffix(nodes_[one].name) || has_torch_suffix(joined)) return;
+    nodes_[one].name = joined;
+    auto moved = [&](u32 node) { return node == kNone ? kNone : node - 1; };
+    nodes_[one].first = moved(nodes_[other].first), nodes_[one].last = moved(nodes_[other].last);
+    for (std::size_t i = other; i + 1 < nodes_.size(); i++) {
+      nodes_[i] = nodes_[i + 1];
+      for (u32* link : {&nodes_[i].first, &nodes_[i].last, &nodes_[i].next}) *link = moved(*link);
+    }
+    nodes_.pop_back();
   }
 
   void measure(u32 index) {
@@ -299,20 +327,35 @@ class Builder {
     return leaf(group[0], cat(prefix, first.stem, ranges(numbers), first.ending), std::ssize(group));
   }
 
+  // Likenesses of the numbered branches of one node. Most have one alone.
+  class Likenesses {
+   public:
+    // False if it was there.
+    bool insert(u64 likeness) {
+      if (!some_) return some_ = true, first_ = likeness, true;
+      if (likeness == first_) return false;
+      if (!more_) more_ = std::make_unique<std::unordered_set<u64>>();
+      return more_->insert(likeness).second;
+    }
+
+   private:
+    bool some_ = false;
+    u64 first_ = 0;
+    std::unique_ptr<std::unordered_set<u64>> more_;
+  };
+
   // A part of the name that was inserted last.
   struct Step {
     std::size_t end;  // of the component in the name
     u32 node;
-    u64 serial;  // the number of the step, counted over all steps: indexes of nodes are used again
+    Likenesses alike;
   };
 
   const Store& store_;
   bool fold_;
   std::deque<Node> nodes_;         // half a million nodes, which do not move when one is added
-  std::unordered_set<u64> alike_;  // numbered branches, by their parent and likeness
   std::string_view last_;          // the name that was inserted last, and the nodes on its way
   std::vector<Step> path_;
-  u64 steps_ = 0;
 };
 
 }  // namespace

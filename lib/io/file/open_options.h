@@ -18,9 +18,26 @@ class SourceStamps;
 
 std::shared_ptr<ArchiveCache> new_archive_cache();
 
+// Which weights are read of a folder with two models: model.safetensors, and an index with shards that does
+// not name it. Programs differ in what they load (io/safetensors/two_models.h).
+enum class ModelFiles : unsigned char {
+  kEqual,   // the shards, if the tensors of both are equal; else the folder is refused
+  kSingle,  // model.safetensors
+  kShards,  // those that the index names
+};
+
+// What a folder with two models is, where `ModelFiles` chooses none of them.
+enum class TwoModels : unsigned char {
+  kRefused,         // an error, unless their data are equal
+  kFinding,         // a problem of the folder, unless their data are equal
+  kFindingUnread,   // the same by their headers alone: data are not read
+};
+
 // A value; copies share the stamps and the open archives.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of a checkpoint's folder
+  ModelFiles model_files = ModelFiles::kEqual;
+  TwoModels two_models = TwoModels::kRefused;
   // Notes what is opened, to see whether it changes while it is read. Null: nobody looks for changes.
   std::shared_ptr<SourceStamps> stamps{};
   // Where mckpt-hdf5 is looked for first (runtime/system/module_folders.h).

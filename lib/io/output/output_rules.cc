@@ -152,4 +152,15 @@ bool same_place(const std::string& one, const std::string& other) {
   return whole_path(one) == whole_path(other);
 }
 
+void refuse_shared_places(const std::vector<std::string>& files) {
+  for (std::size_t i = 0; i < files.size(); i++)
+    for (std::size_t j = 0; j < i; j++)
+      if (same_place(files[i], files[j]))
+        throw Error(Code::kUsage, "two outputs have one name, and the second would replace the first")
+            .file(files[i])
+            .expected("a file of its own for each report and card")
+            .found(files[i] == files[j] ? "the same file twice"
+                                        : cat("the same file as ", escaped(files[j], 4096)));
+}
+
 }  // namespace mckpt::impl

@@ -45,4 +45,7 @@ void refuse_other_than_report(const std::string& path);
 // Whether two paths lead to one place; the last parts of either need not exist.
 bool same_place(const std::string& one, const std::string& other);
 
+// Throws kUsage if two of the files that a command writes are one place: the second would replace the first.
+void refuse_shared_places(const std::vector<std::string>& files);
+
 }  // namespace mckpt::impl

@@ -3,12 +3,12 @@
 //
 //   constructor   refuse what may not be replaced; create and lock .NAME.mckpt-tmp; put .NAME.mckpt-old back
 //                 if a run was killed between two renames; empty the folder and write .replaces and .plan,
-//                 or resume if its .plan is this plan
+//                 or go on if its .plan is this plan
 //   publish       fsync of all folders inside; rename; fsync of the folder above; last step; remove the
 //                 replaced folder; remove the marks, .plan last
 //
-// .plan is written last and removed last: a folder that has it is complete or can be resumed, and a folder
-// without it can be emptied. The rename is the first of these that the file system can do:
+// .plan is written last; it is removed last of a result and first of what is thrown away: a folder that has
+// it is complete or can be gone on with, and a folder without it can be emptied. The rename is the first of these that the file system can do:
 //
 //   NAME does not exist   rename that never replaces; plain rename, which replaces at most an empty folder
 //   NAME may be replaced  swap of the two names; NAME to .NAME.mckpt-old, then .NAME.mckpt-tmp to NAME
@@ -21,15 +21,15 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/place.h"
+#include "io/file/remove_tree.h"
 #include "io/file/retried.h"
-#include "io/output/plan_identity.h"
 #include "io/output/staging_marks.h"
+#include "io/output/unfinished.h"
 
 namespace mckpt::impl {
 namespace {
@@ -52,27 +52,34 @@ void refuse_foreign(const std::string& path, const FileNames& copied) {
       .help("choose another name, or move these files to another folder first");
 }
 
-bool has_plan(const std::string& folder, const std::string& plan) {
-  return !plan.empty() && read_mark(folder, kPlanMark) == plan;
+// Throws if something is mounted in a folder that is going to be emptied or removed: it may be the source.
+void refuse_mounts(const std::string& path) {
+  std::vector<std::string> mounts = mounts_below(path);
+  if (mounts.empty()) return;
+  for (std::string& name : mounts) name = cat(escaped(name, 4096), ": something is mounted there");
+  throw Error(Code::kOutputExists, "the folder to be removed contains a mount, which is never entered")
+      .file(path)
+      .each_note(mounts)
+      .help("unmount it first, or choose another name");
 }
 
 // True with `overwrite`, or if the run that is resumed had it and the same folder still has the name.
-bool may_replace(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
-  if (options.replace) return true;
+bool was_to_replace(const std::string& path, const std::string& plan) {
   std::string staging = StagedFolder::staging_path(path), replaced = read_mark(staging, kReplacesMark);
-  return options.resume && has_plan(staging, plan) && !replaced.empty() && replaced == folder_identity(path);
+  return is_of_plan(staging, plan) && !replaced.empty() && replaced == folder_identity(path);
 }
 
-std::string help_of(const std::string& path, const StagedFolder::Options& options, bool folder) {
-  if (!folder) return "choose another name";
+std::string help_of(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   if (options.resume)
     return "there is nothing to resume: the folder is complete or was made by another command; `overwrite` "
            "replaces it";
+  if (was_to_replace(path, plan))
+    return "an interrupted run of this command was to replace it: repeat it with `overwrite` or `resume`, "
+           "which go on where it stopped";
   std::string help = cat("choose another name, or ", options.instead);
-  if (!read_mark(path, kPlanMark).empty())
+  if (is_of_other_plan(path, plan))
     help +=
-        "; the command that made the folder was interrupted in its last steps: repeat it with `resume` to "
-        "complete them";
+        "; the command that made the folder was interrupted in its last steps: repeat it to complete them";
   return help;
 }
 
@@ -95,15 +102,18 @@ void check_folder(const std::string& path, const StagedFolder::Options& options,
     throw Error(Code::kOutputExists, "the output folder is a mount point, which no other folder can replace")
         .file(path)
         .help(cat("name a folder in it, such as ", escaped(path, 4096), "/result"));
-  if (folder && options.resume && has_plan(path, plan)) return;
-  if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
+  if (folder && is_of_plan(path, plan)) return;
+  if (folder && (options.replace || (options.resume && was_to_replace(path, plan)))) {
+    refuse_mounts(path);
+    return refuse_foreign(path, options.copied);
+  }
   const bool link = S_ISLNK(st.st_mode);
   throw Error(Code::kOutputExists,
               folder ? "the output folder exists already"
               : link ? "the output is a folder, and a link has its name: a result replaces no link"
                      : "the output is a folder, and a file has its name")
       .file(path)
-      .help(help_of(path, options, folder));
+      .help(folder ? help_of(path, options, plan) : "choose another name");
 }
 
 std::string trimmed(std::string path) {
@@ -117,20 +127,42 @@ std::string hidden_beside(const std::string& path, std::string_view suffix) {
   return cat(parent_folder(whole), "/.", whole.substr(whole.rfind('/') + 1), suffix);
 }
 
+std::string old_path(const std::string& path) { return hidden_beside(path, ".mckpt-old"); }
+
+bool is_locked(const std::string& folder) {
+  int fd = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
+  if (fd < 0) return false;
+  bool locked = retried([&] { return ::flock(fd, LOCK_SH | LOCK_NB); }) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return locked;
+}
+
+// What an earlier run left is removed, too, or gone on with.
+void check_left(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
+  std::string staging = StagedFolder::staging_path(path);
+  for (const std::string& left : {staging, old_path(path)}) refuse_mounts(left);
+  if (options.replace || !is_of_other_plan(staging, plan)) return;
+  if (is_locked(staging)) throw Error(Code::kOutputBusy, "another program is writing this folder").file(path);
+  refuse_other_plan(staging, plan, {.resumes = options.resume, .anew = options.anew});
+}
+
 }  // namespace
 
 void StagedFolder::check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
                          i64 files) {
-  check_folder(trimmed(path), options, plan);
+  const std::string whole = trimmed(path);
+  check_folder(whole, options, plan);
+  if (is_of_plan(whole, plan)) return;
+  check_left(whole, options, plan);
   // An interrupted run has already reserved the space.
-  if (!options.resume || !is_begun(path)) check_room(path, bytes, files);
+  if (!is_of_plan(staging_path(whole), plan)) check_room(path, bytes, files);
 }
 
 StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
     : path_(trimmed(std::move(path))),
       parent_(parent_folder(path_)),
       staging_(staging_path(path_)),
-      old_(hidden_beside(path_, ".mckpt-old")),
+      old_(old_path(path_)),
       plan_(std::move(plan)),
       options_(std::move(options)) {
   std::string name = path_.substr(path_.rfind('/') + 1);
@@ -141,6 +173,7 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
     fail("cannot create the parent folder", error);
   lock(staging_, true);
   try {
+    for (const std::string& left : {staging_, old_}) refuse_mounts(left);
     settle_old();
     check_folder(path_, options_, plan_);
     resumes_ = begin_plan();
@@ -156,8 +189,8 @@ StagedFolder::~StagedFolder() {
 
 // Closes the folder, and with it gives the lock up.
 void StagedFolder::let_go() {
-  std::error_code ignored;  // the error that ended the work says more
-  if (!options_.resumable && !published_) std::filesystem::remove_all(staging_, ignored);
+  // The error that ended the work says more than one of the removal.
+  if (!options_.resumable && !published_) remove_tree(staging_);
   ::close(std::exchange(fd_, -1));
 }
 
@@ -166,13 +199,18 @@ std::string StagedFolder::staging_path(const std::string& path) {
 }
 
 bool StagedFolder::is_begun(const std::string& path) {
-  return !read_mark(staging_path(path), kPlanMark).empty() || !read_mark(trimmed(path), kPlanMark).empty();
+  // No plan is "": whatever was begun is another one.
+  return is_of_other_plan(staging_path(path), "") || is_of_other_plan(trimmed(path), "");
 }
 
 std::string StagedFolder::log_path(const std::string& folder) { return cat(folder, "/", kDoneMark); }
 
+void StagedFolder::give_up() {
+  if (!published_ && fd_ >= 0) ::unlinkat(fd_, std::string(kPlanMark).c_str(), 0);
+}
+
 bool StagedFolder::go_on_with_published() {
-  if (!options_.resume || !has_plan(path_, plan_)) return false;
+  if (!is_of_plan(path_, plan_)) return false;
   lock(path_, false);
   staging_ = path_;
   return resumes_ = published_ = true;
@@ -201,48 +239,53 @@ void StagedFolder::lock(const std::string& folder, bool make) {
 // has its name, otherwise removes it.
 void StagedFolder::settle_old() const {
   if (!is_there(old_)) return;
-  std::error_code error;
-  if (is_there(path_))
-    std::filesystem::remove_all(old_, error);
-  else if (::rename(old_.c_str(), path_.c_str()) != 0)
-    error.assign(errno, std::generic_category());
-  if (error) fail("putting the old folder back failed", error.value());
+  if (is_there(path_)) {
+    if (RemovalFault fault = remove_tree(old_); fault.error != 0)
+      fail("removing a folder that was replaced earlier failed", fault_text(fault));
+  } else if (::rename(old_.c_str(), path_.c_str()) != 0) {
+    fail("putting the old folder back failed", errno);
+  }
 }
 
-// Removes what an interrupted run of another plan left. The iterator is advanced by increment(), because its
-// ++ throws std::filesystem_error.
+// Removes what an interrupted run left with which nobody goes on. The marks first, so that a run that is
+// killed here leaves nothing that looks as if it could be gone on with.
 void StagedFolder::empty_folder() const {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(staging_, error), end; !error && entry != end;) {
-    std::filesystem::remove_all(entry->path(), error);
-    if (!error) entry.increment(error);
-  }
-  if (error) fail("cannot remove the unfinished output of an interrupted run", error.value());
+  ::unlinkat(fd_, std::string(kPlanMark).c_str(), 0);
+  if (RemovalFault fault = empty_tree(staging_); fault.error != 0)
+    fail("cannot remove the unfinished output of an interrupted run", fault_text(fault));
+}
+
+// The interrupted run was of the same plan: its log is trusted as far as the disk is, and this run may
+// replace more than that one.
+void StagedFolder::go_on() const {
+  int error = drop_lost_log(staging_);
+  if (error == 0 && !options_.durable) error = note_boot(staging_);
+  if (error != 0) fail("cannot go on with the unfinished output of an interrupted run", error);
 }
 
 // True if the folder contains an interrupted run of the same plan; otherwise empties it.
 bool StagedFolder::begin_plan() {
-  std::string begun = read_mark(staging_, kPlanMark);
-  if (options_.resume && !begun.empty()) {
-    if (begun == plan_) return true;
-    throw Error(
-        Code::kOtherPlan,
-        "the unfinished output was begun with other options, from another source or by another version")
-        .file(staging_)
-        .each_note(plan_differences(begun, plan_))
-        .help("repeat the first command with `resume`, or start again with `overwrite`");
+  if (is_of_plan(staging_, plan_)) {
+    go_on();
+    return true;
   }
+  if (!options_.replace && is_of_other_plan(staging_, plan_))
+    refuse_other_plan(staging_, plan_, {.resumes = options_.resume, .anew = options_.anew});
+  began_anew_ = !read_mark(staging_, kPlanMark).empty();
   empty_folder();
   std::string replaced = options_.replace ? folder_identity(path_) : "";
   int error = replaced.empty() ? 0 : write_mark(staging_, kReplacesMark, replaced, options_.durable);
-  // .plan last: a folder with .plan can be resumed.
+  if (error == 0 && !options_.durable) error = note_boot(staging_);
+  // .plan last: a folder with .plan can be gone on with.
   if (error == 0) error = write_mark(staging_, kPlanMark, plan_, options_.durable);
   if (error != 0) fail("cannot write the plan of the output", error);
   return false;
 }
 
-void StagedFolder::fail(const char* what, int error) const {
-  throw Error(Code::kWriteFailed, cat(what, ": ", errno_text(error))).file(path_);
+void StagedFolder::fail(const char* what, int error) const { fail(what, errno_text(error)); }
+
+void StagedFolder::fail(const char* what, const std::string& why) const {
+  throw Error(Code::kWriteFailed, cat(what, ": ", why)).file(path_);
 }
 
 // Notes which folder is replaced, if that is another one than at the beginning of the work.
@@ -284,13 +327,13 @@ void StagedFolder::remove_replaced() const {
     if (folder_identity(left) != replaced) continue;
     int fd = retried([&] { return ::open(left.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd < 0) continue;
-    std::error_code error;
+    RemovalFault fault;
     if (retried([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) != 0)
-      error.assign(errno == EWOULDBLOCK ? 0 : errno, std::generic_category());
+      fault.error = errno == EWOULDBLOCK ? 0 : errno;
     else if (leads_to(fd, left))
-      std::filesystem::remove_all(left, error);
+      fault = remove_tree(left);
     ::close(fd);
-    if (error) fail("removing the replaced folder failed", error.value());
+    if (fault.error != 0) fail("removing the replaced folder failed", fault_text(fault));
   }
 }
 

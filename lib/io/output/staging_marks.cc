@@ -17,7 +17,7 @@ namespace mckpt::impl {
 namespace {
 
 // In the order of removal: .plan, which says that something is left to do, is removed last.
-constexpr std::string_view kMarks[] = {kDoneMark, kReplacesMark, kPlanMark};
+constexpr std::string_view kMarks[] = {kDoneMark, kReplacesMark, kBootMark, kPlanMark};
 constexpr std::size_t kMostBytes = 4096;
 
 std::string mark_path(const std::string& folder, std::string_view name) { return cat(folder, "/", name); }

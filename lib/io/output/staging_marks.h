@@ -5,6 +5,7 @@
 //   .plan        what is made, from what, how and by which version of mckpt
 //   .done        which tasks are done (io/copy/task_log.h)
 //   .replaces    the identity of the folder that had the name of the result when --overwrite began
+//   .boot        which start of the system it was, where data are written without fsync
 //
 // A mark is a small text: at most 4096 bytes of it are read.
 #pragma once
@@ -14,7 +15,8 @@
 
 namespace mckpt::impl {
 
-inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces";
+inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces",
+                                  kBootMark = ".boot";
 
 // Whether a name in a folder is that of a mark, so not that of a file of the result.
 bool is_staging_mark(std::string_view name);

@@ -5,6 +5,7 @@
 //   model.safetensors.index.json   "w" -> model-00001-of-00002.safetensors
 //   model-00001-of-00002.safetensors  has "w", "x"    "x": the index does not name it: a stray, and a finding
 //   model-00002-of-00002.safetensors  missing         a finding; tensors of the other file are listed
+//   model.safetensors                 not named       another model (io/safetensors/two_models.h)
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -20,6 +21,8 @@
 #include "io/safetensors/index.h"
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"
+#include "io/safetensors/two_models.h"
+#include "io/store/findings.h"
 
 namespace mckpt::impl {
 namespace {
@@ -30,6 +33,8 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
+// What is said of a file of weights that is not read.
+constexpr std::string_view kNotReferenced = "not referenced: it is not part of the model (unused)";
 
 // The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
@@ -56,17 +61,18 @@ class FolderOpener {
   // The index decides if there is one; then a file called model.safetensors, or the only one; else all
   // files are one set.
   std::unique_ptr<Store> open() {
-    add_config_facts(folder_, *store_, [&](Finding f) { store_->add_finding(std::move(f)); });
+    add_config_facts(folder_, *store_, [&](Finding f) { odd_.add(std::move(f)); });
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
       throw Error(Code::kUnknownFormat, "the folder has no safetensors file");
-    } else if (weights_.size() == 1 || has_weights("model.safetensors")) {
-      open_single(weights_.size() == 1 ? weights_[0] : "model.safetensors");
+    } else if (weights_.size() == 1 || has_weights(kSingleFile)) {
+      open_single(weights_.size() == 1 ? weights_[0] : std::string(kSingleFile));
     } else {
       open_set();
     }
     if (!store_->files().empty()) store_->add_metadata_facts(store_->table(0));
+    for (Finding& f : odd_.take()) store_->add_finding(std::move(f));
     return std::move(store_);
   }
 
@@ -96,7 +102,7 @@ class FolderOpener {
     } catch (Error& e) {
       Finding finding = to_finding(e.code() == Code::kNotFound ? missing_shard(name) : e);
       finding.file = name;
-      store_->add_finding(std::move(finding));
+      odd_.add(std::move(finding));
       store_->add_lost_file(name, bytes);
       return std::nullopt;
     }
@@ -113,16 +119,18 @@ class FolderOpener {
   void add_strays(const SafetensorsIndex& index);
   void note_lost(const SafetensorsIndex& index, const std::string& index_name);
   void check_total_size(const SafetensorsIndex& index, const std::string& index_name);
-  void open_single(const std::string& name);
+  // `others`: what is said of the other files of weights in the folder.
+  void open_single(const std::string& name, std::string_view others = kNotReferenced);
   void open_set();
   void add_all_once();
   void check_counts(std::span<const std::string> names);
   void add_absent(std::string_view before, std::string_view after, const std::set<i64>& there, i64 count);
   Finding absent(const std::string& name) const;
-  void add_unused(const std::vector<std::string>& used);
+  void add_unused(const std::vector<std::string>& used, std::string_view why = kNotReferenced);
   void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
 
   Folder folder_;
+  Findings odd_;  // a bounded number of each kind
   std::unique_ptr<SafetensorsStore> store_;
   std::vector<std::string> weights_, indexes_;
 
@@ -139,19 +147,30 @@ void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name), [&] {
     return parse_safetensors_index(json_text(folder_.open_file(index_name)));
   });
+  // The index is of another model than the single file where it does not name that.
+  const bool two =
+      has_weights(kSingleFile) && std::ranges::find(index.files, kSingleFile) == index.files.end();
+  if (two && folder_.opening().model_files == ModelFiles::kSingle) {
+    store_->add_fact("files", cat(kSingleFile, " (chosen of two models)"));
+    return open_single(std::string(kSingleFile), "of the other model in the folder, which was not chosen");
+  }
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
-    store_->add_finding(
-        {.code = Code::kBadIndex, .file = index_name, .message = "the weight_map names no tensor"});
+    odd_.add({.code = Code::kBadIndex, .file = index_name, .message = "the weight_map names no tensor"});
+  store_->reserve_files(std::ssize(index.files));
   for (const std::string& name : index.files) lost_.push_back(!load(name));
   add_listed(index);
   add_strays(index);
   note_lost(index, index_name);
   for (Finding& f : index.findings) {
     f.file = index_name;
-    store_->add_finding(std::move(f));
+    odd_.add(std::move(f));
   }
   check_total_size(index, index_name);
+  if (two) {
+    odd_.add(judge_two_models(*store_, folder_, index_name));
+    index.files.emplace_back(kSingleFile);
+  }
   add_unused(index.files);
 }
 
@@ -211,19 +230,19 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
 void FolderOpener::note_lost(const SafetensorsIndex& index, const std::string& index_name) {
   i64 count = std::ranges::count_if(index.weight_map, [&](const auto& e) { return lost_[e.file]; });
   if (count == 0) return;
-  store_->add_finding({.code = Code::kIndexMismatch,
-                       .file = index_name,
-                       .message = cat(count, " of ", counted(std::ssize(index.weight_map), "tensor"),
-                                      " are in files that are missing or cannot be read"),
-                       .warning = true});
+  odd_.add({.code = Code::kIndexMismatch,
+            .file = index_name,
+            .message = cat(count, " of ", counted(std::ssize(index.weight_map), "tensor"),
+                           " are in files that are missing or cannot be read"),
+            .warning = true});
 }
 
 void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
-  store_->add_finding({.code = Code::kIndexMismatch,
-                       .tensor = std::string(tensor),
-                       .file = store_->files()[file].path,
-                       .message = std::move(message),
-                       .warning = warning});
+  odd_.add({.code = Code::kIndexMismatch,
+            .tensor = std::string(tensor),
+            .file = store_->files()[file].path,
+            .message = std::move(message),
+            .warning = warning});
 }
 
 // Compares total_size with the bytes of all tensors; only where every file could be read.
@@ -236,7 +255,7 @@ void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::st
     for (i64 row = 0; row < table.size(); row++) total += table.bytes(row);
   }
   if (total == *index.total_size) return;
-  store_->add_finding(
+  odd_.add(
       {.code = Code::kBadTotalSize,
        .file = index_name,
        .message = cat("metadata.total_size is ", *index.total_size, ", the shards hold ", total, " bytes"),
@@ -244,7 +263,7 @@ void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::st
 }
 
 // A folder of one model file. An unreadable one is an error, not a finding: nothing else is there.
-void FolderOpener::open_single(const std::string& name) {
+void FolderOpener::open_single(const std::string& name, std::string_view others) {
   i32 file = with_file(cat(folder_.path(), "/", name), [&] {
     InputFile input = folder_.open_file(name);
     return store_->add_file(name, input.size(), read_safetensors_table(input));
@@ -256,7 +275,7 @@ void FolderOpener::open_single(const std::string& name) {
     for (i64 row = 0; row < table.size(); row++) store_->add_tensor(file, row);
   }
   check_counts({&name, 1});
-  add_unused({name});
+  add_unused({name}, others);
 }
 
 void FolderOpener::open_set() {
@@ -267,9 +286,9 @@ void FolderOpener::open_set() {
   if (sharded) {
     add_dcp_shards(*store_);
   } else {
-    store_->add_finding({.code = Code::kBadIndex,
-                         .message = "several safetensors files and no index: all of them are read as one set",
-                         .warning = true});
+    odd_.add({.code = Code::kBadIndex,
+              .message = "several safetensors files and no index: all of them are read as one set",
+              .warning = true});
     add_all_once();
   }
 }
@@ -313,10 +332,10 @@ void FolderOpener::add_absent(std::string_view before, std::string_view after, c
                               i64 count) {
   auto name = [&](i64 number) { return cat(before, cat(100000 + number).substr(1), after, kSuffix); };
   if (count - std::ssize(there) > kMostLookedFor) {
-    store_->add_finding({.code = Code::kShardMissing,
-                         .message = cat("shards are missing: ", std::ssize(there), " of ", count,
-                                        " are there, such as ", escaped(name(*there.begin()))),
-                         .help = "fetch or copy the files again"});
+    odd_.add({.code = Code::kShardMissing,
+              .message = cat("shards are missing: ", std::ssize(there), " of ", count, " are there, such as ",
+                             escaped(name(*there.begin()))),
+              .help = "fetch or copy the files again"});
     return;
   }
   std::vector<Finding> absent_ones;
@@ -325,14 +344,14 @@ void FolderOpener::add_absent(std::string_view before, std::string_view after, c
   const std::size_t listed = std::min(absent_ones.size(), kMostListed);
   if (listed < absent_ones.size()) {
     std::span<const Finding> rest = std::span(absent_ones).subspan(listed);
-    store_->add_finding({.code = Code::kShardMissing,
-                         .message = cat(std::ssize(rest), " more shards of ", escaped(before),
-                                        " are missing than are listed"),
-                         .warning = std::ranges::all_of(rest, &Finding::warning)});
+    odd_.add({.code = Code::kShardMissing,
+              .message =
+                  cat(std::ssize(rest), " more shards of ", escaped(before), " are missing than are listed"),
+              .warning = std::ranges::all_of(rest, &Finding::warning)});
   }
   for (const Finding& f : absent_ones)
     if (!f.warning) store_->add_lost_file(f.file, -1);
-  for (std::size_t i = 0; i < listed; i++) store_->add_finding(std::move(absent_ones[i]));
+  for (std::size_t i = 0; i < listed; i++) odd_.add(std::move(absent_ones[i]));
 }
 
 // A rank of torch DCP that has nothing for a file (shard-00003-model-00002-of-00002) writes none. Whether
@@ -353,14 +372,13 @@ Finding FolderOpener::absent(const std::string& name) const {
   return finding;
 }
 
-void FolderOpener::add_unused(const std::vector<std::string>& used) {
+void FolderOpener::add_unused(const std::vector<std::string>& used, std::string_view why) {
   for (const std::string& name : weights_) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    store_->add_finding({.code = Code::kUnusedFile,
-                         .file = name,
-                         .message = cat("the file ", escaped(name),
-                                        " is not referenced: it is not part of the model (unused)"),
-                         .warning = true});
+    odd_.add({.code = Code::kUnusedFile,
+              .file = name,
+              .message = cat("the file ", escaped(name), " is ", why),
+              .warning = true});
   }
 }
 

@@ -13,6 +13,7 @@ SafetensorsStore::SafetensorsStore(std::string root, Format format, OpenOptions 
   opening_ = std::move(opening);
   root_ = std::move(root);
   format_ = format;
+  tables_.emplace_back();
 }
 
 i32 SafetensorsStore::add_file(std::string path, i64 bytes, SafetensorsTable table) {
@@ -21,13 +22,18 @@ i32 SafetensorsStore::add_file(std::string path, i64 bytes, SafetensorsTable tab
     findings_.push_back(std::move(f));
   }
   files_.push_back({std::move(path), bytes});
+  table_of_.push_back(static_cast<u32>(tables_.size()));
   tables_.push_back(std::move(table));
   return static_cast<i32>(files_.size() - 1);
 }
 
 void SafetensorsStore::add_lost_file(std::string path, i64 bytes) {
   files_.push_back({std::move(path), bytes});
-  tables_.emplace_back();
+  table_of_.push_back(0);
+}
+
+void SafetensorsStore::reserve_files(i64 count) {
+  files_.reserve(static_cast<std::size_t>(count)), table_of_.reserve(static_cast<std::size_t>(count));
 }
 
 void SafetensorsStore::reserve_tensors(i64 count) {

@@ -27,8 +27,10 @@ class SafetensorsStore final : public Store {
   i32 add_file(std::string path, i64 bytes, SafetensorsTable table);
   // Adds a file that is named but missing, or cannot be read; it has a number and no tensors.
   void add_lost_file(std::string path, i64 bytes);
-  const SafetensorsTable& table(i32 file) const { return tables_[file]; }
+  const SafetensorsTable& table(i32 file) const { return tables_[table_of_[file]]; }
 
+  // Memory for that many files.
+  void reserve_files(i64 count);
   // Memory for that many tensors of one chunk each.
   void reserve_tensors(i64 count);
   // A tensor that is whole in one row of a file's table.
@@ -79,7 +81,8 @@ class SafetensorsStore final : public Store {
   const Row& row_at(i64 tensor, i64 index) const;
   std::optional<Checksum> checksum(i64 tensor, const Row& row) const;
 
-  std::vector<SafetensorsTable> tables_;  // one a file; an empty one for a lost file
+  std::deque<SafetensorsTable> tables_;  // the first one is empty: that of all lost files
+  std::vector<u32> table_of_;            // by file; an index may name a hundred thousand files that are lost
   std::vector<Tensor> tensors_;
   std::vector<Row> rows_;
   std::deque<std::vector<i64>> numbers_;  // offsets and dimensions that stand in no table

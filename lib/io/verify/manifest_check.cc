@@ -71,6 +71,21 @@ u32 sum_of_frames(const InputFile& file, const ManifestFile& listed) {
   return sum_bytes(sum, file, at, listed.bytes);
 }
 
+// Compares the data of the tensors in a file; the first sum that does not fit is told.
+std::optional<Finding> data_fault(const Folder& folder, const ManifestFile& listed) {
+  if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return std::nullopt;
+  const InputFile file = folder.open_file(listed.name);
+  for (const ManifestSum& data : listed.sums)
+    if (sum_bytes(0, file, data.offset, data.offset + data.bytes) != data.crc32)
+      return Finding{.code = Code::kBadManifest,
+                     .file = listed.name,
+                     .message = cat("the data of a tensor, ", counted(data.bytes, "byte"),
+                                    ", are not those that mckpt wrote (CRC-32)"),
+                     .help = kHelp,
+                     .offset = data.offset};
+  return std::nullopt;
+}
+
 // Compares the bytes around the data of a file with tensors; a file of another size is not compared.
 std::optional<Finding> frame_fault(const Folder& folder, const ManifestFile& listed) {
   if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return std::nullopt;
@@ -97,6 +112,18 @@ std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest
   parallel_for(std::ssize(manifest.files), threads, [&](int, i64 i) {
     const ManifestFile& listed = manifest.files[i];
     if (std::optional<Finding> f = finding_of(listed, [&] { return frame_fault(folder, listed); }))
+      findings.add(i, std::move(*f));
+  });
+  return findings.take();
+}
+
+std::vector<Finding> check_data(const Folder& folder, const Manifest& manifest,
+                                const NameSet<std::string>& except, int threads) {
+  PlacedFindings findings;
+  parallel_for(std::ssize(manifest.files), threads, [&](int, i64 i) {
+    const ManifestFile& listed = manifest.files[i];
+    if (except.contains(listed.name)) return;
+    if (std::optional<Finding> f = finding_of(listed, [&] { return data_fault(folder, listed); }))
       findings.add(i, std::move(*f));
   });
   return findings.take();

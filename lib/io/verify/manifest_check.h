@@ -2,14 +2,17 @@
 //
 //   check_listed_files   presence and size of every file, SHA-256 of files without tensors      small files
 //   check_frames         rest_crc32 of files with tensors: headers, what is between the data    headers
+//   check_data           the sums of tensors, in files that no reader of tensors looks at        all data
 //   unlisted_files       names that the manifest does not have                                  no reads
 //
-// The data of tensors are not compared here: `verify` compares them by their own sums, and a conversion as it
-// reads them (io/copy/read_sums.h).
+// The data of tensors that are read are not compared here: `verify` compares them by their own sums, and a
+// conversion as it reads them (io/copy/read_sums.h).
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "core/base/name_hash.h"
 
 namespace mckpt::impl {
 
@@ -25,6 +28,11 @@ std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& ma
 // A problem for each file with tensors whose bytes around the data have another sum. Files of another size
 // are left to check_listed_files().
 std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest, int threads);
+
+// A problem for each file with tensors, but those in `except`, whose data have other sums: of folders that are
+// opened as something else than what was written. Reads all data.
+std::vector<Finding> check_data(const Folder& folder, const Manifest& manifest,
+                                const NameSet<std::string>& except, int threads);
 
 // A warning for each file in the folder that is not listed; marks of staging are not files of the result.
 std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manifest);

@@ -42,12 +42,12 @@ struct Looked {
   std::vector<Finding> found;
 };
 
-// What `look` finds in the store's folder, by its manifest; nothing if the folder has no manifest.
+// What `look` finds in the folder, by its manifest; nothing if the folder has no manifest.
 template <typename Look>
-Looked look_by_manifest(const Store& store, Look&& look) {
+Looked look_by_manifest(const std::string& path, const OpenOptions& opening, Look&& look) {
   Looked out;
-  if (!has_manifest(store.root(), store.opening())) return out;
-  Folder folder(store.root(), store.opening());
+  if (!has_manifest(path, opening)) return out;
+  Folder folder(path, opening);
   out.files = 1;
   try {
     std::optional<Manifest> manifest = read_manifest(folder);
@@ -84,19 +84,41 @@ std::vector<Finding> unlike_listed(const Folder& folder, const Manifest& manifes
 
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report) {
   if (has_manifest(store.root(), store.opening())) judged.emplace(kManifestName);
-  add_check(look_by_manifest(store,
+  NameSet<std::string> read;  // whose tensors are compared with their sums elsewhere
+  for (const StoreFile& f : store.files()) read.insert(f.path);
+  add_check(look_by_manifest(store.root(), store.opening(),
                              [&](const Folder& folder, const Manifest& manifest) {
                                for (const ManifestFile& f : manifest.files) judged.insert(f.name);
-                               return unlike_listed(folder, manifest, threads);
+                               std::vector<Finding> found = unlike_listed(folder, manifest, threads);
+                               std::ranges::move(check_data(folder, manifest, read, threads),
+                                                 std::back_inserter(found));
+                               return found;
                              }),
             report);
+}
+
+void check_manifest_of_folder(const std::string& path, const OpenOptions& opening, int threads,
+                              VerifyReport& report) {
+  NameSet<std::string> listed;
+  if (has_manifest(path, opening)) listed.emplace(kManifestName);
+  add_check(look_by_manifest(path, opening,
+                             [&](const Folder& folder, const Manifest& manifest) {
+                               for (const ManifestFile& f : manifest.files) listed.insert(f.name);
+                               std::vector<Finding> found = unlike_listed(folder, manifest, threads);
+                               std::ranges::move(check_data(folder, manifest, {}, threads),
+                                                 std::back_inserter(found));
+                               return found;
+                             }),
+            report);
+  std::erase_if(report.unread, [&](const NotRead& u) { return listed.contains(u.path); });
 }
 
 bool check_manifests(const Store& there, const Store& source, int threads, VerifyReport& report) {
   auto look = [&](const Folder& folder, const Manifest& manifest) {
     return unlike_listed(folder, manifest, threads);
   };
-  Looked mine = look_by_manifest(there, look), other = look_by_manifest(source, look);
+  Looked mine = look_by_manifest(there.root(), there.opening(), look),
+         other = look_by_manifest(source.root(), source.opening(), look);
   for (Finding& f : other.found) {
     f.file = cat(source.root(), "/", f.file);
     mine.found.push_back(std::move(f));

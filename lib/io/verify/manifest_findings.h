@@ -11,6 +11,7 @@
 namespace mckpt::impl {
 
 class Store;
+struct OpenOptions;
 struct VerifyReport;
 
 // Adds the check "manifest" about the store's folder to the report; adds nothing if the folder has no
@@ -18,6 +19,11 @@ struct VerifyReport;
 // added to `judged`, so that no other check reports them as not looked at. Findings are values: a manifest
 // that cannot be read is one as well.
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report);
+
+// Adds the check "manifest" about a folder that is not the folder of a store: all bytes of all listed files
+// are compared. Files that it lists are no longer among those of the report that were not read.
+void check_manifest_of_folder(const std::string& path, const OpenOptions& opening, int threads,
+                              VerifyReport& report);
 
 // Adds the check "manifest" about both sides of a comparison. Their tensors are left to the caller, who
 // compares them. Returns whether all files are as listed; files that are not listed are warnings.

@@ -59,6 +59,7 @@ Which check_of_code(Code code) {
     case Code::kCutShort:
     case Code::kShardMissing:
     case Code::kUnusedFile:
+    case Code::kTwoModels:
     case Code::kIncomplete:
     case Code::kRecordOutside:
       return kFiles;

@@ -16,6 +16,7 @@
 #include "hf/model.h"
 #include "io/copy/engine.h"
 #include "io/copy/observed_sink.h"
+#include "io/file/remove_tree.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 #include "runtime/comm/comm.h"
@@ -47,7 +48,7 @@ void remove_in_use(const std::string& path) {
   std::error_code ignored;
   std::string aside = cat(path, "_lost");
   std::filesystem::rename(path, aside, ignored);
-  std::filesystem::remove_all(aside, ignored);
+  remove_tree(aside);
 }
 
 }  // namespace
@@ -70,8 +71,7 @@ ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() ==
 // Activity::when_lost().
 ScratchFolder::~ScratchFolder() {
   if (std::uncaught_exceptions() == exceptions_) world_.activity().when_lost({});
-  std::error_code ignored;
-  if (mine_) std::filesystem::remove_all(path_, ignored);
+  if (mine_) remove_tree(path_);
 }
 
 FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,

@@ -20,6 +20,7 @@
 #include "hf/model.h"
 #include "io/copy/part_sums.h"
 #include "io/output/copy_sink.h"
+#include "io/output/unfinished.h"
 #include "live/device/device.h"
 #include "live/model/all_chunks.h"
 #include "live/model/live_proof.h"
@@ -32,8 +33,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-constexpr const char* kLiveIdentity = "live model\n";  // no run resumes another
 
 // A sink that takes the checksums of what is written, in the thread that writes it, and passes it on.
 class SummingSink final : public CopySink {
@@ -74,7 +73,7 @@ std::vector<PartSums::Place> data_places(const HfLayout& hf) {
 }  // namespace
 
 StagedFolder::Options live_staging(bool durable) {
-  return {.durable = durable, .instead = "remove this one"};
+  return {.durable = durable, .instead = "remove this one", .anew = "remove it"};
 }
 
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
@@ -88,7 +87,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   const ChunkJob& exported = *job;
   c.job = std::move(job);
   c.proof = export_proof(keys, hf);
-  c.path = path, c.identity = kLiveIdentity;
+  c.path = path, c.identity = kNotResumed;
   c.layout = &hf.layout, c.files = hf.layout.output_files();
   SideFiles assets = plan_assets(source.path, "", c.opening);
   add_map(assets, source.map_text);
@@ -132,7 +131,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
     c.proved_job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
     c.proof = export_proof(keys, hf);
   }
-  c.identity = kLiveIdentity;
+  c.identity = kNotResumed;
   std::string table =
       tensor_table_json(model.map().sources(), source.expert_layout, source.map_text, original_files(source));
   plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table, c.opening)});

@@ -2,7 +2,9 @@
 header, and say by an error what is beyond a limit. What is only large is read within the same bound.
 """
 
+import json
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -27,6 +29,13 @@ def entries(names):
     return safetensors("{" + rows + "}", len(names))
 
 
+def parts(count, most, total):
+    """Names of so many parts, each below `most` or a letter: no two layers are alike, and hardly two parts are shared."""
+    r = random.Random(count)
+    part = (lambda: str(r.randrange(most))) if most else (lambda: r.choice("abcdefghij"))
+    return list({"a." + ".".join(part() for _ in range(count)) for _ in range(total // (3 * count + 50))})
+
+
 def one_entry(fields, shape="[]"):
     return safetensors('{"a":{' + fields + '"dtype":"U8","shape":' + shape + ',"data_offsets":[0,1]}}', 1)
 
@@ -48,6 +57,9 @@ SAFETENSORS = {  # name: (what, exit status, words)
         0,
         "",
     ),
+    "30 numbers": (lambda: entries(parts(30, 100, 4_000_000)), 0, ""),
+    "60 numbers": (lambda: entries(parts(60, 100, 4_000_000)), 0, ""),
+    "100 letters": (lambda: entries(parts(100, 0, 4_000_000)), 0, ""),
     "long dotted names": (lambda: entries(["a." * 30000 + str(i) for i in range(100)]), 0, ""),
     "metadata": (
         lambda: safetensors('{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(1000000)) + "}}"),
@@ -127,7 +139,15 @@ with tempfile.TemporaryDirectory(prefix="mckpt_memory_") as folder:
         apart(lambda: zipped(path, make()))
         judge(f"deflated {name}", path, os.path.getsize(path), [1, 3], "error[MC12", ["inspect", "verify"])
         apart(lambda: written(path, make()))
-        judge(f"plain {name}", path, os.path.getsize(path), [0, 1, 3], "", ["inspect"])
+        judge(f"plain {name}", path, os.path.getsize(path), [0, 1, 3], "", ["inspect"])    # An index that names a hundred thousand files, none of which is there, or one file that lacks all that it names.
+    for name, file in (("absent shards", "s{}.safetensors"), ("absent tensors", "m.safetensors")):
+        path = os.path.join(folder, name)
+        os.mkdir(path)
+        index = os.path.join(path, "model.safetensors.index.json")
+        weights = {f"tensor.{i}.weight": file.format(i) for i in range(150_000)}
+        written(index, json.dumps({"metadata": {"total_size": 1}, "weight_map": weights}).encode())
+        written(os.path.join(path, "m.safetensors"), entries(["a"])) if name == "absent tensors" else None
+        judge(name, path, os.path.getsize(index), [0, 1, 3], "", ["inspect", "verify", "ls"])
 
 for what in failed:
     print("FAIL", what)

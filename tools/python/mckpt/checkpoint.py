@@ -12,22 +12,23 @@ from typing import Any
 from . import _html
 from ._call import Handle, Path, call, name_bytes, read_json, settings, taken_text
 from ._library import Table
-from .settings import SOURCE, SourceSettings, Unpack, lists
+from .settings import SOURCE, ModelFiles, SourceSettings, Unpack, lists
 from .tensor import Tensor
 from .values import Finding, Object, counted
 
 
-def open(path: Path, *, follow_links: bool = False, base: Path | None = None) -> Checkpoint:
+def open(path: Path, *, follow_links: bool = False, model_files: ModelFiles = None, base: Path | None = None) -> Checkpoint:
     """Opens a file or a folder of any format. No tensor is read.
 
     Values of its tensors may be memory that is mapped from the files: a program that touches it after such a file was
     cut off, or after a network file system has lost it, ends with the signal SIGBUS, as with every mapping. Where files
     may change, numpy(copy=True), torch(copy=True) and tobytes() read the bytes instead, and raise an Error.
 
-    follow_links: follow links that lead out of the checkpoint's folder. base: the Hugging Face model that an adapter of PEFT
+    follow_links: follow links that lead out of the checkpoint's folder. model_files: which weights are read of a folder with
+    model.safetensors and an index that does not name it: equal, single or shards. base: the Hugging Face model that an adapter of PEFT
     (LoRA) changes: the adapter's folder is read as that model with it merged.
     """
-    return Checkpoint("mckpt_open", path, {"follow_links": follow_links, "base": base})
+    return Checkpoint("mckpt_open", path, {"follow_links": follow_links, "model_files": model_files, "base": base})
 
 
 @lists(SOURCE)

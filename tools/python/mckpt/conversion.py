@@ -185,14 +185,15 @@ class Conversion:
         """Carries the conversion out and publishes the result. Proves before, if prove() was not called.
 
         max_memory: bytes for buffers. sync: wait until the result is on the disk. overwrite: replace an existing
-        result, once the new one is complete. resume: continue what an interrupted run of the same conversion left; a
-        result that is one file is made anew, without `resume`.
+        result, once the new one is complete, and what another conversion left unfinished. What an interrupted run of
+        the same conversion left is continued; with `resume` also where that run was to replace a result. A result that
+        is one file is made anew, without `resume`.
         allow_overflow: publish although a cast made finite values infinite. card: a file, or several, for a card of the
         result (.json, .md or .sha256), for which the result is read once more. progress: a function that is called
         with a Progress some ten times a second; True: a bar on stderr; None: the bar, if stderr is a terminal; False: none.
 
         Ctrl-C ends the work and raises KeyboardInterrupt: no result is published, and the same conversion, planned
-        again and run with `resume`, continues, if the result is a folder.
+        and run again, continues, if the result is a folder.
         """
         values = settings(
             {

@@ -49,7 +49,7 @@ def load(
     read; unless it is set as many as there are processors, and for a GPU eight, and more while it waits for them. progress: see Conversion.run().
 
     With `rank`, and tp, ep, pp and the other sizes of a grid, path is a Hugging Face model, and what is loaded is what
-    that rank of a Megatron run has, under its names there. All settings but follow_links belong to it.
+    that rank of a Megatron run has, under its names there. All settings but follow_links and model_files belong to it.
 
     Ctrl-C ends the work and raises KeyboardInterrupt.
     """

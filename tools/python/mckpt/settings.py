@@ -28,6 +28,8 @@ Flag = Optional[bool]
 Text = Optional[str]
 Texts = Union[str, Sequence[str], None]
 Place = Optional[Path]
+#: which model is read of a folder with two
+ModelFiles = Optional[Literal["equal", "single", "shards"]]
 #: "bf16", "fp16", "fp32", as torch spells them or as torch has them; some settings have more words, such as "auto"
 DType = Union[str, "torch.dtype", None]
 Rules = Optional[Mapping[str, Union[str, "torch.dtype"]]]
@@ -69,10 +71,12 @@ Kind = Literal[
 class Files(TypedDict, total=False):
     """
     follow_links: follow links that lead out of the checkpoint's folder
+    model_files: which weights are read of a folder with model.safetensors and an index that does not name it: equal, single or shards
     base: the Hugging Face model that an adapter of PEFT (LoRA) changes: the adapter's folder is read as that model with it merged
     """
 
     follow_links: Flag
+    model_files: ModelFiles
     base: Place
 
 

@@ -10,6 +10,7 @@
 #include "convert/compare/checks/model.h"
 #include "convert/compare/checks/quantized.h"
 #include "convert/compare/checks/ranks.h"
+#include "convert/compare/checks/unknown_files.h"
 #include "core/base/error.h"
 #include "io/copy/observed_sink.h"
 #include "io/dcp/dcp.h"
@@ -43,7 +44,7 @@ class BesideCheck {
   // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
   void look(const std::string& path, const std::string& prefix, const Store& store,
             const NameSet<std::string>& seen) {
-    const std::string& root = store.root();
+    const std::string& root = root_ = store.root();
     visited_.insert({real_path_of(path), real_path_of(root)});
     for (const Beside& b : list_beside(path, &store, opening_)) {
       std::string full = cat(path, "/", b.path);
@@ -53,11 +54,12 @@ class BesideCheck {
   }
 
   void look(const std::string& path, const std::vector<Beside>& some) {
+    root_ = path;
     for (const Beside& b : some) look_at(b, cat(path, "/", b.path), b.path);
   }
 
   void finish() {
-    if (count_ == 0) return;
+    if (count_ == 0 && found_.empty()) return;
     Check::Status status = Check::Status::kPass;
     for (const Finding& f : found_)
       status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
@@ -69,7 +71,8 @@ class BesideCheck {
     try {
       if (b.kind == Beside::Kind::kCheckpoint) return look_at_checkpoint(path, name);
       if (b.kind == Beside::Kind::kJson) return look_at_json(path);
-      report_.unread.push_back({name, b.reason});
+      if (!b.reason.empty() || !look_at_unknown(path, name))
+        report_.unread.push_back({name, b.reason.empty() ? code_reason(name) : b.reason});
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
       if (is_unknown(e.code())) return report_.unread.push_back({name, e.message()});
@@ -79,6 +82,40 @@ class BesideCheck {
       found_.push_back(std::move(finding));
       count_++;
     }
+  }
+
+  // Why a file of code is not read; "" for other names. Code that programs run is told once for each folder.
+  std::string code_reason(const std::string& name) {
+    if (!name.ends_with(".py")) return "";
+    const std::string config = config_with_code(root_, opening_);
+    if (config.empty()) return "code";
+    if (told_.insert(root_).second)
+      found_.push_back(
+          {.code = Code::kRemoteCode,
+           .file = config,
+           .message = "auto_map names code: the Python files of the folder run with trust_remote_code",
+           .warning = true});
+    return "code, which runs with trust_remote_code";
+  }
+
+  // A file whose name says nothing; false if its bytes say nothing either. What cannot be read to its end is
+  // said: many programs put other bytes behind or between pickles, and zip archives are of any kind.
+  bool look_at_unknown(const std::string& path, const std::string& name) {
+    const UnknownFile kind = unknown_file(InputFile(path, opening_));
+    if (kind == UnknownFile::kNothing) return false;
+    try {
+      if (kind == UnknownFile::kCheckpoint) return look_at_checkpoint(path, name), true;
+      look_at_pickle(path, name);
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted || e.code() == Code::kReadFailed) throw;
+      if (kind == UnknownFile::kCheckpoint) return false;
+      Finding finding = to_finding(e);
+      finding.file = name, finding.warning = true;
+      finding.message = cat("a pickle by its first bytes, which is not read to its end: ", finding.message);
+      found_.push_back(std::move(finding));
+      count_++;
+    }
+    return true;
   }
 
   void look_at_checkpoint(const std::string& path, const std::string& name) {
@@ -96,7 +133,9 @@ class BesideCheck {
       f.file = f.file.empty() || of_file ? name + inside : cat(name, inside, "/", f.file);
       found_.push_back(std::move(f));
     }
+    const std::string outer = root_;
     look(path, name + "/", *store, judged);
+    root_ = outer;
     for (const StoreFile& f : store->files()) judged.insert(f.path);
     count_ += std::ssize(judged);
   }
@@ -123,6 +162,8 @@ class BesideCheck {
   VerifyReport& report_;
   std::vector<Finding> found_;
   i64 count_ = 0;
+  std::set<std::string> told_;     // folders whose code was told
+  std::string root_;               // of the checkpoint whose folder is looked at
   std::set<std::string> visited_;  // real paths of the checkpoints that were looked at
 };
 

@@ -250,7 +250,7 @@ void name_below(const Folder& folder, const std::vector<std::string>& below, Err
   for (const FolderEntry& entry : folder.entries())
     if (entry.name.ends_with(kStagingSuffix))
       e.note(cat("an unfinished conversion is here, ", escaped(entry.name),
-                 ": repeat its command with `resume` to complete it"));
+                 ": repeat its command to complete it"));
   if (below.empty()) return;
   constexpr std::size_t kMostCommands = 8;
   e.note(cat("checkpoints in it: ", listed(below, 20)));

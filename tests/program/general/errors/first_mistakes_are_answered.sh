@@ -47,10 +47,13 @@ lacks err "{0-1}"
 mkdir -p run/.release.mckpt-tmp
 expect 3 "$mckpt" inspect run
 has err "an unfinished conversion is here, .release.mckpt-tmp"
-has err "--resume"
+has err "repeat its command to complete it"
 echo "hf-to-fsdp 00" >run/.release.mckpt-tmp/.plan
-expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
-has err "the unfinished output of an interrupted run was removed; --resume would have continued it"
+expect 4 "$mckpt" convert hf-to-fsdp model run --no-sync
+has err "error[MC3007]"
+has err "give --overwrite"
+expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
+has err "the unfinished output of an interrupted run, with which this one cannot go on, was removed"
 expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
 lacks err "was removed"
 

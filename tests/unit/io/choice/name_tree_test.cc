@@ -65,6 +65,14 @@ TEST(NameTree, DrawsNoBranchForASingleTensor) {
   EXPECT_EQ(tree({"lm_head.weight", "a", "m.x.y.w", "m.x.y.v"}), "a lm_head.weight m.x.y { v w }");
 }
 
+// Parts that only one name has are one node, and show the lines that they would show by themselves.
+TEST(NameTree, JoinsPartsThatOneNameHas) {
+  EXPECT_EQ(tree({"a.1.2.3.4.w", "a.1.2.3.5.w", "b.1.c.d.e"}), "a.1.2 { 3.{4,5} x2 { w } } b.1.c.d.e");
+  EXPECT_EQ(tree({"a.1.2.3.4.w", "a.1.2.3.5.v", "a.1.9.x.y.z.w"}), "a { 1.2 { 3.4 { w } 3.5 { v } } 1.9 { x.y.z.w } }");
+  EXPECT_EQ(tree({"m.7.a.b.c.d", "m.8.a.b.c.d", "m.9.a.b.c.e"}), "m { {7,8} x2 { a.b.c.d } 9 { a.b.c.e } }");
+  EXPECT_EQ(tree({"m.x.pt.y.z.w", "m.x.pt.y.z.v"}), "m.x.pt.y.z { v w }");
+}
+
 // A file's name is one part, with its dots; a colon that ends no file's name is a letter like others.
 TEST(NameTree, DoesNotDivideNamesOfFiles) {
   EXPECT_EQ(tree({"a.b.pt:m.v", "a.b.pt:m.w", "a.bin:v", "a.bin:w"}), "a.b.pt:m { v w } a.bin { v w }");

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
+#include "io/output/unfinished.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
@@ -18,6 +19,18 @@ const StagedFolder::Options kNew{.durable = false}, kReplace{.durable = false, .
     kResume{.durable = false, .resume = true};
 
 std::string code_of(const std::function<void()>& fn) { return thrown_by(fn).substr(0, 6); }
+
+// What differs, and what helps.
+std::string advice_of(const std::function<void()>& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    std::string out;
+    for (const std::string& note : e.notes()) out += note + "\n";
+    return out + e.help();
+  }
+  return "";
+}
 
 void put(const StagedFolder& folder, const std::string& name, std::string_view text) {
   std::ofstream(folder.folder() + "/" + name) << text;
@@ -96,20 +109,54 @@ TEST(StagedFolder, DoesNotReplaceWhatCameMeanwhile) {
 
 TEST(StagedFolder, GoesOnWithTheSamePlanAlone) {
   TempFolder temp;
-  {
-    StagedFolder folder(temp.at("out"), kNew, "plan 1");
-    put(folder, "x", "half");
-  }
-  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan 2"); }), "MC3007");
-  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3007");
-  {
-    StagedFolder folder(temp.at("out"), kResume, "plan 1");
+  for (const StagedFolder::Options& options : {kNew, kReplace, kResume}) {
+    {
+      StagedFolder folder(temp.at("out"), kNew, "plan 1");
+      put(folder, "x", "half");
+    }
+    for (const StagedFolder::Options& other : {kNew, kResume})
+      for (const char* plan : {"plan 2", "plan"}) {
+        EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), other, plan); }), "MC3007");
+        EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), other, plan, 0, 0); }), "MC3007");
+      }
+    StagedFolder::check(temp.at("out"), options, "plan 1", i64{1} << 60, 1);  // its room is reserved
+    StagedFolder folder(temp.at("out"), options, "plan 1");
     EXPECT_TRUE(folder.resumes());
+    EXPECT_FALSE(folder.began_anew());
     EXPECT_TRUE(fs::exists(folder.folder() + "/x"));
     put(folder, "x", "whole");
     folder.publish();
+    EXPECT_EQ(content(temp.at("out")), "x=whole");
+    fs::remove_all(temp.at("out"));
   }
-  EXPECT_EQ(content(temp.at("out")), "x=whole");
+}
+
+TEST(StagedFolder, OffersBothWaysWhereAnotherPlanWasBegun) {
+  TempFolder temp;
+  { StagedFolder folder(temp.at("out"), kNew, "reshard 1\ntp=2\n"); }
+  const std::string error = advice_of([&] { StagedFolder(temp.at("out"), kNew, "reshard 2\ntp=4\n"); });
+  EXPECT_NE(error.find("`tp`: 2 in the first run, 4 in this one"), std::string::npos) << error;
+  EXPECT_NE(error.find("repeat the first command"), std::string::npos) << error;
+  EXPECT_NE(error.find("give `overwrite`"), std::string::npos) << error;
+}
+
+// Data that were written without fsync are believed until the system starts again.
+TEST(StagedFolder, DoesNotBelieveTheLogOfAnotherStartOfTheSystem) {
+  TempFolder temp;
+  auto begin = [&] {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    put(folder, ".done", "1");
+  };
+  auto has_log = [&] {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    return fs::exists(folder.folder() + "/.done");
+  };
+  begin();
+  EXPECT_TRUE(has_log());
+  temp.put(".out.mckpt-tmp/.boot", "another\n");
+  EXPECT_FALSE(has_log());
+  begin();
+  EXPECT_TRUE(has_log());
 }
 
 TEST(StagedFolder, StartsAnewWhereNothingWasBegun) {
@@ -129,11 +176,35 @@ TEST(StagedFolder, ThrowsAwayWhatNobodyGoesOnWith) {
     put(folder, "x", "half");
     fs::create_directory(folder.folder() + "/sub");
   }
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kNew, "another plan"); }), "MC3007");
+  {
+    StagedFolder folder(temp.at("out"), kReplace, "another plan");
+    EXPECT_FALSE(folder.resumes());
+    EXPECT_TRUE(folder.began_anew());
+    EXPECT_FALSE(fs::exists(folder.folder() + "/x"));
+    put(folder, "y", "1");
+    folder.give_up();  // the source is damaged: no plan goes on with this
+  }
+  StagedFolder folder(temp.at("out"), kNew, "a third plan");
+  EXPECT_FALSE(folder.resumes());
+  EXPECT_FALSE(fs::exists(folder.folder() + "/y"));
+  put(folder, "z", "1");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "z=1");
+}
+
+// What a live model left is of no plan.
+TEST(StagedFolder, NeverGoesOnWithALiveModel) {
+  TempFolder temp;
+  for (int i = 0; i < 2; i++) {
+    StagedFolder folder(temp.at("out"), kNew, kNotResumed);
+    EXPECT_FALSE(folder.resumes());
+    EXPECT_FALSE(fs::exists(folder.folder() + "/x"));
+    put(folder, "x", "half");
+    EXPECT_FALSE(StagedFolder::is_begun(temp.at("out")));
+  }
   StagedFolder folder(temp.at("out"), kNew, "plan");
   EXPECT_FALSE(folder.resumes());
-  put(folder, "y", "1");
-  folder.publish();
-  EXPECT_EQ(content(temp.at("out")), "y=1");
 }
 
 TEST(StagedFolder, HasOneWriter) {
@@ -156,12 +227,14 @@ TEST(StagedFolder, EndsWhatWasPublished) {
     EXPECT_THROW(folder.publish([] { throw Error(Code::kWriteFailed, "the tracker cannot be written"); }),
                  Error);
   }
+  fs::remove(temp.at("out/.boot"));
   EXPECT_EQ(content(temp.at("out")), ".plan=plan x=1");
   EXPECT_TRUE(StagedFolder::is_begun(temp.at("out")));
   for (const StagedFolder::Options& options : {kNew, kResume})
     EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "another plan"); }), "MC3003");
   int steps = 0;
-  StagedFolder folder(temp.at("out"), kResume, "plan");
+  StagedFolder::check(temp.at("out"), kNew, "plan", 0, 0);
+  StagedFolder folder(temp.at("out"), kNew, "plan");
   EXPECT_TRUE(folder.published());
   EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3004");
   folder.publish([&] { steps++; });
@@ -186,6 +259,8 @@ TEST(StagedFolder, ReplacesWhatTheInterruptedRunWasToReplace) {
     StagedFolder folder(temp.at("out"), kReplace, "plan");
     put(folder, "y", "new");
   }
+  const std::string unasked = advice_of([&] { StagedFolder(temp.at("out"), kNew, "plan"); });
+  EXPECT_NE(unasked.find("`overwrite` or `resume`, which go on"), std::string::npos) << unasked;
   {
     StagedFolder folder(temp.at("out"), kResume, "plan");
     EXPECT_TRUE(folder.resumes());

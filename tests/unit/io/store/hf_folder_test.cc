@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/store/store.h"
@@ -54,6 +56,33 @@ class HfFolder : public ::testing::Test {
 TEST_F(HfFolder, IsReadThroughItsIndex) {
   two_shards();
   EXPECT_EQ(opened(), "a b c");
+}
+
+TEST_F(HfFolder, IsRefusedWithTwoModelsThatDiffer) {
+  two_shards();
+  folder.put("model.safetensors", bytes_file({"a", "b", "c"}));
+  EXPECT_EQ(
+      opened(),
+      cat("a b c | warning MC1114  model.safetensors: the folder holds two models, model.safetensors and the "
+          "shards that model.safetensors.index.json names, with equal tensors: the shards are read"));
+  folder.put("model.safetensors", bytes_file({"a", "b"}));
+  EXPECT_EQ(opened().substr(0, 6), "MC1114");
+  EXPECT_NE(opened().find("'c' is in the shards alone"), std::string::npos) << opened();
+  folder.put("model.safetensors", "no model");
+  EXPECT_NE(opened().find("model.safetensors cannot be read"), std::string::npos) << opened();
+  index(cat("\"a\":\"model.safetensors\",\"b\":\"model.safetensors\""));
+  folder.put("model.safetensors", bytes_file({"a", "b"}));
+  EXPECT_EQ(opened().substr(0, 4), "a b ");  // the index names it: it is the model
+}
+
+// What a hundred thousand names of files that are not there may cost is bounded.
+TEST_F(HfFolder, TellsFiftyOfTheMissingShards) {
+  std::string names;
+  for (int i = 0; i < 60; i++) names += cat(i ? "," : "", "\"", i, "\":\"", i, ".safetensors\"");
+  index(names);
+  std::unique_ptr<Store> store = open_store(folder.path());
+  EXPECT_EQ(std::ranges::count(store->findings(), Code::kShardMissing, &Finding::code), 51);
+  EXPECT_EQ(store->files().size(), 60u);
 }
 
 TEST_F(HfFolder, KeepsTheRestWhenAShardIsMissing) {

@@ -1,0 +1,149 @@
+"""Sums that came with a folder find a flipped bit: SHA256SUMS, what `hf download` keeps, and the names of the blobs in the hub's
+cache; also SHA256SUMS as --card. "sound" says which sums were compared.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import scratch
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+folder = scratch()
+MODEL = os.path.join(DATA, "models", "tiny_qwen3_moe")
+FILES = sorted(os.listdir(MODEL))
+WEIGHTS = [f for f in FILES if f.endswith(".safetensors")]
+
+
+def path(*names):
+    return os.path.join(folder.name, *names)
+
+
+def content(file):
+    with open(os.path.join(MODEL, file), "rb") as f:
+        return f.read()
+
+
+def sha256(file):
+    return hashlib.sha256(content(file)).hexdigest()
+
+
+def git(file):
+    return hashlib.sha1(b"blob %d\0" % len(content(file)) + content(file)).hexdigest()
+
+
+def hub_sum(file):
+    return sha256(file) if file in WEIGHTS else git(file)
+
+
+def copied(name):
+    shutil.rmtree(path(name), ignore_errors=True)
+    shutil.copytree(MODEL, path(name))
+    return path(name)
+
+
+def listed(name):
+    top = copied(name)
+    with open(os.path.join(top, "SHA256SUMS"), "w") as f:
+        f.write("# made by sha256sum\n" + "".join(f"{sha256(file)}  ./{file}\n" for file in FILES))
+    return top, top
+
+
+def downloaded(name):
+    top = copied(name)
+    kept = os.path.join(top, ".cache", "huggingface", "download")
+    os.makedirs(kept)
+    for file in FILES:
+        with open(os.path.join(kept, file + ".metadata"), "w") as f:
+            f.write(f"{'0' * 40}\n{hub_sum(file)}\n1700000000.5\n")
+    return top, top
+
+
+def cached(name):
+    top = path(name, "models--org--tiny")
+    snapshot = os.path.join(top, "snapshots", "a" * 40)
+    for made in (os.path.join(top, "blobs"), os.path.join(top, "refs"), snapshot):
+        os.makedirs(made)
+    with open(os.path.join(top, "refs", "main"), "w") as f:
+        f.write("a" * 40)
+    for file in FILES:
+        shutil.copyfile(os.path.join(MODEL, file), os.path.join(top, "blobs", hub_sum(file)))
+        os.symlink(f"../../blobs/{hub_sum(file)}", os.path.join(snapshot, file))
+    return top, snapshot
+
+
+def flip(file):
+    with open(file, "r+b") as f:
+        f.seek(-3, os.SEEK_END)
+        byte = f.read(1)[0]
+        f.seek(-3, os.SEEK_END)
+        f.write(bytes([byte ^ 4]))
+
+
+def run(status, *command):
+    result = run_mckpt(*command)
+    what = " ".join(str(c).replace(folder.name + "/", "") for c in command)
+    expect(result.returncode == status, f"{what}: exit status {result.returncode}, not {status}: {result.stdout[-700:]}{result.stderr[-300:]}")
+    return result.stdout
+
+
+def has(text, words, what):
+    expect(words in text, f"{what}: lacks {words!r}: {text[-700:]}")
+
+
+FROM = {listed: "SHA256SUMS", downloaded: "what hf download kept", cached: "the names of the hub's blobs"}
+for make, source in FROM.items():
+    name = make.__name__
+    top, place = make(name)
+    text = run(0, "verify", top)
+    has(text, f"pass  sums     {len(FILES)} files", name)
+    has(text, f"sound; {len(FILES)} files compared with sums, by {source}", name)
+    expect("no checksums to compare" not in text and "was not read" not in text, f"{name}: {text[-400:]}")
+    checks = {c["name"]: c for c in json.loads(run(0, "verify", top, "--json"))["checks"]}
+    expect(checks["sums"]["status"] == "pass" and checks["sums"]["count"] == len(FILES), f"{name}: {checks.get('sums')}")
+    one = run(0, "verify", os.path.join(place, WEIGHTS[0]))
+    has(one, "pass  sums     1 file", f"{name}, one file")
+    for file in (WEIGHTS[0], "config.json"):
+        before = content(file)
+        flip(os.path.join(place, file))
+        text = run(1, "verify", top)
+        has(text, "FAIL  sums", f"{name}: {file}")
+        has(text, f"problem[MC1116]: {file}: the file's ", f"{name}: {file}")
+        run(1, "verify", os.path.join(place, file)) if file in WEIGHTS else None
+        with open(os.path.join(place, file), "wb") as f:
+            f.write(before)
+    run(0, "verify", top)
+
+# A list as a card: nothing but its files is looked at. It may lie elsewhere.
+top, _ = listed("card")
+text = run(0, "verify", top, "--card", os.path.join(top, "SHA256SUMS"))
+has(text, "as on the card", "--card")
+has(text, f"{len(FILES)} files", "--card")
+shutil.move(os.path.join(top, "SHA256SUMS"), path("elsewhere.sha256"))
+run(0, "verify", top, "--card", path("elsewhere.sha256"))
+run(0, "verify", os.path.join(top, WEIGHTS[0]), "--card", path("elsewhere.sha256"))
+flip(os.path.join(top, WEIGHTS[0]))
+has(run(1, "verify", top, "--card", path("elsewhere.sha256")), f"{WEIGHTS[0]}: the file's SHA-256 is", "--card, flipped")
+os.remove(os.path.join(top, WEIGHTS[0]))
+has(run(1, "verify", top, "--card", path("elsewhere.sha256")), f"{WEIGHTS[0]}: the file is missing", "--card, missing")
+with open(path("empty.sha256"), "w") as f:
+    f.write("nothing\n")
+run(3, "verify", top, "--card", path("empty.sha256"))
+
+# Names that lead out of the folder are followed nowhere; the sum of a file that has none of its own lines is of its name.
+top = copied("odd")
+with open(os.path.join(top, "SHA256SUMS"), "w") as f:
+    f.write(f"{'0' * 64}  ../../etc/passwd\n{'0' * 64}  /etc/passwd\n{sha256(WEIGHTS[0])} *{WEIGHTS[0]}\n")
+with open(os.path.join(top, "config.json.sha256"), "w") as f:
+    f.write(sha256("config.json").upper() + "\n")
+text = run(0, "verify", top)
+has(text, "warning[MC1004]", "names that lead out")
+has(text, "2 files", "two lists")
+has(text, "1 file of tensors has none", "a file without a sum")
+with open(os.path.join(top, "SHA256SUMS"), "a") as f:
+    f.write(f"SHA256 (gone.safetensors) = {'0' * 64}\n")
+has(run(1, "verify", top), "gone.safetensors: the file is missing, but SHA256SUMS has its sum", "a listed file that is missing")
+finish(30)
