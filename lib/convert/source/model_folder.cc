@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
@@ -296,7 +297,9 @@ void add_shapes(const ModelFolder& assets, KnownTensors& own) {
 }  // namespace
 
 SideFiles ModelFolder::files(const OpenOptions& opening) const {
-  return of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
+  SideFiles files = of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
+  amend(files, amended);
+  return files;
 }
 
 void require_config(const std::string& assets, const OpenOptions& opening) {
@@ -318,6 +321,11 @@ ModelFolder find_model_folder(const Store& store, const std::string& source,
     out.path = *assets;
   }
   if (!out.path.empty()) read_config(out, store.opening());
+  if (const AdaptedStore* view = adapted_view(store)) {
+    out.amended = view->amended();
+    if (out.config) amend(*out.config, out.amended);
+    if (out.amended.untied) out.tied = false;
+  }
   return out;
 }
 

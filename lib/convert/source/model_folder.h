@@ -15,6 +15,7 @@
 #include "convert/source/model_class.h"
 #include "convert/views/disk_names.h"
 #include "core/base/int.h"
+#include "hf/adapter/amended_config.h"
 #include "hf/config_json.h"
 #include "hf/tower_numbers.h"
 #include "io/copy/side_files.h"
@@ -36,6 +37,7 @@ struct ModelFolder {
   TowerNumbers numbers{};          // of config.json; zeros for what it does not say
   std::optional<bool> tied;        // tie_word_embeddings of config.json
   i64 labels = 2;                  // of a classifier
+  AmendedConfig amended{};         // by an adapter in the store: `config` and `tied` have it, config.json has not
 
   // Config, tokenizer, code. pre: path is not empty.
   SideFiles files(const OpenOptions& opening) const;

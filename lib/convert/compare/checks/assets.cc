@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/config_dtype.h"
 #include "hf/quantized/config.h"
@@ -104,6 +105,19 @@ bool differs_in_quantization(const std::string& name, const Folder& a, const Fol
   }
 }
 
+// The config of a side: with what an adapter in it changes.
+std::string config_of(const Folder& folder, const Store& store) {
+  const std::string text = text_of(folder, std::string(kConfig));
+  const AdaptedStore* view = adapted_view(store);
+  return view ? amended(text, view->amended()) : text;
+}
+
+bool differs_by_adapter(const std::string& name, const Folder& a, const Store& of_a, const Folder& b,
+                        const Store& of_b) {
+  if (name != kConfig || (!adapted_view(of_a) && !adapted_view(of_b))) return false;
+  return config_of(a, of_a) == config_of(b, of_b);
+}
+
 // The type that most items of the tensors have.
 std::optional<DType> type_of_most(const Store& store) {
   std::map<DType, i64> items;
@@ -118,7 +132,7 @@ bool differs_in_dtype(const std::string& name, const Folder& a, const Store& of_
                       const Store& of_b) {
   if (name != kConfig) return false;
   try {
-    const std::string left = text_of(a, name), right = text_of(b, name);
+    const std::string left = config_of(a, of_a), right = config_of(b, of_b);
     if (with_config_dtype(left, "") != with_config_dtype(right, "")) return false;
     const Store& folder = is_safetensors_folder(of_a) ? of_a : of_b;
     const std::optional<DType> most = type_of_most(folder);
@@ -200,7 +214,8 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     count++;
     i64 at = difference_of(here.open_file(name), other.open_file(name));
     if (at < 0 || differs_in_quantization(name, here, other) ||
-        differs_in_dtype(name, here, tested, other, source))
+        differs_in_dtype(name, here, tested, other, source) ||
+        differs_by_adapter(name, here, tested, other, source))
       continue;
     found.push_back({.code = Code::kUnequal,
                      .file = path_in_store(tested, mine, name),

@@ -6,6 +6,7 @@
 
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/item_tally.h"
+#include "convert/compare/differences/side_reader.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -62,17 +63,15 @@ class ReadSides {
  public:
   ReadSides(const Store& tested, const Store& source, Observer& observer)
       : tested_(tested),
-        source_(source),
         tested_files_(tested),
-        source_files_(source),
         tested_reader_(tested, tested_files_),
-        source_reader_(source, source_files_),
+        source_reader_(source),
         observer_(observer) {}
 
   // The first byte that differs, in the row-major form of the tensor; -1: none. `counts`: gets the distance
   // of all items; null: reading ends at the first difference.
   i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
-    const DType from = source_.dtype(s), to = tested_.dtype(t);
+    const DType to = tested_.dtype(t), from = source_reader_.type(s, to);
     i64 items = tested_.shape(t).items(), item_bytes = dtype_info(to).bits / 8,
         source_item = dtype_info(from).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
@@ -85,7 +84,7 @@ class ReadSides {
         std::memcpy(&block_[at - first], bytes.data(), bytes.size());
         observer_.done(std::ssize(bytes));
       });
-      source_reader_.read(s, begin, end, [&](std::span<const u8> bytes, i64 at) {
+      source_reader_.read(s, from, begin, end, [&](std::span<const u8> bytes, i64 at) {
         if (from != to) {
           const i64 some = std::ssize(bytes) / source_item;
           cast_.resize(some * item_bytes);
@@ -125,9 +124,10 @@ class ReadSides {
     return at + inside;
   }
 
-  const Store &tested_, &source_;
-  StoreFiles tested_files_, source_files_;
-  TensorReader tested_reader_, source_reader_;
+  const Store& tested_;
+  StoreFiles tested_files_;
+  TensorReader tested_reader_;
+  SideReader source_reader_;
   Observer& observer_;
   std::vector<u8> block_;  // items of the tested side
   std::vector<u8> cast_;   // of the source, in the type of the tested side
