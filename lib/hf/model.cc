@@ -11,6 +11,7 @@
 #include "core/base/notes.h"
 #include "core/fsdp/rank_folders.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/amended_model.h"
 #include "hf/assets.h"
 #include "hf/draft_of_model.h"
 #include "hf/folder_tensors.h"
@@ -337,8 +338,7 @@ void add_notes(Notes& notes, const AdaptedStore& view) {
 
 Notes notes_of(const HfModel& model) {
   Notes notes;
-  if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr)
-    add_notes(notes, *view);
+  if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr) add_notes(notes, *view);
   if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
     notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ",
                    dtype_name(view->values())));

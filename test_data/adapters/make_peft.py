@@ -109,6 +109,11 @@ def trained(model, entries):
             continue
         done.add(p.data_ptr())
         fill(p, 100 + seed, 12 if "lora_" in name else 40)
+    named = dict(peft.named_parameters())
+    for name in [n for n in named if entries.get("ensure_weight_tying") and "lora_embedding_" in n]:
+        # The factors of the head are those of the embedding, transposed.
+        other = {"A": "lora_B.default.weight", "B": "lora_A.default.weight"}[name.split("lora_embedding_")[1][0]]
+        named["base_model.model.lm_head." + other].data.copy_(named[name].data.T)
     for name, p in peft.named_parameters():
         if "magnitude" in name:
             p.data.mul_(1.5)
@@ -135,6 +140,7 @@ def make(name):
     (target / "base/generation_config.json").unlink(missing_ok=True)
     config = target / "adapter/adapter_config.json"
     kept = {**json.loads(config.read_text()), "base_model_name_or_path": "some/base"}
+    kept["target_modules"] = sorted(kept["target_modules"])  # a set
     config.write_text(json.dumps({k: v for k, v in kept.items() if k == "target_modules" or not (v is None or v is False or v in ([], {}))} | {"bias": "none"}, indent=1) + "\n")
     exact = not entries.get("use_dora")
     text, values = "", {}

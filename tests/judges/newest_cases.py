@@ -229,6 +229,9 @@ class Case:
                 words = "unsupported", "cannot be stored", "can contain only tensors", "does not know these classes"
                 named = any(word in run.stdout + run.stderr for word in words)
                 self.found[name] = "" if run.returncode and named else f"not refused by name: {run.returncode} {first_lines(run)}"
+            run = self.mckpt("verify", path)  # what is not supported is sound all the same
+            if run.returncode:
+                self.found[name] = f"verify: {run.returncode} {first_lines(run)}"
         self.clean()
 
 

@@ -178,15 +178,14 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
     tasks.put(c, task);
   }
   std::vector<std::pair<i32, i32>> wanted;  // each tensor under its own number
-  std::vector<bool> unrounded_tensors(
-      unrounded.empty() ? 0 : static_cast<std::size_t>(source.tensor_count()));
+  std::vector<bool> unrounded_tensors(unrounded.empty() ? 0
+                                                        : static_cast<std::size_t>(source.tensor_count()));
   for (i32 t = 0; t < keys.map().sources().size(); t++)
     if (i32 family = families.of_tensor(t); family >= 0 && last[family] >= 0) {
       wanted.emplace_back(t, t);
       if (!unrounded.empty()) unrounded_tensors[t] = unrounded[family];
     }
-  auto from =
-      std::make_shared<const ReadableChunks>(source, wanted, memory, std::move(unrounded_tensors));
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory, std::move(unrounded_tensors));
   Grouped sources =
       grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
   return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(from), {}, from});
@@ -231,8 +230,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
     }
     tasks.put(c, task_of[tensor]);
   }
-  auto from =
-      std::make_shared<const ReadableChunks>(source, listed(wanted), memory, std::move(unrounded));
+  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), memory, std::move(unrounded));
   Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};

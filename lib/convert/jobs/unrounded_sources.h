@@ -25,7 +25,7 @@ struct FamilyOf {
   std::function<i32(i32 tensor)> tensor;
   std::function<i32(i32 parameter)> parameter;
 };
-std::vector<bool> unrounded_families(const Store& source, const KeyTable& keys, const ChunkList& to, i64 count,
-                                     const FamilyOf& family_of);
+std::vector<bool> unrounded_families(const Store& source, const KeyTable& keys, const ChunkList& to,
+                                     i64 count, const FamilyOf& family_of);
 
 }  // namespace mckpt::impl

@@ -114,8 +114,7 @@ void note_shared(Conversion& conversion, const std::vector<i64>& tensors);
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 
 // Plans every task with `threads` threads and sets the account; with `by_tensor` also that tensor by tensor.
-// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, and what planning
-// a task throws.
+// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, what tasks throw.
 void prove(Conversion& conversion, int threads, bool by_tensor = false, std::function<bool()> stop = {});
 
 }  // namespace mckpt::impl

@@ -126,7 +126,8 @@ std::optional<SafetensorsOriginal> ImportSource::original() const {
 SideFiles ImportSource::assets(std::string_view tensor_table) const {
   if (!run) {
     SideFiles files = plan_assets(model.path, tensor_table, model.opening);
-    if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr) amend(files, view->amended());
+    if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr)
+      amend(files, view->amended());
     return files;
   }
   SideFiles files = run->folder.files(model.opening);

@@ -11,6 +11,7 @@
 #include "core/base/notes.h"
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/amended_model.h"
 #include "hf/assets.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
@@ -333,6 +334,19 @@ KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& openin
   KnownTensors out;
   if (folder.path.empty() || !read_files(folder.path, opening, out)) return {};
   return out;
+}
+
+void amend(KnownTensors& own, const Store& store) {
+  const AdaptedStore* view = adapted_view(store);
+  if (!view || !view->amended().any() || own.tensors.empty()) return;
+  auto dims_of = [&](i64 t) { return std::vector<i64>(view->dims(t).begin(), view->dims(t).end()); };
+  NameSet<std::string> listed;
+  for (KnownTensors::Tensor& t : own.tensors) {
+    listed.insert(t.name);
+    if (const i64 at = find_tensor(*view, t.name); at >= 0) t.dims = dims_of(at);
+  }
+  for (i64 t = 0; t < view->tensor_count(); t++)
+    if (std::string name(view->name(t)); !listed.contains(name)) own.tensors.push_back({name, dims_of(t)});
 }
 
 bool has_stacked_experts(const KnownTensors& own) {

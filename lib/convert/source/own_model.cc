@@ -1,5 +1,4 @@
-// Chooses the tensors of the result in four steps: names from the view, order from the save, what the model
-// ties, what the model's folder has.
+// Chooses the tensors of the result: names from the view, order from the save, ties, and what the folder has.
 #include "convert/source/own_model.h"
 
 #include <algorithm>
@@ -274,19 +273,6 @@ class Chooser {
   NameMap<std::string_view, i32> stored_;
 };
 
-// The tensors of a base with an adapter in it, which may have other shapes and be more.
-void amend(KnownTensors& own, const AdaptedStore& view) {
-  if (!view.amended().any() || own.tensors.empty()) return;
-  NameSet<std::string> listed;
-  for (KnownTensors::Tensor& t : own.tensors) {
-    listed.insert(t.name);
-    if (const i64 at = find_tensor(view, t.name); at >= 0) t.dims.emplace(view.dims(at).begin(), view.dims(at).end());
-  }
-  for (i64 t = 0; t < view.tensor_count(); t++)
-    if (!listed.contains(std::string(view.name(t))))
-      own.tensors.push_back({std::string(view.name(t)), std::vector<i64>(view.dims(t).begin(), view.dims(t).end())});
-}
-
 void refuse_unknown(const Store& store, const ModelFolder& folder) {
   if (!folder.path.empty()) return;
   throw Error(Code::kUnknownAssets,
@@ -345,7 +331,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
-  if (const AdaptedStore* view = adapted_view(*source)) amend(own_tensors, *view);
+  amend(own_tensors, *source);
   if (const std::vector<std::string> left = leave_out_buffers(own_tensors, *source);
       !left.empty() && options.complete)
     model.notes.note(cat("left    ", counted(std::ssize(left), "buffer"), " of ",

@@ -56,7 +56,8 @@ CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows,
   CodeFaults faults;
   faults.codes = rows * layout.columns;
   // Every code of less than a byte, and every integer of a byte, is a number.
-  if (layout.codes == CodeFormat::kE2M1 || layout.codes == CodeFormat::kE2M3 || layout.codes == CodeFormat::kInt8)
+  if (layout.codes == CodeFormat::kE2M1 || layout.codes == CodeFormat::kE2M3 ||
+      layout.codes == CodeFormat::kInt8)
     return faults;
   if (layout.codes == CodeFormat::kPackedInt) {
     for (i64 r = 0; r < rows; r++)

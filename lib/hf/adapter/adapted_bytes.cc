@@ -92,8 +92,9 @@ class AdaptedBytes final : public ByteSource {
       compute(first, count, work);
       const i64 begin = first * item_bytes_, from = std::max(begin, offset);
       const i64 until = std::min(begin + count * item_bytes_, end);
-      std::span<const u8> wanted = std::span<const u8>(work.bytes).subspan(
-          static_cast<std::size_t>(from - begin), static_cast<std::size_t>(until - from));
+      std::span<const u8> wanted =
+          std::span<const u8>(work.bytes)
+              .subspan(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(until - from));
       look_for_losses(from / item_bytes_, wanted);
       std::memcpy(to.data() + (from - offset), wanted.data(), wanted.size());
     }
@@ -255,7 +256,8 @@ class AdaptedBytes final : public ByteSource {
     cast_items(cast_between(type_, DType::kF32), items.data(), reinterpret_cast<u8*>(after.data()), count);
     i64 lost = 0;
     for (i64 i = 0; i < count; i++) lost += std::isinf(after[i]) && std::isfinite(before[i]);
-    if (lost > 0) memory_.count_infinite(t_.name.empty() ? std::string(memory_.base().name(t_.from)) : t_.name, lost);
+    if (lost > 0)
+      memory_.count_infinite(t_.name.empty() ? std::string(memory_.base().name(t_.from)) : t_.name, lost);
   }
 
   const AdaptedTensor& t_;
@@ -340,7 +342,8 @@ void AdapterMemory::add_losses(LostValues& lost) const {
   for (const auto& [name, items] : infinite_) lost.add(name, {items, 0});
 }
 
-std::shared_ptr<const ByteSource> adapted_bytes(const AdaptedTensor& tensor, DType type, AdapterMemory& memory) {
+std::shared_ptr<const ByteSource> adapted_bytes(const AdaptedTensor& tensor, DType type,
+                                                AdapterMemory& memory) {
   return std::make_shared<AdaptedBytes>(tensor, type, memory);
 }
 

@@ -70,6 +70,7 @@ class AdapterMemory {
 
 // The tensor of the base with the adapter in it: row-major items of `type`, which is the base's, or float32
 // for values that are not rounded. Both arguments outlive it.
-std::shared_ptr<const ByteSource> adapted_bytes(const AdaptedTensor& tensor, DType type, AdapterMemory& memory);
+std::shared_ptr<const ByteSource> adapted_bytes(const AdaptedTensor& tensor, DType type,
+                                                AdapterMemory& memory);
 
 }  // namespace mckpt::impl

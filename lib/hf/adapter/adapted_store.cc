@@ -81,7 +81,8 @@ BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
       facts.architecture = classes->array("architectures")[0].string("architectures");
     const JsonValue* text = config.find("text_config");
     for (const JsonValue* part : {&config, text}) {
-      const JsonValue* tie = part && part->is(JsonType::kObject) ? part->find("tie_word_embeddings") : nullptr;
+      const JsonValue* tie =
+          part && part->is(JsonType::kObject) ? part->find("tie_word_embeddings") : nullptr;
       if (!facts.tied && tie && tie->is(JsonType::kBool)) facts.tied = tie->boolean("tie_word_embeddings");
     }
   } catch (const Error& e) {

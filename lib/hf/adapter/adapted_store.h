@@ -82,7 +82,7 @@ class AdaptedStore final : public Store, public UnroundedValues {
   std::unique_ptr<Store> base_, adapter_;
   std::string folder_, config_text_;
   i64 rank_ = 0;
-  std::vector<AdaptedTensor> adapted_;  // in the order of the base, those that it has not behind them
+  std::vector<AdaptedTensor> adapted_;       // in the order of the base, those that it has not behind them
   std::vector<const AdaptedTensor*> added_;  // these
   std::vector<AdaptedTensor> plain_;         // by tensor of the base, as if the adapter changed nothing
   AmendedConfig amended_;

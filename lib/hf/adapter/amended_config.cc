@@ -4,18 +4,12 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "hf/config_json.h"
 #include "io/copy/side_files.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
 #include "io/json/json_text.h"
 
 namespace mckpt::impl {
-
-void amend(HfConfig& config, const AmendedConfig& how) {
-  if (how.vocab) config.model.vocab = *how.vocab;
-  if (how.untied) config.model.tied = false;
-}
 
 std::string amended(std::string_view config_json, const AmendedConfig& how) {
   std::string text(config_json);

@@ -9,7 +9,6 @@
 
 namespace mckpt::impl {
 
-struct HfConfig;
 struct SideFiles;
 
 // A value.
@@ -19,9 +18,8 @@ struct AmendedConfig {
   bool any() const { return vocab || untied; }
 };
 
-// The config with what is amended, as a value, as text, and among the files of a result: every other byte of
-// the text stays as it was.
-void amend(HfConfig& config, const AmendedConfig& how);
+// The config with what is amended, as text and among the files of a result: every other byte of the text stays
+// as it was.
 std::string amended(std::string_view config_json, const AmendedConfig& how);
 void amend(SideFiles& files, const AmendedConfig& how);
 

@@ -25,8 +25,8 @@ class MemoryNames {
 using MakeMemoryNames = std::function<std::unique_ptr<MemoryNames>(std::string_view model_type)>;
 
 struct BaseFacts {
-  std::string model_type{}, architecture{};  // of config.json; "": it is not known
-  std::optional<bool> tied{};                // tie_word_embeddings
+  std::string model_type{}, architecture{};    // of config.json; "": it is not known
+  std::optional<bool> tied{};                  // tie_word_embeddings
   std::shared_ptr<const MemoryNames> names{};  // null: names are those on disk
 };
 

@@ -21,21 +21,21 @@ constexpr double kMostRank = 1 << 20;
 constexpr std::size_t kLongestPattern = 1000, kLongestName = 256;
 constexpr int kMostRepeats = 3;
 
-constexpr std::string_view kRead[] = {"peft_type",         "r",
-                                      "lora_alpha",        "use_rslora",
-                                      "fan_in_fan_out",    "use_dora",
-                                      "lora_bias",         "bias",
-                                      "rank_pattern",      "alpha_pattern",
-                                      "target_parameters", "base_model_name_or_path",
-                                      "init_lora_weights", "target_modules",
-                                      "exclude_modules",   "modules_to_save",
-                                      "layers_pattern",    "layers_to_transform",
+constexpr std::string_view kRead[] = {"peft_type",           "r",
+                                      "lora_alpha",          "use_rslora",
+                                      "fan_in_fan_out",      "use_dora",
+                                      "lora_bias",           "bias",
+                                      "rank_pattern",        "alpha_pattern",
+                                      "target_parameters",   "base_model_name_or_path",
+                                      "init_lora_weights",   "target_modules",
+                                      "exclude_modules",     "modules_to_save",
+                                      "layers_pattern",      "layers_to_transform",
                                       "ensure_weight_tying", "trainable_token_indices",
                                       "auto_mapping"};
 // How training began, and what it is for: the names and values of the tensors say the rest.
-constexpr std::string_view kWithoutEffect[] = {
-    "eva_config",        "inference_mode", "lora_dropout",   "megatron_core", "peft_version",
-    "qalora_group_size", "revision",       "runtime_config", "task_type"};
+constexpr std::string_view kWithoutEffect[] = {"eva_config",    "inference_mode", "lora_dropout",
+                                               "megatron_core", "peft_version",   "qalora_group_size",
+                                               "revision",      "runtime_config", "task_type"};
 // Starts of training that leave the base as it is, and those that take the factors out of it: PEFT takes them
 // out again when it loads the adapter, by a decomposition of each weight whose last bits depend on the
 // library of linear algebra.
@@ -148,8 +148,10 @@ void check_start(const JsonValue& config) {
                     "), so the adapter is one of the base without them, which is not stored"))
         .expected("an adapter of the base as it is")
         .found(cat("init_lora_weights '", escaped(start), "'"))
-        .help("save_pretrained(DIR, path_initial_model_for_weight_conversion=START) of PEFT makes an adapter of "
-              "the base as it is; or merge it where it was trained (merge_and_unload), and save the model");
+        .help(
+            "save_pretrained(DIR, path_initial_model_for_weight_conversion=START) of PEFT makes an adapter "
+            "of "
+            "the base as it is; or merge it where it was trained (merge_and_unload), and save the model");
   if (!v->is(JsonType::kString) || !has(kStarts, v->string("init_lora_weights")))
     refuse("init_lora_weights", *v);
 }
@@ -210,7 +212,8 @@ struct ModulePattern::Expression {
 ModulePattern::ModulePattern(std::string text, Of of) : text_(std::move(text)), of_(of) {
   if (is_plain(text_)) return;
   try {
-    if (is_common(text_)) expression_.reset(new Expression{std::regex(cat(of == kEnd ? "(.*\\.)?(" : "(", text_, ")"))});
+    if (is_common(text_))
+      expression_.reset(new Expression{std::regex(cat(of == kEnd ? "(.*\\.)?(" : "(", text_, ")"))});
   } catch (const std::regex_error&) {
     // The error below says it.
   }

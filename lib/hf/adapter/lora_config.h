@@ -56,8 +56,8 @@ struct LoraConfig {
     std::vector<i64> rows;
   };
   std::vector<Tokens> tokens{};
-  bool keeps_tie = false;    // ensure_weight_tying: what is saved of a tied embedding is the output layer's too
-  std::string base_class{};  // auto_mapping: the class of the base in transformers
+  bool keeps_tie = false;  // ensure_weight_tying: what is saved of a tied embedding is the output layer's too
+  std::string base_class{};               // auto_mapping: the class of the base in transformers
   std::string base{};                     // base_model_name_or_path
   std::string text{};                     // the file
 

@@ -106,7 +106,8 @@ AdapterNames adapter_names(const Store& adapter) {
       out.whole.emplace_back(t, own_name(name));
   }
   for (const auto& [t, saved] : again)
-    if (std::ranges::find(out.whole, saved, &std::pair<i64, std::string>::second) == out.whole.end()) out.unused = t;
+    if (std::ranges::find(out.whole, saved, &std::pair<i64, std::string>::second) == out.whole.end())
+      out.unused = t;
   return out;
 }
 

@@ -197,12 +197,15 @@ class Pairing {
   i64 weight(const std::string& name, i64 rows, i64 columns, i64 factor) {
     const bool tied_too = config_.keeps_tie && is_head_weight(cat(name, ".weight"));  // PEFT adds it
     if (!tied_too && config_.rules.targeted(name) == false)
-      throw Error(Code::kUnaccounted,
-                  "the adapter has factors of a module that its config leaves out, and PEFT does not load them")
-          .expected("a module that target_modules, layers_to_transform, exclude_modules and modules_to_save choose")
+      throw Error(
+          Code::kUnaccounted,
+          "the adapter has factors of a module that its config leaves out, and PEFT does not load them")
+          .expected(
+              "a module that target_modules, layers_to_transform, exclude_modules and modules_to_save choose")
           .found(escaped(adapter_.name(factor)))
-          .help("adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was "
-                "edited: take both from one save");
+          .help(
+              "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was "
+              "edited: take both from one save");
     i64 t = target(cat(name, ".weight"));
     if (t < 0) refuse_unused(factor);
     const i64 wanted[] = {rows, columns};
@@ -361,8 +364,9 @@ class Pairing {
     const std::vector<bool> same = have_same_bytes(adapter_, copies_, 1);
     for (std::size_t i = 0; i < copies_.size(); i++)
       if (!same[i])
-        throw Error(Code::kUnaccounted,
-                    "the adapter has other values for the output layer than for the embedding, which the model ties")
+        throw Error(
+            Code::kUnaccounted,
+            "the adapter has other values for the output layer than for the embedding, which the model ties")
             .tensor(adapter_.name(copies_[i].second))
             .expected(cat("the values of ", escaped(adapter_.name(copies_[i].first))))
             .help("modules_to_save without ensure_weight_tying gives the output layer values of its own");
@@ -376,9 +380,9 @@ class Pairing {
   std::map<i64, AdaptedTensor> adapted_;  // by the tensor of the result
   i64 head_ = -1;                         // an output layer that the base has not
   std::string head_name_;
-  bool shared_ = false;                        // factors change a tied embedding
-  std::vector<std::string> saved_;             // names of tensors that are replaced
-  std::vector<std::pair<i64, i64>> copies_;    // of the adapter: two that replace one tensor
+  bool shared_ = false;                      // factors change a tied embedding
+  std::vector<std::string> saved_;           // names of tensors that are replaced
+  std::vector<std::pair<i64, i64>> copies_;  // of the adapter: two that replace one tensor
 };
 
 }  // namespace

@@ -41,10 +41,11 @@ struct AdaptedFactors {
 //   value += added_scale * `added`     of a vector
 //   rows `token_rows` = rows of `tokens`
 struct AdaptedTensor {
-  i64 tensor = -1;    // of the result: the base's, and those that it has not behind them
-  i64 from = -1;      // of the base: what the adapter changes
-  std::string name{}; // of a tensor that the base has not
-  i64 replaced = -1;  // of the adapter, as all that follow. With other rows than the base's it says how many there are
+  i64 tensor = -1;     // of the result: the base's, and those that it has not behind them
+  i64 from = -1;       // of the base: what the adapter changes
+  std::string name{};  // of a tensor that the base has not
+  i64 replaced =
+      -1;  // of the adapter, as all that follow. With other rows than the base's it says how many there are
   std::vector<AdaptedFactors> factors{};
   i64 added = -1;
   double added_scale = 1;
@@ -55,7 +56,7 @@ struct AdaptedTensor {
 // What an adapter makes of a base.
 struct AdaptedModel {
   std::vector<AdaptedTensor> tensors;  // in the order of the base; those that it has not at the end
-  bool untied = false;  // the output layer was the embedding, and now has values of its own
+  bool untied = false;                 // the output layer was the embedding, and now has values of its own
   std::vector<std::string> notes{};
 };
 

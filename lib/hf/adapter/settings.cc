@@ -39,7 +39,8 @@ std::string own_name(std::string path) {
   }
   while (path.ends_with('/')) path.pop_back();
   path = path.substr(path.rfind('/') + 1);
-  std::ranges::transform(path, path.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  std::ranges::transform(path, path.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
   return path;
 }
 
@@ -67,7 +68,9 @@ std::string unlike_configs(const std::string& named, const std::string& path, co
     const JsonValue theirs = config_of(named), ours = config_of(path);
     for (std::string_view key : kSizes) {
       const std::string a = text_of(theirs, key), b = text_of(ours, key);
-      if (a != b) lines.push_back(cat(key, " ", a.empty() ? "none" : escaped(a), " there, ", b.empty() ? "none" : escaped(b), " here"));
+      if (a != b)
+        lines.push_back(cat(key, " ", a.empty() ? "none" : escaped(a), " there, ",
+                            b.empty() ? "none" : escaped(b), " here"));
     }
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
@@ -91,12 +94,15 @@ void check_settings(const LoraConfig& config, const BaseTensors& base, const Ada
     const std::vector<std::string_view> all = base.names();
     auto of_base = std::ranges::find_if(all, saved);
     if (of_base == all.end()) continue;
-    throw Error(Code::kUnaccounted, "the config says that a module is saved whole, and the adapter has no tensor of it")
+    throw Error(Code::kUnaccounted,
+                "the config says that a module is saved whole, and the adapter has no tensor of it")
         .tensor(*of_base)
         .expected(cat("tensors of ", escaped(name), ", as modules_to_save says"))
         .found("none")
-        .help("adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was edited: "
-              "take both from one save");
+        .help(
+            "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was "
+            "edited: "
+            "take both from one save");
   }
   std::vector<std::string_view> untouched;
   for (i64 t = 0; t < base.store().tensor_count(); t++) {
@@ -110,7 +116,8 @@ void check_settings(const LoraConfig& config, const BaseTensors& base, const Ada
   }
   if (!untouched.empty())
     notes.push_back(cat("the config chooses ", counted(std::ssize(untouched), "module"),
-                        " that the adapter has no factors of, so the weights stay those of the base: ", listed(untouched, 3)));
+                        " that the adapter has no factors of, so the weights stay those of the base: ",
+                        listed(untouched, 3)));
 }
 
 OtherBase other_base(const LoraConfig& config, const BaseFacts& facts, const std::string& path,
@@ -119,11 +126,13 @@ OtherBase other_base(const LoraConfig& config, const BaseFacts& facts, const std
   if (!config.base_class.empty() && !facts.architecture.empty() && config.base_class != facts.architecture)
     out.warning = cat("the adapter was trained on a ", escaped(config.base_class), ", and the base is a ",
                       escaped(facts.architecture));
-  if (config.base.empty() || own_name(config.base) == own_name(path) || is_same_folder(config.base, path)) return out;
+  if (config.base.empty() || own_name(config.base) == own_name(path) || is_same_folder(config.base, path))
+    return out;
   const std::string names = cat("the adapter's config names ", escaped(config.base, 4096),
                                 " as its base, and the base is ", escaped(path, 4096));
-  const std::string unlike =
-      is_folder(config.base, opening) && is_folder(path, opening) ? unlike_configs(config.base, path, opening) : "";
+  const std::string unlike = is_folder(config.base, opening) && is_folder(path, opening)
+                                 ? unlike_configs(config.base, path, opening)
+                                 : "";
   if (unlike.empty())
     out.note = names;
   else

@@ -59,7 +59,8 @@ std::optional<i64> layer_of(std::string_view module, const std::vector<std::stri
     const bool number = !part.empty() && part.size() < 10 &&
                         std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
     // Without a pattern PEFT wants something in front of the list.
-    const bool list = lists.empty() ? begin > before.size() + 1 : std::ranges::find(lists, before) != lists.end();
+    const bool list =
+        lists.empty() ? begin > before.size() + 1 : std::ranges::find(lists, before) != lists.end();
     if (number && begin > 0 && list) return std::stoll(std::string(part));
     before = part;
   }
@@ -80,7 +81,8 @@ std::optional<bool> ModuleNames::match(std::string_view module) const {
 
 bool TargetRules::saved_whole(std::string_view module) const {
   for (; !module.empty(); module = module.substr(0, std::min(module.rfind('.'), module.size()))) {
-    if (std::ranges::any_of(saved, [&](const std::string& name) { return ends_in(module, name); })) return true;
+    if (std::ranges::any_of(saved, [&](const std::string& name) { return ends_in(module, name); }))
+      return true;
     if (module.find('.') == module.npos) break;
   }
   return false;

@@ -33,7 +33,7 @@ struct ModuleNames {
 
 struct TargetRules {
   ModuleNames targets, excluded;
-  std::vector<i64> layers{};  // layers_to_transform; empty: all
+  std::vector<i64> layers{};               // layers_to_transform; empty: all
   std::vector<std::string> layer_lists{};  // layers_pattern; empty: any
   std::vector<std::string> saved{};        // modules_to_save
 

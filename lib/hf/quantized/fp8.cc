@@ -67,7 +67,8 @@ bool is_per_channel(const PartFinder& parts, const PartFinder::Dims& s, const Qu
 
 // The size of groups of a row that the config gives FP8 weights, if the scales have their grid; else 0.
 i64 group_size(const PartFinder& parts, const PartFinder::Dims& s, const QuantizedTensor& q) {
-  if (!parts.config() || s.size() != q.dims.size() || s.size() < 2 || s[s.size() - 2] != q.layout.rows) return 0;
+  if (!parts.config() || s.size() != q.dims.size() || s.size() < 2 || s[s.size() - 2] != q.layout.rows)
+    return 0;
   for (const QuantConfig::Weights& w : parts.config()->weights)
     if (w.type != "int" && w.strategy == "group" && w.group_size > 0 &&
         s.back() == ceil_div(q.layout.columns, w.group_size))

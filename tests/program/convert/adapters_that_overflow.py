@@ -46,10 +46,10 @@ for case, tensors in CASES.items():
         out = path(f"{case}_{target}" + (".safetensors" if target == "to_safetensors" else ""))
         what = [*command, path(case), out, "--base", path("base")]
         run = run_mckpt(*what)
-        expect(run.returncode == 3 and "MC0106" in run.stderr and NAME in run.stderr, f"{case} {target}: {run.returncode} {run.stderr}")
+        expect(run.returncode == 4 and "MC0106" in run.stderr and NAME in run.stderr, f"{case} {target}: {run.returncode} {run.stderr}")
         expect(not os.path.exists(out), f"{case} {target}: something was published")
         run = run_mckpt(*what, "--dtype", "fp16")
-        expect(run.returncode == 3 and "MC0106" in run.stderr, f"{case} {target} fp16: {run.stderr}")
+        expect(run.returncode == 4 and "MC0106" in run.stderr, f"{case} {target} fp16: {run.stderr}")
         run = run_mckpt(*what, "--dtype", "bf16")
         expect(run.returncode == 0, f"{case} {target} bf16: {run.stderr}")
         run = run_mckpt(*what, "--allow-overflow", "--overwrite")

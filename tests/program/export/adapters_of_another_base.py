@@ -31,7 +31,7 @@ edited(path("Other"), "config.json", hidden_size=16, num_hidden_layers=7)
 shutil.copytree(CASE + "/base", path("models--some--Base", "snapshots", "c1899de"))
 ADAPTER, BASE = path("case", "adapter"), path("case", "base")
 NAMED = "names"
-for name, entries, said in (("another name", {"base_model_name_or_path": "org/other"}, ["note:", NAMED, "org/other"]),
+for name, entries, said in (("another name", {"base_model_name_or_path": "org/other"}, [NAMED, "org/other"]),
                             ("the same name", {"base_model_name_or_path": "some/Base"}, []),
                             ("no name", {"base_model_name_or_path": None}, []),
                             ("a folder of other sizes", {"base_model_name_or_path": path("Other")},

@@ -73,7 +73,8 @@ TEST(Dequantize, EveryByteWithEveryExponentOfAScale) {
   Bytes codes;
   for (i64 row = 0; row < s.rows; row++)
     for (int code = 0; code < 256; code++) codes.push_back(static_cast<u8>(code));
-  for (CodeFormat format : {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kPackedInt, CodeFormat::kInt8}) {
+  for (CodeFormat format :
+       {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kPackedInt, CodeFormat::kInt8}) {
     s.codes = format;
     s.int_bits = 8;
     expect_rule(s, codes, bytes_of(scales), "bytes");

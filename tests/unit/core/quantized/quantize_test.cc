@@ -171,7 +171,8 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
       int bits = code_bits(s);
       for (i64 i = 0; i < s.columns * bits; i++) row[i / 8] = static_cast<u8>(row[i / 8] | below(2) << i % 8);
       if (s.codes == CodeFormat::kInt8)
-        for (i64 c = 0; c < s.columns; c++) row[c] = static_cast<u8>(below(1 << s.int_bits) - (1 << (s.int_bits - 1)));
+        for (i64 c = 0; c < s.columns; c++)
+          row[c] = static_cast<u8>(below(1 << s.int_bits) - (1 << (s.int_bits - 1)));
       if (s.codes == CodeFormat::kE4M3)
         for (i64 c = 0; c < s.columns; c++) row[c] = is_e4m3_nan(row[c]) ? 0x7e : row[c];
       if (s.codes == CodeFormat::kE5M2)
@@ -181,11 +182,12 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     std::vector<float> scales(static_cast<std::size_t>(s.matrices * s.scale_rows() * s.scale_columns()));
     for (float& scale : scales)
       scale = std::ldexp(1.f + static_cast<float>(below(999)) / 999, static_cast<int>(below(40)) - 20);
-    const i64 zero_bytes =
-        s.zero_points_are_bytes ? s.scale_rows() * s.scale_columns() : s.zero_point_word_rows() * s.scale_columns() * 4;
+    const i64 zero_bytes = s.zero_points_are_bytes ? s.scale_rows() * s.scale_columns()
+                                                   : s.zero_point_word_rows() * s.scale_columns() * 4;
     Bytes zeros(static_cast<std::size_t>(s.zero_points ? zero_bytes : 0));
     for (u8& byte : zeros)
-      byte = static_cast<u8>(s.zero_points_are_bytes ? below(1 << s.int_bits) - (1 << (s.int_bits - 1)) : below(256));
+      byte = static_cast<u8>(s.zero_points_are_bytes ? below(1 << s.int_bits) - (1 << (s.int_bits - 1))
+                                                     : below(256));
     const u8* stored_scales = reinterpret_cast<const u8*>(scales.data());
     // bf16 has 8 bits, and differences of codes and zero points of 8 bits have 9.
     bool fits_bf16 = !(s.zero_points && s.int_bits == 8);
@@ -199,14 +201,13 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     i64 cut = below(s.all_rows() + 1);
     for (auto [first, rows] : {std::pair{i64{0}, cut}, std::pair{cut, s.all_rows() - cut}}) {
       if (rows == 0) continue;
-      QuantLosses lost =
-          quantize(s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
-                   stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
-                   zeros.data() + (!s.zero_points ? 0
-                                   : s.zero_points_are_bytes
-                                       ? s.scale_row_of(first) * s.scale_columns()
-                                       : first * s.int_bits / 32 * s.scale_columns() * 4),
-                   again.data() + first * s.code_row_bytes());
+      QuantLosses lost = quantize(
+          s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
+          stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
+          zeros.data() + (!s.zero_points            ? 0
+                          : s.zero_points_are_bytes ? s.scale_row_of(first) * s.scale_columns()
+                                                    : first * s.int_bits / 32 * s.scale_columns() * 4),
+          again.data() + first * s.code_row_bytes());
       ASSERT_FALSE(lost.any()) << "round " << round;
     }
     ASSERT_TRUE(again == codes) << "round " << round;

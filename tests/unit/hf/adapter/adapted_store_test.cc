@@ -162,7 +162,8 @@ TEST(AdaptedStore, HasItsValuesUnrounded) {
       EXPECT_EQ(data.dtype, DType::kF32);
       std::vector<u8> bytes(static_cast<std::size_t>(4 * view->shape(t).items()));
       data.unpacked->read(data.offset, bytes);
-      EXPECT_EQ(digest(bytes), file["f32"][view->name(t)]["sha256"].string()) << c.name << " " << view->name(t);
+      EXPECT_EQ(digest(bytes), file["f32"][view->name(t)]["sha256"].string())
+          << c.name << " " << view->name(t);
     }
   }
 }

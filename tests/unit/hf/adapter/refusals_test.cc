@@ -125,14 +125,16 @@ TEST(Pairing, GivesPairsToParametersByTheirShapes) {
 const std::vector<MadePart> kTied(kBase.begin() + 1, kBase.end());
 const MadePart kEmbeddingA = part("model.embed_tokens.lora_embedding_A", {2, 11}),
                kEmbeddingB = part("model.embed_tokens.lora_embedding_B", {6, 2}),
-               kHeadA = part("lm_head.lora_A.weight", {2, 6}), kHeadB = part("lm_head.lora_B.weight", {11, 2});
+               kHeadA = part("lm_head.lora_A.weight", {2, 6}),
+               kHeadB = part("lm_head.lora_B.weight", {11, 2});
 
 TEST(Pairing, TakesBothSidesOfATie) {
   EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB}), "nothing");
   EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB}, kPlain, kTied), "nothing");
   EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB, kHeadA, kHeadB}, kPlain, kTied), "nothing");
   EXPECT_EQ(opened({part("model.embed_tokens.weight", {11, 6})}, kPlain, kTied), "nothing");
-  EXPECT_EQ(opened({part("lm_head.weight", {11, 6})}, with(R"("modules_to_save": ["lm_head"])"), kTied), "nothing");
+  EXPECT_EQ(opened({part("lm_head.weight", {11, 6})}, with(R"("modules_to_save": ["lm_head"])"), kTied),
+            "nothing");
   // A base with an output layer of its own has no second one.
   expect_all(opened({part("embed_out.weight", {11, 6})}), {"MC2005", "embed_out.weight"});
 }
@@ -152,9 +154,12 @@ TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
   EXPECT_EQ(opened({rows}, with(R"("trainable_token_indices": [3, 10])")), "nothing");
   EXPECT_EQ(opened({rows}, with(R"("trainable_token_indices": {"embed_tokens": [3, 10]})")), "nothing");
   expect_all(opened({rows}), {"MC2005", "which tokens"});
-  expect_all(opened({rows}, with(R"("trainable_token_indices": [3])")), {"MC2011", "expected [1, 6], found [2, 6]"});
-  expect_all(opened({rows}, with(R"("trainable_token_indices": [3, 11])")), {"MC2011", "expected 0 to 10, found 11"});
-  expect_all(opened({rows}, with(R"("trainable_token_indices": {"lm_head": [3, 10]})")), {"MC2005", "which tokens"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": [3])")),
+             {"MC2011", "expected [1, 6], found [2, 6]"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": [3, 11])")),
+             {"MC2011", "expected 0 to 10, found 11"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": {"lm_head": [3, 10]})")),
+             {"MC2005", "which tokens"});
 }
 
 // Settings by which PEFT would not load what is there, or would not find what it loads.
@@ -165,25 +170,31 @@ TEST(Pairing, RefusesTensorsThatTheConfigLeavesOut) {
   EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": "(?:an|expression).*of.*Python.*alone")")), "nothing");
   for (const char* settings :
        {R"("target_modules": ["k"])", R"("target_modules": ["nothing"])", R"("target_modules": ".*\\.k")",
-        R"("target_modules": ["q"], "exclude_modules": ["q"])", R"("target_modules": ["q"], "exclude_modules": ".*")",
-        R"("target_modules": ["q"], "layers_to_transform": [0])", R"("target_modules": ["q"], "modules_to_save": ["q"])"})
+        R"("target_modules": ["q"], "exclude_modules": ["q"])",
+        R"("target_modules": ["q"], "exclude_modules": ".*")",
+        R"("target_modules": ["q"], "layers_to_transform": [0])",
+        R"("target_modules": ["q"], "modules_to_save": ["q"])"})
     expect_all(opened({kA, kB}, with(settings)), {"MC2005", "model.q", left});
   expect_all(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["k"])")),
              {"MC2005", "model.k.weight", "the adapter has no tensor of it"});
   // Heads that the config names for any model.
-  EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["classifier", "score"])")), "nothing");
+  EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["classifier", "score"])")),
+            "nothing");
 }
 
 TEST(LoraConfig, KnowsWhichModulesItIsFor) {
-  const TargetRules r = parse_lora_config(with(
-      R"("target_modules": ["q", "x.layers.7.v"], "layers_to_transform": [0, 12], "layers_pattern": "layers", "exclude_modules": ["layers.12.q"])")).rules;
+  const TargetRules r =
+      parse_lora_config(
+          with(
+              R"("target_modules": ["q", "x.layers.7.v"], "layers_to_transform": [0, 12], "layers_pattern": "layers", "exclude_modules": ["layers.12.q"])"))
+          .rules;
   EXPECT_EQ(r.targeted("x.layers.0.q"), true);
   EXPECT_EQ(r.targeted("layers.0.q"), true);
   EXPECT_EQ(r.targeted("x.layers.1.q"), false);
   EXPECT_EQ(r.targeted("x.layers.12.q"), false);
   EXPECT_EQ(r.targeted("x.layers.12.experts.0.q"), true);  // the first number is the layer
   EXPECT_EQ(r.targeted("x.blocks.0.q"), false);
-  EXPECT_EQ(r.targeted("x.layers.7.v"), true);             // a whole name is meant in any layer
+  EXPECT_EQ(r.targeted("x.layers.7.v"), true);  // a whole name is meant in any layer
   EXPECT_EQ(r.targeted("x.layers.0.seq"), false);
   EXPECT_EQ(parse_lora_config(kPlain).rules.targeted("x.q"), std::nullopt);
   EXPECT_EQ(parse_lora_config(with(R"("target_modules": "all-linear")")).rules.targeted("x.q"), std::nullopt);
@@ -221,7 +232,7 @@ TEST(LoraConfig, RefusesWhatIsNotComputed) {
   EXPECT_EQ(parsed(with(R"j("alpha_pattern": {"q": 0})j")), "nothing");
   for (const char* start : {"pissa", "pissa_niter_4", "olora", "loftq", "corda"})
     expect_all(parsed(with(cat(R"("init_lora_weights": ")", start, R"(")").c_str())),
-               {"MC2001", "taking the factors out of the base", start, "path_initial_model_for_weight_conversion"});
+               {"MC2001", "taking the factors out of the base", start});
 }
 
 TEST(LoraConfig, FindsRankAndAlphaOfAModule) {
