@@ -7,6 +7,7 @@
 
 #include "convert/keys/torch_dist_plan.h"
 #include "convert/source/damage.h"
+#include "convert/views/memory_names.h"
 #include "core/base/error.h"
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
@@ -147,7 +148,7 @@ OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& path
   OpenOptions out{.follow_links = options.follow_links,
                   .model_files = model_files_in(options.model_files),
                   .stamps = std::make_shared<SourceStamps>()};
-  if (options.base) out.base = adapter_base_for(*options.base, paths, out);
+  if (options.base) out.base = adapter_base_for(*options.base, paths, out, memory_names());
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/notes.h"
 #include "core/fsdp/rank_folders.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/amended_model.h"
 #include "hf/assets.h"
 #include "hf/draft_of_model.h"
 #include "hf/folder_tensors.h"
@@ -259,6 +260,7 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
     list = with_file(cat(path, "/", kTensorTableName), [&] { return parse_tensor_table(text); });
   read_mapped_config(m, folder, options, list ? &*list : nullptr);
   m.store = std::move(weights);
+  if (const AdaptedStore* view = adapted_view(*m.store)) amend(m.config, view->amended());
   with_file(m.store->root(), [&] { m.map = map_of(m); });
   return m;
 }
@@ -323,10 +325,20 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
           "model without it");
 }
 
+namespace {
+
+void add_notes(Notes& notes, const AdaptedStore& view) {
+  notes.note(cat("the weights are those with an adapter in them: ", view.text()));
+  for (const std::string& text : view.notes()) notes.note(text);
+  for (const Finding& f : view.findings())
+    if (f.warning && f.code == Code::kContradiction) notes.warn(f.message);
+}
+
+}  // namespace
+
 Notes notes_of(const HfModel& model) {
   Notes notes;
-  if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr)
-    notes.note(cat("the weights are those with an adapter in them: ", view->text()));
+  if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr) add_notes(notes, *view);
   if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
     notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ",
                    dtype_name(view->values())));

@@ -38,6 +38,10 @@ def same_bits(a, b):
     return torch.equal(a, b)
 
 
+def raw(tensor):
+    return tensor.clone(memory_format=torch.contiguous_format).flatten().view(torch.uint8)
+
+
 def written(folder, tensors, quantization_config):
     model_type = quantization_config.get("quant_method") == "mxfp4" and "gpt_oss" or "some"
     path = os.path.join(WORK.name, folder)
@@ -68,7 +72,7 @@ def judged(folder, tensors, quantization_config, expected, like_source=True, opt
     if expect(run.returncode == 0, f"{folder} back: {run.stderr}"):
         back = load_file(os.path.join(again, "model.safetensors"))
         for key, want in tensors.items():
-            ok = key in back and torch.equal(back[key].contiguous().view(torch.uint8), want.contiguous().view(torch.uint8))
+            ok = key in back and torch.equal(raw(back[key]), raw(want))
             expect(ok, f"{folder} back: {key} has other bits")
 
 
@@ -210,11 +214,55 @@ def compressed_tensors():
     compressed("ct_zero_points", "pack-quantized",
                {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32, "symmetric": False}, [(16, 64), (33, 96)],
                amax_scales(7, 32, torch.bfloat16), lambda scale: torch.randint(-8, 8, scale.shape, dtype=torch.int8),
-               like_source=False)
+               like_source=True)
     compressed("ct_nvfp4", "nvfp4-pack-quantized",
                {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True,
                 "scale_dtype": "torch.float8_e4m3fn"}, shapes,
                lambda w: (amax_scales(6, 16, torch.float32)(w) * 100).to(torch.float8_e4m3fn).float(), scale_2=100.0)
+
+
+def flat_scales(most, strategy, size, dtype):
+    """Scales as compressed-tensors has them for each strategy; `size`: of a group, or of a block."""
+    def scales(weight):
+        value = weight.float().abs()
+        if strategy == "tensor":
+            return (value.max().reshape(1) / most).to(dtype)
+        if strategy == "block":
+            rows, columns = (-(-n // b) for n, b in zip(value.shape, size))
+            padded = torch.zeros(rows * size[0], columns * size[1])
+            padded[:value.shape[0], :value.shape[1]] = value
+            return (padded.reshape(rows, size[0], columns, size[1]).amax((1, 3)) / most).to(dtype)
+        return amax_scales(most, size, dtype)(weight)
+    return scales
+
+
+def bytes_of_compressed_tensors():
+    """Integers of a byte each, zero points of a byte, one scale for a tensor of packed codes, groups of FP8: sizes that no two
+    dimensions share, and rows and columns that no vector fills."""
+    shapes = [(7, 96), (33, 160), (2, 224)]
+    kinds = [("channel", None), ("group", 32), ("tensor", None), ("block", [8, 48])]
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        for strategy, size in kinds:
+            for bits, symmetric in ((8, True), (8, False), (4, True), (5, False)):
+                how = {"num_bits": bits, "type": "int", "strategy": strategy, "symmetric": symmetric}
+                how.update({"group": {"group_size": size}, "block": {"block_structure": size}}.get(strategy, {}))
+                low = -2**(bits - 1)
+                compressed(f"ct_bytes_{strategy}_{bits}_{symmetric}_{str(dtype)[6:]}", "int-quantized", how, shapes,
+                           flat_scales(2**(bits - 1) - 1, strategy, size, dtype),
+                           None if symmetric else lambda scale: torch.randint(low, -low, scale.shape, dtype=torch.int8))
+    for symmetric in (True, False):
+        compressed(f"ct_packed_tensor_{symmetric}", "pack-quantized",
+                   {"num_bits": 4, "type": "int", "strategy": "tensor", "symmetric": symmetric}, [(6, 20), (33, 96)],
+                   flat_scales(7, "tensor", None, torch.bfloat16),
+                   None if symmetric else lambda scale: torch.randint(-8, 8, scale.shape, dtype=torch.int8))
+        compressed(f"ct_packed_channel_{symmetric}", "pack-quantized",
+                   {"num_bits": 5, "type": "int", "strategy": "channel", "symmetric": symmetric}, [(6, 20), (104, 132)],
+                   flat_scales(15, "channel", None, torch.bfloat16),
+                   None if symmetric else lambda scale: torch.randint(-16, 16, scale.shape, dtype=torch.int8))
+    for dtype in (torch.bfloat16, torch.float32):
+        compressed(f"ct_fp8_groups_{str(dtype)[6:]}", "float-quantized",
+                   {"num_bits": 8, "type": "float", "strategy": "group", "group_size": 32, "symmetric": True}, shapes,
+                   amax_scales(448, 32, dtype))
 
 
 def main():
@@ -233,8 +281,9 @@ def main():
     every_mxfp4_code("mxfp4_every")
     if HAS_CT:
         compressed_tensors()
+        bytes_of_compressed_tensors()
     else:
-        print("not judged: INT4 and NVFP4 of compressed-tensors, which is not installed")
+        print("not judged: integers and NVFP4 of compressed-tensors, which is not installed")
     finish(200 if SHARE == 100 else 90)
 
 

@@ -1,6 +1,7 @@
 // Gives the base to all that the command opens.
 #include "tools/options/base_flag.h"
 
+#include "convert/views/memory_names.h"
 #include "hf/adapter/adapted_store.h"
 #include "tools/options/command_line.h"
 
@@ -14,7 +15,7 @@ void BaseFlag::declare(CommandLine& line) {
 }
 
 void BaseFlag::settle(CommandLine& line, std::span<const std::string> paths) const {
-  if (line.given("--base")) line.set_base(adapter_base_for(base_, paths, line.opening()));
+  if (line.given("--base")) line.set_base(adapter_base_for(base_, paths, line.opening(), memory_names()));
 }
 
 }  // namespace mckpt::impl

@@ -14,6 +14,7 @@
 
 #include "convert/jobs/holding_reader.h"
 #include "convert/jobs/readable_chunks.h"
+#include "convert/jobs/unrounded_sources.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "io/store/store.h"
@@ -155,6 +156,10 @@ ChunkJob::Files files_of(const Store& store) {
 // are in the order of their first chunks: tasks that follow each other write next to each other.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory) {
   Families families(keys);
+  const std::vector<bool> unrounded =
+      unrounded_families(source, keys, to, families.count(),
+                         {[&](i32 tensor) { return families.of_tensor(tensor); },
+                          [&](i32 parameter) { return families.of_parameter(parameter); }});
   TaskList tasks(to);
   std::vector<i32> last(static_cast<std::size_t>(families.count()), -1);  // task, by family
   std::vector<i32> before;  // by task: the previous task of its family
@@ -162,6 +167,7 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
     const CheckpointKey& key = keys[to.key(c)];
     i32 family = families.of_parameter(key.parameter);
     ItemCast cast = import_cast(keys.parameter(key), to.dtype(c));
+    if (!unrounded.empty() && unrounded[family]) cast.from = DType::kF32;
     i32 task = last[family];
     while (task >= 0 && tasks.cast(task) != cast) task = before[task];
     if (task < 0) {
@@ -172,9 +178,14 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
     tasks.put(c, task);
   }
   std::vector<std::pair<i32, i32>> wanted;  // each tensor under its own number
+  std::vector<bool> unrounded_tensors(unrounded.empty() ? 0
+                                                        : static_cast<std::size_t>(source.tensor_count()));
   for (i32 t = 0; t < keys.map().sources().size(); t++)
-    if (i32 family = families.of_tensor(t); family >= 0 && last[family] >= 0) wanted.emplace_back(t, t);
-  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory);
+    if (i32 family = families.of_tensor(t); family >= 0 && last[family] >= 0) {
+      wanted.emplace_back(t, t);
+      if (!unrounded.empty()) unrounded_tensors[t] = unrounded[family];
+    }
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory, std::move(unrounded_tensors));
   Grouped sources =
       grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
   return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(from), {}, from});
@@ -207,18 +218,19 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused,
                      std::vector<CarriedRecord> records, ReadMemory memory) {
   TaskList tasks(to);
+  std::vector<bool> unrounded = unrounded_tensors(source, to);
   std::vector<i32> task_of(static_cast<std::size_t>(source.tensor_count()), -1);
   std::vector<bool> wanted(task_of.size());
   for (i64 c = 0; c < to.size(); c++) {
     i32 tensor = to.key(c);
     if (task_of[tensor] < 0) {
-      DType from_type = source.dtype(tensor), to_type = to.dtype(c);
+      DType from_type = read_type(source, tensor, unrounded), to_type = to.dtype(c);
       task_of[tensor] = tasks.add(tensor, checked({from_type, to_type, to_type, 0, 0}, to, c));
       wanted[tensor] = true;
     }
     tasks.put(c, task_of[tensor]);
   }
-  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), memory);
+  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), memory, std::move(unrounded));
   Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
@@ -235,12 +247,13 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
   TaskList tasks(to);
   std::map<i32, i32> task_of;  // by tensor of the result
   std::vector<std::pair<i32, i32>> wanted;
+  std::vector<bool> unrounded = unrounded_tensors(source, to);
   std::vector<bool> listed(static_cast<std::size_t>(source.tensor_count()));
   for (i32 c : in_order_of_places(to)) {
     i32 tensor = to.key(c);
     auto [at, first] = task_of.try_emplace(to.tensor(c));
     if (first) {
-      DType stored = source.dtype(tensor), written = to.dtype(c);
+      DType stored = read_type(source, tensor, unrounded), written = to.dtype(c);
       if (dtype_info(stored).bits % 8 != 0)
         throw Error(Code::kUnsupportedTensor, "elements smaller than a byte are not copied")
             .tensor(to.name(c))
@@ -251,7 +264,7 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
     }
     tasks.put(c, at->second);
   }
-  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory);
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory, std::move(unrounded));
   Grouped sources = grouped_chunks(*from, std::ssize(listed), [&](i64 c) { return from->key(c); });
   return ChunkJob(
       {{*from}, {to}, tasks.finish(std::move(sources)), files_of(from), std::move(records), from});

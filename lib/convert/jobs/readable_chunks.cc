@@ -50,20 +50,26 @@ void ReadableChunks::ChunkBytes::read_inside(i64 offset, std::span<u8> to) const
 }
 
 ReadableChunks::ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors,
-                               ReadMemory memory)
+                               ReadMemory memory, std::vector<bool> unrounded)
     : StoreChunks(store),
       files_(store),
       file_count_(static_cast<i32>(store.files().size())),
-      memory_(memory) {
+      memory_(memory),
+      unrounded_(std::move(unrounded)) {
   for (auto [tensor, key] : tensors) add(tensor, key);
 }
 
 ReadableChunks::~ReadableChunks() = default;
 
+DType ReadableChunks::dtype(i64 c) const {
+  return is_unrounded(entry(c).tensor) ? DType::kF32 : StoreChunks::dtype(c);
+}
+
 ChunkList::Place ReadableChunks::place(i64 c) const {
   Entry e = entry(c);
   Chunk chunk = store().chunk(e.tensor, e.chunk);
-  ChunkData data = store().resolve(e.tensor, e.chunk);
+  ChunkData data = is_unrounded(e.tensor) ? unrounded_values(store())->resolve_unrounded(e.tensor, e.chunk)
+                                          : store().resolve(e.tensor, e.chunk);
   bool row_by_row = is_row_by_row(chunk, data);
   if (row_by_row && !data.unpacked) return {data.file, data.offset, data.dtype, std::move(data.checksum)};
   i32 number = static_cast<i32>(c);

@@ -19,6 +19,7 @@
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
 #include "io/store/store_files.h"
+#include "io/store/unrounded.h"
 
 namespace mckpt::impl {
 
@@ -28,10 +29,13 @@ class ChunkReader;
 // The store outlives this. All functions are thread-safe.
 class ReadableChunks final : public StoreChunks {
  public:
-  // `tensors`: (tensor, key), as for ListedChunks.
-  ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors, ReadMemory memory);
+  // `tensors`: (tensor, key), as for ListedChunks. `unrounded`: by tensor of the store, whether its values are
+  // wanted before they are rounded (io/store/unrounded.h), as float32; empty: of none.
+  ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors, ReadMemory memory,
+                 std::vector<bool> unrounded = {});
   ~ReadableChunks() override;
 
+  DType dtype(i64 chunk) const override;
   Place place(i64 chunk) const override;
   // By the `file` of place().
   const ByteSource& source(i32 file) const;
@@ -40,12 +44,14 @@ class ReadableChunks final : public StoreChunks {
   class ChunkBytes;
   // A reader with what it refers to.
   struct Reader;
+  bool is_unrounded(i64 tensor) const { return !unrounded_.empty() && unrounded_[tensor]; }
   std::unique_ptr<Reader> take_reader(i32 chunk) const;
   void put_back(std::unique_ptr<Reader> reader) const;
 
   StoreBytes files_;
   i32 file_count_;
   ReadMemory memory_;
+  std::vector<bool> unrounded_;
   mutable std::mutex mutex_;
   mutable std::map<i32, std::shared_ptr<const ByteSource>> apart_;  // by chunk
   mutable std::vector<std::unique_ptr<Reader>> idle_;               // the one used last is the last

@@ -7,12 +7,14 @@
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
+#include "hf/quantized/value_faults.h"
 #include "io/output/plan_identity.h"
 
 namespace mckpt::impl {
 namespace {
 
 void note_adapted(Conversion& conversion, const AdaptedStore& view) {
+  conversion.merged = &view;
   NameSet<std::string_view> names;
   for (i64 t = 0; t < view.tensor_count(); t++)
     if (view.adapted(t)) names.insert(view.name(t));
@@ -41,6 +43,11 @@ void note_view(Conversion& conversion, const Store& store) {
     if (names.contains(proof.source.name(t))) proof.dequantized.push_back(t);
 }
 
+void add_losses(const Conversion& conversion, LostValues& lost) {
+  if (conversion.behind && conversion.behind->faults) conversion.behind->faults->add_losses(lost);
+  if (conversion.merged) conversion.merged->add_losses(lost);
+}
+
 // The identity of an export is that of the files that its store lists, which are those of the base.
 void add_adapter(Conversion& conversion, const AdaptedStore& view) {
   conversion.sources.push_back(view.folder());
@@ -49,6 +56,7 @@ void add_adapter(Conversion& conversion, const AdaptedStore& view) {
   conversion.identity += own.substr(own.find('\n') + 1);
   note_view(conversion, view);
   conversion.details.note(cat("adapter ", view.text()));
+  for (const std::string& text : view.notes()) conversion.notes.note(text);
 }
 
 }  // namespace mckpt::impl

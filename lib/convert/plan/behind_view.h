@@ -9,6 +9,7 @@
 namespace mckpt::impl {
 
 class AdaptedStore;
+class LostValues;
 class Store;
 class ValueFaults;
 struct Conversion;
@@ -19,6 +20,9 @@ struct BehindView {
   i64 dropped = 0;                // of these: for nothing in the result, such as scales of activations
   ValueFaults* faults = nullptr;  // among codes and scales that are decoded; null: nothing is
 };
+
+// Adds the finite values that the view behind the conversion, if there is one, has made infinite so far.
+void add_losses(const Conversion& conversion, LostValues& lost);
 
 // If the store is a view over quantised weights, or one with an adapter in it, sets all that the conversion
 // says about what is computed. pre: the proof's source is set, which has the view's tensors under their

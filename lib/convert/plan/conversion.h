@@ -95,7 +95,8 @@ struct Conversion {
   std::optional<TwinSearch> twins;
   Account account;                       // set by prove()
   bool of_files = false;  // what the proof and the account count is whole files, and not tensors
-  std::optional<BehindView> behind;      // if the job's store is a view that computes tensors
+  std::optional<BehindView> behind;      // if the job's store is a view that decodes tensors
+  const AdaptedStore* merged = nullptr;  // if it is one of a base with an adapter in it
   std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
   i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full
   i64 dropped_objects = 0;  // objects of the source that are left out, or have no place in the result
@@ -113,8 +114,7 @@ void note_shared(Conversion& conversion, const std::vector<i64>& tensors);
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 
 // Plans every task with `threads` threads and sets the account; with `by_tensor` also that tensor by tensor.
-// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, and what planning
-// a task throws.
+// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, what tasks throw.
 void prove(Conversion& conversion, int threads, bool by_tensor = false, std::function<bool()> stop = {});
 
 }  // namespace mckpt::impl

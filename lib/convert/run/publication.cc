@@ -134,7 +134,7 @@ RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostV
   if (!leader() && out_ && options_.durable) out_->sync();
   ranks_.all_reduce(numbers, Reduce::kSum);
   const ValueFaults* faults = conversion_.behind ? conversion_.behind->faults : nullptr;
-  if (faults) faults->add_losses(lost);
+  add_losses(conversion_, lost);
   gather_losses(lost, ranks_);
   gather_sums(sums, ranks_);
   if (lost.total().infinite > 0 && !options_.allow_overflow) throw overflow_error(lost, conversion_.path);

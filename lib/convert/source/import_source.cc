@@ -124,7 +124,12 @@ std::optional<SafetensorsOriginal> ImportSource::original() const {
 }
 
 SideFiles ImportSource::assets(std::string_view tensor_table) const {
-  if (!run) return plan_assets(model.path, tensor_table, model.opening);
+  if (!run) {
+    SideFiles files = plan_assets(model.path, tensor_table, model.opening);
+    if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr)
+      amend(files, view->amended());
+    return files;
+  }
   SideFiles files = run->folder.files(model.opening);
   if (!tensor_table.empty()) files.texts.emplace(kTensorTableName, tensor_table);
   return files;

@@ -10,6 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
+#include "hf/amended_model.h"
 #include "hf/assets.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
@@ -296,7 +298,9 @@ void add_shapes(const ModelFolder& assets, KnownTensors& own) {
 }  // namespace
 
 SideFiles ModelFolder::files(const OpenOptions& opening) const {
-  return of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
+  SideFiles files = of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
+  amend(files, amended);
+  return files;
 }
 
 void require_config(const std::string& assets, const OpenOptions& opening) {
@@ -318,6 +322,11 @@ ModelFolder find_model_folder(const Store& store, const std::string& source,
     out.path = *assets;
   }
   if (!out.path.empty()) read_config(out, store.opening());
+  if (const AdaptedStore* view = adapted_view(store)) {
+    out.amended = view->amended();
+    if (out.config) amend(*out.config, out.amended);
+    if (out.amended.untied) out.tied = false;
+  }
   return out;
 }
 
@@ -325,6 +334,19 @@ KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& openin
   KnownTensors out;
   if (folder.path.empty() || !read_files(folder.path, opening, out)) return {};
   return out;
+}
+
+void amend(KnownTensors& own, const Store& store) {
+  const AdaptedStore* view = adapted_view(store);
+  if (!view || !view->amended().any() || own.tensors.empty()) return;
+  auto dims_of = [&](i64 t) { return std::vector<i64>(view->dims(t).begin(), view->dims(t).end()); };
+  NameSet<std::string> listed;
+  for (KnownTensors::Tensor& t : own.tensors) {
+    listed.insert(t.name);
+    if (const i64 at = find_tensor(*view, t.name); at >= 0) t.dims = dims_of(at);
+  }
+  for (i64 t = 0; t < view->tensor_count(); t++)
+    if (std::string name(view->name(t)); !listed.contains(name)) own.tensors.push_back({name, dims_of(t)});
 }
 
 bool has_stacked_experts(const KnownTensors& own) {

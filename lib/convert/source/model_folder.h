@@ -15,6 +15,7 @@
 #include "convert/source/model_class.h"
 #include "convert/views/disk_names.h"
 #include "core/base/int.h"
+#include "hf/adapter/amended_config.h"
 #include "hf/config_json.h"
 #include "hf/tower_numbers.h"
 #include "io/copy/side_files.h"
@@ -36,6 +37,7 @@ struct ModelFolder {
   TowerNumbers numbers{};          // of config.json; zeros for what it does not say
   std::optional<bool> tied;        // tie_word_embeddings of config.json
   i64 labels = 2;                  // of a classifier
+  AmendedConfig amended{};  // by an adapter in the store: `config` and `tied` have it, config.json has not
 
   // Config, tokenizer, code. pre: path is not empty.
   SideFiles files(const OpenOptions& opening) const;
@@ -62,6 +64,9 @@ struct KnownTensors {
 // their index, mckpt's own list. Without any of them, or without a folder, the result is empty. Throws what
 // reading the headers throws.
 KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& opening);
+
+// The same of a store with an adapter in it, which may have other shapes and tensors that its base has not.
+void amend(KnownTensors& own, const Store& store);
 
 // The shapes that the folder's files state, or else those of the family's table with the config. `own`: what
 // listed_tensors() returned for the folder.

@@ -1,5 +1,4 @@
-// Chooses the tensors of the result in four steps: names from the view, order from the save, what the model
-// ties, what the model's folder has.
+// Chooses the tensors of the result: names from the view, order from the save, ties, and what the folder has.
 #include "convert/source/own_model.h"
 
 #include <algorithm>
@@ -332,6 +331,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (options.complete) refuse_unknown(*source, model.folder);
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
+  amend(own_tensors, *source);
   if (const std::vector<std::string> left = leave_out_buffers(own_tensors, *source);
       !left.empty() && options.complete)
     model.notes.note(cat("left    ", counted(std::ssize(left), "buffer"), " of ",

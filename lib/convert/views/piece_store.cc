@@ -215,11 +215,26 @@ ChunkData PieceStore::resolved(const Part& part) const {
   return resolved_;
 }
 
-// A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
-// items, or at strides in it, only if these are stored row by row.
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
-  ChunkData out = resolved(part);
+  return piece_of(resolved(part), t, part, row);
+}
+
+// pre: the source has such values, or is_rounded() was false for all tensors.
+ChunkData PieceStore::resolve_unrounded(i64 t, i64 index) const {
+  auto [part, row] = place(t, index);
+  return piece_of(unrounded_values(*source_)->resolve_unrounded(part.tensor, part.chunk), t, part, row);
+}
+
+bool PieceStore::is_rounded(i64 t) const {
+  const UnroundedValues* values = unrounded_values(*source_);
+  return values &&
+         std::ranges::any_of(of(t).parts, [&](const Part& p) { return values->is_rounded(p.tensor); });
+}
+
+// A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
+// items, or at strides in it, only if these are stored row by row.
+ChunkData PieceStore::piece_of(ChunkData out, i64 t, const Part& part, i64 row) const {
   Chunk chunk = source_->chunk(part.tensor, part.chunk);
   if (part.step_items != 0 || !part.strides.empty() || !std::ranges::equal(part.sizes, chunk.sizes)) {
     check_row_major(*source_, part.tensor, chunk, out);

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "io/store/store.h"
+#include "io/store/unrounded.h"
 
 namespace mckpt::impl {
 
@@ -36,7 +37,7 @@ struct StorePiece {
 
 // The view. It owns the source. It is filled by one thread with add() and its siblings; then all functions
 // are const and as thread-safe as the source's.
-class PieceStore final : public Store {
+class PieceStore final : public Store, public UnroundedValues {
  public:
   // A view without tensors and objects. Root, files, format and facts are those of the source.
   explicit PieceStore(std::unique_ptr<Store> source);
@@ -67,6 +68,8 @@ class PieceStore final : public Store {
   Chunk chunk(i64 t, i64 index) const override;
   ChunkData resolve(i64 t, i64 index) const override;
   std::shared_ptr<const PickleValue> object(i64 index) const override;
+  bool is_rounded(i64 t) const override;
+  ChunkData resolve_unrounded(i64 t, i64 index) const override;
 
  private:
   // What one chunk of the source contains of a piece. Rows that are apart are a chunk each, and then
@@ -98,6 +101,8 @@ class PieceStore final : public Store {
     std::vector<std::pair<i64, i64>> chunks;  // begin and number, ascending
   };
   const Tensor& of(i64 t) const { return tensors_[t]; }
+  // What the piece has of the resolved chunk of the source.
+  ChunkData piece_of(ChunkData out, i64 t, const Part& part, i64 row) const;
   std::vector<i64> chunks_near(const StorePiece& piece);
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;
   std::vector<Part> reshaped(const StorePiece& piece, i64 chunk) const;

@@ -55,8 +55,10 @@ u8 largest_byte(std::span<const u8> bytes) {
 CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows, std::span<const u8> codes) {
   CodeFaults faults;
   faults.codes = rows * layout.columns;
-  // Every code of less than a byte is a number.
-  if (layout.codes == CodeFormat::kE2M1 || layout.codes == CodeFormat::kE2M3) return faults;
+  // Every code of less than a byte, and every integer of a byte, is a number.
+  if (layout.codes == CodeFormat::kE2M1 || layout.codes == CodeFormat::kE2M3 ||
+      layout.codes == CodeFormat::kInt8)
+    return faults;
   if (layout.codes == CodeFormat::kPackedInt) {
     for (i64 r = 0; r < rows; r++)
       if (has_padding_bits(layout, codes.data() + r * layout.code_row_bytes()))
@@ -135,6 +137,7 @@ double largest_code(const QuantLayout& layout) {
     case CodeFormat::kE2M1:
       return static_cast<double>(kE2M1Max);
     case CodeFormat::kPackedInt:
+    case CodeFormat::kInt8:
       return 1 << (layout.zero_points ? layout.int_bits : layout.int_bits - 1);
   }
   return 0;

@@ -49,6 +49,9 @@ CodeLevels levels_of(const QuantLayout& s) {
       case CodeFormat::kPackedInt:
         levels[i] = static_cast<float>(static_cast<int>(i) - (1 << (s.int_bits - 1)));
         break;
+      case CodeFormat::kInt8:
+        levels[i] = static_cast<float>(static_cast<std::int8_t>(code));
+        break;
     }
   }
   return levels;
@@ -172,7 +175,9 @@ StoredBytes stored_at(const QuantLayout& s, const ValueTile& tile, const StoredB
   i64 scale_rows = s.scale_row_of(piece.first_row) - s.scale_row_of(tile.first_row);
   i64 blocks = piece.first_column / s.block_columns - tile.first_column / s.block_columns;
   at.scales += scale_rows * stored.scale_row_bytes + dtype_bytes(s.scales, blocks);
-  if (s.zero_points)
+  if (s.zero_points && s.zero_points_are_bytes)
+    at.zero_points += scale_rows * s.scale_columns();
+  else if (s.zero_points)
     at.zero_points +=
         (piece.first_row * s.int_bits / 32 - tile.first_row * s.int_bits / 32) * s.scale_columns() * 4;
   return at;

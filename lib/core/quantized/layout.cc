@@ -59,11 +59,12 @@ std::string layout_fault(const QuantLayout& s) {
     return cat("a row of ", s.columns, " values of 4 bits ends within a byte");
   if (s.codes == CodeFormat::kE2M1 && s.block_columns % 2 != 0)
     return cat("a block of ", s.block_columns, " values of 4 bits ends within a byte");
-  if (s.codes == CodeFormat::kPackedInt && (s.int_bits < 2 || s.int_bits > 8))
+  if (has_integers(s) && (s.int_bits < 2 || s.int_bits > 8))
     return cat("integers of ", s.int_bits, " bits are not known");
-  if (s.zero_points && s.codes != CodeFormat::kPackedInt) return "only packed integers have zero points";
-  if (s.zero_points && s.block_rows != 1) return "zero points belong to groups of one row";
-  if (s.zero_points && s.matrices > 1) return "a stack of matrices has no zero points";
+  if (s.zero_points && !has_integers(s)) return "only integers have zero points";
+  const bool packed = s.zero_points && !s.zero_points_are_bytes;
+  if (packed && s.block_rows != 1) return "packed zero points belong to groups of one row";
+  if (packed && s.matrices > 1) return "a stack of matrices has no packed zero points";
   // No product of sizes may leave 63 bits; a value takes four bytes at most.
   i64 values = checked_mul(checked_mul(s.matrices, s.rows, "rows of a quantised tensor"), s.columns,
                            "items of a quantised tensor");
@@ -80,7 +81,10 @@ StoredRanges stored_ranges(const QuantLayout& layout, i64 first, i64 end) {
   r.codes.end = last_row * layout.code_row_bytes() + ceil_div((last_column + 1) * bits, 8);
   r.scales.begin = layout.scale_row_of(first_row) * layout.scale_row_bytes();
   r.scales.end = (layout.scale_row_of(last_row) + 1) * layout.scale_row_bytes();
-  if (layout.zero_points) {
+  if (layout.zero_points && layout.zero_points_are_bytes) {
+    r.zero_points.begin = layout.scale_row_of(first_row) * layout.scale_columns();
+    r.zero_points.end = (layout.scale_row_of(last_row) + 1) * layout.scale_columns();
+  } else if (layout.zero_points) {
     i64 word_row_bytes = layout.scale_columns() * 4;
     r.zero_points.begin = first_row * layout.int_bits / 32 * word_row_bytes;
     r.zero_points.end = ceil_div((last_row + 1) * layout.int_bits, 32) * word_row_bytes;

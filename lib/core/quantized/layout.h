@@ -11,6 +11,7 @@
 //   MXFP4 (gpt-oss)                kE2M1        columns / 2         E8M0, U8               1 x 32
 //   NVFP4                          kE2M1        columns / 2         E4M3, and one F32      1 x 16
 //   INT4, INT8 (pack-quantized)    kPackedInt   whole 32-bit words  BF16, F16, F32         1 x 32, 1 x columns
+//   INT8 (int-quantized)           kInt8        columns             BF16, F16, F32         1 x columns, any
 //
 // A stack of E matrices (experts) is one tensor with E * rows rows: rows are counted through all matrices,
 // and blocks begin anew in each. U8 scales are E8M0 exponents, never factors.
@@ -29,6 +30,7 @@ enum class CodeFormat : u8 {
   kE2M3,       // 6 bits; column c is at bit c * 6 of its row: 0 to .875 in eighths, up to 7.5, and negatives
   kE2M1,       // 4 bits, the first of two in the lower half of a byte: 0 .5 1 1.5 2 3 4 6, and negatives
   kPackedInt,  // `int_bits` bits; column c is at bit c * int_bits of its row, with 2^(int_bits-1) added
+  kInt8,       // a byte with a sign, whose values `int_bits` bits could hold
 };
 
 // What the one scale of the whole tensor does to the scales of blocks (NVFP4).
@@ -41,13 +43,14 @@ enum class TensorScale : u8 {
 
 struct QuantLayout {
   CodeFormat codes = CodeFormat::kE4M3;
-  int int_bits = 4;  // of kPackedInt: 2 to 8
+  int int_bits = 4;  // of kPackedInt and kInt8: 2 to 8
   DType scales = DType::kF32;
   i64 matrices = 1, rows = 0, columns = 0;  // of values; rows of one matrix
   i64 block_rows = 1, block_columns = 1;
   TensorScale tensor_rule = TensorScale::kNone;
   float tensor_scale = 1;
-  bool zero_points = false;            // kPackedInt: value = (code - zero point) * scale
+  bool zero_points = false;            // integers: value = (code - zero point) * scale
+  bool zero_points_are_bytes = false;  // one I8 for each scale, in their grid; else packed words
   bool nibble_8_is_plus_zero = false;  // kE2M1: ModelOpt's table has +0 where others have -0
   // compressed-tensors computes in the type of the scales: with F16 scales a product is rounded to fp16
   // before it becomes anything else. With F32 and BF16 scales one rounding, to the wanted type, is the same.
@@ -61,7 +64,7 @@ struct QuantLayout {
   i64 scale_rows() const { return ceil_div(rows, block_rows); }
   i64 scale_columns() const { return ceil_div(columns, block_columns); }
   i64 scale_row_bytes() const;
-  // Zero points are packed along dim 0: row r of a column is at bit r * int_bits of the column's words.
+  // Packed zero points: row r of a column is at bit r * int_bits of the column's words.
   i64 zero_point_word_rows() const { return ceil_div(rows * int_bits, 32); }
 
   // The row of the tensor of scales that has the scales of a row of values.
@@ -69,6 +72,10 @@ struct QuantLayout {
 };
 
 int code_bits(const QuantLayout& layout);
+// Integers of either kind.
+inline bool has_integers(const QuantLayout& layout) {
+  return layout.codes == CodeFormat::kPackedInt || layout.codes == CodeFormat::kInt8;
+}
 // Codes of 4 bits, two in a byte.
 bool has_nibbles(const QuantLayout& layout);
 
@@ -83,7 +90,7 @@ struct ByteRange {
 };
 
 // What has to be read for the values [first, end), counted in row-major order through all matrices: the codes
-// of these values, whole rows of scales, whole rows of words of zero points.
+// of these values, whole rows of scales, whole rows of zero points or of their words.
 struct StoredRanges {
   ByteRange codes, scales, zero_points;
 };

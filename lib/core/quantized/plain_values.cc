@@ -39,6 +39,8 @@ float code_value(const QuantLayout& s, const u8* codes, i64 first_column, i64 co
       int stored = static_cast<int>(bits_at(codes, column * s.int_bits - from, s.int_bits));
       return static_cast<float>(stored - (1 << (s.int_bits - 1)));
     }
+    case CodeFormat::kInt8:
+      return static_cast<float>(static_cast<std::int8_t>(codes[column - first_column]));
   }
   return 0;
 }

@@ -25,7 +25,9 @@ struct Piece {
   int zero_point;
 };
 
-bool is_byte(CodeFormat codes) { return codes == CodeFormat::kE4M3 || codes == CodeFormat::kE5M2; }
+bool is_byte(CodeFormat codes) {
+  return codes == CodeFormat::kE4M3 || codes == CodeFormat::kE5M2 || codes == CodeFormat::kInt8;
+}
 
 QuantLosses e5m2_codes(const float* values, i64 items, float scale, u8* codes) {
   QuantLosses losses;
@@ -69,9 +71,10 @@ QuantLosses unusual_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
   return losses;
 }
 
-// Integers with the offset of their format added.
+// Integers, with the offset of their format added where they are packed.
 QuantLosses int_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
   const float low = static_cast<float>(-(1 << (s.int_bits - 1))), high = -low - 1;
+  const int offset = s.codes == CodeFormat::kInt8 ? 0 : 1 << (s.int_bits - 1);
   QuantLosses losses;
   for (i64 i = 0; i < piece.items; i++) {
     float scaled = piece.values[i];
@@ -80,13 +83,13 @@ QuantLosses int_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
     bool nan = whole != whole;
     losses.nan += nan;
     losses.clamped += whole < low || whole > high;
-    codes[i] = static_cast<u8>(nan ? -low : std::clamp(whole, low, high) - low);
+    codes[i] = static_cast<u8>((nan ? 0 : static_cast<int>(std::clamp(whole, low, high))) + offset);
   }
   return losses;
 }
 
 QuantLosses piece_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
-  if (s.codes == CodeFormat::kPackedInt) return int_codes(s, piece, codes);
+  if (has_integers(s)) return int_codes(s, piece, codes);
   float scale = static_cast<float>(piece.scale);
   if (scale == 0 || (std::isinf(scale) && !std::isinf(piece.scale))) return unusual_codes(s, piece, codes);
   return codes_of(s.codes, best_processor(), piece.values, piece.items, scale, codes);

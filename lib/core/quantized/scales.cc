@@ -69,6 +69,10 @@ void widen_scales(const QuantLayout& s, const u8* stored, i64 count, float* scal
 }
 
 int zero_point_at(const QuantLayout& s, const u8* words, i64 first_row, i64 row, i64 group) {
+  if (s.zero_points_are_bytes) {
+    const i64 scale_row = s.scale_row_of(row) - s.scale_row_of(first_row);
+    return static_cast<std::int8_t>(words[scale_row * s.scale_columns() + group]);
+  }
   i64 at = row * s.int_bits - first_row * s.int_bits / 32 * 32;
   int value = 0;
   for (int i = 0; i < s.int_bits; i++, at++) {

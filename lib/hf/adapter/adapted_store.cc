@@ -8,10 +8,13 @@
 #include "core/base/text.h"
 #include "hf/adapter/adapted_bytes.h"
 #include "hf/adapter/lora_config.h"
+#include "hf/adapter/settings.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
 #include "io/store/soundness.h"
 
@@ -63,9 +66,36 @@ std::unique_ptr<Store> open_weights(const Folder& folder) {
   return store;
 }
 
+// What config.json beside the base says; nothing where there is none.
+BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
+  BaseFacts facts;
+  if (!is_folder(base.root(), base.opening())) return facts;
+  Folder folder(base.root(), base.opening());
+  if (!folder.has_file("config.json")) return facts;
+  try {
+    const JsonValue config = parse_json(json_text(folder.open_file("config.json")), JsonNumbers::kPython);
+    if (const JsonValue* type = config.find("model_type"); type && type->is(JsonType::kString))
+      facts.model_type = type->string("model_type");
+    if (const JsonValue* classes = config.find("architectures");
+        classes && classes->is(JsonType::kArray) && !classes->array("architectures").empty())
+      facts.architecture = classes->array("architectures")[0].string("architectures");
+    const JsonValue* text = config.find("text_config");
+    for (const JsonValue* part : {&config, text}) {
+      const JsonValue* tie =
+          part && part->is(JsonType::kObject) ? part->find("tie_word_embeddings") : nullptr;
+      if (!facts.tied && tie && tie->is(JsonType::kBool)) facts.tied = tie->boolean("tie_word_embeddings");
+    }
+  } catch (const Error& e) {
+    // A config that cannot be read is an error of who needs it.
+    if (e.code() == Code::kInterrupted) throw;
+  }
+  if (names) facts.names = names(facts.model_type);
+  return facts;
+}
+
 class NamedBase final : public AdapterBase {
  public:
-  explicit NamedBase(std::string path) : path_(std::move(path)) {}
+  NamedBase(std::string path, MakeMemoryNames names) : path_(std::move(path)), names_(std::move(names)) {}
   const std::string& path() const override { return path_; }
 
   std::unique_ptr<Store> open(const std::string& adapter, const OpenOptions& opening) const override {
@@ -73,17 +103,23 @@ class NamedBase final : public AdapterBase {
     const bool of_ranks = !folder.has_file(kAdapterConfig);
     LoraConfig config = of_ranks ? config_beside(folder) : read_lora_config(folder);
     std::unique_ptr<Store> base = open_base(path_, opening);
-    return std::make_unique<AdaptedStore>(std::move(base), open_weights(folder), config, adapter);
+    const BaseFacts facts = facts_of(*base, names_);
+    const OtherBase other = other_base(config, facts, path_, opening);
+    auto out = std::make_unique<AdaptedStore>(std::move(base), open_weights(folder), config, adapter, facts);
+    if (!other.note.empty()) out->add_note(other.note);
+    if (!other.warning.empty()) out->warn_of_base(other.warning);
+    return out;
   }
 
  private:
   std::string path_;
+  MakeMemoryNames names_;
 };
 
 }  // namespace
 
 AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter,
-                           const LoraConfig& config, std::string folder)
+                           const LoraConfig& config, std::string folder, const BaseFacts& facts)
     : base_(std::move(base)),
       adapter_(std::move(adapter)),
       folder_(std::move(folder)),
@@ -92,7 +128,13 @@ AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> a
   describe_as(*base_);
   objects_ = base_->objects();
   findings_ = base_->findings();
-  adapted_ = with_file(folder_, [&] { return pair_adapter(*base_, *adapter_, config); });
+  AdaptedModel model = with_file(folder_, [&] { return pair_adapter(*base_, *adapter_, config, facts); });
+  adapted_ = std::move(model.tensors), notes_ = std::move(model.notes);
+  amended_.untied = model.untied;
+  for (const AdaptedTensor& a : adapted_)
+    if (a.tensor >= base_->tensor_count()) added_.push_back(&a);
+  for (i64 t = 0; t < base_->tensor_count(); t++) plain_.push_back({.tensor = t, .from = t});
+  amend();
   memory_ = std::make_unique<AdapterMemory>(*base_, *adapter_);
   add_fact("adapter", text());
 }
@@ -109,23 +151,50 @@ std::string AdaptedStore::text() const {
              counted(tensor_count(), "tensor"), " changed");
 }
 
-ChunkData AdaptedStore::resolve(i64 t, i64 index) const {
-  const AdaptedTensor* a = adapted(t);
-  if (!a) return base_->resolve(t, index);
-  return {.file = base_->chunk(t, 0).file,
-          .offset = 0,
-          .dtype = dtype(t),
-          .unpacked = adapted_bytes(*a, *memory_)};
+// A tensor of the vocabulary that the adapter has whole may have other rows than the base's.
+void AdaptedStore::amend() {
+  for (const AdaptedTensor& a : adapted_)
+    if (!std::ranges::equal(dims(a.tensor), base_->dims(a.from))) amended_.vocab = dims(a.tensor)[0];
 }
+
+std::span<const i64> AdaptedStore::dims(i64 t) const {
+  const AdaptedTensor* a = adapted(t);
+  return a && a->replaced >= 0 ? adapter_->dims(a->replaced) : base_->dims(from(t));
+}
+
+Chunk AdaptedStore::chunk(i64 t, i64 index) const {
+  Chunk out = base_->chunk(from(t), index);
+  if (adapted(t)) out.sizes = dims(t);
+  return out;
+}
+
+ChunkData AdaptedStore::resolve_as(i64 t, i64 index, DType type) const {
+  const AdaptedTensor* a = adapted(t);
+  if (!a && type == dtype(t)) return base_->resolve(t, index);
+  return {.file = base_->chunk(from(t), 0).file,
+          .offset = 0,
+          .dtype = type,
+          .unpacked = adapted_bytes(a ? *a : plain_[t], type, *memory_)};
+}
+
+void AdaptedStore::warn_of_base(std::string text) {
+  findings_.push_back({.code = Code::kContradiction,
+                       .file = folder_,
+                       .message = std::move(text),
+                       .help = "`base` is the model that was trained",
+                       .warning = true});
+}
+
+void AdaptedStore::add_losses(LostValues& lost) const { memory_->add_losses(lost); }
 
 const AdaptedStore* adapted_view(const Store& store) { return dynamic_cast<const AdaptedStore*>(&store); }
 
-std::shared_ptr<const AdapterBase> adapter_base(std::string path) {
-  return std::make_shared<NamedBase>(std::move(path));
+std::shared_ptr<const AdapterBase> adapter_base(std::string path, MakeMemoryNames names) {
+  return std::make_shared<NamedBase>(std::move(path), std::move(names));
 }
 
 std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
-                                                    const OpenOptions& opening) {
+                                                    const OpenOptions& opening, MakeMemoryNames names) {
   // What is at a path that does not exist is said when it is opened.
   const bool all_there = std::ranges::all_of(
       paths, [&](const std::string& p) { return is_folder(p, opening) || is_file(p, opening); });
@@ -134,7 +203,7 @@ std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<
     throw Error(Code::kUsage, "`base` is for the folder of an adapter, and no path is one")
         .expected("a folder with adapter_config.json and without config.json")
         .found(listed(std::vector<std::string>(paths.begin(), paths.end())));
-  return adapter_base(std::move(base));
+  return adapter_base(std::move(base), std::move(names));
 }
 
 Error adapter_alone(const Folder& folder) {

@@ -6,6 +6,10 @@
 //   adapter   q_proj.lora_A.weight F32 [4, 16], q_proj.lora_B.weight F32 [32, 4]
 //   view      q_proj.weight BF16 [32, 16] = base + scale * B A, k_proj.weight BF16 [16, 16], ...
 //
+// Two adapters make more of a base than that: with another vocabulary, whose embedding and output layer the
+// adapter has whole, and with an output layer of its own where the base's is the embedding. Then config.json
+// says something else, too (amended()).
+//
 // It says of itself where the base is: config, tokenizer and files are those of the base.
 #pragma once
 
@@ -15,21 +19,24 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "hf/adapter/amended_config.h"
 #include "hf/adapter/pairing.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
+#include "io/store/unrounded.h"
 
 namespace mckpt::impl {
 
 class AdapterMemory;
+class LostValues;
 struct LoraConfig;
 
 // The view. It owns both stores, and is as thread-safe.
-class AdaptedStore final : public Store {
+class AdaptedStore final : public Store, public UnroundedValues {
  public:
   // Throws what pair_adapter() throws, with the adapter's folder.
   AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter, const LoraConfig& config,
-               std::string folder);
+               std::string folder, const BaseFacts& facts = {});
   ~AdaptedStore() override;
 
   const Store& base() const { return *base_; }
@@ -40,14 +47,24 @@ class AdaptedStore final : public Store {
   // "LoRA of rank 4 in ckpt/adapter, 14 of 291 tensors changed"
   std::string text() const;
   const std::string& config_text() const { return config_text_; }  // of adapter_config.json
+  const AmendedConfig& amended() const { return amended_; }
+  // What a conversion says of the adapter and its base.
+  const std::vector<std::string>& notes() const { return notes_; }
+  void add_note(std::string text) { notes_.push_back(std::move(text)); }
+  // Says that the base is another model than that of the adapter: a warning of every command.
+  void warn_of_base(std::string text);
+  // Finite values that reads have found to be infinite with the adapter.
+  void add_losses(LostValues& lost) const;
 
-  i64 tensor_count() const override { return base_->tensor_count(); }
-  std::string_view name(i64 t) const override { return base_->name(t); }
-  DType dtype(i64 t) const override { return base_->dtype(t); }
-  std::span<const i64> dims(i64 t) const override { return base_->dims(t); }
-  i64 chunk_count(i64 t) const override { return base_->chunk_count(t); }
-  Chunk chunk(i64 t, i64 index) const override { return base_->chunk(t, index); }
-  ChunkData resolve(i64 t, i64 index) const override;
+  i64 tensor_count() const override { return base_->tensor_count() + std::ssize(added_); }
+  std::string_view name(i64 t) const override { return is_added(t) ? added(t).name : base_->name(t); }
+  DType dtype(i64 t) const override { return base_->dtype(from(t)); }
+  std::span<const i64> dims(i64 t) const override;
+  i64 chunk_count(i64 t) const override { return is_added(t) ? 1 : base_->chunk_count(t); }
+  Chunk chunk(i64 t, i64 index) const override;
+  ChunkData resolve(i64 t, i64 index) const override { return resolve_as(t, index, dtype(t)); }
+  bool is_rounded(i64 t) const override { return adapted(t) != nullptr; }
+  ChunkData resolve_unrounded(i64 t, i64 index) const override { return resolve_as(t, index, DType::kF32); }
   std::shared_ptr<const PickleValue> object(i64 index) const override { return base_->object(index); }
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override {
     base_->each_checksum(visit);
@@ -55,10 +72,21 @@ class AdaptedStore final : public Store {
   std::optional<std::vector<Finding>> check(int threads) const override { return base_->check(threads); }
 
  private:
+  bool is_added(i64 t) const { return t >= base_->tensor_count(); }
+  const AdaptedTensor& added(i64 t) const { return *added_[t - base_->tensor_count()]; }
+  // The tensor of the base that the tensor is made of.
+  i64 from(i64 t) const { return is_added(t) ? added(t).from : t; }
+  ChunkData resolve_as(i64 t, i64 index, DType type) const;
+  void amend();
+
   std::unique_ptr<Store> base_, adapter_;
   std::string folder_, config_text_;
   i64 rank_ = 0;
-  std::vector<AdaptedTensor> adapted_;  // in the order of the base
+  std::vector<AdaptedTensor> adapted_;       // in the order of the base, those that it has not behind them
+  std::vector<const AdaptedTensor*> added_;  // these
+  std::vector<AdaptedTensor> plain_;         // by tensor of the base, as if the adapter changed nothing
+  AmendedConfig amended_;
+  std::vector<std::string> notes_;
   std::unique_ptr<AdapterMemory> memory_;
 };
 
@@ -69,11 +97,13 @@ const AdaptedStore* adapted_view(const Store& store);
 // kUnknownFormat if the base is none of safetensors, kQuantized if it is quantised, kUsage if it is an
 // adapter itself; kNotFound for an adapter without weights; what read_lora_config() throws, and what
 // AdaptedStore throws.
-std::shared_ptr<const AdapterBase> adapter_base(std::string path);
+// `names`: of models whose tensors have other names in memory; null: adapters have the names on disk.
+std::shared_ptr<const AdapterBase> adapter_base(std::string path, MakeMemoryNames names = nullptr);
 // The model `base` for adapters among `paths`, as a user names both. Throws kUsage if all exist and none is
 // an adapter: the answer would be about something else than was meant.
 std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
-                                                    const OpenOptions& opening);
+                                                    const OpenOptions& opening,
+                                                    MakeMemoryNames names = nullptr);
 
 // The error for an adapter where a model is needed and no base is named.
 Error adapter_alone(const Folder& folder);

@@ -21,22 +21,26 @@ constexpr double kMostRank = 1 << 20;
 constexpr std::size_t kLongestPattern = 1000, kLongestName = 256;
 constexpr int kMostRepeats = 3;
 
-constexpr std::string_view kRead[] = {"peft_type",         "r",
-                                      "lora_alpha",        "use_rslora",
-                                      "fan_in_fan_out",    "use_dora",
-                                      "lora_bias",         "bias",
-                                      "rank_pattern",      "alpha_pattern",
-                                      "target_parameters", "base_model_name_or_path",
-                                      "init_lora_weights"};
-// How training found the modules, how it began, and what it is for: the names and values of the tensors say
-// the rest.
-constexpr std::string_view kWithoutEffect[] = {
-    "auto_mapping",        "eva_config",   "exclude_modules", "inference_mode",  "layers_pattern",
-    "layers_to_transform", "lora_dropout", "megatron_core",   "modules_to_save", "peft_version",
-    "qalora_group_size",   "revision",     "runtime_config",  "target_modules",  "task_type"};
-// Starts of training that leave the base as it is. Others (PiSSA, OLoRA, CorDA, LoftQ ...) change the base
-// too.
+constexpr std::string_view kRead[] = {"peft_type",           "r",
+                                      "lora_alpha",          "use_rslora",
+                                      "fan_in_fan_out",      "use_dora",
+                                      "lora_bias",           "bias",
+                                      "rank_pattern",        "alpha_pattern",
+                                      "target_parameters",   "base_model_name_or_path",
+                                      "init_lora_weights",   "target_modules",
+                                      "exclude_modules",     "modules_to_save",
+                                      "layers_pattern",      "layers_to_transform",
+                                      "ensure_weight_tying", "trainable_token_indices",
+                                      "auto_mapping"};
+// How training began, and what it is for: the names and values of the tensors say the rest.
+constexpr std::string_view kWithoutEffect[] = {"eva_config",    "inference_mode", "lora_dropout",
+                                               "megatron_core", "peft_version",   "qalora_group_size",
+                                               "revision",      "runtime_config", "task_type"};
+// Starts of training that leave the base as it is, and those that take the factors out of it: PEFT takes them
+// out again when it loads the adapter, by a decomposition of each weight whose last bits depend on the
+// library of linear algebra.
 constexpr std::string_view kStarts[] = {"gaussian", "eva", "orthogonal"};
+constexpr std::string_view kChangedBases[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 constexpr const char* kMergeThere = "merge it where it was trained (merge_and_unload), and save the model";
 
@@ -80,6 +84,16 @@ bool flag(const JsonValue& config, std::string_view key) {
   return v && v->boolean(key);
 }
 
+// Any number: a scale of zero leaves the base as it is.
+double number(const JsonValue& v, std::string_view key) {
+  double n = v.real(key);
+  if (!(std::abs(n) <= kMostRank))
+    throw Error(Code::kBadConfig, cat("'", escaped(key), "' is not a possible number"))
+        .expected("a number")
+        .found(v.summary());
+  return n;
+}
+
 double positive(const JsonValue& v, std::string_view key, bool whole) {
   double n = v.real(key);
   if (!(n > 0) || n > kMostRank || (whole && n != std::floor(n)))
@@ -90,7 +104,7 @@ double positive(const JsonValue& v, std::string_view key, bool whole) {
 }
 
 double needed(const JsonValue& config, std::string_view key, bool whole) {
-  if (const JsonValue* v = entry(config, key)) return positive(*v, key, whole);
+  if (const JsonValue* v = entry(config, key)) return whole ? positive(*v, key, true) : number(*v, key);
   throw Error(Code::kBadConfig,
               cat("'", key, "' is missing, and without it the scale of the adapter is not known"));
 }
@@ -108,7 +122,8 @@ std::vector<LoraConfig::Exception> exceptions(const JsonValue& config, std::stri
   if (!v) return out;
   for (const JsonMember& m : v->object(key))
     out.push_back({std::make_shared<const ModulePattern>(m.name),
-                   positive(m.value, cat(key, "' of '", m.name), whole)});
+                   whole ? positive(m.value, cat(key, "' of '", m.name), true)
+                         : number(m.value, cat(key, "' of '", m.name))});
   return out;
 }
 
@@ -126,6 +141,17 @@ void check_kind(const JsonValue& config) {
 void check_start(const JsonValue& config) {
   const JsonValue* v = entry(config, "init_lora_weights");
   if (!v || v->is(JsonType::kBool)) return;
+  const std::string start = v->is(JsonType::kString) ? v->string("init_lora_weights") : "";
+  if (std::ranges::any_of(kChangedBases, [&](std::string_view name) { return start.starts_with(name); }))
+    throw Error(Code::kBadConfig,
+                cat("training began by taking the factors out of the base (", escaped(start),
+                    "), so the adapter is one of the base without them, which is not stored"))
+        .expected("an adapter of the base as it is")
+        .found(cat("init_lora_weights '", escaped(start), "'"))
+        .help(
+            "save_pretrained(DIR, path_initial_model_for_weight_conversion=START) of PEFT makes an adapter "
+            "of "
+            "the base as it is; or merge it where it was trained (merge_and_unload), and save the model");
   if (!v->is(JsonType::kString) || !has(kStarts, v->string("init_lora_weights")))
     refuse("init_lora_weights", *v);
 }
@@ -134,6 +160,24 @@ void check_bias(const JsonValue& config) {
   constexpr std::string_view kBiases[] = {"none", "all", "lora_only"};
   const JsonValue* v = entry(config, "bias");
   if (v && !has(kBiases, v->string("bias"))) refuse("bias", *v);
+}
+
+std::vector<i64> token_rows(const JsonValue& list) {
+  std::vector<i64> rows;
+  for (const JsonValue& v : list.array("trainable_token_indices"))
+    rows.push_back(v.integer("trainable_token_indices"));
+  return rows;
+}
+
+// A list is for the embedding of tokens.
+std::vector<LoraConfig::Tokens> read_tokens(const JsonValue& config) {
+  const JsonValue* v = entry(config, "trainable_token_indices");
+  if (!v || says_nothing(*v)) return {};
+  if (v->is(JsonType::kArray)) return {{"", token_rows(*v)}};
+  std::vector<LoraConfig::Tokens> out;
+  for (const JsonMember& m : v->object("trainable_token_indices"))
+    out.push_back({m.name, token_rows(m.value)});
+  return out;
 }
 
 // Letters, digits, '_', and '.', which stands for any character.
@@ -165,10 +209,11 @@ struct ModulePattern::Expression {
 };
 
 // What Python's re.match("(.*\.)?(TEXT)$", module) takes.
-ModulePattern::ModulePattern(std::string text) : text_(std::move(text)) {
+ModulePattern::ModulePattern(std::string text, Of of) : text_(std::move(text)), of_(of) {
   if (is_plain(text_)) return;
   try {
-    if (is_common(text_)) expression_.reset(new Expression{std::regex(cat("(.*\\.)?(", text_, ")"))});
+    if (is_common(text_))
+      expression_.reset(new Expression{std::regex(cat(of == kEnd ? "(.*\\.)?(" : "(", text_, ")"))});
   } catch (const std::regex_error&) {
     // The error below says it.
   }
@@ -190,7 +235,7 @@ bool ModulePattern::matches(std::string_view module) const {
   }
   if (module.size() < text_.size()) return false;
   const std::size_t before = module.size() - text_.size();
-  if (before > 0 && module[before - 1] != '.') return false;
+  if (before > 0 && (of_ == kWhole || module[before - 1] != '.')) return false;
   return std::ranges::equal(text_, module.substr(before), [](char p, char c) { return p == '.' || p == c; });
 }
 
@@ -232,6 +277,12 @@ LoraConfig parse_lora_config(std::string_view text) {
   if (const JsonValue* names = entry(config, "target_parameters"))
     for (const JsonValue& name : names->array("target_parameters"))
       out.parameters.push_back(name.string("target_parameters"));
+  out.rules = read_targets(config);
+  out.tokens = read_tokens(config);
+  out.keeps_tie = flag(config, "ensure_weight_tying");
+  if (const JsonValue* mapping = entry(config, "auto_mapping"); mapping && mapping->is(JsonType::kObject))
+    if (const JsonValue* name = entry(*mapping, "base_model_class"); name && name->is(JsonType::kString))
+      out.base_class = name->string("base_model_class");
   if (const JsonValue* base = entry(config, "base_model_name_or_path"))
     out.base = base->string("base_model_name_or_path");
   return out;

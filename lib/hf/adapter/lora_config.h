@@ -10,17 +10,19 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "hf/adapter/targets.h"
 
 namespace mckpt::impl {
 
 class Folder;
 
-// A key of rank_pattern or alpha_pattern, as PEFT uses it: a regular expression for the last parts of a
-// module's name.
+// A regular expression for names of modules, as PEFT uses it: for the last parts of a name (a key of rank_pattern
+// or alpha_pattern), or for all of it (target_modules).
 class ModulePattern {
  public:
+  enum Of : u8 { kEnd, kWhole };
   // Throws kBadConfig for what Python and C++ do not read alike, and for patterns that may take very long.
-  explicit ModulePattern(std::string text);
+  explicit ModulePattern(std::string text, Of of = kEnd);
   ~ModulePattern();
   // Throws kBadConfig for a name that is too long for an expression.
   bool matches(std::string_view module) const;
@@ -28,6 +30,7 @@ class ModulePattern {
  private:
   struct Expression;
   std::string text_;
+  Of of_;
   std::unique_ptr<const Expression> expression_;  // null: the text has letters, digits, '_' and '.' alone
 };
 
@@ -45,6 +48,16 @@ struct LoraConfig {
   };
   std::vector<Exception> ranks{}, alphas{};
   std::vector<std::string> parameters{};  // target_parameters: ends of names of parameters
+  TargetRules rules{};
+  // trainable_token_indices: rows that are replaced, by the end of the module's name; "": of the embedding of
+  // tokens.
+  struct Tokens {
+    std::string module;
+    std::vector<i64> rows;
+  };
+  std::vector<Tokens> tokens{};
+  bool keeps_tie = false;  // ensure_weight_tying: what is saved of a tied embedding is the output layer's too
+  std::string base_class{};               // auto_mapping: the class of the base in transformers
   std::string base{};                     // base_model_name_or_path
   std::string text{};                     // the file
 

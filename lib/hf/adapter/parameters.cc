@@ -19,14 +19,20 @@ constexpr std::size_t kMostParameters = 6;  // of a module: all orders of the pa
 struct Part {
   std::string_view parameter, name;
 };
-// As models of transformers are on the disk.
+// As most models of transformers are on the disk.
 constexpr Part kParts[] = {
     {"gate_up_proj", "gate_proj"}, {"gate_up_proj", "up_proj"}, {"down_proj", "down_proj"}};
+
+std::string filled(std::string_view pattern, i64 expert) {
+  const std::size_t at = pattern.find("{E}");
+  return cat(pattern.substr(0, at), expert, pattern.substr(at + 3));
+}
 
 // A parameter of the base: matrices [rows, columns], in one tensor or in one for each expert and part.
 struct Parameter {
   i64 experts = 1, rows = 0, columns = 0;
   i64 whole = -1;                         // the tensor that is the parameter
+  bool matrix = false;                    // it is one matrix, whose output is first
   std::vector<std::vector<i64>> parts{};  // else, for each expert, its tensors one below the other
 };
 
@@ -34,18 +40,16 @@ std::optional<Parameter> whole_parameter(const BaseTensors& base, const std::str
   i64 t = base.find(name);
   if (t < 0) return std::nullopt;
   std::span<const i64> dims = base.store().dims(t);
-  if (dims.size() == 2) return Parameter{.rows = dims[0], .columns = dims[1], .whole = t};
+  if (dims.size() == 2) return Parameter{.rows = dims[0], .columns = dims[1], .whole = t, .matrix = true};
   if (dims.size() == 3) return Parameter{.experts = dims[0], .rows = dims[1], .columns = dims[2], .whole = t};
   return std::nullopt;
 }
 
 // The tensors of one expert; empty if it is not there, or its parts are no matrices of equal width.
-std::vector<i64> expert_parts(const BaseTensors& base, std::string_view module, std::string_view parameter,
-                              i64 expert) {
+std::vector<i64> expert_parts(const BaseTensors& base, const std::vector<std::string>& patterns, i64 expert) {
   std::vector<i64> out;
-  for (const Part& p : kParts) {
-    if (p.parameter != parameter) continue;
-    i64 t = base.find(cat(module, ".", expert, ".", p.name, ".weight"));
+  for (const std::string& pattern : patterns) {
+    i64 t = base.find(filled(pattern, expert));
     if (t < 0 || base.store().dims(t).size() != 2) return {};
     out.push_back(t);
   }
@@ -55,8 +59,13 @@ std::vector<i64> expert_parts(const BaseTensors& base, std::string_view module, 
 std::optional<Parameter> parameter_in_parts(const BaseTensors& base, std::string_view module,
                                             std::string_view name) {
   Parameter out{.experts = 0};
-  for (std::vector<i64> parts; !(parts = expert_parts(base, module, name, out.experts)).empty();
-       out.experts++) {
+  std::vector<std::string> patterns = base.experts(cat(module, ".", name));
+  if (expert_parts(base, patterns, 0).empty()) {
+    patterns.clear();
+    for (const Part& p : kParts)
+      if (p.parameter == name) patterns.push_back(cat(module, ".{E}.", p.name, ".weight"));
+  }
+  for (std::vector<i64> parts; !(parts = expert_parts(base, patterns, out.experts)).empty(); out.experts++) {
     i64 rows = 0;
     for (i64 t : parts) rows += base.store().dims(t)[0];
     const i64 columns = base.store().dims(parts[0])[1];
@@ -90,7 +99,7 @@ struct Fit {
 Fit fit(const FactorPair& pair, const Parameter& p, i64 rank) {
   if (pair.ranks % rank != 0 || pair.ranks / rank != p.experts) return {};
   return {pair.rows == p.rows && pair.columns == p.columns,
-          p.whole >= 0 && pair.rows == p.columns && pair.columns == p.rows};
+          p.whole >= 0 && !p.matrix && pair.rows == p.columns && pair.columns == p.rows};
 }
 
 class Chooser {
@@ -159,23 +168,22 @@ class Chooser {
                     "the shapes do not say which dimension of the parameter is the output")
           .found(cat(escaped(names_[parameter]), " of [", p.rows, ", ", p.columns, "]"))
           .help("merge it where it was trained (merge_and_unload), and save the model");
-    AdaptedTensor a{.a = f.a,
-                    .b = f.b,
-                    .scale = config_.scale_of(module_),
-                    .rank = config_.rank,
-                    .experts = p.experts,
-                    .turned = how.turned,
-                    .rounded = true};
+    AdaptedFactors a{.a = f.a,
+                     .b = f.b,
+                     .scale = config_.scale_of(module_),
+                     .rank = config_.rank,
+                     .experts = p.experts,
+                     .turned = how.turned,
+                     .rounded = true};
+    auto put = [&](i64 t) { out.push_back({.tensor = t, .from = t, .factors = {a}}); };
     if (p.whole >= 0) {
-      a.tensor = p.whole, a.stack = true;
-      out.push_back(a);
-      return;
+      a.stack = true;
+      return put(p.whole);
     }
     for (a.expert = 0; a.expert < p.experts; a.expert++) {
       a.first_row = 0;
       for (i64 t : p.parts[static_cast<std::size_t>(a.expert)]) {
-        a.tensor = t;
-        out.push_back(a);
+        put(t);
         a.first_row += base_.store().dims(t)[0];
       }
     }
@@ -191,13 +199,23 @@ class Chooser {
 
 }  // namespace
 
-BaseTensors::BaseTensors(const Store& store) : store_(store) {
+BaseTensors::BaseTensors(const Store& store, const BaseFacts& facts) : store_(store), memory_(facts.names) {
   for (i64 t = 0; t < store.tensor_count(); t++) numbers_.emplace(store.name(t), t);
 }
 
+// A folder may have the names in memory: those that some versions of transformers wrote.
 i64 BaseTensors::find(std::string_view name) const {
   auto at = numbers_.find(name);
+  if (at == numbers_.end() && memory_) at = numbers_.find(memory_->on_disk(name));
   return at == numbers_.end() ? -1 : at->second;
+}
+
+std::string BaseTensors::on_disk(std::string_view name) const {
+  return memory_ ? memory_->on_disk(name) : std::string(name);
+}
+
+std::vector<std::string> BaseTensors::experts(std::string_view parameter) const {
+  return memory_ ? memory_->experts(memory_->on_disk(parameter)) : std::vector<std::string>();
 }
 
 std::vector<std::string_view> BaseTensors::names() const {

@@ -14,6 +14,7 @@
 
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
+#include "hf/adapter/base_facts.h"
 #include "hf/adapter/pairing.h"
 
 namespace mckpt::impl {
@@ -21,13 +22,20 @@ namespace mckpt::impl {
 // The tensors of the base by their names. The store outlives it.
 class BaseTensors {
  public:
-  explicit BaseTensors(const Store& store);
+  BaseTensors(const Store& store, const BaseFacts& facts);
   const Store& store() const { return store_; }
-  i64 find(std::string_view name) const;  // -1: there is none
+  // By the name on disk, or else by that in memory. -1: there is none.
+  i64 find(std::string_view name) const;
+  // The name on disk of a tensor in memory.
+  std::string on_disk(std::string_view name) const;
+  // The tensors of each expert that the model's folder may have for a parameter: patterns with {E}, as
+  // MemoryNames has them.
+  std::vector<std::string> experts(std::string_view parameter) const;
   std::vector<std::string_view> names() const;
 
  private:
   const Store& store_;
+  std::shared_ptr<const MemoryNames> memory_;
   NameMap<std::string_view, i64> numbers_;
 };
 

@@ -51,15 +51,19 @@ bool format_fits(std::string_view format, const QuantLayout& l) {
   if (format == "nvfp4-pack-quantized") return is_fp4(l) && !is_exponent(l.scales);
   if (format == "mxfp4-pack-quantized") return is_fp4(l) && is_exponent(l.scales);
   if (format == "mxfp6-pack-quantized") return is_fp6(l);
-  if (format == "float-quantized" || format == "naive-quantized") return is_fp8(l);
-  return format != "int-quantized" && format != "marlin-24";
+  if (format == "float-quantized") return is_fp8(l);
+  if (format == "int-quantized") return l.codes == CodeFormat::kInt8;
+  if (format == "naive-quantized") return is_fp8(l) || l.codes == CodeFormat::kInt8;
+  return format != "marlin-24";
 }
 
 // The claim of a group of compressed-tensors that the layout contradicts, or "".
 std::string contradicted_by(const QuantConfig::Weights& w, const QuantLayout& l) {
-  bool integers = l.codes == CodeFormat::kPackedInt;
+  const bool integers = has_integers(l);
   if (!format_fits(w.format, l)) return cat("format ", escaped(w.format));
-  if (w.bits > 0 && w.bits != code_bits(l)) return cat("num_bits ", w.bits);
+  // A byte may hold integers of fewer bits.
+  const bool other_bits = l.codes == CodeFormat::kInt8 ? w.bits > 8 : w.bits != code_bits(l);
+  if (w.bits > 0 && other_bits) return cat("num_bits ", w.bits);
   if (!w.type.empty() && (w.type == "int") != integers) return cat("type ", escaped(w.type));
   if (!strategy_fits(w, l))
     return cat("strategy ", w.strategy, w.group_size > 0 ? cat(" of ", w.group_size) : "",

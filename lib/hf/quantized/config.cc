@@ -8,6 +8,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/json/json_text.h"
 
 namespace mckpt::impl {
 namespace {
@@ -126,74 +127,14 @@ void refuse_transforms(const JsonValue& how) {
         .found(counted(std::ssize(groups->object("config_groups")), "transform"));
 }
 
-// Where a member of an object is in the text: from its key to behind its value.
-struct Extent {
-  std::size_t begin = 0, end = 0;
-};
-
-// Walks over JSON that is known to be valid.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-
-  // The member of the object that begins at or behind `at`; an empty extent if there is none. Sets `value` to
-  // where its value begins.
-  Extent find(std::size_t at, std::string_view key, std::size_t* value = nullptr) const {
-    at = text_.find('{', at) + 1;
-    while ((at = skip_space(at)) < text_.size() && text_[at] != '}') {
-      std::size_t begin = at, name_end = string_end(at);
-      std::size_t start = skip_space(skip_space(name_end) + 1);
-      std::size_t end = value_end(start);
-      if (text_.substr(begin + 1, name_end - begin - 2) == key) {
-        if (value) *value = start;
-        return {begin, end};
-      }
-      at = skip_space(end);
-      if (at < text_.size() && text_[at] == ',') at++;
-    }
-    return {};
-  }
-
-  std::size_t skip_space(std::size_t at) const {
-    at = text_.find_first_not_of(" \t\r\n", at);
-    return at == text_.npos ? text_.size() : at;
-  }
-
- private:
-  std::size_t string_end(std::size_t at) const {
-    for (at++; text_[at] != '"'; at++)
-      if (text_[at] == '\\') at++;
-    return at + 1;
-  }
-  std::size_t value_end(std::size_t at) const {
-    if (text_[at] == '"') return string_end(at);
-    if (text_[at] != '{' && text_[at] != '[')
-      return std::min(text_.find_first_of(",}] \t\r\n", at), text_.size());
-    int depth = 0;
-    do {
-      char c = text_[at];
-      if (c == '"') {
-        at = string_end(at);
-        continue;
-      }
-      depth += c == '{' || c == '[';
-      depth -= c == '}' || c == ']';
-      at++;
-    } while (depth > 0);
-    return at;
-  }
-
-  std::string_view text_;
-};
-
 // Removes the member with the comma that is before it, or else behind it.
-std::string cut(std::string_view text, const Extent& member) {
+std::string cut(std::string_view text, const JsonExtent& member) {
   std::size_t before = text.find_last_not_of(" \t\r\n", member.begin - 1);
   std::size_t begin = member.begin, end = member.end;
   if (text[before] == ',') {
     begin = before;
-  } else if (std::size_t after = Scanner(text).skip_space(end); text[after] == ',') {
-    end = Scanner(text).skip_space(after + 1);
+  } else if (std::size_t after = JsonText(text).skip_space(end); text[after] == ',') {
+    end = JsonText(text).skip_space(after + 1);
   }
   return cat(text.substr(0, begin), text.substr(end));
 }
@@ -263,22 +204,22 @@ QuantDeclaration read_quant_declaration(const Folder& folder) {
 std::string without_quantization(std::string_view config_json) {
   std::string text(config_json);
   for (const char* key : kEntries) {
-    if (Extent at = Scanner(text).find(0, key); at.end > 0) text = cut(text, at);
+    if (JsonExtent at = JsonText(text).find(0, key); at.end > 0) text = cut(text, at);
     std::size_t language = 0;
-    if (Scanner(text).find(0, kLanguage, &language).end > 0 && text[language] == '{')
-      if (Extent at = Scanner(text).find(language, key); at.end > 0) text = cut(text, at);
+    if (JsonText(text).find(0, kLanguage, &language).end > 0 && text[language] == '{')
+      if (JsonExtent at = JsonText(text).find(language, key); at.end > 0) text = cut(text, at);
   }
   return text;
 }
 
 std::string quantization_text(std::string_view config_json) {
-  Scanner scanner(config_json);
+  JsonText scanner(config_json);
   std::vector<std::size_t> objects = {0};  // where they begin
   std::size_t value = 0;
   if (scanner.find(0, kLanguage, &value).end > 0 && config_json[value] == '{') objects.push_back(value);
   for (std::size_t object : objects)
     for (const char* key : kEntries)
-      if (Extent at = scanner.find(object, key, &value); at.end > 0)
+      if (JsonExtent at = scanner.find(object, key, &value); at.end > 0)
         return std::string(config_json.substr(value, at.end - value));
   return "";
 }

@@ -65,6 +65,17 @@ bool is_per_channel(const PartFinder& parts, const PartFinder::Dims& s, const Qu
   return strategy_is(parts, "channel") || !block_given(parts);
 }
 
+// The size of groups of a row that the config gives FP8 weights, if the scales have their grid; else 0.
+i64 group_size(const PartFinder& parts, const PartFinder::Dims& s, const QuantizedTensor& q) {
+  if (!parts.config() || s.size() != q.dims.size() || s.size() < 2 || s[s.size() - 2] != q.layout.rows)
+    return 0;
+  for (const QuantConfig::Weights& w : parts.config()->weights)
+    if (w.type != "int" && w.strategy == "group" && w.group_size > 0 &&
+        s.back() == ceil_div(q.layout.columns, w.group_size))
+      return w.group_size;
+  return 0;
+}
+
 }  // namespace
 
 std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 t) {
@@ -95,6 +106,10 @@ std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 t) {
   if (one) {
     q.layout.block_rows = std::max<i64>(q.layout.rows, 1);
     q.layout.block_columns = std::max<i64>(q.layout.columns, 1);
+    return q;
+  }
+  if (i64 group = group_size(parts, s, q); group > 0) {
+    parts.set_groups(q, group);
     return q;
   }
   bool rows = s.size() == 1 && s[0] == q.layout.rows && q.layout.matrices == 1;

@@ -15,11 +15,22 @@ namespace {
 
 constexpr i64 kNvGroup = 16;
 
+// Whether the config has integers of so many bits, or of none that it names.
+bool may_have_bits(const QuantConfig* config, i64 bits) {
+  bool named = false;
+  for (const QuantConfig::Weights& w : config ? config->weights : std::vector<QuantConfig::Weights>()) {
+    if (w.type == "float" || w.bits == 0) continue;
+    if (w.bits == bits) return true;
+    named = true;
+  }
+  return !named;
+}
+
 // The bits by which so many words hold the row. Throws if there is more than one number.
 i64 bits_of(const PartFinder& parts, const QuantizedTensor& q, i64 words) {
   i64 found = 0;
   for (i64 bits = 2; bits <= 8; bits++)
-    if (ceil_div(q.layout.columns * bits, 32) == words) {
+    if (ceil_div(q.layout.columns * bits, 32) == words && may_have_bits(parts.config(), bits)) {
       if (found > 0)
         parts.misfit(q.codes, "the width of a code is not known", "quantization_config with num_bits",
                      cat(found, " or ", bits, " bits"));
@@ -47,7 +58,8 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
   QuantLayout& l = q.layout;
   if (d.size() != 2)
     parts.misfit(q.codes, "packed codes are not a matrix", "2 dimensions", dims_to_string(d));
-  if (s.size() != 2 || s[0] != d[0])
+  const bool one = Shape(s).items() == 1 && d[0] > 1;
+  if (!one && (s.size() != 2 || s[0] != d[0]))
     parts.misfit(q.scales, "the shape does not fit the packed codes", cat("[", d[0], ", groups]"),
                  dims_to_string(s));
   l.rows = d[0];
@@ -55,7 +67,7 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
   const QuantConfig::Weights* w = config && config->weights.size() == 1 ? &config->weights[0] : nullptr;
   i64 bits = w ? w->bits : 0, group = w && w->strategy == "group" ? w->group_size : 0;
   l.columns = bits > 0 ? d[1] * 32 / bits : 0;
-  if (group == 0 || l.columns != s[1] * group) {
+  if (group == 0 || one || l.columns != s[1] * group) {
     auto [rows, columns] = shape_of(parts, q.shape);
     if (rows != l.rows)
       parts.misfit(q.shape, "the shape has other rows than the codes", cat(l.rows), cat(rows));
@@ -66,18 +78,21 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
     parts.misfit(q.codes, cat("the words of a row do not hold ", l.columns, " codes of ", bits, " bits"),
                  dims_to_string(PartFinder::Dims{l.rows, ceil_div(l.columns * bits, 32)}), dims_to_string(d));
   l.int_bits = static_cast<int>(bits);
+  q.dims = {l.rows, l.columns};
+  if (set_one_scale(parts, q)) return;
   if (group == 0)
     group = s[1] <= 1 ? std::max<i64>(l.columns, 1) : l.columns % s[1] == 0 ? l.columns / s[1] : 0;
   if (group == 0)
     parts.misfit(q.scales, cat("groups of one size do not fill ", l.columns, " columns"),
                  "a number that divides them", cat(s[1]));
-  q.dims = {l.rows, l.columns};
   parts.set_groups(q, group);
 }
 
 void set_zero_points(const PartFinder& parts, QuantizedTensor& q) {
   q.zero_points = parts.find(cat(q.name, "_zero_point"));
   if (q.zero_points < 0) return;
+  // Of the whole tensor, or of blocks, zero points are not packed.
+  if (q.layout.block_rows != 1) return set_zero_point_bytes(parts, q);
   q.layout.zero_points = true;
   parts.expect_dtype(q.zero_points, {DType::kI32});
   parts.expect_dims(q.zero_points, {q.layout.zero_point_word_rows(), q.layout.scale_columns()},

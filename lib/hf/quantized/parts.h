@@ -57,10 +57,17 @@ class PartFinder {
 //   mxfp4_blocks      NAME_blocks, NAME_scales (gpt-oss)
 //   nvfp4_weight      NAME of U8, NAME_scale, NAME_scale_2 (ModelOpt)
 //   packed_weight     NAME_packed, NAME_scale, and NAME_shape or NAME_global_scale (compressed-tensors)
+//   int8_weight       NAME of I8, NAME_scale (compressed-tensors)
 std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> mxfp4_blocks(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 codes);
+std::optional<QuantizedTensor> int8_weight(const PartFinder& parts, i64 codes);
+
+// What both kinds of integers have. Whether all codes of the matrix have one scale, which is then set; zero
+// points of a byte for each scale, which are q.zero_points.
+bool set_one_scale(const PartFinder& parts, QuantizedTensor& q);
+void set_zero_point_bytes(const PartFinder& parts, QuantizedTensor& q);
 
 // Of a packed weight whose scales are exponents: whether its codes have six bits, as the shape of the scales
 // says; and such a weight.

@@ -72,6 +72,12 @@ class Recogniser {
     if (name.ends_with("_blocks")) return mxfp4_blocks(parts_, t);
     if (name.ends_with(".weight_packed")) return packed_weight(parts_, t);
     if (store_.dtype(t) == DType::kU8 && name.ends_with(".weight")) return nvfp4_weight(parts_, t);
+    if (store_.dtype(t) == DType::kI8 && name.ends_with(".weight")) {
+      std::optional<QuantizedTensor> found = int8_weight(parts_, t);
+      // Integers without scales are codes only where a config says that there are any.
+      if (!found && config_ && config_->method == QuantMethod::kCompressedTensors) bare_.push_back(t);
+      return found;
+    }
     if (!is_fp8(store_.dtype(t))) return std::nullopt;
     std::optional<QuantizedTensor> found = fp8_weight(parts_, t);
     if (!found) bare_.push_back(t);
@@ -181,7 +187,7 @@ class Recogniser {
   const std::string& silent_;
   PartFinder parts_;
   std::vector<Use> used_;
-  std::vector<i64> bare_;             // FP8 tensors without scales
+  std::vector<i64> bare_;             // codes without scales
   NameSet<std::string_view> faulty_;  // names of values whose codes have a finding
   QuantizedModel out_;
 };

@@ -25,6 +25,7 @@ std::string kind_of(const QuantLayout& s, bool groups) {
     case CodeFormat::kE2M1:
       return has_exponents(s.scales) ? "mxfp4" : "nvfp4";
     case CodeFormat::kPackedInt:
+    case CodeFormat::kInt8:
       return cat("int", s.int_bits);
   }
   return "";
@@ -54,7 +55,8 @@ std::string scheme_text(const QuantLayout& s) {
   bool groups = s.block_rows == 1 && s.block_columns < s.columns;
   // A matrix that is one group wide has groups all the same.
   if (s.codes == CodeFormat::kE2M1 || s.codes == CodeFormat::kE2M3) groups = true;
-  if (s.codes == CodeFormat::kPackedInt && s.block_columns <= kLargestGroup) groups = true;
+  if (s.codes == CodeFormat::kPackedInt && s.block_columns <= kLargestGroup && s.block_rows == 1)
+    groups = true;
   std::string kind = kind_of(s, groups);
   if (groups) return cat(kind, " groups of ", s.block_columns);
   if (s.block_rows == 1 && s.rows > 1) return cat(kind, " one scale a row");

@@ -25,7 +25,7 @@ struct QuantizedTensor {
   std::vector<i64> dims;  // of the values
   i64 codes = -1, scales = -1;
   i64 tensor_scale = -1;  // NVFP4: one float for the whole tensor
-  i64 zero_points = -1;   // packed integers
+  i64 zero_points = -1;   // integers
   i64 shape = -1;         // packed integers: rows and columns
   QuantLayout layout{};   // of the matrices of codes, as they are stored
   bool turned = false;    // the values have the last two dimensions in the other order than the codes

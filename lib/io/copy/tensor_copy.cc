@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/store/store.h"
+#include "io/store/unrounded.h"
 
 namespace mckpt::impl {
 
@@ -60,7 +61,13 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
     Region source{.items = size / item_bytes,
                   .item_bytes = static_cast<i32>(item_bytes),
                   .tensor = static_cast<i32>(p)};
-    if (std::optional<TensorReader::Stretch> stretch = reader.stretch(tensor)) {
+    if (read_type(places_[p]) != store.dtype(tensor)) {
+      ChunkData data = unrounded_values(store)->resolve_unrounded(tensor, 0);
+      source.item_bytes = static_cast<i32>(dtype_bytes(data.dtype, 1));
+      source.file = static_cast<i32>(store.files().size() + combined_.size());
+      source.offset = data.offset;
+      combined_.push_back(std::move(data.unpacked));
+    } else if (std::optional<TensorReader::Stretch> stretch = reader.stretch(tensor)) {
       source.file = stretch->file;
       source.offset = stretch->offset;
     } else {
@@ -88,9 +95,18 @@ CopyTask TensorCopy::task(i64 index) const {
   return task;
 }
 
+// Values that a view computes are read before they are rounded, where another type is wanted.
+DType TensorCopy::read_type(const Place& place) const {
+  const DType stored = store_.dtype(place.tensor);
+  const UnroundedValues* values = unrounded_values(store_);
+  const bool unrounded = values && place.as && *place.as != stored && store_.chunk_count(place.tensor) == 1 &&
+                         values->is_rounded(place.tensor);
+  return unrounded ? DType::kF32 : stored;
+}
+
 ItemCast TensorCopy::cast_of(const Place& place) const {
-  DType stored = store_.dtype(place.tensor);
-  return {.from = stored, .via = stored, .to = place.as.value_or(stored)};
+  const DType from = read_type(place);
+  return {.from = from, .via = from, .to = place.as.value_or(from)};
 }
 
 i64 TensorCopy::task_bytes(i64 index) const {

@@ -62,6 +62,7 @@ class TensorCopy final : public CopyJob {
  private:
   class TensorBytes;
   std::unique_ptr<TensorReader> take_reader(i64 tensor) const;
+  DType read_type(const Place& place) const;
   ItemCast cast_of(const Place& place) const;
 
   const Store& store_;
@@ -70,7 +71,7 @@ class TensorCopy final : public CopyJob {
   std::string_view behind_;
   i64 strided_bytes_;
   std::vector<Region> sources_;                              // by place
-  std::vector<std::unique_ptr<const ByteSource>> combined_;  // numbered after the store's files
+  std::vector<std::shared_ptr<const ByteSource>> combined_;  // numbered after the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor
 
   mutable std::mutex mutex_;

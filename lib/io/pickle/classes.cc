@@ -70,6 +70,8 @@ constexpr Row kRows[] = {
      "_rebuild_sparse_tensor _rebuild_nested_tensor _rebuild_device_tensor_from_cpu_tensor "
      "_rebuild_device_tensor_from_numpy _rebuild_xla_tensor",
      Known::kRebuildOther},
+    {"torch.nested._internal.nested_tensor", "_rebuild_njt", Known::kRebuildOther},
+    {"torch.nested._internal.nested_tensor", "NestedTensor", Known::kData},
     {"torch._tensor torch.tensor", "_rebuild_from_type _rebuild_from_type_v2", Known::kRebuildFromType},
     {"torch.distributed.tensor torch.distributed.tensor._api torch.distributed.tensor.api "
      "torch.distributed._tensor torch.distributed._tensor.api",

@@ -18,8 +18,14 @@ std::string_view scaled_name(std::string_view name) {
 }
 
 bool is_activation_scale(std::string_view name) {
-  constexpr std::string_view kNames[] = {"input_scale",  "activation_scale", "input_global_scale",
-                                         "output_scale", "k_scale",          "v_scale"};
+  constexpr std::string_view kNames[] = {"input_scale",
+                                         "activation_scale",
+                                         "input_global_scale",
+                                         "input_zero_point",
+                                         "output_zero_point",
+                                         "output_scale",
+                                         "k_scale",
+                                         "v_scale"};
   return std::ranges::find(kNames, name.substr(name.rfind('.') + 1)) != std::end(kNames);
 }
 

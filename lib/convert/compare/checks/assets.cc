@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/config_dtype.h"
 #include "hf/quantized/config.h"
@@ -92,17 +93,30 @@ i64 difference_of(const InputFile& a, const InputFile& b) {
   return a.size() == b.size() ? -1 : size;
 }
 
+// A folder of one side, with the store that it belongs to.
+struct AssetSide {
+  const Folder& folder;
+  const Store& store;
+
+  bool is_adapted() const { return adapted_view(store) != nullptr; }
+  // The text of a JSON file; config.json with what an adapter in the side changes.
+  std::string text(const std::string& name) const {
+    std::string text = text_of(folder, name);
+    return is_adapted() && name == kConfig ? amended(text, adapted_view(store)->amended()) : text;
+  }
+};
+
 constexpr i64 kMostOfOneFile = 32, kMostCompared = i64{64} << 20;
 
 // Where two JSON files differ by value. Nothing for files that are not compared so: other files, large ones, and what
 // is no JSON.
-std::optional<JsonDifferences> differences_of_json(const std::string& name, const Folder& a, const Folder& b,
-                                                   bool quantization, bool types) {
+std::optional<JsonDifferences> differences_of_json(const std::string& name, const AssetSide& a,
+                                                   const AssetSide& b, bool quantization, bool types) {
   if (!name.ends_with(".json") ||
-      std::max(a.open_file(name).size(), b.open_file(name).size()) > kMostCompared)
+      std::max(a.folder.open_file(name).size(), b.folder.open_file(name).size()) > kMostCompared)
     return std::nullopt;
   try {
-    std::string left = text_of(a, name), right = text_of(b, name);
+    std::string left = a.text(name), right = b.text(name);
     // A config that is not one is judged as it is, and not without its entry.
     JsonValue of_a = parse_json(left, JsonNumbers::kPython), of_b = parse_json(right, JsonNumbers::kPython);
     if (!quantization && name == kConfig)
@@ -126,11 +140,11 @@ std::optional<DType> type_of_most(const Store& store) {
 
 // Whether the config of the Hugging Face folder says the type of its tensors: a cast that was asked for changes
 // the config, too.
-bool says_own_type(const Folder& a, const Store& of_a, const Folder& b, const Store& of_b) {
+bool says_own_type(const AssetSide& a, const AssetSide& b) {
   try {
-    const bool first = is_safetensors_folder(of_a);
-    const std::optional<DType> most = type_of_most(first ? of_a : of_b);
-    const std::string own = text_of(first ? a : b, std::string(kConfig));
+    const AssetSide& folder = is_safetensors_folder(a.store) ? a : b;
+    const std::optional<DType> most = type_of_most(folder.store);
+    const std::string own = folder.text(std::string(kConfig));
     return most && with_config_dtype(own, dtype_name(*most)) == own;
   } catch (const Error&) {
     return false;
@@ -143,14 +157,14 @@ class FileComparison {
   // `listed`: every difference is listed in the report, also that a config declares quantised weights, which a
   // conversion of such weights leaves out.
   // `types`: the type that a config gives the weights is compared.
-  FileComparison(const Folder& here, const Folder& other, bool listed, bool types, bool warning,
+  FileComparison(const AssetSide& here, const AssetSide& other, bool listed, bool types, bool warning,
                  VerifyReport& report)
       : here_(here), other_(other), listed_(listed), types_(types), warning_(warning), report_(report) {}
 
   // `path`: the name in the tested side.
   void compare(const std::string& name, const std::string& path) {
-    const i64 at = difference_of(here_.open_file(name), other_.open_file(name));
-    if (at < 0) return;
+    const i64 at = difference_of(here_.folder.open_file(name), other_.folder.open_file(name));
+    if (at < 0 && !(name == kConfig && (here_.is_adapted() || other_.is_adapted()))) return;
     const std::optional<JsonDifferences> json = differences_of_json(name, here_, other_, listed_, types_);
     if (!json)
       return add({.file = path,
@@ -178,7 +192,7 @@ class FileComparison {
     found_.push_back(std::move(finding));
   }
 
-  const Folder &here_, &other_;
+  const AssetSide &here_, &other_;
   bool listed_, types_, warning_;
   VerifyReport& report_;
   std::vector<Finding> found_;
@@ -248,8 +262,8 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     mine = tested.root(), theirs = source.root();
   if (mine.empty() || theirs.empty()) return true;
   Folder here(mine, tested.opening()), other(theirs, source.opening());
-  FileComparison files(here, other, every, every || !says_own_type(here, tested, other, source), !converted,
-                       report);
+  const AssetSide one{here, tested}, two{other, source};
+  FileComparison files(one, two, every, every || !says_own_type(one, two), !converted, report);
   i64 count = 0;
   for (const std::string& name : hf_assets(here)) {
     if (!other.has_file(name)) continue;
@@ -257,12 +271,12 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     files.compare(name, path_in_store(tested, mine, name));
   }
   std::vector<Finding> found = files.take();
-  for (const auto& [one, other_side] : {std::pair(&here, &other), {&other, &here}})
-    if (!one->has_file(kConfig) && other_side->has_file(kConfig))
+  for (const auto& [folder, opposite] : {std::pair(&here, &other), {&other, &here}})
+    if (!folder->has_file(kConfig) && opposite->has_file(kConfig))
       found.push_back(
           {.code = Code::kUnequal,
            .file = path_in_store(tested, mine, std::string(kConfig)),
-           .message = one == &here
+           .message = folder == &here
                           ? "only the other side has this file, without which no program loads the model"
                           : "the other side does not have this file",
            .warning = true});

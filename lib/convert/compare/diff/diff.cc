@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/diff/order.h"
+#include "convert/views/memory_names.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "hf/adapter/adapted_store.h"
@@ -141,7 +142,7 @@ void refuse_unmatched(const ToleranceRules& within, const std::vector<std::strin
 void name_base(const std::string& a, const std::string& b, OpenOptions& files) {
   if (files.base) return;
   const bool of_a = is_adapter_folder(a, files), of_b = is_adapter_folder(b, files);
-  if (of_a != of_b) files.base = adapter_base(of_a ? b : a);
+  if (of_a != of_b) files.base = adapter_base(of_a ? b : a, memory_names());
 }
 
 bool is_problem(const Finding& f) { return !f.warning; }

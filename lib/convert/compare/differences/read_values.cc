@@ -7,6 +7,7 @@
 #include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/item_tally.h"
+#include "convert/compare/differences/side_reader.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -65,17 +66,14 @@ class ReadSides {
  public:
   ReadSides(const Store& tested, const Store& source, Observer& observer)
       : tested_(tested),
-        source_(source),
-        tested_files_(tested),
-        source_files_(source),
-        tested_reader_(tested, tested_files_),
-        source_reader_(source, source_files_),
+        tested_reader_(tested),
+        source_reader_(source),
         observer_(observer) {}
 
   // The first item that differs, in the row-major form of the tensor; -1: none. Items are compared in the type of
   // the meter. `counts`: gets the distance of all items; null: reading ends at the first difference.
   i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
-    const DType from = source_.dtype(s), own_type = tested_.dtype(t), to = by.dtype();
+    const DType to = by.dtype(), own_type = tested_reader_.type(t, to), from = source_reader_.type(s, to);
     i64 items = tested_.shape(t).items(), item_bytes = dtype_info(to).bits / 8;
     i64 step = std::max(i64{1}, kBlockBytes / item_bytes), found = -1;
     if (counts && by.measures()) counts->distance.emplace();
@@ -88,7 +86,7 @@ class ReadSides {
         const std::span<const u8> cast = in_type(own_type, to, bytes, at);
         std::memcpy(&block_[at - first], cast.data(), cast.size());
       });
-      source_reader_.read(s, begin, end, [&](std::span<const u8> bytes, i64 at) {
+      source_reader_.read(s, from, begin, end, [&](std::span<const u8> bytes, i64 at) {
         bytes = in_type(from, to, bytes, at);
         u8* own = &block_[at - first];
         if (from != own_type) adopt_nans(to, bytes, {own, bytes.size()});
@@ -133,9 +131,8 @@ class ReadSides {
     return first + item;
   }
 
-  const Store &tested_, &source_;
-  StoreFiles tested_files_, source_files_;
-  TensorReader tested_reader_, source_reader_;
+  const Store& tested_;
+  SideReader tested_reader_, source_reader_;
   Observer& observer_;
   std::vector<u8> block_;  // items of the tested side
   std::vector<u8> cast_;   // items in the type in which they are compared

@@ -73,7 +73,8 @@ TEST(Dequantize, EveryByteWithEveryExponentOfAScale) {
   Bytes codes;
   for (i64 row = 0; row < s.rows; row++)
     for (int code = 0; code < 256; code++) codes.push_back(static_cast<u8>(code));
-  for (CodeFormat format : {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kPackedInt}) {
+  for (CodeFormat format :
+       {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kPackedInt, CodeFormat::kInt8}) {
     s.codes = format;
     s.int_bits = 8;
     expect_rule(s, codes, bytes_of(scales), "bytes");
@@ -131,7 +132,7 @@ QuantLayout drawn_layout(Random& random) {
   const DType kScales[] = {DType::kF32,    DType::kBF16, DType::kF16,
                            DType::kF8E8M0, DType::kU8,   DType::kF8E4M3};
   QuantLayout s;
-  s.codes = static_cast<CodeFormat>(below(5));
+  s.codes = static_cast<CodeFormat>(below(6));
   s.int_bits = static_cast<int>(2 + below(7));
   s.scales = kScales[below(6)];
   s.matrices = 1 + below(3), s.rows = 1 + below(9), s.columns = 1 + below(150);
@@ -141,9 +142,16 @@ QuantLayout drawn_layout(Random& random) {
   s.product_is_f16 = below(4) == 0;
   if (s.codes == CodeFormat::kE2M3) s.columns = ceil_div(s.columns, 4) * 4;
   if (s.codes == CodeFormat::kE2M1) s.columns += s.columns % 2, s.block_columns += s.block_columns % 2;
-  s.zero_points = s.codes == CodeFormat::kPackedInt && below(3) == 0;
-  if (s.zero_points) s.block_rows = 1, s.matrices = 1;
+  s.zero_points = has_integers(s) && below(3) == 0;
+  s.zero_points_are_bytes = s.zero_points && below(2) == 0;
+  if (s.zero_points && !s.zero_points_are_bytes) s.block_rows = 1, s.matrices = 1;
   return s;
+}
+
+i64 zero_point_bytes(const QuantLayout& s) {
+  if (!s.zero_points) return 0;
+  if (s.zero_points_are_bytes) return s.matrices * s.scale_rows() * s.scale_columns();
+  return s.zero_point_word_rows() * s.scale_columns() * 4;
 }
 
 Bytes drawn_bytes(i64 count, Random& random) {
@@ -160,8 +168,7 @@ TEST(Dequantize, RectanglesAndRangesOfAnyLayout) {
     ASSERT_EQ(layout_fault(s), "");
     const Bytes codes = drawn_bytes(s.all_rows() * s.code_row_bytes(), random);
     const Bytes scales = drawn_bytes(s.matrices * s.scale_rows() * s.scale_row_bytes(), random);
-    const Bytes zeros =
-        drawn_bytes(s.zero_points ? s.zero_point_word_rows() * s.scale_columns() * 4 : 0, random);
+    const Bytes zeros = drawn_bytes(zero_point_bytes(s), random);
     DType to = kTypes[below(3)];
     i64 item = dtype_bytes(to, 1), row = s.columns * item;
     ValueTile all{0, s.all_rows(), 0, s.columns};

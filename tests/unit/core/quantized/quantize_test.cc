@@ -155,19 +155,24 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
   auto below = [&](i64 n) { return static_cast<i64>(random() % static_cast<u32>(n)); };
   for (int round = 0; round < 1000; round++) {
     QuantLayout s;
-    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2, CodeFormat::kE2M3, CodeFormat::kE2M1,
-                                   CodeFormat::kPackedInt};
-    s.codes = kFormats[below(5)], s.int_bits = static_cast<int>(2 + below(7));
+    const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2,      CodeFormat::kE2M3,
+                                   CodeFormat::kE2M1, CodeFormat::kPackedInt, CodeFormat::kInt8};
+    s.codes = kFormats[below(6)], s.int_bits = static_cast<int>(2 + below(7));
     s.matrices = 1 + below(2), s.rows = 1 + below(6), s.columns = 2 * (1 + below(300));
     if (s.codes == CodeFormat::kE2M3) s.columns *= 2;
     s.block_rows = 1 + below(3), s.block_columns = 2 * (1 + below(100));
-    s.zero_points = s.codes == CodeFormat::kPackedInt && s.matrices == 1 && below(2) == 0;
-    if (s.zero_points) s.block_rows = 1;
+    // Bytes with a sign hold the codes that `int_bits` bits can.
+    s.zero_points = has_integers(s) && s.matrices == 1 && below(2) == 0;
+    s.zero_points_are_bytes = s.codes == CodeFormat::kInt8;
+    if (s.zero_points && !s.zero_points_are_bytes) s.block_rows = 1;
     Bytes codes(static_cast<std::size_t>(s.all_rows() * s.code_row_bytes())), again(codes.size(), 0x33);
     for (i64 r = 0; r < s.all_rows(); r++) {
       u8* row = codes.data() + r * s.code_row_bytes();
       int bits = code_bits(s);
       for (i64 i = 0; i < s.columns * bits; i++) row[i / 8] = static_cast<u8>(row[i / 8] | below(2) << i % 8);
+      if (s.codes == CodeFormat::kInt8)
+        for (i64 c = 0; c < s.columns; c++)
+          row[c] = static_cast<u8>(below(1 << s.int_bits) - (1 << (s.int_bits - 1)));
       if (s.codes == CodeFormat::kE4M3)
         for (i64 c = 0; c < s.columns; c++) row[c] = is_e4m3_nan(row[c]) ? 0x7e : row[c];
       if (s.codes == CodeFormat::kE5M2)
@@ -177,9 +182,12 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     std::vector<float> scales(static_cast<std::size_t>(s.matrices * s.scale_rows() * s.scale_columns()));
     for (float& scale : scales)
       scale = std::ldexp(1.f + static_cast<float>(below(999)) / 999, static_cast<int>(below(40)) - 20);
-    Bytes zeros(
-        static_cast<std::size_t>(s.zero_points ? s.zero_point_word_rows() * s.scale_columns() * 4 : 0));
-    for (u8& byte : zeros) byte = static_cast<u8>(below(256));
+    const i64 zero_bytes = s.zero_points_are_bytes ? s.scale_rows() * s.scale_columns()
+                                                   : s.zero_point_word_rows() * s.scale_columns() * 4;
+    Bytes zeros(static_cast<std::size_t>(s.zero_points ? zero_bytes : 0));
+    for (u8& byte : zeros)
+      byte = static_cast<u8>(s.zero_points_are_bytes ? below(1 << s.int_bits) - (1 << (s.int_bits - 1))
+                                                     : below(256));
     const u8* stored_scales = reinterpret_cast<const u8*>(scales.data());
     // bf16 has 8 bits, and differences of codes and zero points of 8 bits have 9.
     bool fits_bf16 = !(s.zero_points && s.int_bits == 8);
@@ -193,11 +201,13 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     i64 cut = below(s.all_rows() + 1);
     for (auto [first, rows] : {std::pair{i64{0}, cut}, std::pair{cut, s.all_rows() - cut}}) {
       if (rows == 0) continue;
-      QuantLosses lost =
-          quantize(s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
-                   stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
-                   zeros.data() + (s.zero_points ? first * s.int_bits / 32 * s.scale_columns() * 4 : 0),
-                   again.data() + first * s.code_row_bytes());
+      QuantLosses lost = quantize(
+          s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
+          stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
+          zeros.data() + (!s.zero_points            ? 0
+                          : s.zero_points_are_bytes ? s.scale_row_of(first) * s.scale_columns()
+                                                    : first * s.int_bits / 32 * s.scale_columns() * 4),
+          again.data() + first * s.code_row_bytes());
       ASSERT_FALSE(lost.any()) << "round " << round;
     }
     ASSERT_TRUE(again == codes) << "round " << round;

@@ -148,6 +148,26 @@ TEST(AdaptedStore, HasWhatPeftMakesOfABaseInFloat32) {
   }
 }
 
+// Before they are rounded, the values over a base in bfloat16 are those that PEFT computes in float32.
+TEST(AdaptedStore, HasItsValuesUnrounded) {
+  for (const Case& c : kCases) {
+    std::unique_ptr<Store> view = merged(cat(kData, c.name, "/base"), cat(kData, c.name, "/adapter"));
+    GoldenJson file = read_golden(cat("adapters/", c.name, ".expected.json"));
+    if (!file["exact"].boolean()) continue;
+    const UnroundedValues* values = unrounded_values(*view);
+    ASSERT_NE(values, nullptr);
+    for (i64 t = 0; t < view->tensor_count(); t++) {
+      ChunkData data = values->resolve_unrounded(t, 0);
+      EXPECT_EQ(values->is_rounded(t), adapted_view(*view)->adapted(t) != nullptr);
+      EXPECT_EQ(data.dtype, DType::kF32);
+      std::vector<u8> bytes(static_cast<std::size_t>(4 * view->shape(t).items()));
+      data.unpacked->read(data.offset, bytes);
+      EXPECT_EQ(digest(bytes), file["f32"][view->name(t)]["sha256"].string())
+          << c.name << " " << view->name(t);
+    }
+  }
+}
+
 // Every range of bytes, also one that begins inside of a row or an item, is that part of the whole.
 TEST(AdaptedStore, ReadsAnyRangeOfBytes) {
   std::mt19937 random(5);

@@ -121,14 +121,83 @@ TEST(Pairing, GivesPairsToParametersByTheirShapes) {
              {"MC2008", "which parameter a pair of factors is for", "a, b"});
 }
 
-TEST(Pairing, RefusesTheEmbeddingOfAModelWithoutAnOutputLayer) {
-  const std::vector<MadePart> embedding = {part("model.embed_tokens.lora_embedding_A", {2, 11}),
-                                           part("model.embed_tokens.lora_embedding_B", {6, 2})};
-  EXPECT_EQ(opened(embedding), "nothing");
-  std::vector<MadePart> tied(kBase.begin() + 1, kBase.end());
-  expect_all(opened(embedding, kPlain, tied),
-             {"MC1224", "model.embed_tokens.weight", "whose output layer is the embedding"});
-  expect_all(opened({kA, kB, part("model.embed_tokens.weight", {11, 6})}, kPlain, tied), {"MC1224"});
+// A base whose output layer is the embedding: it has no lm_head.
+const std::vector<MadePart> kTied(kBase.begin() + 1, kBase.end());
+const MadePart kEmbeddingA = part("model.embed_tokens.lora_embedding_A", {2, 11}),
+               kEmbeddingB = part("model.embed_tokens.lora_embedding_B", {6, 2}),
+               kHeadA = part("lm_head.lora_A.weight", {2, 6}),
+               kHeadB = part("lm_head.lora_B.weight", {11, 2});
+
+TEST(Pairing, TakesBothSidesOfATie) {
+  EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB}), "nothing");
+  EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB}, kPlain, kTied), "nothing");
+  EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB, kHeadA, kHeadB}, kPlain, kTied), "nothing");
+  EXPECT_EQ(opened({part("model.embed_tokens.weight", {11, 6})}, kPlain, kTied), "nothing");
+  EXPECT_EQ(opened({part("lm_head.weight", {11, 6})}, with(R"("modules_to_save": ["lm_head"])"), kTied),
+            "nothing");
+  // A base with an output layer of its own has no second one.
+  expect_all(opened({part("embed_out.weight", {11, 6})}), {"MC2005", "embed_out.weight"});
+}
+
+TEST(Pairing, TakesAVocabularyOfAnotherSizeAsAWhole) {
+  const MadePart embedding = part("model.embed_tokens.weight", {13, 6});
+  EXPECT_EQ(opened({embedding, part("lm_head.weight", {13, 6})}), "nothing");
+  EXPECT_EQ(opened({embedding}, kPlain, kTied), "nothing");
+  expect_all(opened({embedding}),
+             {"MC2011", "lm_head.weight", "expected 13 rows, as the adapter has them, found [11, 6]"});
+  expect_all(opened({embedding, part("lm_head.weight", {12, 6})}), {"MC2011", "and not of another"});
+  expect_all(opened({part("model.embed_tokens.weight", {13, 7})}), {"MC2011", "of another shape"});
+}
+
+TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
+  const MadePart rows = part("model.embed_tokens.token_adapter.trainable_tokens_delta", {2, 6});
+  EXPECT_EQ(opened({rows}, with(R"("trainable_token_indices": [3, 10])")), "nothing");
+  EXPECT_EQ(opened({rows}, with(R"("trainable_token_indices": {"embed_tokens": [3, 10]})")), "nothing");
+  expect_all(opened({rows}), {"MC2005", "which tokens"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": [3])")),
+             {"MC2011", "expected [1, 6], found [2, 6]"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": [3, 11])")),
+             {"MC2011", "expected 0 to 10, found 11"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": {"lm_head": [3, 10]})")),
+             {"MC2005", "which tokens"});
+}
+
+// Settings by which PEFT would not load what is there, or would not find what it loads.
+TEST(Pairing, RefusesTensorsThatTheConfigLeavesOut) {
+  const char* left = "a module that its config leaves out";
+  EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": ["q", "v"])")), "nothing");
+  EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": ".*\\.q")")), "nothing");
+  EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": "(?:an|expression).*of.*Python.*alone")")), "nothing");
+  for (const char* settings :
+       {R"("target_modules": ["k"])", R"("target_modules": ["nothing"])", R"("target_modules": ".*\\.k")",
+        R"("target_modules": ["q"], "exclude_modules": ["q"])",
+        R"("target_modules": ["q"], "exclude_modules": ".*")",
+        R"("target_modules": ["q"], "layers_to_transform": [0])",
+        R"("target_modules": ["q"], "modules_to_save": ["q"])"})
+    expect_all(opened({kA, kB}, with(settings)), {"MC2005", "model.q", left});
+  expect_all(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["k"])")),
+             {"MC2005", "model.k.weight", "the adapter has no tensor of it"});
+  // Heads that the config names for any model.
+  EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["classifier", "score"])")),
+            "nothing");
+}
+
+TEST(LoraConfig, KnowsWhichModulesItIsFor) {
+  const TargetRules r =
+      parse_lora_config(
+          with(
+              R"("target_modules": ["q", "x.layers.7.v"], "layers_to_transform": [0, 12], "layers_pattern": "layers", "exclude_modules": ["layers.12.q"])"))
+          .rules;
+  EXPECT_EQ(r.targeted("x.layers.0.q"), true);
+  EXPECT_EQ(r.targeted("layers.0.q"), true);
+  EXPECT_EQ(r.targeted("x.layers.1.q"), false);
+  EXPECT_EQ(r.targeted("x.layers.12.q"), false);
+  EXPECT_EQ(r.targeted("x.layers.12.experts.0.q"), true);  // the first number is the layer
+  EXPECT_EQ(r.targeted("x.blocks.0.q"), false);
+  EXPECT_EQ(r.targeted("x.layers.7.v"), true);  // a whole name is meant in any layer
+  EXPECT_EQ(r.targeted("x.layers.0.seq"), false);
+  EXPECT_EQ(parse_lora_config(kPlain).rules.targeted("x.q"), std::nullopt);
+  EXPECT_EQ(parse_lora_config(with(R"("target_modules": "all-linear")")).rules.targeted("x.q"), std::nullopt);
 }
 
 std::string parsed(const std::string& text) {
@@ -150,10 +219,9 @@ TEST(LoraConfig, RefusesWhatIsNotComputed) {
   expect_all(parsed(R"({"peft_type": "LORA", "r": 2.5, "lora_alpha": 4})"), {"MC2001", "'r'"});
   expect_all(parsed("[]"), {"MC2001"});
   for (const char* entry :
-       {R"("init_lora_weights": "pissa_niter_4")", R"("layer_replication": [[0, 4]])",
-        R"("alora_invocation_tokens": [1])", R"("use_qalora": true)", R"("trainable_token_indices": [3])",
-        R"("loftq_config": {"loftq_bits": 4})", R"("bias": "some")", R"("an_entry_of_tomorrow": 3)",
-        R"("ensure_weight_tying": true)"})
+       {R"("init_lora_weights": "of tomorrow")", R"("layer_replication": [[0, 4]])",
+        R"("alora_invocation_tokens": [1])", R"("use_qalora": true)", R"("loftq_config": {"loftq_bits": 4})",
+        R"("bias": "some")", R"("an_entry_of_tomorrow": 3)"})
     expect_all(parsed(with(entry)),
                {"MC2001", std::string(entry, 1, std::string(entry).find('"', 1) - 1), "not computed"});
   expect_all(parsed(with(R"j("rank_pattern": {"(?P<x>q)": 3})j")), {"MC2001", "regular expression"});
@@ -161,7 +229,10 @@ TEST(LoraConfig, RefusesWhatIsNotComputed) {
   for (const char* slow : {"(a*)*b", "a*a*a*a*", "(x|x.*)+y"})
     expect_all(parsed(with(cat(R"("rank_pattern": {")", slow, R"(": 3})").c_str())),
                {"MC2001", "regular expression", slow});
-  expect_all(parsed(with(R"j("alpha_pattern": {"q": 0})j")), {"MC2001", "'alpha_pattern' of 'q'"});
+  EXPECT_EQ(parsed(with(R"j("alpha_pattern": {"q": 0})j")), "nothing");
+  for (const char* start : {"pissa", "pissa_niter_4", "olora", "loftq", "corda"})
+    expect_all(parsed(with(cat(R"("init_lora_weights": ")", start, R"(")").c_str())),
+               {"MC2001", "taking the factors out of the base", start});
 }
 
 TEST(LoraConfig, FindsRankAndAlphaOfAModule) {

@@ -1,0 +1,33 @@
+// What is known of the model that an adapter is for, beside its tensors.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mckpt::impl {
+
+// Names of a model's tensors in memory, which adapters have, as those of its folder. Which they are depends on
+// the model; who opens an adapter gives them.
+class MemoryNames {
+ public:
+  virtual ~MemoryNames() = default;
+  // The name itself where the model has one name for the tensor.
+  virtual std::string on_disk(std::string_view name) const = 0;
+  // The tensors of each expert, one below the other, that the folder has for a stack of that name on disk:
+  // "x.experts.{E}.w1.weight", "x.experts.{E}.w3.weight". Empty: it has the stack.
+  virtual std::vector<std::string> experts(std::string_view stack) const = 0;
+};
+// By the model_type of config.json.
+using MakeMemoryNames = std::function<std::unique_ptr<MemoryNames>(std::string_view model_type)>;
+
+struct BaseFacts {
+  std::string model_type{}, architecture{};    // of config.json; "": it is not known
+  std::optional<bool> tied{};                  // tie_word_embeddings
+  std::shared_ptr<const MemoryNames> names{};  // null: names are those on disk
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,143 @@
+// Names of modules are compared by their last parts, as PEFT does. Names of bases are those of the hub, or of
+// folders that may have been moved since.
+#include "hf/adapter/settings.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/adapter/base_facts.h"
+#include "hf/adapter/lora_config.h"
+#include "hf/adapter/parameters.h"
+#include "io/file/archive.h"
+#include "io/file/folder.h"
+#include "io/json/json.h"
+#include "io/json/json_file.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+bool saves(const std::string& name, std::string_view tensor) {
+  TargetRules one;
+  one.saved = {name};
+  const std::size_t dot = tensor.rfind('.');
+  return dot != tensor.npos && one.saved_whole(tensor.substr(0, dot));
+}
+
+// The last part of a path or of a name of the hub, also of a folder of the hub's cache:
+// hub/models--Qwen--Qwen3-0.6B/snapshots/c1899de is Qwen3-0.6B.
+std::string own_name(std::string path) {
+  constexpr std::string_view kCache = "models--";
+  if (std::size_t at = path.find(kCache); at != path.npos) {
+    path = path.substr(at + kCache.size());
+    path = path.substr(0, path.find('/'));
+    if (std::size_t dashes = path.rfind("--"); dashes != path.npos) path = path.substr(dashes + 2);
+  }
+  while (path.ends_with('/')) path.pop_back();
+  path = path.substr(path.rfind('/') + 1);
+  std::ranges::transform(path, path.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return path;
+}
+
+// Entries of config.json that two models of one class may have otherwise.
+constexpr std::string_view kSizes[] = {"model_type",        "architectures",       "hidden_size",
+                                       "intermediate_size", "num_hidden_layers",   "num_attention_heads",
+                                       "vocab_size",        "num_key_value_heads", "num_experts"};
+
+std::string text_of(const JsonValue& config, std::string_view key) {
+  const JsonValue* v = config.find(key);
+  if (const JsonValue* part = config.find("text_config"); !v && part && part->is(JsonType::kObject))
+    v = part->find(key);
+  if (!v || v->is(JsonType::kNull)) return "";
+  if (v->is(JsonType::kArray)) return v->array(key).empty() ? "" : v->array(key)[0].summary();
+  return v->summary();
+}
+
+// "hidden_size 16 there, 32 here": what the configs of two folders say otherwise; "" where one has none.
+std::string unlike_configs(const std::string& named, const std::string& path, const OpenOptions& opening) {
+  auto config_of = [&](const std::string& folder) {
+    return parse_json(json_text(Folder(folder, opening).open_file("config.json")), JsonNumbers::kPython);
+  };
+  std::vector<std::string> lines;
+  try {
+    const JsonValue theirs = config_of(named), ours = config_of(path);
+    for (std::string_view key : kSizes) {
+      const std::string a = text_of(theirs, key), b = text_of(ours, key);
+      if (a != b)
+        lines.push_back(cat(key, " ", a.empty() ? "none" : escaped(a), " there, ",
+                            b.empty() ? "none" : escaped(b), " here"));
+    }
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return "";
+  }
+  return lines.empty() ? "" : listed(lines, 4);
+}
+
+bool is_same_folder(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  return std::filesystem::equivalent(a, b, failed) && !failed;
+}
+
+}  // namespace
+
+void check_settings(const LoraConfig& config, const BaseTensors& base, const AdaptedParts& parts,
+                    std::vector<std::string>& notes) {
+  for (const std::string& name : config.rules.saved) {
+    auto saved = [&](std::string_view tensor) { return saves(name, tensor); };
+    if (std::ranges::any_of(parts.replaced, saved)) continue;
+    const std::vector<std::string_view> all = base.names();
+    auto of_base = std::ranges::find_if(all, saved);
+    if (of_base == all.end()) continue;
+    throw Error(Code::kUnaccounted,
+                "the config says that a module is saved whole, and the adapter has no tensor of it")
+        .tensor(*of_base)
+        .expected(cat("tensors of ", escaped(name), ", as modules_to_save says"))
+        .found("none")
+        .help(
+            "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was "
+            "edited: "
+            "take both from one save");
+  }
+  std::vector<std::string_view> untouched;
+  for (i64 t = 0; t < base.store().tensor_count(); t++) {
+    std::string_view name = base.store().name(t);
+    // Experts that are tensors of their own on disk are stacks in memory, and no modules.
+    if (!name.ends_with(kWeight) || base.store().dims(t).size() != 2 || parts.factors[t] ||
+        name.find(".experts.") != name.npos)
+      continue;
+    name.remove_suffix(kWeight.size());
+    if (config.rules.targeted(name) == true) untouched.push_back(name);
+  }
+  if (!untouched.empty())
+    notes.push_back(cat("the config chooses ", counted(std::ssize(untouched), "module"),
+                        " that the adapter has no factors of, so the weights stay those of the base: ",
+                        listed(untouched, 3)));
+}
+
+OtherBase other_base(const LoraConfig& config, const BaseFacts& facts, const std::string& path,
+                     const OpenOptions& opening) {
+  OtherBase out;
+  if (!config.base_class.empty() && !facts.architecture.empty() && config.base_class != facts.architecture)
+    out.warning = cat("the adapter was trained on a ", escaped(config.base_class), ", and the base is a ",
+                      escaped(facts.architecture));
+  if (config.base.empty() || own_name(config.base) == own_name(path) || is_same_folder(config.base, path))
+    return out;
+  const std::string names = cat("the adapter's config names ", escaped(config.base, 4096),
+                                " as its base, and the base is ", escaped(path, 4096));
+  const std::string unlike = is_folder(config.base, opening) && is_folder(path, opening)
+                                 ? unlike_configs(config.base, path, opening)
+                                 : "";
+  if (unlike.empty())
+    out.note = names;
+  else
+    out.warning = cat(names, ": ", unlike);
+  return out;
+}
+
+}  // namespace mckpt::impl

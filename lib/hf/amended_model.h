@@ -1,0 +1,14 @@
+// The numbers of a base's config with what an adapter changes of them.
+#pragma once
+
+#include "hf/adapter/amended_config.h"
+#include "hf/config_json.h"
+
+namespace mckpt::impl {
+
+inline void amend(HfConfig& config, const AmendedConfig& how) {
+  if (how.vocab) config.model.vocab = *how.vocab;
+  if (how.untied) config.model.tied = false;
+}
+
+}  // namespace mckpt::impl

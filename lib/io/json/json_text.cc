@@ -1,0 +1,66 @@
+// Scans bytes; whoever calls has parsed the text before.
+#include "io/json/json_text.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace mckpt::impl {
+
+JsonExtent JsonText::find(std::size_t at, std::string_view key, std::size_t* value) const {
+  at = text_.find('{', at) + 1;
+  while ((at = skip_space(at)) < text_.size() && text_[at] != '}') {
+    std::size_t begin = at, name_end = string_end(at);
+    std::size_t start = skip_space(skip_space(name_end) + 1);
+    std::size_t end = value_end(start);
+    if (text_.substr(begin + 1, name_end - begin - 2) == key) {
+      if (value) *value = start;
+      return {begin, end};
+    }
+    at = skip_space(end);
+    if (at < text_.size() && text_[at] == ',') at++;
+  }
+  return {};
+}
+
+std::size_t JsonText::skip_space(std::size_t at) const {
+  at = text_.find_first_not_of(" \t\r\n", at);
+  return at == text_.npos ? text_.size() : at;
+}
+
+std::size_t JsonText::string_end(std::size_t at) const {
+  for (at++; text_[at] != '"'; at++)
+    if (text_[at] == '\\') at++;
+  return at + 1;
+}
+
+std::size_t JsonText::value_end(std::size_t at) const {
+  if (text_[at] == '"') return string_end(at);
+  if (text_[at] != '{' && text_[at] != '[')
+    return std::min(text_.find_first_of(",}] \t\r\n", at), text_.size());
+  int depth = 0;
+  do {
+    char c = text_[at];
+    if (c == '"') {
+      at = string_end(at);
+      continue;
+    }
+    depth += c == '{' || c == '[';
+    depth -= c == '}' || c == ']';
+    at++;
+  } while (depth > 0);
+  return at;
+}
+
+std::string with_member(std::string_view text, std::size_t at, std::string_view key, std::string_view value) {
+  std::size_t begin = 0;
+  if (JsonExtent member = JsonText(text).find(at, key, &begin); member.end > 0)
+    return cat(text.substr(0, begin), value, text.substr(member.end));
+  const std::size_t open = text.find('{', at) + 1, next = JsonText(text).skip_space(open);
+  const std::string_view comma = text[next] == '}' ? "" : ",";
+  // What is between the brace and the first member is between the new one and that, too.
+  return cat(text.substr(0, next), "\"", key, "\": ", value, comma,
+             comma.empty() ? "" : text.substr(open, next - open), text.substr(next));
+}
+
+}  // namespace mckpt::impl

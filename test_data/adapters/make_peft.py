@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Makes peft/NAME: tiny models with adapters of PEFT that change more than matrices, and what merge_and_unload() makes of them, for the
+base as it is (bfloat16) and for the same base loaded in float32. Needs torch, transformers, safetensors and peft.
+
+    test_data/adapters/make_peft.py
+
+Values are on a grid, so that every order of summation gives the same bits, but for magnitudes (DoRA), whose norms are roots."""
+import copy
+import hashlib
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers as tf
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+HERE = Path(__file__).parent / "peft"
+TYPES = {torch.bfloat16: "BF16", torch.float32: "F32"}
+SIZES = dict(hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=4, vocab_size=11,
+             max_position_embeddings=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+
+
+def qwen3(tied):
+    return tf.Qwen3ForCausalLM(tf.Qwen3Config(**SIZES, tie_word_embeddings=tied))
+
+
+def mixtral():
+    return tf.MixtralForCausalLM(tf.MixtralConfig(**SIZES, num_local_experts=3))
+
+
+def gpt2():
+    return tf.GPT2LMHeadModel(tf.GPT2Config(n_embd=8, n_layer=1, n_head=2, n_positions=8, vocab_size=11, bos_token_id=1, eos_token_id=2))
+
+
+def gemma3():
+    text = {**SIZES, "num_hidden_layers": 1, "model_type": "gemma3_text"}
+    vision = dict(hidden_size=8, intermediate_size=12, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4,
+                  model_type="siglip_vision_model")
+    return tf.Gemma3ForConditionalGeneration(tf.Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4))
+
+
+Q = ["q_proj"]
+CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
+    "alpha_zero": (lambda: qwen3(False), dict(lora_alpha=0, target_modules=Q), None),
+    "alpha_negative": (lambda: qwen3(False), dict(lora_alpha=-3, target_modules=Q), None),
+    "tied_factors": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "lm_head", "q_proj"]), None),
+    "tied_head": (lambda: qwen3(True), dict(target_modules=["lm_head"]), None),
+    "tied_embedding": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "v_proj"]), None),
+    "tied_ensured": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "q_proj"], ensure_weight_tying=True), None),
+    "saved_both": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens", "lm_head"]), None),
+    "saved_head": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["lm_head"]), None),
+    "saved_embedding": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens"]), None),
+    "saved_ensured": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens"], ensure_weight_tying=True), None),
+    "saved_wte": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, modules_to_save=["wte"]), None),
+    "resized": (lambda: qwen3(False), dict(target_modules=Q), 14),
+    "resized_tied": (lambda: qwen3(True), dict(target_modules=Q), 14),
+    "resized_saved": (lambda: qwen3(False), dict(target_modules=Q, modules_to_save=["embed_tokens", "lm_head"]), 13),
+    "tokens": (lambda: qwen3(False), dict(target_modules=Q, trainable_token_indices={"embed_tokens": [9, 2], "lm_head": [4]}), None),
+    "tokens_tied": (lambda: qwen3(True), dict(target_modules=Q, trainable_token_indices=[3, 7, 10]), None),
+    "matrix_parameter": (lambda: qwen3(False), dict(target_modules=[], target_parameters=["self_attn.q_proj.weight"]), None),
+    "mixtral_stacks": (mixtral, dict(target_modules=Q, target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]), None),
+    "gemma3": (gemma3, dict(target_modules=["q_proj", "fc1"]), None),
+    "dora_embedding": (lambda: qwen3(False), dict(target_modules=["embed_tokens", "q_proj"], use_dora=True), None),
+    "dora_conv1d": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, use_dora=True), None),
+}
+
+
+def fill(tensor, seed, steps):
+    """Numbers k/64, |k| <= steps, which bfloat16 has."""
+    generator = torch.Generator().manual_seed(seed)
+    tensor.data.copy_((torch.randint(-steps, steps + 1, tensor.shape, generator=generator).float() / 64).to(tensor.dtype))
+
+
+def tensors_of(folder):
+    out = {}
+    for file in sorted(Path(folder).glob("*.safetensors")):
+        with safe_open(file, "pt") as f:
+            out.update({name: f.get_tensor(name) for name in f.keys()})
+    return out
+
+
+def merged(make, base, adapter, dtype, rows):
+    model = type(make()).from_pretrained(base, dtype=dtype)
+    if rows:
+        model.resize_token_embeddings(rows)
+    with tempfile.TemporaryDirectory() as out:
+        PeftModel.from_pretrained(model, adapter).merge_and_unload().save_pretrained(out)
+        config = json.loads((Path(out) / "config.json").read_text())
+        text = config.get("text_config", config)
+        return tensors_of(out), {k: text.get(k, config.get(k)) for k in ("vocab_size", "tie_word_embeddings")}
+
+
+def facts(t):
+    t = t.contiguous()
+    return {"dtype": TYPES[t.dtype], "shape": list(t.shape), "sha256": hashlib.sha256(t.view(torch.uint8).numpy().tobytes()).hexdigest()}
+
+
+def trained(model, entries):
+    """The adapter of a model, with other numbers in all that it trains; what it shares it shares still."""
+    peft = get_peft_model(model, LoraConfig(r=2, **{"lora_alpha": 4, **entries}))
+    done = set()
+    for seed, (name, p) in enumerate(peft.named_parameters()):
+        ours = any(part in name for part in ("lora_", "modules_to_save", "trainable_tokens"))
+        if not ours or p.data_ptr() in done or "magnitude" in name:
+            continue
+        done.add(p.data_ptr())
+        fill(p, 100 + seed, 12 if "lora_" in name else 40)
+    named = dict(peft.named_parameters())
+    for name in [n for n in named if entries.get("ensure_weight_tying") and "lora_embedding_" in n]:
+        # The factors of the head are those of the embedding, transposed.
+        other = {"A": "lora_B.default.weight", "B": "lora_A.default.weight"}[name.split("lora_embedding_")[1][0]]
+        named["base_model.model.lm_head." + other].data.copy_(named[name].data.T)
+    for name, p in peft.named_parameters():
+        if "magnitude" in name:
+            p.data.mul_(1.5)
+    return peft
+
+
+def make(name):
+    base_of, entries, rows = CASES[name]
+    target = HERE / name
+    shutil.rmtree(target, ignore_errors=True)
+    torch.manual_seed(1)
+    model = base_of().to(torch.bfloat16)
+    for seed, (_, p) in enumerate(model.named_parameters()):
+        fill(p, seed, 40)
+    model.tie_weights()
+    model.save_pretrained(target / "base", max_shard_size="1GB")
+    if rows:
+        model.resize_token_embeddings(rows)
+        for seed, p in enumerate({p.data_ptr(): p for p in (model.get_input_embeddings().weight, model.get_output_embeddings().weight)}.values()):
+            fill(p, 50 + seed, 40)
+    trained(model, copy.deepcopy(entries)).save_pretrained(target / "adapter", **({"save_embedding_layers": True} if rows else {}))
+    for unwanted in ("README.md",):
+        (target / "adapter" / unwanted).unlink(missing_ok=True)
+    (target / "base/generation_config.json").unlink(missing_ok=True)
+    config = target / "adapter/adapter_config.json"
+    kept = {**json.loads(config.read_text()), "base_model_name_or_path": "some/base"}
+    kept["target_modules"] = sorted(kept["target_modules"])  # a set
+    config.write_text(json.dumps({k: v for k, v in kept.items() if k == "target_modules" or not (v is None or v is False or v in ([], {}))} | {"bias": "none"}, indent=1) + "\n")
+    exact = not entries.get("use_dora")
+    text, values = "", {}
+    for kind, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+        values[kind], said = merged(base_of, target / "base", target / "adapter", dtype, rows)
+        lines = [f'   {json.dumps(n)}: {json.dumps(facts(t), separators=(",", ":"))}' for n, t in sorted(values[kind].items())]
+        text += f',\n "{kind}": {{\n' + ",\n".join(lines) + "\n }"
+    if not exact:
+        save_file({n: t.contiguous() for n, t in values["f32"].items()}, target / "expected.safetensors")
+    (target / "expected.json").write_text(f'{{"exact": {json.dumps(exact)}, "config": {json.dumps(said)}{text}}}\n')
+
+
+for each in CASES:
+    make(each)
