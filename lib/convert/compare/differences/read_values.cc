@@ -80,7 +80,7 @@ class ReadSides {
     for (i64 begin = 0; begin < items && (found < 0 || counts); begin += step) {
       i64 end = std::min(items, begin + step), first = begin * item_bytes;
       block_.resize((end - begin) * item_bytes);
-      tested_reader_.read(t, begin, end, [&](std::span<const u8> bytes, i64 at) {
+      tested_reader_.read(t, own_type, begin, end, [&](std::span<const u8> bytes, i64 at) {
         check_stop(observer_);
         observer_.done(std::ssize(bytes));
         const std::span<const u8> cast = in_type(own_type, to, bytes, at);
