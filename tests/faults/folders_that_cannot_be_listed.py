@@ -27,7 +27,7 @@ reached = 0
 for n in range(1, 1000):
     shutil.rmtree(runs, ignore_errors=True)
     shutil.copytree(begun, runs)
-    result = convert(runs, "--tp", "2", wish=f"readdir:{n}:EIO")
+    result = convert(runs, "--tp", "2", "--overwrite", wish=f"readdir:{n}:EIO")
     if result.returncode == 0 and n > 60:
         break
     reached += result.returncode != 0

@@ -70,9 +70,10 @@ class Job:
                 expect(snapshot(runs).get(name) == stamp, f"{what}: {name} was touched")
         return published
 
-    def check_resumed(self, what, runs, *more, **how):
+    def check_resumed(self, what, runs, *more, without=(), **how):
+        """In turns with --resume and with the options `without`."""
         self.resumed += 1
-        again = self.run(runs, *(["--resume"] if self.resumed % 2 else []), *more, **how)
+        again = self.run(runs, *(["--resume"] if self.resumed % 2 else without), *more, **how)
         if expect(again.returncode == 0, f"{what}: --resume: exit status {again.returncode}: {again.stderr[-500:]}"):
             expect(
                 difference(self.made(runs), self.reference) == "",
@@ -219,7 +220,7 @@ def help_of_others(job):
         result = job.run(runs, "--overwrite", env=faulty("pwrite", 2, "TERM"))
         expect(result.returncode == 143, f"{job.name}: --overwrite, SIGTERM: exit status {result.returncode}")
         expect(words in result.stderr, f"{job.name}: --overwrite, {before}: {result.stderr}")
-        job.check_resumed(f"{job.name}: in place of --overwrite", runs)
+        job.check_resumed(f"{job.name}: in place of --overwrite", runs, without=["--overwrite"])
     runs = fresh("runs")
     result = job.run(runs, "--json", env=faulty("pwrite", 2, "TERM"))
     expect("repeat the command to continue" in json.loads(result.stdout)["error"]["help"], f"{job.name}: --json: {result.stdout}")

@@ -30,6 +30,8 @@ STRICTER = {
     "v2 stride neg of no items",
     "v3 dtype none",
     "key int",
+    "one storage two types",
+    "one storage two types sizes",
     "parameter state list",
     "from type args list",
 }

@@ -10,5 +10,5 @@ has out "one cell    tp 1 of 2, ep 1 of 2; these are its totals and not those of
 expect 0 "$mckpt" layout --help-all
 has out "(under v2 fp32)"
 lacks out "of a model that at run"
-# What Megatron-LM itself pads the vocabulary to is said where rows can be chosen.
-has out "make_vocab_size_divisible_by"
+# Megatron-LM's own option for the rows of the vocabulary is taken.
+has out "--make-vocab-size-divisible-by N"

@@ -16,6 +16,7 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/file/folder.h"
+#include "io/file/hub_cache.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/pickle/pickle.h"
@@ -46,8 +47,10 @@ class BesideCheck {
             const NameSet<std::string>& seen) {
     const std::string& root = root_ = store.root();
     visited_.insert({real_path_of(path), real_path_of(root)});
-    for (const Beside& b : list_beside(path, &store, opening_)) {
-      std::string full = cat(path, "/", b.path);
+    const std::optional<HubSnapshot> snapshot = hub_snapshot(path);
+    const std::string folder = snapshot ? cat(path, "/", snapshot->name) : path;
+    for (const Beside& b : list_beside(folder, &store, opening_)) {
+      std::string full = cat(folder, "/", b.path);
       bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
       if (!judged) look_at(b, full, prefix + b.path);
     }
