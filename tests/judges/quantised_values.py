@@ -142,7 +142,7 @@ def every_e4m3_code(folder, scale_type, lowest, nan):
     tensors = {name(0): codes, name(0, "weight_scale_inv"): stored}
     overflow = "--allow-overflow"  # finite codes and scales beyond bf16
     judged(folder, tensors, config, {name(0): want}, False, (overflow, "--accept", "MC2017") if nan else (overflow,))
-    run = run_mckpt("convert", "dequantize", os.path.join(WORK.name, folder), os.path.join(WORK.name, "refused"))
+    run = run_mckpt("convert", "dequantize", os.path.join(WORK.name, folder), os.path.join(WORK.name, "refused"), "--overwrite")
     expect(run.returncode != 0 and ("MC2017" if nan else "MC0106") in run.stderr, f"{folder}: {run.stderr}")
     if nan:
         expect(f"that are NaN: {2 * len(scales) + len(scales)} of" in run.stderr, f"{folder}: {run.stderr}")
@@ -156,7 +156,7 @@ def every_mxfp4_code(folder):
     tensors, config = {stem + "_blocks": blocks, stem + "_scales": scales}, {"quant_method": "mxfp4"}
     expected = {stem: convert_moe_packed_tensors(blocks, scales)}
     judged(folder, tensors, config, expected, False, ("--allow-overflow", "--accept", "MC2017"))
-    run = run_mckpt("convert", "dequantize", os.path.join(WORK.name, folder), os.path.join(WORK.name, "refused"))
+    run = run_mckpt("convert", "dequantize", os.path.join(WORK.name, folder), os.path.join(WORK.name, "refused"), "--overwrite")
     expect(run.returncode == 3 and "NaN: 16 of 4,096, the first at [0, 255, 0]" in run.stderr, f"{folder}: {run.stderr}")
 
 

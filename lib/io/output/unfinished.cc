@@ -50,10 +50,8 @@ void refuse_other_plan(const std::string& staging, const std::string& plan, Choi
                 "; to throw it away and begin anew, ", choices.anew));
 }
 
-// Errors of the input end with a status of their own. Some of these have nothing to do with the source. Values
-// that become infinite do so again.
+// Errors of the input end with a status of their own. Some of these have nothing to do with the source.
 bool can_go_on_after(const Error& error) {
-  if (error.code() == Code::kCastOverflow) return false;
   if (code_info(error.code()).exit != Exit::kInput) return true;
   switch (error.code()) {
     case Code::kOutOfMemory:

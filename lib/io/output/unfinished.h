@@ -9,8 +9,7 @@
 //   source                removed, begun anew            removed, begun anew
 //
 // A live model has no identity that a later run could compare. After an error of the source, such as a
-// checksum that does not match or a value that becomes infinite, nothing of the result can be used: give_up()
-// removes the mark of the plan.
+// checksum that does not match, nothing of the result can be used: give_up() removes the mark of the plan.
 #pragma once
 
 #include <string>
