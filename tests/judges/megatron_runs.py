@@ -421,7 +421,7 @@ def check_order(folder):
     expect("order of the ranks" not in mckpt("export", said, said + "_hf"), "the ranks are said")
     expect_equal("one process wrote all", verdict(of_run(folder, "converted", lambda _: 0)), unsaid)
     expect_equal("with ranks", verdict(of_run(folder, "said", by_rank)), "sound")
-    # Their main weights are no zeros.
+    # Only the weights became zeros: the main weights of the optimizer still have the values of the run.
     unlike = unsaid.replace("sound,", "sound, with warnings,")
     expect_equal("constants on all ranks", verdict(of_run(folder, "zeros", change=zeros)), unlike)
     for name, ranks, copy, rank_of, says in [
