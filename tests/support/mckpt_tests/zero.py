@@ -5,6 +5,8 @@ flat parts as its engine does, padded, and saved by rank. What a reader must fin
     made.want["a"]        the float32 weights; made.want["optimizer.state.a.exp_avg"] their state
 """
 import collections
+import copy
+import re
 import sys
 import types
 
@@ -61,13 +63,15 @@ def _numbers(shape, generator, dtype=torch.float32):
 
 
 def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub_groups=1, steps=2, seed=0, bf16=True, adam=True,
-         version="0.19.8", lists_frozen=True, step_value=None, elastic=False):
+         version="0.19.8", lists_frozen=True, step_value=None, elastic=False, values=None):
     """`groups`, `frozen`, `buffers`: {name: shape}; `shared`: {second name: first name}. `gaps`: padding between parameters. ZeRO 3 has
-    `sub_groups` parts a rank, each of whole parameters."""
+    `sub_groups` parts a rank, each of whole parameters. `values`: weights, and states by their kind, as {kind: {name: tensor}}, weights under ""."""
     g = torch.Generator().manual_seed(seed)
     frozen, shared, buffers, made = dict(frozen), dict(shared), dict(buffers), Made()
     whole = {n: _numbers(s, g) for group in groups for n, s in group.items()}
     states = {kind: {n: _numbers(t.shape, g) for n, t in whole.items()} for kind in (("exp_avg", "exp_avg_sq") if adam else ())}
+    for kind, tensors in (values or {}).items():
+        (whole if kind == "" else states[kind]).update(tensors)
     low = torch.bfloat16 if bf16 else torch.float32
     fixed = {n: _numbers(s, g, low) for n, s in frozen.items()}
     kept = {n: _numbers(s, g) for n, s in buffers.items()}
@@ -162,6 +166,27 @@ def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub
         made.optimizer[f"{prefix}zero_pp_rank_{r}_mp_rank_00_optim_states.pt"] = {
             "optimizer_state_dict": f, "ds_config": {"zero_optimization": {"stage": stage}}, "ds_version": version}
     return made
+
+
+def make_tensor_parallel(maps, shards, stage, ranks, seed=0, **settings):
+    """A save of AutoTP: {name: map of DeepSpeed} and {name: shards, one a tensor-parallel rank, with the weights}. The first moments are the weights + 1000,
+    the second + 2000. Returns one `Made` with the files of all; its `want` has the shards of the last rank."""
+    joined, model_ranks = Made(), len(next(iter(shards.values())))
+    info = {"universal_checkpoint_version": 0.4, "autotp_unsupported_parameter_patterns": {},
+            "affine_map": {"version": 1, "params": {"^" + re.escape(name) + "$": of for name, of in maps.items()}}}
+    names = list(shards)
+    for m in range(model_ranks):
+        mine = {name: shards[name][m].to(torch.float32) for name in names}
+        values = {"": mine, "exp_avg": {n: t + 1000 for n, t in mine.items()}, "exp_avg_sq": {n: t + 2000 for n, t in mine.items()}}
+        groups = [{n: tuple(mine[n].shape) for n in some} for some in (names[0::2], names[1::2])]
+        made = make(stage, ranks, groups, seed=seed, values=values, **settings)
+        for state in made.model.values():
+            state.update(mp_world_size=model_ranks, checkpoint_parallel_dimensions={"pp_degree": 1, "tp_degree": model_ranks},
+                         universal_checkpoint_info=copy.deepcopy(info))
+        for mine_of, all_of in ((made.model, joined.model), (made.optimizer, joined.optimizer)):
+            all_of.update({path.replace("mp_rank_00", f"mp_rank_{m:02d}"): state for path, state in mine_of.items()})
+        joined.want = made.want
+    return joined
 
 
 def write(folder, **settings):

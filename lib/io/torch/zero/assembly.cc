@@ -30,7 +30,7 @@ class Assembly {
     for (const auto& [second, first] : model_.shared) known_.insert(second);
   }
 
-  void run() {
+  ZeroAssembled run() {
     const bool has_parts = !save_.optimizers.empty() && model_.groups;
     if (save_.stage > 0 && !has_parts) report_no_parts();
     if (!has_parts) known_.clear();
@@ -42,11 +42,9 @@ class Assembly {
     add_rest_of_module();
     add_experts();
     if (has_parts) add_second_names();
+    const i64 parts = store_.tensor_count();
     add_rest();
-    if (copies_ > 0)
-      store_.add_fact("copies", cat(counted(copies_, "tensor"), " of ",
-                                    save_.experts.empty() ? "'module'" : "'module' and the files of experts",
-                                    ", with which training computes, not listed"));
+    return {parts, copies_};
   }
 
  private:
@@ -244,10 +242,10 @@ class Assembly {
         store_.add_row(front + std::string(table.name(row)), {f.file, row});
       }
     }
-    for (std::size_t f = 0; f < store_.files().size(); f++) {
-      const TorchTable& table = store_.table(static_cast<i32>(f));
+    for (i32 f = save_.first_file; f < save_.end_file(); f++) {
+      const TorchTable& table = store_.table(f);
       for (i64 row = 0; row < table.size(); row++) {
-        const ZeroPlace place{static_cast<i32>(f), row};
+        const ZeroPlace place{f, row};
         if (tensors_.is_used(place) || (is_model(f) && table.name(row).starts_with(kModule))) continue;
         store_.add_row(
             f == 0 ? std::string(table.name(row)) : cat(store_.files()[f].path, ":", table.name(row)), place);
@@ -255,7 +253,8 @@ class Assembly {
     }
   }
 
-  bool is_model(std::size_t file) const { return file < save_.models.size(); }  // they are added first
+  // They are added first.
+  bool is_model(i32 file) const { return file - save_.first_file < std::ssize(save_.models); }
 
   const ZeroSave& save_;
   ZeroStore& store_;
@@ -268,6 +267,6 @@ class Assembly {
 
 }  // namespace
 
-void assemble_zero(const ZeroSave& save, ZeroStore& store) { Assembly(save, store).run(); }
+ZeroAssembled assemble_zero(const ZeroSave& save, ZeroStore& store) { return Assembly(save, store).run(); }
 
 }  // namespace mckpt::impl

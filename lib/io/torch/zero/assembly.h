@@ -12,12 +12,19 @@
 // not listed.
 #pragma once
 
+#include "core/base/int.h"
+
 namespace mckpt::impl {
 
 class ZeroStore;
 struct ZeroSave;
 
-// Numbers that do not add up become findings, and what cannot be placed by them is left out.
-void assemble_zero(const ZeroSave& save, ZeroStore& store);
+// Of one save, the only one or that of a tensor-parallel rank. Numbers that do not add up become findings, and
+// what cannot be placed by them is left out.
+struct ZeroAssembled {
+  i64 parts = 0;   // tensors that are parts of the model or its optimizer; the others follow them
+  i64 copies = 0;  // that are not listed
+};
+ZeroAssembled assemble_zero(const ZeroSave& save, ZeroStore& store);
 
 }  // namespace mckpt::impl

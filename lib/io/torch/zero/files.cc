@@ -21,7 +21,15 @@ namespace {
 struct Names {
   std::map<i64, std::string> models, optimizers, expert_optimizers;
   std::map<std::pair<i64, i64>, std::string> experts;
+  // One of them; of experts there need be no other.
+  std::string any() const {
+    for (const auto* of : {&models, &optimizers})
+      if (!of->empty()) return of->begin()->second;
+    return "";
+  }
 };
+
+constexpr const char* kByItself = "mckpt reads each file by itself; save a whole model in the training run";
 
 [[noreturn]] void refuse(const Folder& folder, std::string what, std::string_view found, const char* help) {
   throw Error(Code::kUnsupportedTorchFile, std::move(what))
@@ -41,8 +49,9 @@ void add_name(std::map<Key, std::string>& names, const Key& key, const std::stri
                        .message = cat("the file is of ", of, ", and so is ", first->second)});
 }
 
-Names names_in(const Folder& folder, ZeroStore& store) {
-  Names names;
+// By tensor-parallel rank.
+std::map<i64, Names> names_in(const Folder& folder, ZeroStore& store) {
+  std::map<i64, Names> by_rank;
   for (const FolderEntry& e : folder.entries()) {
     if (e.folder && e.name == "zero")
       refuse(folder, "this is a universal checkpoint, with a folder for each parameter", e.name,
@@ -51,10 +60,13 @@ Names names_in(const Folder& folder, ZeroStore& store) {
     if (!name) continue;
     if (name->kind == ZeroName::Kind::kPipelineLayer)
       refuse(folder, "the checkpoint is of a pipeline, which names tensors by the number of their layer",
-             e.name, "mckpt reads each file by itself; save a whole model in the training run");
-    if (name->model_rank > 0)
-      refuse(folder, "the checkpoint has several model-parallel ranks, whose tensors mckpt does not join",
-             e.name, "mckpt reads each file by itself; save a whole model in the training run");
+             e.name, kByItself);
+    const bool of_expert =
+        name->kind == ZeroName::Kind::kExpert || name->kind == ZeroName::Kind::kExpertOptimizer;
+    if (name->model_rank > 0 && of_expert)
+      refuse(folder, "the checkpoint has experts of several model-parallel ranks, which mckpt does not join",
+             e.name, kByItself);
+    Names& names = by_rank[name->model_rank];
     const std::string rank = cat("rank ", name->rank);
     if (name->kind == ZeroName::Kind::kExpert)
       add_name(names.experts, {name->layer, name->expert}, cat("expert ", name->expert), e.name, store);
@@ -64,7 +76,7 @@ Names names_in(const Folder& folder, ZeroStore& store) {
       add_name(name->kind == ZeroName::Kind::kModel ? names.models : names.optimizers, name->rank, rank,
                e.name, store);
   }
-  return names;
+  return by_rank;
 }
 
 // The number of steps, which Adam keeps in a tensor of one item.
@@ -86,10 +98,13 @@ std::optional<double> step_in(const Folder& folder, const std::string& path, con
 
 class SaveReader {
  public:
-  SaveReader(const Folder& folder, ZeroStore& store)
-      : folder_(folder), store_(store), names_(names_in(folder, store)) {}
+  SaveReader(const Folder& folder, ZeroStore& store, i64 model_rank, Names names)
+      : folder_(folder), store_(store), names_(std::move(names)) {
+    save_.model_rank = model_rank;
+  }
 
-  ZeroSave read() {
+  // Without models if none is there and it is not the first tensor-parallel rank.
+  ZeroSave read(bool first) {
     read_all(names_.optimizers, save_.optimizers, [](const TorchTable& t) { return read_zero_optimizer(t); });
     if (!save_.optimizers.empty()) {
       save_.stage = save_.optimizers[0].states.stage;
@@ -98,6 +113,13 @@ class SaveReader {
     leave_out_other_saves();
     choose_models();
     read_all(names_.models, save_.models, [](const TorchTable& t) { return read_zero_model(t); });
+    if (save_.models.empty() && !first) {
+      store_.add_finding({.code = Code::kShardMissing,
+                          .message = cat("the file of the model of tensor-parallel rank ", save_.model_rank,
+                                         ", which has names and shapes, is missing: its part is left out"),
+                          .help = cat("copy ", model_name(), " again")});
+      return std::move(save_);
+    }
     if (save_.models.empty()) throw_no_model();
     read_plain(names_.experts, save_.experts);
     read_plain(names_.expert_optimizers, save_.others);
@@ -213,18 +235,28 @@ class SaveReader {
         if (f.file == name && !f.warning) throw Error(f.code, f.message).file(folder_.inside(name));
     throw Error(Code::kShardMissing, "the file of the model, which has the names and shapes, is missing")
         .file(folder_.path())
-        .expected(save_.stage == 3 ? "zero_pp_rank_0_mp_rank_00_model_states.pt"
-                                   : "mp_rank_00_model_states.pt");
+        .expected(model_name());
+  }
+
+  // "mp_rank_00"
+  std::string of_model_rank() const {
+    return cat("mp_rank_", save_.model_rank < 10 ? "0" : "", save_.model_rank);
+  }
+  std::string model_name() const {
+    return cat(save_.stage == 3 ? "zero_pp_rank_0_" : "", of_model_rank(), "_model_states.pt");
   }
 
   i32 add_to_store(const std::string& path, i64 rank, bool main = false) {
     OpenedTorchFile& o = files_.at(path);
+    if (rank >= 0) rank = rank * std::max<i64>(save_.model().model_ranks, 1) + save_.model_rank;
     return store_.add_file(o.path, o.bytes, std::move(*o.file), main ? "" : cat(path, ":"),
                            static_cast<i32>(rank));
   }
 
   void add_to_store() {
-    for (auto& m : save_.models) m.file = add_to_store(m.path, m.rank, &m == &save_.models[0]);
+    save_.first_file = static_cast<i32>(store_.files().size());
+    for (auto& m : save_.models)
+      m.file = add_to_store(m.path, m.rank, save_.first_file == 0 && &m == &save_.models[0]);
     for (auto& o : save_.optimizers) o.file = add_to_store(o.path, o.rank);
     for (auto* plain : {&save_.experts, &save_.others})
       for (ZeroPlainFile& f : *plain) f.file = add_to_store(f.path, -1);
@@ -273,7 +305,7 @@ class SaveReader {
     i64 count = 0;
     for (i64 r = 0; r < save_.ranks; r++)
       if (!names.contains(r) && count++ < 4)
-        missing.push_back(cat(prefix, "zero_pp_rank_", r, "_mp_rank_00", suffix));
+        missing.push_back(cat(prefix, "zero_pp_rank_", r, "_", of_model_rank(), suffix));
     if (count == 0) return;
     store_.add_finding(
         {.code = Code::kShardMissing,
@@ -291,6 +323,17 @@ class SaveReader {
 
 }  // namespace
 
-ZeroSave read_zero_save(const Folder& folder, ZeroStore& store) { return SaveReader(folder, store).read(); }
+std::vector<ZeroSave> read_zero_saves(const Folder& folder, ZeroStore& store) {
+  std::map<i64, Names> by_rank = names_in(folder, store);
+  if (by_rank.empty()) by_rank[0];
+  const std::string last = by_rank.rbegin()->second.any(), other = by_rank.size() > 1 ? last : "";
+  std::vector<ZeroSave> saves;
+  for (auto& [model_rank, names] : by_rank) {
+    ZeroSave save = SaveReader(folder, store, model_rank, std::move(names)).read(saves.empty());
+    save.other_rank = other;
+    if (!save.models.empty()) saves.push_back(std::move(save));
+  }
+  return saves;
+}
 
 }  // namespace mckpt::impl

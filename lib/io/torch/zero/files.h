@@ -35,22 +35,32 @@ struct ZeroPlainFile {
 };
 
 struct ZeroSave {
+  i64 model_rank = 0;                               // tensor-parallel
+  std::string other_rank{};                         // a file of another one; "": there is none
+  i32 first_file = 0;                               // of the store; the save's files follow each other
   i64 stage = 0, ranks = 0;                         // stage 0: not ZeRO
   std::vector<ZeroFile<ZeroModelStates>> models{};  // at least one; ranks ascend
   std::vector<ZeroFile<ZeroOptimizerStates>> optimizers{};
   std::vector<ZeroPlainFile> experts{}, others{};
   const ZeroModelStates& model() const { return models[0].states; }
+  i32 end_file() const {
+    const std::size_t count = models.size() + optimizers.size() + experts.size() + others.size();
+    return first_file + static_cast<i32>(count);
+  }
 };
 
-// Reads the headers of all files and adds those that can be read to the store. Files that are missing, cannot
-// be read, or are of another save become findings, and those of another number of ranks are left out. Throws
-// kUnsupportedTorchFile for folders whose files cannot be joined (tensor parallelism, pipelines, AutoEP,
-// universal checkpoints), kShardMissing if no file of the model is there.
-ZeroSave read_zero_save(const Folder& folder, ZeroStore& store);
+// Reads the headers of all files and adds those that can be read to the store: what each tensor-parallel rank
+// saved, which is one save for most. Files that are missing, cannot be read, or are of another save become
+// findings, and those of another number of ranks are left out. Throws kUnsupportedTorchFile for folders whose
+// files cannot be joined (pipelines, AutoEP, universal checkpoints), kShardMissing if no file of the model is
+// there.
+std::vector<ZeroSave> read_zero_saves(const Folder& folder, ZeroStore& store);
 
 // Adds findings for files that are not of one save (other parameters, steps or versions), and for copies of
 // the file of another rank.
 void check_one_save(const ZeroSave& save, const Folder& folder, ZeroStore& store);
+// The same of what another tensor-parallel rank saved, whose parameters have other shapes.
+void check_other_rank(const ZeroSave& first, const ZeroSave& other, ZeroStore& store);
 
 // Whether the files say which rank each is of: by the names under which they were saved, or by where
 // parameters are in the parts of ZeRO 1 and 2, if that differs from rank to rank.

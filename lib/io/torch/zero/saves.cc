@@ -68,11 +68,17 @@ class SaveCheck {
   i64 rank_ = -1;
 };
 
-void compare_models(const ZeroModelStates& a, const std::string& first, const ZeroModelStates& b,
-                    SaveCheck& check) {
+// What the files of all ranks say alike.
+void compare_saves(const ZeroModelStates& a, const ZeroModelStates& b, SaveCheck& check) {
   check.compare("dp_world_size", a.ranks, b.ranks);
+  check.compare("mp_world_size", a.model_ranks, b.model_ranks);
   check.compare("global_steps", a.steps, b.steps);
   check.compare("ds_version", a.version, b.version);
+}
+
+void compare_models(const ZeroModelStates& a, const std::string& first, const ZeroModelStates& b,
+                    SaveCheck& check) {
+  compare_saves(a, b, check);
   if (!a.groups || !b.groups) return;
   if (a.groups->size() != b.groups->size())
     return check.add(Code::kBadShards, cat("the file has ", counted(std::ssize(*b.groups), "group"),
@@ -219,6 +225,19 @@ void check_one_save(const ZeroSave& save, const Folder& folder, ZeroStore& store
     check.compare("ds_version", first.version, o.states.version);
     check.compare("the optimizer's step is", first.step, o.states.step);
   }
+}
+
+void check_other_rank(const ZeroSave& first, const ZeroSave& other, ZeroStore& store) {
+  SaveCheck check(store, first.models[0].path);
+  check.of(other.models[0].path, other.models[0].rank);
+  compare_saves(first.model(), other.model(), check);
+  check.compare("ZeRO", first.stage, other.stage);
+  if (first.optimizers.empty() || other.optimizers.empty()) return;
+  SaveCheck optimizer(store, first.optimizers[0].path);
+  optimizer.of(other.optimizers[0].path, other.optimizers[0].rank);
+  optimizer.compare("a number of ranks of", first.ranks, other.ranks);
+  optimizer.compare("the optimizer's step is", first.optimizers[0].states.step,
+                    other.optimizers[0].states.step);
 }
 
 }  // namespace mckpt::impl

@@ -238,6 +238,8 @@ ZeroModelStates read_zero_model(const TorchTable& table) {
   out.stage = integer_or(field(field(field(root, "ds_config"), "zero_optimization"), "stage"), 0);
   out.ranks = integer_or(field(root, "dp_world_size"), -1);
   out.steps = integer_or(field(root, "global_steps"), -1);
+  out.model_ranks = integer_or(field(root, "mp_world_size"), -1);
+  out.stages = integer_or(field(field(root, "checkpoint_parallel_dimensions"), "pp_degree"), -1);
   for (PickleValue experts : field(root, "num_experts").items())
     out.experts.push_back(experts.to_int("a number of experts"));
   out.version = text_or_none(field(root, "ds_version"));

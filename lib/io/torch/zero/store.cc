@@ -88,6 +88,40 @@ void ZeroStore::add_row(std::string_view name, ZeroPlace place) {
   add_tensor(name, add_copies_layout(Shape(table(place.file).dims(place.row)), 1), add_column({place}));
 }
 
+std::vector<ZeroStore::Taken> ZeroStore::take_tensors() {
+  std::vector<Taken> out;
+  for (i64 t = 0; t < tensor_count(); t++)
+    out.push_back({std::string(name(t)), tensors_[t].layout, tensors_[t].column});
+  tensors_.clear(), names_.clear();
+  return out;
+}
+
+std::vector<ZeroStore::TakenBox> ZeroStore::boxes_of(i64 of) const {
+  const Layout& layout = layouts_[of];
+  const std::size_t rank = layout.dims.size();
+  const i64* numbers = numbers_.data() + layout.numbers;
+  std::vector<TakenBox> out;
+  for (u64 b = layout.first; b < layout.end; b++, numbers += 2 * rank)
+    out.push_back({{numbers, numbers + rank},
+                   {numbers + rank, numbers + 2 * rank},
+                   boxes_[b].part,
+                   boxes_[b].begin,
+                   boxes_[b].replica});
+  return out;
+}
+
+i64 ZeroStore::add_boxes_layout(const Shape& shape, std::span<const TakenBox> boxes) {
+  Layout layout{{shape.dims().begin(), shape.dims().end()}, boxes_.size(), 0, numbers_.size()};
+  for (const TakenBox& b : boxes) {
+    boxes_.push_back({b.begin, static_cast<i32>(b.part), b.replica});
+    numbers_.insert(numbers_.end(), b.offsets.begin(), b.offsets.end());
+    numbers_.insert(numbers_.end(), b.sizes.begin(), b.sizes.end());
+  }
+  layout.end = boxes_.size();
+  layouts_.push_back(std::move(layout));
+  return std::ssize(layouts_) - 1;
+}
+
 std::string_view ZeroStore::name(i64 tensor) const {
   const Tensor& t = tensors_[tensor];
   return {names_.data() + t.name_begin, t.name_bytes};

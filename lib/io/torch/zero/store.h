@@ -45,6 +45,22 @@ class ZeroStore final : public Store {
   // A row that is a tensor by itself.
   void add_row(std::string_view name, ZeroPlace place);
 
+  // The tensors that were added, which the store then has no more: others are made of them.
+  struct Taken {
+    std::string name;
+    i64 layout, column;
+  };
+  std::vector<Taken> take_tensors();
+  struct TakenBox {
+    std::vector<i64> offsets{}, sizes{};
+    i64 part = -1, begin = 0;  // of its first item in the part
+    bool replica = false;
+  };
+  std::vector<TakenBox> boxes_of(i64 layout) const;
+  const std::vector<ZeroPlace>& places_of(i64 column) const { return columns_[column].places; }
+  i64 add_boxes_layout(const Shape& shape, std::span<const TakenBox> boxes);
+  void set_compares_copies() { compares_copies_ = true; }  // check() compares copies with what they are of
+
   void set_ranks(i64 ranks) { ranks_ = ranks; }
   bool says_order() const { return says_order_; }
   void set_says_order(bool says) { says_order_ = says; }
@@ -59,6 +75,7 @@ class ZeroStore final : public Store {
   ChunkData resolve(i64 tensor, i64 index) const override;
   std::shared_ptr<const PickleValue> object(i64 index) const override { return files_of_.object(index); }
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+  std::optional<std::vector<Finding>> check(int threads) const override;
 
  private:
   struct Box {
@@ -93,7 +110,7 @@ class ZeroStore final : public Store {
   std::deque<Column> columns_;
   std::vector<Tensor> tensors_;
   std::string names_;
-  bool says_order_ = true;
+  bool says_order_ = true, compares_copies_ = false;
 };
 
 // Whether the files of the ranks say which rank each is of, if it is what open_zero() returned; true for
