@@ -1,6 +1,7 @@
 """torchtitan: its state-dict adapters name the tensors, which DCP saves sharded over ranks. The model is that of transformers; the adapters read a few numbers of
 a config of torchtitan, for which an object with these numbers stands."""
 
+import sys
 import tempfile
 import types
 
@@ -26,18 +27,27 @@ def save(folder, state, step):
     dcp.save({**sharded, "train_state.step": torch.tensor(step)}, checkpoint_id=folder)
 
 
-def make(out, name, adapter, model, world, titan_config, more={}, before=lambda state: state):
-    """`before`: of the tensors that save_pretrained writes, what the adapter takes."""
+def saved_by(model):
+    """What save_pretrained writes of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        return read_folder(folder)
+
+
+def save_case(out, name, adapter, world, titan_config, tensors, more={}):
     case = Case(out, name, src="ckpt/step-5", form=name)
     with torch.no_grad():
         adapter = adapter(titan_config, None)
         adapter._validate_hf_rope_config = lambda *a: None  # there is no folder whose config it could compare
-        with tempfile.TemporaryDirectory() as folder:
-            model.save_pretrained(folder)
-            state = adapter.from_hf(before(read_folder(folder)))
+        state = adapter.from_hf(tensors)
     state = {key: t.contiguous() for key, t in state.items()} | more
     run_ranks(world, save, case.at("ckpt/step-5"), state, 5)
-    case.expect_folder(model)
+    return case
+
+
+def make(out, name, adapter, model, world, titan_config, more={}, before=lambda state: state):
+    """`before`: of the tensors that save_pretrained writes, what the adapter takes."""
+    save_case(out, name, adapter, world, titan_config, before(saved_by(model)), more).expect_folder(model)
 
 
 def llama3(out):
@@ -100,5 +110,59 @@ def muse_glimmer(out):
     make(out, "muse_glimmer", MuseGlimmerStateDictAdapter, model, 2, numbers(config.text_config, vision_encoder=vision_encoder))
 
 
+def without_kernels():
+    """torchtitan's model of qwen3_5 imports kernels of flash-linear-attention, which are for GPUs. The names of its tensors need none of them."""
+    for name in ("fla", "fla.modules", "fla.modules.conv", "fla.modules.conv.triton", "fla.modules.conv.triton.ops", "fla.ops", "fla.ops.gated_delta_rule",
+                 "fla.ops.gated_delta_rule.chunk", "fla.ops.gated_delta_rule.fused_recurrent"):
+        module = types.ModuleType(name)
+        module.__path__, module.__getattr__ = [], lambda attribute: None
+        sys.modules.setdefault(name, module)
+
+
+def qwen3_5(out):
+    import transformers
+    without_kernels()
+    from torchtitan.models.qwen3_5.state_dict_adapter import Qwen35StateDictAdapter
+    text = {"vocab_size": 53, "hidden_size": 24, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 34,
+            "layer_types": ["linear_attention", "linear_attention", "linear_attention", "full_attention"], "linear_key_head_dim": 6, "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4, "linear_value_head_dim": 10}
+    vision = {"depth": 2, "hidden_size": 16, "intermediate_size": 26, "num_heads": 2, "num_position_embeddings": 16, "out_hidden_size": 24, "patch_size": 4,
+              "spatial_merge_size": 2, "temporal_patch_size": 2, "in_channels": 3}
+    config = transformers.Qwen3_5Config(text_config=text, vision_config=vision, tie_word_embeddings=False, dtype=torch.bfloat16)
+    model = fill(transformers.Qwen3_5ForConditionalGeneration(config).to(torch.bfloat16))
+    rows = types.SimpleNamespace(in_proj_q=types.SimpleNamespace(out_features=12), in_proj_v=types.SimpleNamespace(out_features=40))
+    encoder = types.SimpleNamespace(in_channels=3, temporal_patch_size=2, patch_size=4)
+    titan = types.SimpleNamespace(layers=[types.SimpleNamespace(delta_net=rows)] * 4, enable_weight_tying=False, vision_encoder=encoder)
+    make(out, "qwen3_5", Qwen35StateDictAdapter, model, 2, titan)
+
+
+def kimi_k2_7(out):
+    """The language model is that of DeepSeek; the vision tower has the names of the release, which transformers 5.24 does not write."""
+    import transformers
+    from torchtitan.models.kimi_k2_7.state_dict_adapter import KimiK25StateDictAdapter
+    text = {"vocab_size": 53, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 3, "num_key_value_heads": 3, "n_routed_experts": 4, "n_shared_experts": 1,
+            "moe_intermediate_size": 10, "intermediate_size": 38, "kv_lora_rank": 14, "q_lora_rank": 12, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 8,
+            "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2, "num_nextn_predict_layers": 0}
+    vision = {"hidden_size": 16, "intermediate_size": 26, "num_hidden_layers": 2, "num_attention_heads": 2, "patch_size": 4, "pos_emb_height": 4, "pos_emb_width": 4,
+              "merge_kernel_size": [2, 2]}
+    language = transformers.DeepseekV3Config(**text, dtype=torch.bfloat16)
+    tensors = {f"language_model.{key}": t for key, t in saved_by(fill(transformers.DeepseekV3ForCausalLM(language).to(torch.bfloat16))).items()}
+    linear = {"mlp.fc0": (26, 16), "mlp.fc1": (16, 26), "wo": (16, 16), "wqkv": (48, 16), "norm0": (16,), "norm1": (16,)}
+    shapes = {f"vision_tower.encoder.blocks.{i}.{module}": shape for i in range(2) for module, shape in linear.items()}
+    shapes |= {"vision_tower.encoder.final_layernorm": (16,), "vision_tower.patch_embed.proj": (16, 3, 4, 4), "mm_projector.pre_norm": (16,),
+               "mm_projector.proj.0": (64, 64), "mm_projector.proj.2": (24, 64)}
+    for module, shape in shapes.items():
+        for name, of in (("weight", shape), ("bias", shape[:1])):
+            tensors[f"{module}.{name}"] = values(f"{module}.{name}", of, torch.bfloat16)
+    tensors["vision_tower.patch_embed.pos_emb.weight"] = values("pos_emb", (4, 4, 16), torch.bfloat16)
+    encoder = types.SimpleNamespace(patch_size=4, in_channels=3)
+    case = save_case(out, "kimi_k2_7", KimiK25StateDictAdapter, 2, numbers(language, vision_encoder=encoder), dict(tensors))
+    case.answer("expected", tensors)
+    case.answer("expected_bf16", tensors)
+    config = transformers.AutoConfig.for_model("kimi_k25", text_config={**text, "model_type": "deepseek_v3"}, vision_config=vision, projection_hidden_size=16,
+                                               dtype=torch.bfloat16, architectures=["Kimi_K25ForConditionalGeneration"], tie_word_embeddings=False)
+    config.save_pretrained(case.at("assets"))
+
+
 if __name__ == "__main__":
-    main(["torchtitan", "torch"], llama3, qwen3, qwen3_moe, deepseek_v3, gpt_oss, muse_glimmer)
+    main(["torchtitan", "torch"], llama3, qwen3, qwen3_moe, deepseek_v3, gpt_oss, muse_glimmer, qwen3_5, kimi_k2_7)

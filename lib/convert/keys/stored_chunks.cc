@@ -7,6 +7,8 @@
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
+#include "io/dcp/keys/bridge_adapter.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/record.h"
@@ -29,6 +31,19 @@ void add_named(std::vector<std::string>& lines, std::string line) {
 // torch's FSDP2 write the same weights under both names.
 bool is_tied(const Store& store, i32 tensor, const ModelConfig& model) {
   return model.tied && tied_embedding(store, tensor) >= 0;
+}
+
+// The weights of the base alone are not the model that was trained.
+Error adapter_beside(const Store& store, i64 tensors) {
+  Error e(Code::kUnsupportedTensor,
+          "the run trained an adapter, which is beside the weights of its base and not merged into them");
+  e.file(store.root()).found(cat(counted(tensors, "tensor"), " of an adapter of Megatron-Bridge"));
+  if (const std::string adapter = exported_adapter(store); !adapter.empty())
+    return e.help(cat("mckpt export ", escaped(adapter, 4096),
+                      " OUT merges it, with `base`, the folder of the model that was trained"));
+  return e.help(
+      "the checkpoint does not say what the adapter is multiplied by; save it in PEFT's form in the training "
+      "run (Megatron-Bridge: save_hf_adapter; verl: hf_model among save_contents), which mckpt merges");
 }
 
 }  // namespace
@@ -96,7 +111,7 @@ ChunkList::Place StoreChunks::place(i64 c) const {
 
 StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {
   std::vector<std::string> unknown, shapes;
-  i64 unknown_count = 0;
+  i64 unknown_count = 0, of_adapter = 0;
   // In a model without a family table, tensors that cannot be sharded are not parameters; they are not
   // errors.
   bool carries_others = keys.map().family().name == kPlainFamily;
@@ -109,6 +124,10 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChun
       continue;
     }
     if (k < 0 && carries_others) continue;
+    if (k < 0 && is_bridge_adapter(*name)) {
+      of_adapter++;
+      continue;
+    }
     if (k < 0) {
       unknown_count++, add_named(unknown, escaped(store.name(t)));
       continue;
@@ -130,6 +149,7 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChun
     for (std::string& line : shapes) e.note(std::move(line));
     throw e.file(store.root()).help("check that the configuration is that of this checkpoint's model");
   }
+  if (of_adapter > 0) throw adapter_beside(store, of_adapter);
 }
 
 std::vector<std::optional<DType>> StoredChunks::types_of_sources() const {

@@ -16,6 +16,7 @@
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
+#include "io/store/open/verl_layout.h"
 #include "io/store/soundness.h"
 
 namespace mckpt::impl {
@@ -207,6 +208,8 @@ std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<
 }
 
 Error adapter_alone(const Folder& folder) {
+  if (const std::string of_verl = verl_adapter(folder); !of_verl.empty())
+    return adapter_alone(Folder(folder.inside(of_verl), folder.opening()));
   Error e(Code::kNotFound, "the folder has an adapter, which is no model without the model that it changes");
   e.file(folder.path())
       .expected("config.json and all weights of a model, or `base`, the model of the adapter")

@@ -2,6 +2,7 @@
 #include "io/dcp/keys/torch_dist_form.h"
 
 #include "core/base/text.h"
+#include "io/dcp/keys/bridge_adapter.h"
 #include "io/dcp/keys/key.h"
 
 namespace mckpt::impl {
@@ -27,6 +28,10 @@ void TorchDistForm::tensor(std::string_view name) {
   // One of several optimizers: "chained_1.optimizer.state.exp_avg.decoder..."
   std::string_view own = name.starts_with("chained_") ? behind(name, ".") : name;
   if (is_of_optimizer(own)) return optimizer(own);
+  if (is_bridge_adapter(name)) {
+    adapter_++;
+    return;
+  }
   model_ = true;
   if (std::string_view layer = behind(name, "decoder.layers."); !layer.empty())
     (is_digit(layer[0]) ? indexed_ : stacked_) = true;
@@ -66,6 +71,9 @@ std::vector<std::pair<std::string, std::string>> TorchDistForm::facts() const {
                                    : "by parameter");
   if (buckets_) forms.push_back("dp_reshardable, by buckets of the run");
   if (gathered_) forms.push_back("dp_zero_gather_scatter, by ranks of the run");
+  if (adapter_ > 0)
+    add("adapter", cat(counted(adapter_, "tensor"), " of Megatron-Bridge, ",
+                       model_ ? "not merged into the base" : "without its base"));
   std::string all;
   for (std::string_view form : forms) all += cat(all.empty() ? "" : ", and ", form);
   add("optimizer", all);

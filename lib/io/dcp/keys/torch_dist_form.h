@@ -6,6 +6,7 @@
 //   ...mlp.experts.experts.7.linear_fc1.weight_w      experts         a tensor each (singleton_local_shards)
 //   optimizer.state.fp32_param.decoder. ...           optimizer       fully_sharded_model_space
 //   optimizer.distributed.dp_group_idx_0. ...         optimizer       dp_reshardable
+//   ...linear_qkv.adapter.linear_in.weight            adapter         2 tensors of Megatron-Bridge, not merged
 //   (no ..._extra_state/shard_...)                    extra states    none
 #pragma once
 
@@ -13,6 +14,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/base/int.h"
 
 namespace mckpt::impl {
 
@@ -28,6 +31,7 @@ class TorchDistForm {
  private:
   void optimizer(std::string_view name);
 
+  i64 adapter_ = 0;  // tensors
   bool stacked_ = false, indexed_ = false;
   bool experts_stacked_ = false, experts_indexed_ = false;
   bool model_ = false, extra_states_ = false;

@@ -7,6 +7,7 @@
 #include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/open/verl_layout.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -36,7 +37,7 @@ bool has_ranks_of_adapter(const Folder& folder) {
 
 bool is_adapter_folder(const Folder& folder) {
   if (folder.has_file("config.json")) return false;
-  return folder.has_file(kAdapterConfig) || has_ranks_of_adapter(folder);
+  return folder.has_file(kAdapterConfig) || has_ranks_of_adapter(folder) || !verl_adapter(folder).empty();
 }
 
 bool is_adapter_folder(const std::string& path, const OpenOptions& opening) {

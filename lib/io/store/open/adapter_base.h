@@ -29,8 +29,8 @@ class AdapterBase {
   virtual std::unique_ptr<Store> open(const std::string& adapter, const OpenOptions& opening) const = 0;
 };
 
-// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, or files of
-// ranks that have an adapter alone.
+// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, files of
+// ranks that have an adapter alone, or what verl saves of a run of Megatron with PEFT (verl_layout.h).
 bool is_adapter_folder(const Folder& folder);
 // Whether the path is the folder of an adapter; false for a file.
 bool is_adapter_folder(const std::string& path, const OpenOptions& opening);

@@ -10,6 +10,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/store/open/adapter_base.h"
 #include "io/store/open/dcp_parts.h"
 #include "io/store/store.h"
 
@@ -74,6 +75,18 @@ class Contents {
   const JsonValue* contents_;
 };
 
+JsonValue contents_of(const Folder& folder) {
+  return with_file(cat(folder.path(), "/", kVerlContents), [&] {
+    return parse_json(json_text(folder.open_file(kVerlContents), kMostBytes), JsonNumbers::kPython);
+  });
+}
+
+// Where the weights are; nothing for a save of states alone.
+std::optional<Entry> weights_of(const Contents& contents) {
+  std::optional<Entry> model = contents.entry("model");
+  return model ? model : contents.entry("hf_model");
+}
+
 bool has_shards(const Folder& folder, const std::string& path) {
   try {
     return std::ranges::any_of(folder.entries(path), [](const FolderEntry& e) {
@@ -115,16 +128,14 @@ DcpParts shards_of(const Folder& folder, const Contents& contents) {
 
 std::unique_ptr<Store> open_verl(const Folder& folder) {
   const std::string path = cat(folder.path(), "/", kVerlContents);
-  const JsonValue list = with_file(path, [&] {
-    return parse_json(json_text(folder.open_file(kVerlContents), kMostBytes), JsonNumbers::kPython);
-  });
+  const JsonValue list = contents_of(folder);
   const Contents contents(folder, list);
-  std::optional<Entry> model = contents.entry("model");
-  if (!model) model = contents.entry("hf_model");
+  const std::optional<Entry> model = weights_of(contents);
   std::unique_ptr<Store> store;
   if (model && model->format == kHuggingFace) {
-    store = open_store(folder.inside(model->path), folder.opening());
-    store->add_fact("chosen", cat(model->path, " (", kVerlContents, ")"));
+    const std::string adapter = verl_adapter(folder), chosen = adapter.empty() ? model->path : adapter;
+    store = open_store(folder.inside(chosen), folder.opening());
+    store->add_fact("chosen", cat(chosen, " (", kVerlContents, ")"));
   } else {
     DcpParts parts = shards_of(folder, contents);
     if (parts.folders.empty())
@@ -141,6 +152,23 @@ std::unique_ptr<Store> open_verl(const Folder& folder) {
   }
   store->add_fact(std::string(kFact), escaped(contents.of()));
   return store;
+}
+
+std::string verl_adapter(const Folder& folder) {
+  if (!folder.has_file(std::string(kVerlContents))) return "";
+  try {
+    const JsonValue list = contents_of(folder);
+    const std::optional<Entry> model = weights_of(Contents(folder, list));
+    if (!model || model->format != kHuggingFace) return "";
+    const std::string adapter = cat(model->path, "/adapter");
+    if (!folder.has_file(cat(adapter, "/", kAdapterConfig))) return "";
+    for (const FolderEntry& e : folder.entries(model->path))
+      if (e.name.ends_with(".safetensors") || e.name.ends_with(".index.json")) return "";
+    return adapter;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return "";
+  }
 }
 
 bool is_of_verl(const Store& store) {

@@ -3,6 +3,7 @@
 //   actor/ckpt_contents.json       {"schema_version": 2, "framework": "megatron", "contents": {"model": {"path": ..}, ..}}
 //         model/dist_ckpt/         torch_dist: the weights, in the key "model"
 //         model/huggingface/       the weights as Hugging Face has them, or config.json alone, or nothing
+//         model/huggingface/adapter/   of a run with PEFT: the adapter; its base is not beside it then
 //         optimizer/dist_ckpt/     torch_dist: the optimizer and its schedule
 //         extra/dist_ckpt/         torch_dist: random states
 //
@@ -19,11 +20,17 @@ class Folder;
 class Store;
 
 inline constexpr std::string_view kVerlContents = "ckpt_contents.json";
+// The adapter in PEFT's form, if the run trained one: the base is then frozen, and not saved as Hugging Face.
+inline constexpr std::string_view kVerlAdapter = "model/huggingface/adapter";
 
 // Opens such a folder: the shards of weights, optimizer and random states as one store; the Hugging Face folder where
 // the weights are there alone. Throws kUnknownFormat for a list that is not of this layout, kIncomplete where a part
 // that it names is not there. pre: the folder has the list.
 std::unique_ptr<Store> open_verl(const Folder& folder);
+
+// The folder of the adapter, if the list says that the weights are as Hugging Face has them, and these are an adapter
+// alone; "" for anything else. Throws nothing: what is wrong with the list is said where it is opened.
+std::string verl_adapter(const Folder& folder);
 
 // Whether the store was opened so. Its weights are then those of a training run, whatever their format.
 bool is_of_verl(const Store& store);
