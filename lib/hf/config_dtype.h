@@ -1,7 +1,8 @@
 // The data type that a config.json promises for the weights, as a text that is changed in place: "dtype" or
-// "torch_dtype" at the top, and in the config of a part, such as "text_config".
+// "torch_dtype" at the top, and in the configs of parts, such as "text_config", and of parts of these.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ struct SideFiles;
 // The text with this type in place of every other; the text itself where it names none. Everything else, also
 // the entry of a quantisation, stays as it is. pre: the text is a JSON object.
 std::string with_config_dtype(std::string_view config_json, std::string_view dtype);
+
+// The first type that the config.json of a result promises; nothing where it promises none.
+std::optional<DType> config_dtype(const SideFiles& files);
 
 // Writes the type into the config.json of a result, all other bytes of which stay. Returns whether it promised
 // another one.

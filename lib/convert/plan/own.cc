@@ -145,13 +145,14 @@ void check_codes(const Store& store, const ExportTypes& types, const std::string
     throw Error(fault->code, fault->message).tensor(fault->tensor).file(folder);
 }
 
-// config.json is copied as it is, but for the entry that declares quantised weights.
+// config.json is copied as it is, but for the type that it promises. No table has to know the model for that.
 void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written, const ExportTypes& types,
                  SideFiles& assets) {
-  if (!model.folder.config) return;
   std::map<DType, i64> items;
   for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
-  follow_types(types, model.folder.config->model.dtype, items, assets, c.details);
+  const std::optional<DType> promised =
+      model.folder.config ? model.folder.config->model.dtype : config_dtype(assets);
+  follow_types(types, promised, items, assets, c.details);
 }
 
 struct Written {

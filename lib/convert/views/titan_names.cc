@@ -216,7 +216,14 @@ void Translation::add_part(i64 t, std::string name, i64 part, i64 parts, std::si
     joined.tensors.assign(static_cast<std::size_t>(parts), -1);
     out_.tensors.push_back({std::move(name), {}, {}});
   }
-  joined.tensors[static_cast<std::size_t>(part)] = t;
+  i64& slot = joined.tensors[static_cast<std::size_t>(part)];
+  if (slot >= 0)
+    throw Error(Code::kUnaccounted, "two tensors of the checkpoint are the same part of one of the model's folder")
+        .file(store_.root())
+        .tensor(out_.tensors[joined.at].name)
+        .note(std::string(store_.name(slot)))
+        .note(std::string(store_.name(t)));
+  slot = t;
 }
 
 void Translation::finish(const std::string& name, const Joined& joined) {

@@ -13,17 +13,21 @@ namespace mckpt::impl {
 
 std::string amended(std::string_view config_json, const AmendedConfig& how) {
   std::string text(config_json);
-  auto set = [&](std::string_view key, const std::string& value) {
-    std::size_t part = 0, at = 0;
-    const bool nested = JsonText(text).find(0, "text_config", &part).end > 0 && text[part] == '{';
-    if (nested && JsonText(text).find(part, key).end > 0) at = part;
-    text = with_member(text, at, key, value);
+  auto has = [&](std::size_t at, std::string_view key) { return JsonText(text).find(at, key).end > 0; };
+  // Where the text model's entries are; 0: at the top. A release may leave an entry out that has its default.
+  auto text_part = [&] {
+    std::size_t part = 0;
+    return JsonText(text).find(0, "text_config", &part).end > 0 && text[part] == '{' ? part : 0;
   };
-  if (how.vocab) set("vocab_size", cat(*how.vocab));
-  // Some configs of models with images say it in both places.
-  if (how.untied && JsonText(text).find(0, "tie_word_embeddings").end > 0)
+  if (how.vocab) {
+    const bool above = !has(text_part(), "vocab_size") && has(0, "vocab_size");
+    text = with_member(text, above ? 0 : text_part(), "vocab_size", cat(*how.vocab));
+  }
+  // Classes of models with images read it in either place.
+  if (how.untied) {
     text = with_member(text, 0, "tie_word_embeddings", "false");
-  if (how.untied) set("tie_word_embeddings", "false");
+    if (text_part() > 0) text = with_member(text, text_part(), "tie_word_embeddings", "false");
+  }
   return text;
 }
 

@@ -31,14 +31,13 @@ std::optional<HubSnapshot> hub_snapshot(const std::string& path) {
   std::error_code none;
   const auto has_folder = [&](const char* name) { return fs::is_directory(repository / name, none); };
   if (!has_folder("snapshots")) return std::nullopt;
-  bool alone = true;
-  for (const fs::directory_entry& entry : fs::directory_iterator(repository, none))
-    alone &= entry.path().filename() == "snapshots";
-  const bool of_a_cache = alone || has_folder("refs") || has_folder("blobs");
+  // A training run may call its saves snapshots, too.
+  const std::string name_of_it = fs::absolute(repository / ".", none).lexically_normal().parent_path().filename();
+  const bool of_a_cache = name_of_it.starts_with("models--") || has_folder("refs") || has_folder("blobs");
   if (!of_a_cache || fs::exists(repository / "config.json", none)) return std::nullopt;
   std::vector<std::string> snapshots;
-  for (const fs::directory_entry& entry : fs::directory_iterator(repository / "snapshots", none))
-    snapshots.push_back(entry.path().filename().string());
+  for (fs::directory_iterator at(repository / "snapshots", none), end; !none && at != end; at.increment(none))
+    snapshots.push_back(at->path().filename().string());
   const std::optional<std::string> named = revision(repository);
   const std::string name = named ? *named : snapshots.size() == 1 ? snapshots[0] : "";
   if (std::ranges::find(snapshots, name) == snapshots.end())

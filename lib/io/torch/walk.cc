@@ -3,8 +3,10 @@
 #include "io/torch/walk.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <variant>
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -36,12 +38,16 @@ std::string key_text(PickleValue key) {
   return key.is(Kind::kText) ? std::string(key.text()) : pickle_line(key, 200);
 }
 
-// The value of a key that is a number, as Python compares it.
-std::optional<double> number_of(PickleValue key) {
+// A number as Python compares keys: 1, True and 1.0 are one key, and so are 0.0 and -0.0. A float beyond the
+// integers of 64 bits equals no other kind of number. Nothing for a NaN, which equals no key, not even itself.
+using KeyNumber = std::variant<i64, double>;
+std::optional<KeyNumber> number_of(PickleValue key) {
   if (key.is(Kind::kBool)) return key.as_bool() ? 1 : 0;
-  if (key.is_int()) return static_cast<double>(key.as_int());
-  if (key.is(Kind::kFloat)) return key.as_float();
-  return std::nullopt;
+  if (key.is_int()) return key.as_int();
+  if (!key.is(Kind::kFloat) || std::isnan(key.as_float())) return std::nullopt;
+  const double number = key.as_float();
+  if (std::trunc(number) != number || number < -0x1p63 || number >= 0x1p63) return number;
+  return static_cast<i64>(number);
 }
 
 }  // namespace
@@ -149,15 +155,15 @@ void TorchWalk::walk_parts(PickleValue v) {
 // sees another model. To Python 1, True and 1.0 are one key.
 void TorchWalk::check_keys(PickleValue dict) {
   NameSet<std::string_view> keys;
-  std::map<double, std::string> numbers;
+  std::map<KeyNumber, std::string> numbers;
   keys.reserve(static_cast<std::size_t>(dict.size()));
   auto add = [&](std::string what) {
-    table_.add_finding({.code = Code::kBadPickle, .message = cat("the key ", what, " in one dict")});
+    table_.add_finding({.code = Code::kBadPickle, .message = cat("in one dict the key ", what)});
   };
   for (PickleEntry e : dict.entries()) {
     if (e.key.is(Kind::kText) && !keys.insert(e.key.text()).second)
       add(cat("'", escaped(e.key.text()), "' is a duplicate: it occurs twice"));
-    const std::optional<double> number = number_of(e.key);
+    const std::optional<KeyNumber> number = number_of(e.key);
     if (!number) continue;
     const std::string shown = key_text(e.key);
     auto [at, is_new] = numbers.emplace(*number, shown);

@@ -31,8 +31,7 @@ class Merger {
       if (out_.version.empty()) out_.version = m.version;
       file_base_.push_back(static_cast<i32>(out_.files.size()));
       out_.files.insert(out_.files.end(), m.files.begin(), m.files.end());
-      packing_base_.push_back(static_cast<i32>(out_.packings.size()));
-      out_.packings.insert(out_.packings.end(), m.packings.begin(), m.packings.end());
+      add_packings(m.packings);
     }
     for (const std::vector<Source>& sources : tensors_) add_tensor(sources);
     for (std::size_t p = 0; p < parts_.size(); p++) add_objects(p);
@@ -46,6 +45,7 @@ class Merger {
     if (number == tensors_.size()) tensors_.emplace_back();
     tensors_[number].push_back({part, tensor});
   }
+  void add_packings(const std::vector<std::string>& packings);
   void add_tensor(const std::vector<Source>& sources);
   using Seen = NameMap<std::string, DcpRecord>;  // by offsets and sizes
   void add_chunks(const Source& s, Seen& seen);
@@ -53,7 +53,7 @@ class Merger {
   // The record with the new numbers of its file and packing.
   DcpRecord moved(DcpRecord r, std::size_t part) const {
     if (r.file >= 0) r.file += file_base_[part];
-    if (r.packing >= 0) r.packing += packing_base_[part];
+    if (r.packing >= 0) r.packing = packing_of_[part][static_cast<std::size_t>(r.packing)];
     return r;
   }
 
@@ -61,12 +61,23 @@ class Merger {
   DcpMetadata out_;
   NameTable names_, object_names_;
   std::vector<std::vector<Source>> tensors_;  // by number of the name
-  std::vector<i32> file_base_, packing_base_;
+  std::vector<i32> file_base_;
+  std::vector<std::vector<i32>> packing_of_;  // by part and number in it: the number in the result
 };
 
 template <typename T>
 void append(std::vector<T>& to, std::span<const T> from) {
   to.insert(to.end(), from.begin(), from.end());
+}
+
+// Ranks pack alike: a packing that another part has, too, keeps the number of that one.
+void Merger::add_packings(const std::vector<std::string>& packings) {
+  std::vector<i32>& numbers = packing_of_.emplace_back();
+  for (const std::string& packing : packings) {
+    auto at = std::ranges::find(out_.packings, packing);
+    if (at == out_.packings.end()) at = out_.packings.insert(at, packing);
+    numbers.push_back(static_cast<i32>(at - out_.packings.begin()));
+  }
 }
 
 // Throws kBadMetadata if two parts disagree on type or shape. The copies of one box count once.

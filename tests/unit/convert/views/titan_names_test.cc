@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 #include "convert/views/own_names.h"
@@ -241,6 +242,24 @@ TEST_F(TitanNames, PartsAreJoinedInTheOrderOfTheFolder) {
               joined({{"vision_encoder.patch_embed.weight", {2, 10}}});
             }).substr(0, 6),
             "MC2011");
+}
+
+// Two spellings of one tensor: which of the two is the model's nobody knows, and one would be lost.
+TEST_F(TitanNames, TwoTensorsOfOnePlaceAreRefused) {
+  HfConfig moe = config_of("qwen3_moe", 2, 2, 4);
+  auto told = [&](bool stacks, const std::string& name, std::vector<i64> dims) {
+    std::vector<MadeTensor> all = {{"tok_embeddings.weight", {2, kColumns}}};
+    for (const char* front : {"layers.0.moe.experts.", "layers.0.moe.routed_experts.inner_experts."})
+      for (const MadeTensor& t : {MadeTensor{"w1_EFD", {2, 2, kColumns}}, MadeTensor{"w3_EFD", {2, 2, kColumns}},
+                                  MadeTensor{"w2_EDF", {2, kColumns, 2}}})
+        if (front == std::string("layers.0.moe.experts.") || t.name == name) all.push_back({front + t.name, t.dims});
+    EXPECT_EQ(dims, all.back().dims);
+    return thrown_by([&] { own_names(made_store(folder_, all), {.config = &moe, .stacks = stacks}); });
+  };
+  for (bool stacks : {true, false})
+    for (const auto& [name, dims] : std::map<std::string, std::vector<i64>>{
+             {"w1_EFD", {2, 2, kColumns}}, {"w3_EFD", {2, 2, kColumns}}, {"w2_EDF", {2, kColumns, 2}}})
+      EXPECT_EQ(told(stacks, name, dims).substr(0, 6), "MC2005") << stacks << name;
 }
 
 // A folder may have the experts of a layer as one tensor: gate rows above up rows.

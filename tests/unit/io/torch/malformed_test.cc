@@ -149,7 +149,7 @@ TEST(TorchTensor, HasANameOfItsOwn) {
                                {"data/0", six_floats()}})),
             "nothing [7] [7#2]");
   EXPECT_EQ(problem_of({{"a", t}, {"a", t}}),
-            "MC1210 : the key 'a' is a duplicate: it occurs twice in one dict [a] [a#2]");
+            "MC1210 : in one dict the key 'a' is a duplicate: it occurs twice [a] [a#2]");
 }
 
 TEST(TorchTensor, IsNamedByTheWayToIt) {

@@ -279,6 +279,18 @@ TEST(DcpMetadata, JoinsWhatRanksWroteEachForThemselves) {
   EXPECT_EQ(places(m), want);
   EXPECT_EQ(m.tensor_count(), 2);
   EXPECT_TRUE(std::ranges::equal(m.sizes[0], std::vector<i64>{4, 4, 4, 4, 3, 4}));
+  // Each part numbers its packings by itself.
+  parts[0].packings = {"stream.zstd/1"};
+  parts[0].records.items[0].packing = 0;
+  parts[1].packings = {"other/2", "stream.zstd/1"};
+  parts[1].records.items[0].packing = 1;
+  parts[2].packings = {"other/2"};
+  parts[2].records.items[0].packing = 0;
+  m = merge_dcp_metadata(parts);
+  EXPECT_EQ(m.packings, (std::vector<std::string>{"stream.zstd/1", "other/2"}));
+  std::vector<std::string> packed;
+  for (const DcpRecord& r : m.records[0]) packed.push_back(r.packing < 0 ? "-" : m.packings[r.packing]);
+  EXPECT_EQ(packed, (std::vector<std::string>{"stream.zstd/1", "stream.zstd/1", "other/2"}));
   parts[1].dims.items[0] = 12;
   EXPECT_THROW(merge_dcp_metadata(parts), Error);
 }
