@@ -22,6 +22,7 @@
 #include "core/items/item_cast.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
+#include "hf/config_dtype.h"
 #include "hf/quantized/assets.h"
 #include "hf/quantized/config.h"
 #include "hf/quantized/recognise.h"

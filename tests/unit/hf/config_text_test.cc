@@ -30,7 +30,7 @@ TEST(ConfigText, HasAResizedVocabularyWhereTheClassReadsIt) {
   EXPECT_EQ(amended(R"({"vocab_size": 9, "text_config": {"vocab_size": 9}})", vocab),
             R"({"vocab_size": 9, "text_config": {"vocab_size": 14}})");
   // The text model's entry has its default, and is left out.
-  EXPECT_EQ(amended(R"({"a": 1, "text_config": {"b": 2}})", vocab), R"({"a": 1, "text_config": {"vocab_size": 14, "b": 2}})");
+  EXPECT_EQ(amended(R"({"a": 1, "text_config": {"b": 2}})", vocab), R"({"a": 1, "text_config": {"vocab_size": 14,"b": 2}})");
   EXPECT_EQ(amended(R"({"vocab_size": 9, "text_config": {"b": 2}})", vocab), R"({"vocab_size": 14, "text_config": {"b": 2}})");
 }
 
@@ -38,7 +38,7 @@ TEST(ConfigText, SaysInBothPlacesThatTheHeadIsItsOwn) {
   const AmendedConfig untied{.untied = true};
   EXPECT_EQ(amended(R"({"tie_word_embeddings": true})", untied), R"({"tie_word_embeddings": false})");
   EXPECT_EQ(amended(R"({"a": 1, "text_config": {"tie_word_embeddings": true}})", untied),
-            R"({"tie_word_embeddings": false, "a": 1, "text_config": {"tie_word_embeddings": false}})");
+            R"({"tie_word_embeddings": false,"a": 1, "text_config": {"tie_word_embeddings": false}})");
 }
 
 }  // namespace config_text_test
