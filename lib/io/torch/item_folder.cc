@@ -10,23 +10,28 @@
 #include "core/items/shape.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
+#include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
 #include "io/safetensors/table.h"
 #include "io/store/open/item_folder.h"
 #include "io/store/open/torch_names.h"
 #include "io/torch/files.h"
 #include "io/torch/item_metadata.h"
+#include "io/torch/item_values.h"
 #include "io/torch/rank_folder.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kTorch = "TorchSerialization", kSafetensors = "SafetensorsSerialization";
+constexpr std::string_view kTorch = "TorchSerialization", kSafetensors = "SafetensorsSerialization",
+                           kJson = "JsonSerialization", kRaw = "RawSerialization";
 
-// "model_3.pt" -> model, 3; nothing for other names.
-std::optional<RankName> by_end(std::string_view file) {
-  if (!has_torch_suffix(file)) return std::nullopt;
+// Of the file of an item for which the layout says nothing.
+constexpr std::string_view kUsualEnding = ".pt";
+
+// "model_3.EXT" -> model, 3; nothing for other names.
+std::optional<RankName> by_number(std::string_view file) {
   const std::string_view stem = file.substr(0, file.rfind('.'));
   const std::size_t at = stem.rfind('_');
   if (at == stem.npos || at == 0) return std::nullopt;
@@ -35,6 +40,11 @@ std::optional<RankName> by_end(std::string_view file) {
     return std::nullopt;
   if (digits.size() > 1 && digits[0] == '0') return std::nullopt;
   return RankName{std::string(stem.substr(0, at)), -1, std::stoll(std::string(digits))};
+}
+
+// The same of files of torch.save.
+std::optional<RankName> by_end(std::string_view file) {
+  return has_torch_suffix(file) ? by_number(file) : std::nullopt;
 }
 
 TorchStorage storage_of(DType dtype, i64 bytes) {
@@ -95,6 +105,7 @@ class Items {
     for (const OpenedTorchFile& o : files)
       if (o.problem) store->add_finding(*o.problem);
     note_missing(*store);
+    add_values(*store);
     add_config_facts(folder_, *store, [&](Finding f) { store->add_finding(std::move(f)); });
     store->add_fact("saved by", cat("torch_checkpointing, metadata ", metadata_.version));
     add_rank_files(*store, folder_, files,
@@ -109,10 +120,33 @@ class Items {
     std::set<std::string> items;
     for (const ItemFile& f : metadata_.files) items.insert(f.item);
     for (const FolderEntry& e : folder_.entries()) {
-      if (e.folder) continue;
-      std::optional<RankName> name = by_end(e.name);
+      if (e.folder || !e.name.ends_with(kUsualEnding)) continue;
+      std::optional<RankName> name = by_number(e.name);
       if (name && name->rank < metadata_.ranks && !items.contains(name->group))
         metadata_.files.push_back({name->group, e.name, std::string(kTorch), name->rank});
+    }
+    add_unnamed_values(items);
+  }
+
+  // Those that are no torch files: JSON by its name, bytes where every rank has a file. Whether a safetensors
+  // file has whole tensors nothing says, so it stays beside.
+  void add_unnamed_values(const std::set<std::string>& items) {
+    std::map<std::pair<std::string, std::string>, std::set<i64>> ranks;  // by item and ending
+    for (const FolderEntry& e : folder_.entries()) {
+      const std::size_t dot = e.name.rfind('.');
+      if (e.folder || dot == std::string::npos || e.name.ends_with(kUsualEnding) ||
+          e.name.ends_with(".safetensors"))
+        continue;
+      std::optional<RankName> name = by_number(e.name);
+      if (name && name->rank < metadata_.ranks && !items.contains(name->group))
+        ranks[{name->group, e.name.substr(dot)}].insert(name->rank);
+    }
+    for (const auto& [of, there] : ranks) {
+      const bool json = of.second == ".json";
+      if (!json && std::ssize(there) < metadata_.ranks) continue;
+      for (i64 r = 0; r < metadata_.ranks; r++)
+        metadata_.files.push_back(
+            {of.first, cat(of.first, "_", r, of.second), std::string(json ? kJson : kRaw), r});
     }
   }
 
@@ -120,6 +154,37 @@ class Items {
     for (const ItemFile& f : metadata_.files)
       if (f.item == n.group && f.rank == n.rank) return f.path;
     return cat(n.group, "_", n.rank, ".pt");
+  }
+
+  // Items without tensors: objects of each rank.
+  void add_values(TorchStore& store) const {
+    for (const ItemFile& f : metadata_.files) {
+      if (f.format == kTorch || f.format == kSafetensors) continue;
+      if (!folder_.has_file(f.path)) {
+        store.add_finding(
+            {.code = Code::kShardMissing,
+             .file = f.path,
+             .message = cat("the file of rank ", f.rank, " of ", escaped(f.item), " is missing"),
+             .help = cat("copy it into ", folder_.path())});
+        continue;
+      }
+      const InputFile file = folder_.open_file(f.path);
+      const std::string name = cat(f.item, ":rank_", f.rank);
+      if (f.format != kJson) {
+        store.add_bytes(f.path, file.size(), name, static_cast<i32>(f.rank),
+                        f.format == kRaw ? "" : cat(", ", escaped(f.format)));
+        continue;
+      }
+      try {
+        store.add_file(f.path, file.size(), json_as_torch_file(json_text(file)), cat(name, ":"),
+                       static_cast<i32>(f.rank));
+      } catch (const Error& e) {
+        if (e.code() == Code::kInterrupted) throw;
+        Finding wrong = to_finding(e);
+        wrong.file = f.path;
+        store.add_finding(std::move(wrong));
+      }
+    }
   }
 
   // Where an item has no file at all, no group of files says that one is missing.

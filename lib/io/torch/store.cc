@@ -4,10 +4,18 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/pickle/render.h"
+#include "io/store/store_files.h"
+#include "io/torch/known_fields.h"
 
 namespace mckpt::impl {
+namespace {
+
+constexpr i64 kReadBytes = i64{1} << 20;  // of a file that is only read
+
+}  // namespace
 
 TorchStore::TorchStore(std::string root, Format format, OpenOptions opening) {
   opening_ = std::move(opening);
@@ -36,6 +44,18 @@ i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::strin
   tensor_of_row_.emplace_back(static_cast<std::size_t>(file.table.size()), -1);
   parts_.push_back({std::move(file.table), file.big_endian, rank, std::move(file.checksums)});
   return index;
+}
+
+void TorchStore::add_bytes(std::string path, i64 bytes, std::string name, i32 rank, std::string_view form) {
+  objects_.push_back({.name = std::move(name),
+                      .file = static_cast<i32>(files_.size()),
+                      .record_offset = 0,
+                      .record_bytes = bytes,
+                      .summary = cat(with_commas(bytes), bytes == 1 ? " byte" : " bytes", form)});
+  values_.push_back({nullptr, {}});
+  files_.push_back({std::move(path), bytes});
+  tensor_of_row_.emplace_back();
+  parts_.push_back({TorchTable(), false, rank, {}});
 }
 
 // pre: the checksums are sorted by offset, as readers leave them.
@@ -170,6 +190,7 @@ ChunkData TorchStore::resolve(i64 tensor, i64 index) const {
 }
 
 std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {
+  if (!values_[index].pickle) return nullptr;
   // The value lives in the pickle, so the two travel together.
   auto both = std::make_shared<const ObjectValue>(values_[index]);
   return {both, &both->value};
@@ -183,6 +204,35 @@ void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit
       if (c.tensor >= 0) c.tensor = tensor_of_row_[file][c.tensor];
       visit(c);
     }
+}
+
+std::optional<std::vector<Finding>> TorchStore::check(int /*threads*/) const {
+  std::vector<Finding> out;
+  const StoreFiles files(*this);
+  std::vector<u8> block(kReadBytes);
+  for (std::size_t o = 0; o < objects_.size(); o++) {
+    if (values_[o].pickle) continue;
+    try {
+      const auto file = files.open(objects_[o].file);
+      for (i64 at = 0; at < objects_[o].record_bytes; at += kReadBytes)
+        file->read(at, std::span(block).first(std::min(kReadBytes, objects_[o].record_bytes - at)));
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
+      out.push_back(to_finding(e));
+      out.back().file = files_[objects_[o].file].path;
+    }
+  }
+  std::vector<std::string> unknown;
+  for (const Part& p : parts_)
+    if (p.table.pickle())
+      for (const std::string& field : unknown_fields(*p.table.pickle()))
+        if (std::ranges::find(unknown, field) == unknown.end()) unknown.push_back(field);
+  if (!unknown.empty())
+    out.push_back({.code = Code::kBadPickle,
+                   .message = cat("fields that mckpt does not know are left out: ", listed(unknown)),
+                   .warning = true});
+  if (out.empty()) return std::nullopt;  // nothing to say of names and objects
+  return out;
 }
 
 bool pieces_say_rank_order(const Store& store) {

@@ -21,21 +21,20 @@ class TorchStore final : public Store {
  public:
   TorchStore(std::string root, Format format, OpenOptions opening);
 
-  // Takes over the headers of a file; its objects and findings become the store's. Names of its objects
-  // begin with `prefix`. Returns the number of the file.
+  // Takes over headers, objects (behind `prefix`) and findings of a file. Returns the file's number.
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
+  // A file of bytes as one object. `form`: what is said behind their number.
+  void add_bytes(std::string path, i64 bytes, std::string name, i32 rank, std::string_view form);
   // A file that should be there; no tensor is in it. pre: all files that are there were added.
   void add_missing_file(std::string path) { files_.push_back({std::move(path), -1}); }
   const TorchTable& table(i32 file) const { return parts_[file].table; }
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
 
-  // The first bytes of the tensor's name that lead to the dict or list with it, prefixes included
-  // (TorchTable).
+  // The first bytes of the tensor's name that lead to the dict or list with it (TorchTable), and prefixes.
   i64 dict_bytes(i64 tensor) const;
 
-  // The sum of the record that the row is in; null if there is none.
-  const Checksum* record_sum(i32 file, i64 row) const;
+  const Checksum* record_sum(i32 file, i64 row) const;  // of the record that has the row; null: there is none
 
   // Adds a tensor that is whole in one file; named by `prefix` and its own name.
   void add_tensor(i32 file, i64 row, std::string_view prefix = "");
@@ -67,6 +66,7 @@ class TorchStore final : public Store {
   ChunkData resolve(i64 tensor, i64 index) const override;
   std::shared_ptr<const PickleValue> object(i64 index) const override;
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+  std::optional<std::vector<Finding>> check(int threads) const override;
 
  private:
   // One file.
@@ -93,7 +93,7 @@ class TorchStore final : public Store {
   };
   // The value points into the pickle.
   struct ObjectValue {
-    std::shared_ptr<const Pickle> pickle;
+    std::shared_ptr<const Pickle> pickle;  // null: the object is bytes
     PickleValue value;
   };
   const Row& row_at(i64 tensor, i64 index) const;

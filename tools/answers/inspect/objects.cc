@@ -41,8 +41,10 @@ Value value_of(const Store& store, i64 index) {
 }
 
 // One object: a line if the value fits 100 bytes, else a summary and the value as a tree.
-void write_value(Output& out, const std::string& name, const Value& v) {
-  std::string head = cat("  ", escaped(name));
+void write_value(Output& out, const Object& object, const Value& v) {
+  std::string head = cat("  ", escaped(object.name));
+  if (!v.value && v.error.empty() && !object.summary.empty())  // bytes without a meaning of their own
+    return out.line(cat(head, "  ", out.styled(Style::kDim, object.summary)));
   if (!v.value)
     return out.line(
         cat(head, "  ", out.styled(Style::kRed, v.error.empty() ? "no value" : escaped(v.error))));
@@ -82,7 +84,7 @@ void write_object_values(Output& out, const Store& store, bool whole) {
     const std::string& name = store.objects()[i].name;
     return holds_args(name) || name.ends_with("/args");
   });
-  for (i64 i : shown) write_value(out, store.objects()[i].name, value_of(store, i));
+  for (i64 i : shown) write_value(out, store.objects()[i], value_of(store, i));
   for (const auto& [as, count] : left_out) out.line(cat("  ", as, "  x", count, ", shown with --tree"));
 }
 

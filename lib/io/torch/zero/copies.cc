@@ -109,6 +109,7 @@ std::optional<std::vector<Finding>> ZeroStore::check(int threads) const {
   std::vector<Finding> out;
   for (std::optional<Finding>& f : found)
     if (f) out.push_back(std::move(*f));
+  if (out.empty()) return std::nullopt;  // nothing to say of names and objects
   return out;
 }
 
