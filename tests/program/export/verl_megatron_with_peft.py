@@ -98,6 +98,12 @@ def as_hugging_face(work, base):
     told(3, ["an adapter: L", "--base"], "export", actor, out)
     told(0, ["12 of 47 tensors changed"], "export", actor, out, "--base", base, "--no-sync")
     told(0, ["equal"], "verify", out, "--against", actor, "--base", base)
+    run = os.path.join(work, "hf")
+    with open(os.path.join(run, "latest_checkpointed_iteration.txt"), "w") as f:
+        f.write("7")
+    for folder in (run, os.path.join(run, "global_step_7")):  # they lead to the actor
+        told(0, ["adapter LORA, rank 3"], "inspect", folder)
+        told(0, ["equal"], "diff", folder, out, "--base", base)
     of_base = {name: torch.frombuffer(bytearray(data), dtype=torch.bfloat16).reshape(shape) for name, (_, shape, data) in safetensors(base).items()}
     merged = {name: torch.frombuffer(bytearray(data), dtype=torch.bfloat16).reshape(shape) for name, (_, shape, data) in safetensors(out).items()}
     pairs = factors()

@@ -334,7 +334,7 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
   }
   Folder folder(path, opening);
   Contents contents = look(folder);
-  if (opening.base && !contents.verl && is_adapter_folder(folder))
+  if (opening.base && verl_adapter(folder).empty() && is_adapter_folder(folder))
     return opening.base->open(folder.path(), opening);
   if (contents.verl) return open_verl(folder);
   if (contents.dcp) return open_dcp(folder.path(), opening);

@@ -12,12 +12,13 @@
 #include "io/json/json_file.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/open/dcp_parts.h"
+#include "io/store/open/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostBytes = i64{1} << 20;
+constexpr i64 kMostBytes = i64{1} << 20, kMostTrackerBytes = 64;
 constexpr i64 kVersion = 2;
 constexpr std::string_view kFact = "verl";
 constexpr std::string_view kShards = "megatron_dist_checkpoint", kHuggingFace = "huggingface";
@@ -124,6 +125,30 @@ DcpParts shards_of(const Folder& folder, const Contents& contents) {
   return parts;
 }
 
+// pre: the folder has the list.
+std::string listed_adapter(const Folder& folder) {
+  const JsonValue list = contents_of(folder);
+  const std::optional<Entry> model = weights_of(Contents(folder, list));
+  if (!model || model->format != kHuggingFace) return "";
+  const std::string adapter = cat(model->path, "/adapter");
+  if (!folder.has_file(cat(adapter, "/", kAdapterConfig))) return "";
+  for (const FolderEntry& e : folder.entries(model->path))
+    if (e.name.ends_with(".safetensors") || e.name.ends_with(".index.json")) return "";
+  return adapter;
+}
+
+// The folder of the actor below that of a run or of a step, as opening follows them; "" if there is none.
+std::string actor_below(const Folder& folder) {
+  std::string step;
+  if (folder.has_file(std::string(kTrackerName))) {
+    const std::string text = json_text(folder.open_file(std::string(kTrackerName)), kMostTrackerBytes);
+    const std::string digits = text.substr(0, text.find_first_not_of("0123456789"));
+    step = cat("global_step_", digits, "/");
+  }
+  const std::string actor = cat(step, "actor");
+  return folder.has_file(cat(actor, "/", kVerlContents)) ? actor : "";
+}
+
 }  // namespace
 
 std::unique_ptr<Store> open_verl(const Folder& folder) {
@@ -155,16 +180,12 @@ std::unique_ptr<Store> open_verl(const Folder& folder) {
 }
 
 std::string verl_adapter(const Folder& folder) {
-  if (!folder.has_file(std::string(kVerlContents))) return "";
   try {
-    const JsonValue list = contents_of(folder);
-    const std::optional<Entry> model = weights_of(Contents(folder, list));
-    if (!model || model->format != kHuggingFace) return "";
-    const std::string adapter = cat(model->path, "/adapter");
-    if (!folder.has_file(cat(adapter, "/", kAdapterConfig))) return "";
-    for (const FolderEntry& e : folder.entries(model->path))
-      if (e.name.ends_with(".safetensors") || e.name.ends_with(".index.json")) return "";
-    return adapter;
+    if (folder.has_file(std::string(kVerlContents))) return listed_adapter(folder);
+    const std::string actor = actor_below(folder);
+    if (actor.empty()) return "";
+    const std::string adapter = listed_adapter(Folder(folder.inside(actor), folder.opening()));
+    return adapter.empty() ? "" : cat(actor, "/", adapter);
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     return "";

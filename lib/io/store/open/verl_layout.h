@@ -29,7 +29,8 @@ inline constexpr std::string_view kVerlAdapter = "model/huggingface/adapter";
 std::unique_ptr<Store> open_verl(const Folder& folder);
 
 // The folder of the adapter, if the list says that the weights are as Hugging Face has them, and these are an adapter
-// alone; "" for anything else. Throws nothing: what is wrong with the list is said where it is opened.
+// alone; "" for anything else. `folder`: the actor's, or that of the run or the step, which lead to it. Throws
+// nothing: what is wrong with the list is said where it is opened.
 std::string verl_adapter(const Folder& folder);
 
 // Whether the store was opened so. Its weights are then those of a training run, whatever their format.
