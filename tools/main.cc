@@ -56,33 +56,34 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
   }
 }
 
-// Options that may stand before the command.
-constexpr std::string_view kLeadingOptions[] = {"--json",
-                                                "--jsonl",
-                                                "-q",
-                                                "--quiet",
-                                                "-v",
-                                                "-vv",
-                                                "--verbose",
-                                                "--progress",
-                                                "--color",
-                                                "--ascii",
-                                                "--follow-links",
-                                                "--model-files",
-                                                "-h",
-                                                "--help",
-                                                "--help-all",
-                                                "-V",
-                                                "--version"};
+// The options that may stand before the command: those of every command, and of the program itself.
+class LeadingOptions {
+ public:
+  LeadingOptions() : rows_(global_options()) {
+    for (const HelpPage::Row& row : rows_) names_.insert(names_.end(), row.names.begin(), row.names.end());
+    names_.insert(names_.end(), {"-vv", "-V", "--version"});
+  }
+
+  const std::vector<std::string_view>& names() const { return names_; }
+  bool has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
+  // Whether the next argument is the value of this one.
+  bool takes_value(const std::string& arg) const {
+    return std::ranges::any_of(rows_, [&](const HelpPage::Row& row) {
+      return !row.value.empty() && std::ranges::find(row.names, arg) != row.names.end();
+    });
+  }
+
+ private:
+  std::vector<HelpPage::Row> rows_;
+  std::vector<std::string_view> names_;
+};
 
 // Without a command behind them nobody else looks at these options.
-void refuse_unknown_options(std::span<const std::string> leading) {
+void refuse_unknown_options(std::span<const std::string> leading, const LeadingOptions& options) {
   for (const std::string& arg : leading) {
     std::string name = arg.substr(0, arg.find('='));
-    bool known = !name.starts_with('-') || name == "--" ||
-                 std::ranges::find(kLeadingOptions, name) != std::end(kLeadingOptions);
-    if (known) continue;
-    std::string_view near = nearest(name, kLeadingOptions);
+    if (!name.starts_with('-') || name == "--" || options.has(name)) continue;
+    std::string_view near = nearest(name, options.names());
     Error e(Code::kUsage, cat("there is no option '", escaped(name), "'",
                               near.empty() ? "" : cat("; did you mean ", near, "?")));
     if (near.empty()) e.note("options of a command follow its name");
@@ -92,20 +93,20 @@ void refuse_unknown_options(std::span<const std::string> leading) {
 
 Exit run(std::vector<std::string> args) {
   // Global flags may stand before the command; they move behind it, to the command's own parser.
+  const LeadingOptions leading;
   std::size_t at = 0;
   while (at < args.size() && args[at].starts_with("-")) {
     if (asks_for_help(std::span(args).subspan(at, 1))) return print(main_help());
     if (args[at] == "-V" || args[at] == "--version") return print(cat("mckpt ", MCKPT_VERSION, "\n"));
-    const bool has_value = args[at] == "--color" || args[at] == "--progress" || args[at] == "--model-files";
-    at += has_value ? 2 : 1;
+    at += leading.takes_value(args[at]) ? 2 : 1;
   }
   if (at >= args.size()) {
     if (at == 0) return print(main_help());
-    refuse_unknown_options(args);
+    refuse_unknown_options(args, leading);
     throw Error(Code::kUsage, "a command is missing").help("mckpt --help");
   }
   std::string name = args[at];
-  if (!is_command(name)) refuse_unknown_options(std::span(args).first(at));
+  if (!is_command(name)) refuse_unknown_options(std::span(args).first(at), leading);
   args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
   // What stood before the command stays first: a `--` further on must not hide it.
   return run_command(name, std::move(args));

@@ -14,14 +14,18 @@
 #include "core/fsdp/strategy.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/expert_layout.h"
+#include "io/file/model_files.h"
 #include "io/file/source_stamps.h"
+#include "mappings/model/vocab_words.h"
 
 namespace mckpt::impl {
 namespace {
 
 // What each word stands for.
 template <typename T>
-using Words = std::initializer_list<std::pair<std::string_view, T>>;
+using Word = std::pair<std::string_view, T>;
+template <typename T>
+using Words = std::initializer_list<Word<T>>;
 
 [[noreturn]] void refuse_word(std::string_view setting, std::string_view expected, std::string_view word) {
   throw Error(Code::kUsage, cat("the value of `", setting, "` is not allowed"))
@@ -30,7 +34,7 @@ using Words = std::initializer_list<std::pair<std::string_view, T>>;
 }
 
 template <typename T>
-T word_in(Words<T> known, std::string_view word, std::string_view setting) {
+T word_in(std::span<const Word<T>> known, std::string_view word, std::string_view setting) {
   std::string expected;
   for (const auto& [name, value] : known) {
     if (name == word) return value;
@@ -39,11 +43,16 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
   refuse_word(setting, expected, word);
 }
 
+template <typename T>
+T word_in(Words<T> known, std::string_view word, std::string_view setting) {
+  return word_in<T>(std::span<const Word<T>>(known.begin(), known.size()), word, setting);
+}
+
 }  // namespace
 
 VocabChoice vocab_choice(std::string_view word) {
   std::optional<VocabChoice> choice = vocab_choice_of(word);
-  if (!choice) refuse_word("vocab_size", "keep, auto, a number of rows, or divisible-by- with a number", word);
+  if (!choice) refuse_word("vocab_size", kVocabWords, word);
   return *choice;
 }
 
@@ -139,9 +148,7 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
 }
 
 ModelFiles model_files_in(const std::string& word) {
-  return word_in<ModelFiles>(
-      {{"equal", ModelFiles::kEqual}, {"single", ModelFiles::kSingle}, {"shards", ModelFiles::kShards}}, word,
-      "model_files");
+  return word_in<ModelFiles>(kModelFilesWords, word, "model_files");
 }
 
 OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& paths) {

@@ -128,14 +128,20 @@ std::string_view exit_statuses() {
          "before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by SIGHUP)";
 }
 
+// `formats` has no others.
+std::vector<HelpPage::Row> global_options() {
+  std::vector<HelpPage::Row> out;
+  for (const HelpPage::Row& row : page_of("formats", "").rows)
+    if (row.global()) out.push_back(row);
+  return out;
+}
+
 std::string main_help() {
   std::vector<HelpRow> rows;
   for (const Command& c : kCommands)
     rows.push_back({std::string(c.group), cat(c.name, c.arguments.empty() ? "" : " ", c.arguments),
                     std::string(c.summary)});
-  // Every command has the global options; that of `formats` has no others.
-  for (const HelpPage::Row& row : page_of("formats", "").rows)
-    if (row.global()) rows.push_back({row.heading, row.left(), row.help});
+  for (const HelpPage::Row& row : global_options()) rows.push_back({row.heading, row.left(), row.help});
   rows.push_back({kGlobalHeading, "-V, --version", "print the version"});
   std::size_t width = help_width();
   return cat(title_text("mckpt", kProgramSummary, "Usage: mckpt [OPTIONS] COMMAND [ARGS]", width),

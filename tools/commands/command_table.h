@@ -39,5 +39,7 @@ std::vector<HelpPage> all_pages();
 constexpr std::string_view kProgramSummary = "convert, inspect and prove LLM checkpoints";
 std::string_view exit_statuses();
 std::string main_help();
+// The rows of the options that every command has.
+std::vector<HelpPage::Row> global_options();
 
 }  // namespace mckpt::impl

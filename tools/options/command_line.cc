@@ -361,7 +361,7 @@ void CommandLine::declare_globals() {
       .choices({"auto", "always", "never"});
   flag("--ascii", flags_.ascii, "draw with ASCII characters only");
   flag("--follow-links", flags_.follow_links, "follow links that lead out of a checkpoint's folder");
-  option("--model-files WHICH", flags_.model_files, kModelFilesHelp).choices({"equal", "single", "shards"});
+  option("--model-files WHICH", flags_.model_files, kModelFilesHelp).choices(model_files_words());
   flag("-h,--help", help_, "print the options that most people need");
   flag(kHelpAll, help_, "print all options of a command");
 }
@@ -393,7 +393,7 @@ void CommandLine::parse() {
   impl_->check_dependents();
   flags_.color = color_ == "always" ? When::kAlways : color_ == "never" ? When::kNever : When::kAuto;
   opening_.follow_links = flags_.follow_links;
-  opening_.model_files = model_files_of(flags_.model_files);
+  opening_.model_files = model_files_of(flags_.model_files).value();  // one of the choices
   impl_->waiting.emplace(flags_, command_, Progress::Waiting{});
 }
 

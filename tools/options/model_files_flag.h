@@ -1,9 +1,10 @@
 // --model-files: which weights are read of a folder with two models (io/safetensors/two_models.h).
 #pragma once
 
-#include <string_view>
+#include <string>
+#include <vector>
 
-#include "io/file/open_options.h"
+#include "io/file/model_files.h"
 
 namespace mckpt::impl {
 
@@ -11,8 +12,10 @@ inline constexpr const char* kModelFilesHelp =
     "of a folder with model.safetensors and an index that does not name it: equal (refused unless both have "
     "the same tensors), single (model.safetensors) or shards (of the index)";
 
-inline ModelFiles model_files_of(std::string_view word) {
-  return word == "single" ? ModelFiles::kSingle : word == "shards" ? ModelFiles::kShards : ModelFiles::kEqual;
+inline std::vector<std::string> model_files_words() {
+  std::vector<std::string> out;
+  for (const auto& [word, files] : kModelFilesWords) out.emplace_back(word);
+  return out;
 }
 
 }  // namespace mckpt::impl

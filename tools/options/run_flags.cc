@@ -22,6 +22,7 @@
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/stages.h"
+#include "mappings/model/vocab_words.h"
 #include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
 
@@ -213,8 +214,7 @@ void ValueFlags::declare(CommandLine& line) {
 void ValueFlags::declare_vocab(CommandLine& line) {
   line.option("--vocab-size ROWS", vocab_,
               "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep "
-              "(refused "
-              "there) or a number")
+              "(refused there), a number, or divisible-by-N as below")
       .words({"auto", "keep"});
   line.option("--make-vocab-size-divisible-by N", divisor_,
               "pads the vocabulary as Megatron-LM does, which always pads: to a multiple of tp times N, 128 by "
@@ -238,14 +238,15 @@ ValueOptions ValueFlags::options() const {
   if (divisor_ && vocab_ != "auto")
     throw Error(Code::kUsage, "--vocab-size gives the rows, and --make-vocab-size-divisible-by a padding of them")
         .help("leave out one of the two");
-  if (divisor_) {
-    if (*divisor_ < 1) throw Error(Code::kUsage, "--make-vocab-size-divisible-by is a number of 1 or more");
-    options.vocab = {VocabChoice::kDivisor, *divisor_};
-  } else if (vocab_ == "keep") {
-    options.vocab = {VocabChoice::kKeep, 0};
-  } else if (vocab_ != "auto") {
-    options.vocab = {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
-  }
+  const std::string word = divisor_ ? vocab_word({VocabChoice::kDivisor, *divisor_}) : vocab_;
+  const std::optional<VocabChoice> vocab = vocab_choice_of(word);
+  if (!vocab && divisor_)
+    throw Error(Code::kUsage, "--make-vocab-size-divisible-by is a number of 1 or more");
+  if (!vocab)
+    throw Error(Code::kUsage, "the value of --vocab-size is not allowed")
+        .expected(kVocabWords)
+        .found(escaped(vocab_));
+  options.vocab = *vocab;
   if (params_dtype_ == "auto")
     options.params_dtype = {ParamsDtype::kConfig};
   else if (params_dtype_ != "none")

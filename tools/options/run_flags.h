@@ -108,12 +108,12 @@ class ValueFlags {
   void declare_vocab(CommandLine& line);   // only --vocab-size
   void declare_params(CommandLine& line);  // only --params-dtype
   void declare_rules(CommandLine& line);   // only --dtype-rule
-
   // Throws kUsage for a value that is not one of the choices.
   ValueOptions options() const;
 
  private:
-  std::string vocab_ = "auto", params_dtype_, dtype_ = "keep"; std::optional<i64> divisor_;
+  std::string vocab_ = "auto", params_dtype_, dtype_ = "keep";
+  std::optional<i64> divisor_;
   std::vector<std::string> rules_;  // GLOB=TYPE
 };
 

@@ -32,7 +32,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
-#include "hf/unlike_settings.h"
+#include "hf/config/unlike_settings.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
@@ -280,13 +280,6 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   return against_names(to.store(), compared, two_models ? nullptr : &fused, c, changes) && same;
 }
 
-// The settings of a config that say which tensors a model has, in whatever part of it.
-constexpr std::string_view kSizes[] = {"model_type",          "hidden_size",       "num_hidden_layers",
-                                       "vocab_size",          "intermediate_size", "moe_intermediate_size",
-                                       "num_attention_heads", "head_dim",          "num_key_value_heads",
-                                       "num_experts",         "num_local_experts", "n_routed_experts",
-                                       "tie_word_embeddings"};
-
 std::string config_in(const std::string& assets, const OpenOptions& opening) {
   const Folder folder(assets, opening);
   return folder.has_file("config.json") ? json_text(folder.open_file("config.json")) : "";
@@ -299,9 +292,7 @@ bool have_two_models(const Store& tested, const Store& source) {
   if (one.empty() || other.empty()) return false;
   const std::string here = config_in(one, tested.opening()), there = config_in(other, source.opening());
   if (here.empty() || there.empty()) return false;
-  return std::ranges::any_of(unlike_settings(here, there), [](const UnlikeSetting& s) {
-    return std::ranges::find(kSizes, s.key.substr(s.key.rfind('.') + 1)) != std::end(kSizes);
-  });
+  return !unlike_sizes(here, there).empty();
 }
 
 // Whether the store, which has no assets, is no checkpoint of the model in those of the other side.

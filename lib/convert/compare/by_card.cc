@@ -83,8 +83,7 @@ Verified verify_by_list(std::string_view text, const std::string& path, const Ve
       check.count);
   observer.end();
   std::ranges::move(kept.findings, std::back_inserter(found));
-  for (const Finding& f : found)
-    check.status = std::max(check.status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+  check.status = status_of(found);
   out.report.add(std::move(check), std::move(found));
   note_changed(place.folder, files_of(options), out.report);
   out.as_card = out.report.sound();

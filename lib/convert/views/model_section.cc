@@ -332,9 +332,8 @@ void Sections::refuse_other_kinds() const {
       throw refusal(Code::kUnsupportedTensor,
                     "the model is wrapped by PEFT: this is a tensor of an adapter's model", n)
           .help(
-              "mckpt export merges the folder of an adapter alone with its `base`; merge a whole model in "
-              "the training "
-              "program (merge_and_unload), and save again");
+              "factors of LoRA behind base_model.model. are merged, and so is an adapter alone with its `base`; merge "
+              "others in the training program (merge_and_unload), and save again");
     if (any_part(kFlat, n.name))
       throw refusal(Code::kUnsupportedTensor, "this is a flat parameter of FSDP1, which keeps no shapes", n)
           .help("save with state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT");

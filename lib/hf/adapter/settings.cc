@@ -10,6 +10,7 @@
 #include "hf/adapter/base_facts.h"
 #include "hf/adapter/lora_config.h"
 #include "hf/adapter/parameters.h"
+#include "hf/config/unlike_settings.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
@@ -44,34 +45,29 @@ std::string own_name(std::string path) {
   return path;
 }
 
-// Entries of config.json that two models of one class may have otherwise.
-constexpr std::string_view kSizes[] = {"model_type",        "architectures",       "hidden_size",
-                                       "intermediate_size", "num_hidden_layers",   "num_attention_heads",
-                                       "vocab_size",        "num_key_value_heads", "num_experts"};
-
-std::string text_of(const JsonValue& config, std::string_view key) {
-  const JsonValue* v = config.find(key);
-  if (const JsonValue* part = config.find("text_config"); !v && part && part->is(JsonType::kObject))
-    v = part->find(key);
-  if (!v || v->is(JsonType::kNull)) return "";
-  if (v->is(JsonType::kArray)) return v->array(key).empty() ? "" : v->array(key)[0].summary();
-  return v->summary();
+// The first class that a config names; "" for none.
+std::string architecture_of(const std::string& text) {
+  const JsonValue config = parse_json(text, JsonNumbers::kPython);
+  const JsonValue* names = config.find("architectures");
+  if (!names || !names->is(JsonType::kArray) || names->array("architectures").empty()) return "";
+  const JsonValue& first = names->array("architectures")[0];
+  return first.is(JsonType::kString) ? escaped(first.string("architectures")) : "";
 }
 
 // "hidden_size 16 there, 32 here": what the configs of two folders say otherwise; "" where one has none.
 std::string unlike_configs(const std::string& named, const std::string& path, const OpenOptions& opening) {
   auto config_of = [&](const std::string& folder) {
-    return parse_json(json_text(Folder(folder, opening).open_file("config.json")), JsonNumbers::kPython);
+    return json_text(Folder(folder, opening).open_file("config.json"));
   };
   std::vector<std::string> lines;
+  auto add = [&](std::string_view key, std::string_view there, std::string_view here) {
+    lines.push_back(cat(key, " ", there, " there, ", here, " here"));
+  };
   try {
-    const JsonValue theirs = config_of(named), ours = config_of(path);
-    for (std::string_view key : kSizes) {
-      const std::string a = text_of(theirs, key), b = text_of(ours, key);
-      if (a != b)
-        lines.push_back(cat(key, " ", a.empty() ? "none" : escaped(a), " there, ",
-                            b.empty() ? "none" : escaped(b), " here"));
-    }
+    const std::string theirs = config_of(named), ours = config_of(path);
+    const std::string a = architecture_of(theirs), b = architecture_of(ours);
+    if (!a.empty() && !b.empty() && a != b) add("architectures", a, b);
+    for (const UnlikeSetting& s : unlike_sizes(theirs, ours)) add(s.key, s.one, s.other);
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     return "";

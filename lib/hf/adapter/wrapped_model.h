@@ -6,8 +6,7 @@
 //   base_model.model.model.norm.weight                                        of the base
 //
 // Read as a model, it is the base with the adapter in it, as merge_and_unload makes it. What the factors are
-// multiplied by is in a file beside: lora_adapter/adapter_config.json, adapter_config.json, or verl's
-// lora_train_meta.json.
+// multiplied by is in a file beside (io/store/open/adapter_base.h: kConfigsBeside).
 #pragma once
 
 #include <memory>
@@ -18,10 +17,6 @@ namespace mckpt::impl {
 class Folder;
 class Store;
 struct LoraConfig;
-
-// The files, in the order in which they are looked for; a path inside of the folder.
-inline constexpr const char* kConfigsBeside[] = {"adapter_config.json", "lora_adapter/adapter_config.json",
-                                                 "lora_train_meta.json"};
 
 // Whether names of the store are those of a wrapped model.
 bool is_wrapped_model(const Store& store);

@@ -206,8 +206,7 @@ class CardChecker {
 
   // Adds a check whose status is at least as bad as its findings are.
   void add(Check check, std::vector<Finding> findings) {
-    for (const Finding& f : findings)
-      check.status = std::max(check.status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    check.status = std::max(check.status, status_of(findings));
     report_.add(std::move(check), std::move(findings));
   }
 

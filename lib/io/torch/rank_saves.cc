@@ -3,6 +3,7 @@
 #include "io/torch/rank_saves.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "io/pickle/differences.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/value.h"
+#include "io/store/open/sniff.h"
+#include "io/torch/file.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
@@ -83,11 +86,21 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789+-.einfa") == text.npos;
 }
 
-// 5 and 5.0 are one number.
+bool is_whole(std::string_view text) { return text.find_first_not_of("+-0123456789") == text.npos; }
+
+std::optional<double> number_of(const std::string& text) {
+  if (text == "True") return 1;
+  if (text == "False") return 0;
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  return *end == '\0' ? std::optional(number) : std::nullopt;
+}
+
+// As Python compares: 5 and 5.0 are one number, and so are True and 1; NaN is what a rank has like all others.
 bool same_number(const std::string& a, const std::string& b) {
-  char *end_a = nullptr, *end_b = nullptr;
-  const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
-  return *end_a == '\0' && *end_b == '\0' && x == y;
+  if (is_whole(a) && is_whole(b)) return a == b;  // a double has not every large whole number
+  const std::optional<double> x = number_of(a), y = number_of(b);
+  return x && y && (*x == *y || (std::isnan(*x) && std::isnan(*y)));
 }
 
 }  // namespace
@@ -142,32 +155,78 @@ void RankSaves::compare_objects(const std::vector<i32>& files) {
   }
 }
 
-// Each file has the random states of its rank, which differ, and the number of steps, which does not.
+namespace {
+
+// Files in which each rank has its random states, and beside them numbers that all ranks have alike.
+struct StateFiles {
+  std::string_view begin, end;
+};
+constexpr StateFiles kStateFiles[] = {{"random_states_", ".pkl"}, {"rng_state_", ".pth"}};
+
+// The rank that the name says: 3 for random_states_3.pkl.
+std::optional<i32> rank_in(std::string_view name, const StateFiles& files) {
+  constexpr std::size_t kMostDigits = 6;
+  if (!name.starts_with(files.begin) || !name.ends_with(files.end)) return std::nullopt;
+  if (name.size() <= files.begin.size() + files.end.size()) return std::nullopt;
+  name = name.substr(files.begin.size(), name.size() - files.begin.size() - files.end.size());
+  if (!is_index(name) || name.size() > kMostDigits || (name.size() > 1 && name[0] == '0')) return std::nullopt;
+  return std::atoi(std::string(name).c_str());
+}
+
+// The value in a file that torch.save wrote, or pickle alone; null for anything else.
+std::shared_ptr<const Pickle> state_pickle(const InputFile& file) {
+  const FileKind kind = sniff(file);
+  if (kind == FileKind::kZip || kind == FileKind::kLegacyTorch) return read_torch_file(file).table.pickle();
+  if (kind != FileKind::kPickle) return nullptr;
+  if (file.size() > kMostStateBytes)
+    throw Error(Code::kPickleLimit, "the file is not compared with those of the other ranks: it is too large")
+        .expected(cat("at most ", human_bytes(kMostStateBytes)))
+        .found(human_bytes(file.size()));
+  return Pickle::own(file.read(0, file.size()));
+}
+
+// The whole numbers of the dict that all ranks have alike: step 7.
+std::map<std::string, i64> shared_numbers(const Pickle& pickle) {
+  std::map<std::string, i64> out;
+  const PickleValue root = pickle.root();
+  if (root.kind() != PickleValue::Kind::kDict) return out;
+  for (const auto& [key, value] : root.entries())
+    if (key.is(PickleValue::Kind::kText) && value.is_int() && ranks_agree_on(key.text())) out.emplace(key.text(), value.as_int());
+  return out;
+}
+
+}  // namespace
+
 void RankSaves::compare_random_states(const Folder& folder) {
-  constexpr std::string_view kBegin = "random_states_", kEnd = ".pkl";
-  std::string first;
-  std::optional<i64> steps;
-  for (i64 rank = 0; folder.has_file(cat(kBegin, rank, kEnd)); rank++) {
-    const std::string path = cat(kBegin, rank, kEnd);
-    InputFile file = folder.open_file(path);
-    if (file.size() > kMostStateBytes) continue;
-    std::optional<i64> here;
-    try {
-      const std::shared_ptr<const Pickle> pickle = Pickle::own(file.read(0, file.size()));
-      const PickleValue* step = pickle->root().find("step");
-      if (step && step->is_int()) here = step->as_int();
-    } catch (const Error& e) {  // what is wrong with the file is said where it is verified
-      if (e.code() == Code::kReadFailed) throw;
+  for (const StateFiles& files : kStateFiles) {
+    // By name of the number, the first file that has it, and its value there.
+    std::map<std::string, std::pair<std::string, i64>> first;
+    for (const FolderEntry& e : folder.entries()) {
+      const std::optional<i32> rank = rank_in(e.name, files);
+      if (!rank || e.folder) continue;
+      try {
+        const std::shared_ptr<const Pickle> pickle = state_pickle(folder.open_file(e.name));
+        if (!pickle) continue;
+        for (const auto& [name, value] : shared_numbers(*pickle)) {
+          const auto& [there, expected] = first.try_emplace(name, e.name, value).first->second;
+          if (value != expected)
+            store_.add_finding({.code = Code::kMixedSaves,
+                                .file = e.name,
+                                .message = cat("the file is of another save than ", there,
+                                               ", whose values come first: ", escaped(name), " ", expected,
+                                               " | ", value),
+                                .help = "copy the files of all ranks of one save here",
+                                .rank = *rank});
+        }
+      } catch (const Error& error) {
+        if (error.code() == Code::kInterrupted) throw;
+        // What else is wrong with the file is said where it is verified.
+        if (error.code() != Code::kReadFailed && error.code() != Code::kPickleLimit) continue;
+        Finding finding = to_finding(error);
+        finding.file = e.name, finding.warning = true, finding.rank = *rank;
+        store_.add_finding(std::move(finding));
+      }
     }
-    if (!here) continue;
-    if (!steps) first = path, steps = here;
-    if (*here != *steps)
-      store_.add_finding({.code = Code::kMixedSaves,
-                          .file = path,
-                          .message = cat("the file is of another save than ", first,
-                                         ", whose values come first: step ", *steps, " | ", *here),
-                          .help = "copy the files of all ranks of one save here",
-                          .rank = static_cast<i32>(rank)});
   }
 }
 

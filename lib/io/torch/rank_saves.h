@@ -34,8 +34,9 @@ class RankSaves {
               std::string_view value_here);
   // Compares the objects of files that were added for ranks of one group. pre: their numbers ascend.
   void compare_objects(const std::vector<i32>& files);
-  // Compares the counts of steps in accelerate's random_states_0.pkl, random_states_1.pkl and so on of the
-  // folder.
+  // Compares the numbers of files with random states that are in the folder, whichever ranks they are of:
+  // accelerate's random_states_0.pkl and Trainer's rng_state_0.pth, of torch.save or pickled alone. Adds the
+  // findings, and a warning about a file that is too large or cannot be read.
   void compare_random_states(const Folder& folder);
   // Adds the findings to the store: kMixedSaves, each with the names of what differs and both values.
   void report() const;

@@ -277,8 +277,7 @@ void check_archive(const Store& store, int threads, const std::function<void()>&
     if (e.code() != Code::kModuleMissing) throw;
     line.note = "mckpt-hdf5 is not here, so what HDF5 shows was not compared";
   }
-  bool warned = std::ranges::all_of(found, &Finding::warning);
-  line.status = found.empty() ? Check::Status::kPass : warned ? Check::Status::kWarn : Check::Status::kFail;
+  line.status = status_of(found);
   report.add(std::move(line), std::move(found));
 }
 

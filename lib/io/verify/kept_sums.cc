@@ -3,7 +3,6 @@
 #include "io/verify/kept_sums.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -18,6 +17,7 @@
 #include "io/output/manifest.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
+#include "io/verify/sum_list.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
@@ -25,78 +25,9 @@ namespace {
 
 constexpr std::string_view kHubFolder = ".cache/huggingface/download", kHubEnding = ".metadata";
 constexpr std::string_view kBlobs = "the names of the hub's blobs", kDownloads = "what hf download kept";
-constexpr std::size_t kSha256Digits = 64, kSha1Digits = 40;
 constexpr i64 kMostListBytes = i64{64} << 20, kMostHubBytes = 4096, kPiece = i64{1} << 20;
 constexpr int kMostDepth = 8;
-constexpr std::size_t kMostFiles = 100'000;
-
-// The digits in small letters if the text is a sum; otherwise "".
-std::string as_sum(std::string_view text) {
-  if (text.size() != kSha256Digits && text.size() != kSha1Digits) return "";
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return "";
-  }
-  return out;
-}
-
-std::string as_sha256(std::string_view text) { return text.size() == kSha256Digits ? as_sum(text) : ""; }
-
-// The name of a line that begins with a backslash: sha256sum escapes line ends and backslashes so.
-std::string unescaped(std::string_view name) {
-  std::string out;
-  for (std::size_t i = 0; i < name.size(); i++) {
-    if (name[i] != '\\' || i + 1 == name.size()) {
-      out += name[i];
-      continue;
-    }
-    const char c = name[++i];
-    out += c == 'n' ? '\n' : c == 'r' ? '\r' : c;
-  }
-  return out;
-}
-
-// "9c1f...  name" and "9c1f... *name" of sha256sum, "SHA256 (name) = 9c1f..." of BSD. False for other lines.
-bool parse_line(std::string_view line, KeptSum& sum) {
-  const bool odd_name = line.starts_with('\\');
-  if (odd_name) line.remove_prefix(1);
-  constexpr std::string_view kBsd = "SHA256 (", kEnd = ") = ";
-  if (line.starts_with(kBsd)) {
-    const std::size_t end = line.rfind(kEnd);
-    if (end == line.npos) return false;
-    sum.file = line.substr(kBsd.size(), end - kBsd.size());
-    sum.hex = as_sha256(line.substr(end + kEnd.size()));
-  } else {
-    if (line.size() < kSha256Digits + 3 || line[kSha256Digits] != ' ') return false;
-    const char mark = line[kSha256Digits + 1];
-    if (mark != ' ' && mark != '*') return false;
-    sum.file = line.substr(kSha256Digits + 2);
-    sum.hex = as_sha256(line.substr(0, kSha256Digits));
-  }
-  if (odd_name) sum.file = unescaped(sum.file);
-  if (sum.file.starts_with("./")) sum.file.erase(0, 2);
-  return !sum.hex.empty() && !sum.file.empty();
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
-bool is_list_name(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kNames = {"SHA256SUMS",     "SHA256SUMS.txt", "sha256sums",
-                                                      "sha256sums.txt", "sha256sum.txt",  "checksums.sha256"};
-  return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(".sha256") ||
-         name.ends_with(".sha256sum");
-}
+constexpr std::ptrdiff_t kBatch = 4096;
 
 std::string text_of(const Folder& folder, const std::string& name, i64 most) {
   InputFile file = folder.open_file(name);
@@ -109,35 +40,53 @@ std::string text_of(const Folder& folder, const std::string& name, i64 most) {
 // One look at a folder.
 class SumFinder {
  public:
-  explicit SumFinder(const Folder& folder) : folder_(folder) {}
+  SumFinder(const Folder& folder, i64 most_files) : folder_(folder), most_files_(most_files) {}
 
+  // Lists are where the folder's own files are, and are found however many files there are.
   KeptSums find() {
-    walk("", 0, [&](const std::string& path, const std::string& name, int depth) {
-      if (depth == 0 && is_list_name(name)) add_list(path);
-      add_blob(path);
-    });
-    walk(kHubFolder, 0, [&](const std::string& path, const std::string& name, int) {
+    for (const FolderEntry& e : entries_of(""))
+      if (!e.folder && !e.name.starts_with('.') && is_list_name(e.name)) add_list(e.name);
+    look_below("", [&](const std::string& path, std::string_view) { add_blob(path); });
+    look_below(kHubFolder, [&](const std::string& path, std::string_view name) {
       if (name.ends_with(kHubEnding)) add_download(path);
     });
+    out_.findings = findings_.take();
     return std::move(out_);
   }
 
  private:
+  std::vector<FolderEntry> entries_of(std::string_view name) {
+    try {
+      return folder_.entries(name);
+    } catch (const Error&) {
+      return {};  // reported as a folder that cannot be listed
+    }
+  }
+
+  // walk() with a bound of its own, and a finding where there is more.
+  template <typename Visit>
+  void look_below(std::string_view name, const Visit& visit) {
+    if (!name.empty() && !std::filesystem::is_directory(cat(folder_.path(), "/", name), failed_)) return;
+    seen_ = 0;
+    walk(name, 0, visit);
+    if (seen_ <= most_files_) return;
+    findings_.add({.code = Code::kWrongSum,
+                   .message = cat("sums were looked for among the first ", with_commas(most_files_),
+                                  " files and folders of ", name.empty() ? "the folder" : name, " alone: ",
+                                  name.empty() ? kBlobs : kDownloads, " may have more of them"),
+                   .warning = true});
+  }
+
   // Calls `visit` for each file below the folder `name`. Hidden names belong to tools.
   template <typename Visit>
   void walk(std::string_view name, int depth, const Visit& visit) {
-    std::vector<FolderEntry> entries;
-    try {
-      if (depth > 0 || name.empty() || std::filesystem::is_directory(cat(folder_.path(), "/", name), failed_))
-        entries = folder_.entries(name);
-    } catch (const Error&) {
-      return;  // reported as a folder that cannot be listed
-    }
-    for (const FolderEntry& e : entries) {
-      if (e.name.starts_with('.') || seen_++ > kMostFiles) continue;
+    if (seen_ > most_files_) return;
+    for (const FolderEntry& e : entries_of(name)) {
+      if (e.name.starts_with('.')) continue;
+      if (++seen_ > most_files_) return;
       const std::string path = name.empty() ? e.name : cat(name, "/", e.name);
       if (!e.folder)
-        visit(path, e.name, depth);
+        visit(path, e.name);
       else if (depth < kMostDepth && !std::filesystem::is_symlink(cat(folder_.path(), "/", path), failed_))
         walk(path, depth + 1, visit);
     }
@@ -150,16 +99,15 @@ class SumFinder {
   void fault(const std::string& file, const Error& e) {
     Finding finding = to_finding(e);
     finding.file = file, finding.warning = true;
-    out_.findings.push_back(std::move(finding));
+    findings_.add(std::move(finding));
   }
 
   void add_list(const std::string& path) {
     out_.lists.push_back(path);
     try {
-      KeptSums of_list = listed_sums(text_of(folder_, path, kMostListBytes), path);
-      if (!of_list.sums.empty()) note_source(path);
-      std::ranges::move(of_list.sums, std::back_inserter(out_.sums));
-      std::ranges::move(of_list.findings, std::back_inserter(out_.findings));
+      const std::size_t before = out_.sums.size();
+      add_lines(text_of(folder_, path, kMostListBytes), path, out_.sums, findings_);
+      if (out_.sums.size() > before) note_source(path);
     } catch (const Error& e) {
       fault(path, e);
     }
@@ -196,9 +144,11 @@ class SumFinder {
   }
 
   const Folder& folder_;
+  i64 most_files_;
   KeptSums out_;
+  Findings findings_;
   std::error_code failed_;
-  std::size_t seen_ = 0;
+  i64 seen_ = 0;  // files and folders of one walk
 };
 
 std::string sha256_sum(const InputFile& file, const std::function<void(i64)>& going_on) {
@@ -247,6 +197,29 @@ void compare(const Folder& folder, const std::string& name, const std::vector<co
   }
 }
 
+// The same of a file that may be missing or unreadable: whether it was read.
+bool compare_file(const Folder& folder, const std::string& name, const std::vector<const KeptSum*>& sums,
+                  const std::function<void(i64)>& going_on, std::vector<Finding>& found) {
+  try {
+    if (folder.has_file(name)) {
+      compare(folder, name, sums, going_on, found);
+      return true;
+    }
+    const std::string& from = sums[0]->from;
+    // What was downloaded may have been removed on purpose; a list is of files that are there.
+    found.push_back({.code = Code::kWrongSum,
+                     .file = name,
+                     .message = cat("the file is missing, but ", escaped(from, 4096), " has its sum"),
+                     .help = "fetch or copy the file again",
+                     .warning = from.starts_with(kHubFolder)});
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    found.push_back(to_finding(e));
+    found.back().file = name;
+  }
+  return false;
+}
+
 // A store of one file alone takes the sums of that file.
 void keep_sums_of(std::string_view name, KeptSums& kept) {
   std::erase_if(kept.sums, [&](const KeptSum& s) { return s.file != name; });
@@ -269,37 +242,16 @@ std::string note_of(const Store* store, std::string_view single, const KeptSums&
 
 }  // namespace
 
-bool is_sum_list(std::string_view text) {
-  KeptSum sum;
-  if (text.starts_with('{')) return false;  // a card in JSON has no such lines
-  return std::ranges::any_of(lines_of(text), [&](std::string_view line) { return parse_line(line, sum); });
-}
-
 KeptSums listed_sums(std::string_view text, const std::string& name) {
   KeptSums out;
-  for (std::string_view line : lines_of(text)) {
-    if (line.empty() || line.starts_with('#')) continue;
-    KeptSum sum;
-    sum.from = name;
-    if (!parse_line(line, sum)) {
-      const std::string own = name.substr(name.rfind('/') + 1);
-      sum.hex = as_sha256(line), sum.file = own.substr(0, own.rfind('.'));
-      if (sum.hex.empty()) continue;  // as sha256sum does: a page of text may have the lines among others
-    }
-    try {
-      check_inside_name(sum.file);
-      out.sums.push_back(std::move(sum));
-    } catch (const Error& e) {
-      // A list may be of more than this folder: what is elsewhere is not looked at.
-      out.findings.push_back(to_finding(e));
-      out.findings.back().file = name, out.findings.back().warning = true;
-    }
-  }
+  Findings findings;
+  add_lines(text, name, out.sums, findings);
+  out.findings = findings.take();
   if (!out.sums.empty()) out.sources.push_back(name);
   return out;
 }
 
-KeptSums kept_sums(const Folder& folder) { return SumFinder(folder).find(); }
+KeptSums kept_sums(const Folder& folder, i64 most_files) { return SumFinder(folder, most_files).find(); }
 
 std::vector<Finding> unlike_sums(const Folder& folder, const KeptSums& kept, int threads,
                                  const std::function<void(i64)>& going_on, i64& compared) {
@@ -307,33 +259,21 @@ std::vector<Finding> unlike_sums(const Folder& folder, const KeptSums& kept, int
   for (const KeptSum& sum : kept.sums) by_file[sum.file].push_back(&sum);
   const std::vector<std::pair<std::string_view, std::vector<const KeptSum*>>> files(by_file.begin(),
                                                                                     by_file.end());
-  std::vector<std::vector<Finding>> found(files.size());
-  std::vector<char> read(files.size());
-  parallel_for(std::ssize(files), threads, [&](int, i64 i) {
-    const std::string name(files[i].first);
-    try {
-      if (!folder.has_file(name)) {
-        const std::string& from = files[i].second[0]->from;
-        // What was downloaded may have been removed on purpose; a list is of files that are there.
-        found[i].push_back({.code = Code::kWrongSum,
-                            .file = name,
-                            .message = cat("the file is missing, but ", escaped(from, 4096), " has its sum"),
-                            .help = "fetch or copy the file again",
-                            .warning = from.starts_with(kHubFolder)});
-        return;
-      }
-      compare(folder, name, files[i].second, going_on, found[i]);
-      read[i] = 1;
-    } catch (const Error& e) {
-      if (e.code() == Code::kInterrupted) throw;
-      found[i].push_back(to_finding(e));
-      found[i].back().file = name;
-    }
-  });
   Findings out;
-  for (std::vector<Finding>& of_file : found)
-    for (Finding& f : of_file) out.add(std::move(f));
-  compared = std::ranges::count(read, 1);
+  compared = 0;
+  // A list may name a million files that are not there: findings are kept of one batch at a time.
+  for (i64 begin = 0; begin < std::ssize(files); begin += kBatch) {
+    const i64 count = std::min(kBatch, std::ssize(files) - begin);
+    std::vector<std::vector<Finding>> found(static_cast<std::size_t>(count));
+    std::vector<char> read(found.size());
+    parallel_for(count, threads, [&](int, i64 i) {
+      const auto& [name, sums] = files[begin + i];
+      read[i] = compare_file(folder, std::string(name), sums, going_on, found[i]);
+    });
+    for (std::vector<Finding>& of_file : found)
+      for (Finding& f : of_file) out.add(std::move(f));
+    compared += std::ranges::count(read, 1);
+  }
   return out.take();
 }
 
@@ -352,8 +292,7 @@ void check_kept_sums(const std::string& path, const Store* store, const OpenOpti
   Check check{.name = "sums", .status = Check::Status::kPass, .unit = "files"};
   std::vector<Finding> found = unlike_sums(folder, kept, threads, going_on, check.count);
   std::ranges::move(kept.findings, std::back_inserter(found));
-  for (const Finding& f : found)
-    check.status = std::max(check.status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+  check.status = status_of(found);
   if (!kept.sums.empty()) check.note = note_of(store, place.name, kept);
   report.add(std::move(check), std::move(found));
   std::set<std::string> read;

@@ -15,6 +15,7 @@
 
 #include "core/base/int.h"
 #include "io/store/finding.h"
+#include "io/verify/sum_list.h"
 
 namespace mckpt::impl {
 
@@ -24,12 +25,6 @@ class Store;
 struct OpenOptions;
 struct VerifyReport;
 
-struct KeptSum {
-  std::string file;  // relative to the folder
-  std::string hex;   // 64 digits: SHA-256; 40: git's name of the content
-  std::string from;  // where it stands, for messages: "SHA256SUMS"
-};
-
 struct KeptSums {
   std::vector<KeptSum> sums;
   std::vector<std::string> sources;  // in words, each once: "SHA256SUMS", "the names of the hub's blobs"
@@ -37,14 +32,13 @@ struct KeptSums {
   std::vector<Finding> findings;     // of lines that are none, and of names that lead out of the folder
 };
 
-// All sums of the folder. Lists that cannot be read are findings.
-KeptSums kept_sums(const Folder& folder);
+// All sums of the folder. Lists that cannot be read are findings. Links of the hub's cache and what it keeps are
+// each looked for among so many files and folders, and a warning says that there are more.
+KeptSums kept_sums(const Folder& folder, i64 most_files = 100'000);
 
 // The sums in the text of one list. `name`: of the list in the folder; a text that is one sum without a name
 // is of the file without the ending of the list's name.
 KeptSums listed_sums(std::string_view text, const std::string& name);
-// Whether a text looks like such a list, for a file that a caller names.
-bool is_sum_list(std::string_view text);
 
 // Compares each file with its sums. `going_on` is called after each read, from any thread, with the bytes; what
 // it throws ends the work. Findings in the order of the sums; `compared`: how many files were read.

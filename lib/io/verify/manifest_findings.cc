@@ -18,12 +18,6 @@
 namespace mckpt::impl {
 namespace {
 
-// kPass without findings, kWarn if all are warnings, else kFail.
-Check::Status status_of(const std::vector<Finding>& found) {
-  if (found.empty()) return Check::Status::kPass;
-  return std::ranges::all_of(found, &Finding::warning) ? Check::Status::kWarn : Check::Status::kFail;
-}
-
 // Adds that finding. A list of one file says nothing about folders.
 void tell_other_folder(i64 files, std::vector<Finding>& found) {
   i64 wrong = std::ranges::count(found, false, &Finding::warning);

@@ -17,6 +17,13 @@ std::string_view status_name(Check::Status status) {
   return kNames[static_cast<std::size_t>(status)];
 }
 
+Check::Status status_of(std::span<const Finding> findings) {
+  Check::Status status = Check::Status::kPass;
+  for (const Finding& f : findings)
+    status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+  return status;
+}
+
 void VerifyReport::add(Check check, std::vector<Finding> of_check) {
   checks.push_back(std::move(check));
   for (Finding& f : of_check) {

@@ -134,8 +134,7 @@ class Verifier {
 
   // Adds a finding to a check, whose status becomes at least kWarn or kFail.
   void add(Which which, Finding finding) {
-    at(which).status =
-        std::max(at(which).status, finding.warning ? Check::Status::kWarn : Check::Status::kFail);
+    at(which).status = std::max(at(which).status, status_of({&finding, 1}));
     report_.findings.push_back(std::move(finding));
     report_.check_of.push_back(which);
   }

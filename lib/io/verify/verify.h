@@ -11,12 +11,12 @@
 //   experts   no two experts of a layer are equal                 (the same read)
 //   parts     what only the format can check                      names, objects
 //
-// What is wrong with the checkpoint is a Finding in the report and not an exception, so that one run reports
-// all problems; only failures of the system are thrown.
+// Problems of the checkpoint are findings of the report, all in one run; only failures of the system are thrown.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +28,7 @@ namespace mckpt::impl {
 
 class Error;
 class Store;
+struct VerifiedPart;
 
 // A line of the report: one kind of check, how it ended, and how much it looked at.
 struct Check {
@@ -43,6 +44,8 @@ struct Check {
 };
 // "none", "pass", "warn" or "fail".
 std::string_view status_name(Check::Status status);
+// The status of a check that looked at something: kPass without findings, kWarn if all are warnings, else kFail.
+Check::Status status_of(std::span<const Finding> findings);
 // "23 tensors", "7,000 values, 408 could not be read"; of things that are missing, "1 of 2 files".
 std::string looked_at(const Check& check);
 
@@ -79,8 +82,6 @@ struct NotRead {
   std::string reason{};  // if the path does not show it
 };
 
-struct VerifiedPart;
-
 // The answer, a value that the program shows as text or JSON.
 struct VerifyReport {
   std::vector<Check> checks;
@@ -110,8 +111,7 @@ struct VerifiedPart {
 // with the number of bytes that were read, from any thread; it may throw kInterrupted, which ends the work.
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress);
 
-// The report of a checkpoint that could not be opened: the check "format" fails, with the error as its
-// finding.
+// The report of a checkpoint that could not be opened: the check "format" fails, with the error as its finding.
 VerifyReport unreadable_report(const Error& error);
 
 // The number of bytes that verify_store() will read, for progress. Throws what Store::each_checksum() throws.

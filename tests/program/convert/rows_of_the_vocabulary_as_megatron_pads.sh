@@ -25,5 +25,14 @@ rm -rf ckpt moved
 expect 0 "$mckpt" convert hf-to-fsdp "$model" ckpt --no-sync -q
 expect 0 "$mckpt" convert reshard ckpt moved --make-vocab-size-divisible-by 24 --no-sync -q
 [ "$(rows moved)" = 48 ] || fail "reshard: $(rows moved) rows"
+
+# The padding is one word of --vocab-size, too.
+expect 0 "$mckpt" convert to-mcore "$model" by_word --tp 2 --vocab-size divisible-by-128 --no-sync -q
+[ "$(rows by_word)" = 256 ] || fail "divisible-by-128: $(rows by_word) rows"
+for word in some divisible-by-0 divisible-by- 12x; do
+  expect 2 "$mckpt" convert to-mcore "$model" none --vocab-size "$word"
+  has err "keep, auto, a number of rows, or divisible-by- with a number" "found $word"
+done
+
 expect 2 "$mckpt" convert to-mcore "$model" none --vocab-size 64 --make-vocab-size-divisible-by 8
 expect 2 "$mckpt" convert to-mcore "$model" none --make-vocab-size-divisible-by 0

@@ -28,6 +28,8 @@ def edited(folder, file, **entries):
 shutil.copytree(CASE, path("case"))
 shutil.copytree(CASE + "/base", path("Other"))
 edited(path("Other"), "config.json", hidden_size=16, num_hidden_layers=7)
+shutil.copytree(CASE + "/base", path("Heads"))
+edited(path("Heads"), "config.json", head_dim=8, model_type="llama", architectures=["LlamaForCausalLM"], rope_theta=1.5)
 shutil.copytree(CASE + "/base", path("models--some--Base", "snapshots", "c1899de"))
 ADAPTER, BASE = path("case", "adapter"), path("case", "base")
 NAMED = "names"
@@ -36,6 +38,9 @@ for name, entries, said in (("another name", {"base_model_name_or_path": "org/ot
                             ("no name", {"base_model_name_or_path": None}, []),
                             ("a folder of other sizes", {"base_model_name_or_path": path("Other")},
                              ["warning", "hidden_size 16 there, 8 here", "num_hidden_layers 7 there, 2 here"]),
+                            ("a folder of other heads", {"base_model_name_or_path": path("Heads")},
+                             ["warning", "head_dim 8 there, 4 here", "model_type llama there, qwen3 here",
+                              "architectures LlamaForCausalLM there, Qwen3ForCausalLM here"]),
                             ("another class", {"auto_mapping": {"base_model_class": "LlamaForCausalLM"}},
                              ["warning", "LlamaForCausalLM", "Qwen3ForCausalLM"])):
     shutil.copy(CASE + "/adapter/adapter_config.json", ADAPTER)
@@ -58,4 +63,4 @@ expect(run.returncode == 0 and NAMED not in run.stderr, f"a folder of the hub's 
 edited(ADAPTER, "adapter_config.json", target_modules=["q_proj", "up_proj"])
 run = run_mckpt("export", ADAPTER, path("untouched"), "--base", BASE)
 expect(run.returncode == 0 and "2 modules that the adapter has no factors of" in run.stderr, run.stderr)
-finish(24)
+finish(30)

@@ -139,14 +139,16 @@ with tempfile.TemporaryDirectory(prefix="mckpt_memory_") as folder:
         apart(lambda: zipped(path, make()))
         judge(f"deflated {name}", path, os.path.getsize(path), [1, 3], "error[MC12", ["inspect", "verify"])
         apart(lambda: written(path, make()))
-        judge(f"plain {name}", path, os.path.getsize(path), [0, 1, 3], "", ["inspect"])    # An index that names a hundred thousand files, none of which is there, or one file that lacks all that it names.
+        judge(f"plain {name}", path, os.path.getsize(path), [0, 1, 3], "", ["inspect"])
+    # An index that names a hundred thousand files, none of which is there, or one file that lacks all that it names.
     for name, file in (("absent shards", "s{}.safetensors"), ("absent tensors", "m.safetensors")):
         path = os.path.join(folder, name)
         os.mkdir(path)
         index = os.path.join(path, "model.safetensors.index.json")
         weights = {f"tensor.{i}.weight": file.format(i) for i in range(100_000)}
         written(index, json.dumps({"metadata": {"total_size": 1}, "weight_map": weights}).encode())
-        written(os.path.join(path, "m.safetensors"), entries(["a"])) if name == "absent tensors" else None
+        if name == "absent tensors":
+            written(os.path.join(path, "m.safetensors"), entries(["a"]))
         judge(name, path, os.path.getsize(index), [0, 1, 3], "", ["inspect", "verify", "ls"])
 
 for what in failed:

@@ -198,12 +198,6 @@ class FileComparison {
   std::vector<Finding> found_;
 };
 
-Check::Status status_of(const std::vector<Finding>& found) {
-  if (found.empty()) return Check::Status::kPass;
-  bool odd = std::ranges::all_of(found, &Finding::warning);
-  return odd ? Check::Status::kWarn : Check::Status::kFail;
-}
-
 // The name of an asset relative to the root of the store.
 std::string path_in_store(const Store& store, const std::string& folder, const std::string& name) {
   return folder == store.root() ? name : cat(kAssetsFolder, "/", name);

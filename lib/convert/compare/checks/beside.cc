@@ -63,9 +63,7 @@ class BesideCheck {
 
   void finish() {
     if (count_ == 0 && found_.empty()) return;
-    Check::Status status = Check::Status::kPass;
-    for (const Finding& f : found_)
-      status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    const Check::Status status = status_of(found_);
     report_.add({"beside", status, count_, "files"}, std::move(found_));
   }
 
@@ -194,8 +192,8 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   else
     check_model(store, report);
   check_quantized(store, threads, report);
-  if (dcp_dialect(store) == DcpDialect::kTorchDist) check_main_weights(store, threads, report);
-  check_ranks(store, assets, report);
+  if (dcp_dialect(store) == DcpDialect::kTorchDist) check_main_weights(store, threads, observer, report);
+  check_ranks(store, assets, threads, observer, report);
   return judged;
 }
 

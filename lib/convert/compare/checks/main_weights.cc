@@ -2,13 +2,17 @@
 #include "convert/compare/checks/main_weights.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
+#include "convert/compare/differences/counting.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/base/observer.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "io/copy/observed_sink.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
@@ -52,42 +56,60 @@ std::vector<Pair> pairs_of(const Store& store) {
   return out;
 }
 
-// The items of a stretch.
-std::vector<u8> items_of(TensorReader& reader, i64 tensor, i64 begin, i64 end) {
-  std::vector<u8> out;
-  reader.read(tensor, begin, end,
-              [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
-  return out;
-}
-
 // How many weights are not the rounded main weight, and the first of them.
 struct Unlike {
   i64 items = 0, first = -1;
   float weight = 0, main = 0;
 };
 
-Unlike unlike_items(const Store& store, TensorReader& weights, TensorReader& mains, const Pair& pair) {
-  Unlike out;
-  const DType type = store.dtype(pair.weight);
-  const ItemCast cast{.from = DType::kF32, .via = type, .to = type};
-  const i64 items = store.shape(pair.weight).items(), item = dtype_bytes(type, 1),
-            main_item = dtype_bytes(DType::kF32, 1);
-  for (i64 begin = 0; begin < items; begin += kBlockItems) {
-    const i64 end = std::min(items, begin + kBlockItems);
-    const std::vector<u8> weight = items_of(weights, pair.weight, begin, end);
-    const std::vector<u8> main = items_of(mains, pair.main, begin, end);
-    std::vector<u8> rounded(weight.size());
-    cast_items(cast, main.data(), rounded.data(), end - begin);
-    if (rounded == weight) continue;
-    for (i64 i = 0; i < end - begin; i++) {
+// What one thread compares with. A reader keeps the tensor open that it read last, so each side has its own.
+class PairReader {
+ public:
+  PairReader(const Store& store, const StoreFiles& files, Observer& observer)
+      : store_(store), observer_(observer), weights_(store, files), mains_(store, files) {}
+
+  Unlike unlike_items(const Pair& pair) {
+    Unlike out;
+    const DType type = store_.dtype(pair.weight);
+    const ItemCast cast{.from = DType::kF32, .via = type, .to = type};
+    const i64 items = store_.shape(pair.weight).items();
+    for (i64 begin = 0; begin < items; begin += kBlockItems) {
+      check_stop(observer_);
+      const i64 end = std::min(items, begin + kBlockItems);
+      const std::vector<u8> weight = items_of(weights_, pair.weight, begin, end);
+      const std::vector<u8> main = items_of(mains_, pair.main, begin, end);
+      std::vector<u8> rounded(weight.size());
+      cast_items(cast, main.data(), rounded.data(), end - begin);
+      adopt_nans(type, weight, rounded);
+      if (rounded != weight) count(type, begin, weight, main, rounded, out);
+      observer_.done(std::ssize(weight) + std::ssize(main));
+    }
+    return out;
+  }
+
+ private:
+  static std::vector<u8> items_of(TensorReader& reader, i64 tensor, i64 begin, i64 end) {
+    std::vector<u8> out;
+    reader.read(tensor, begin, end,
+                [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
+    return out;
+  }
+
+  static void count(DType type, i64 begin, const std::vector<u8>& weight, const std::vector<u8>& main,
+                    const std::vector<u8>& rounded, Unlike& out) {
+    const i64 item = dtype_bytes(type, 1), main_item = dtype_bytes(DType::kF32, 1);
+    for (i64 i = 0; i * item < std::ssize(weight); i++) {
       if (std::memcmp(&rounded[i * item], &weight[i * item], static_cast<std::size_t>(item)) == 0) continue;
       if (out.items++ > 0) continue;
       out.first = begin + i;
       out.weight = value_of(type, &weight[i * item]), out.main = value_of(DType::kF32, &main[i * main_item]);
     }
   }
-  return out;
-}
+
+  const Store& store_;
+  Observer& observer_;
+  TensorReader weights_, mains_;
+};
 
 // Where most values differ, the run may keep its parameters in FP8 and save what they stand for: a warning.
 Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
@@ -99,7 +121,7 @@ Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
       .tensor = std::string(store.name(pair.weight)),
       .message = cat(
           counted(unlike.items, "value"), " of ", with_commas(items),
-          " differ from the main weight of the optimizer, ", escaped(store.name(pair.main)),
+          unlike.items == 1 ? " differs" : " differ", " from the main weight of the optimizer, ", escaped(store.name(pair.main)),
           ", rounded; first at ", at, ": ", unlike.weight, " and ", unlike.main,
           most ? "; so it is where a run keeps its parameters in FP8, and in weights of another save" : ""),
       .help =
@@ -108,32 +130,46 @@ Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
       .warning = most};
 }
 
+i64 bytes_of(const Store& store, const std::vector<Pair>& pairs) {
+  i64 bytes = 0;
+  for (const Pair& p : pairs)
+    for (i64 t : {p.weight, p.main}) bytes += dtype_bytes(store.dtype(t), store.shape(t).items());
+  return bytes;
+}
+
+// Whether the report has a finding about one of the two: the check that read all data was first.
+bool is_told(const Store& store, const Pair& pair, const VerifyReport& report) {
+  return std::ranges::any_of(report.findings, [&](const Finding& f) {
+    return !f.tensor.empty() && (f.tensor == store.name(pair.weight) || f.tensor == store.name(pair.main));
+  });
+}
+
 }  // namespace
 
-void check_main_weights(const Store& store, int threads, VerifyReport& report) {
+void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report) {
   const std::vector<Pair> pairs = pairs_of(store);
   if (pairs.empty()) return;
   StoreFiles files(store);
   PlacedFindings found;
-  std::vector<std::unique_ptr<TensorReader>> weights, mains;
-  for (int i = 0; i < threads; i++) {
-    weights.push_back(std::make_unique<TensorReader>(store, files));
-    mains.push_back(std::make_unique<TensorReader>(store, files));
-  }
+  std::vector<std::unique_ptr<PairReader>> readers;
+  for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<PairReader>(store, files, observer));
+  std::atomic<i64> unread = 0;
+  observer.begin("verify main weights", bytes_of(store, pairs));
   parallel_for(std::ssize(pairs), threads, [&](int worker, i64 p) {
     try {
-      const Unlike unlike = unlike_items(store, *weights[worker], *mains[worker], pairs[p]);
+      const Unlike unlike = readers[worker]->unlike_items(pairs[p]);
       if (unlike.items > 0) found.add(p, finding_of(store, pairs[p], unlike));
     } catch (const Error& e) {
-      if (e.code() == Code::kInterrupted) throw;  // what cannot be read is found elsewhere
+      if (e.code() == Code::kInterrupted) throw;
+      unread++;
+      if (!is_told(store, pairs[p], report)) found.add(p, to_finding(e));
     }
   });
+  observer.end();
   std::vector<Finding> findings = found.take();
-  Check::Status status = Check::Status::kPass;
-  for (const Finding& f : findings)
-    status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
-  report.add({.name = "main", .status = status, .count = std::ssize(pairs), .unit = "tensors"},
-             std::move(findings));
+  Check check{.name = "main", .count = std::ssize(pairs) - unread, .unit = "tensors", .unseen = unread};
+  check.status = std::max(status_of(findings), unread > 0 ? Check::Status::kWarn : Check::Status::kPass);
+  report.add(std::move(check), std::move(findings));
 }
 
 }  // namespace mckpt::impl

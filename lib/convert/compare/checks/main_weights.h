@@ -7,15 +7,19 @@
 //   pass  main     11 tensors      weights are the main weights of the optimizer, rounded
 //   FAIL  main     11 tensors      weights against the main weights of the optimizer
 //         problem[MC1311]: ...
+//
+// A NaN agrees with every NaN: a cast of a GPU gives it other bits.
 #pragma once
 
 namespace mckpt::impl {
 
+class Observer;
 class Store;
 struct VerifyReport;
 
 // Adds the check if the store has main weights by parameter, under the names of torch_dist or those that a view gives
-// to the files of Megatron's ranks.
-void check_main_weights(const Store& store, int threads, VerifyReport& report);
+// to the files of Megatron's ranks. Both are read, as a phase of their own. A tensor that cannot be read is counted
+// as unseen, with a finding unless the report has one about it. Throws kInterrupted.
+void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report);
 
 }  // namespace mckpt::impl

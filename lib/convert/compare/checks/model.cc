@@ -19,7 +19,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
-#include "hf/unlike_settings.h"
+#include "hf/config/unlike_settings.h"
 #include "io/dcp/keys/bridge_adapter.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
@@ -145,10 +145,7 @@ void check_class(const Store& store, const ModelFolder& folder, VerifyReport& re
   for (const Note& n : notes)
     if (n.kind == Note::Kind::kWarning)
       found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
-  const bool warned = !found.empty(), failed = !std::ranges::all_of(found, &Finding::warning);
-  const Check::Status status = failed   ? Check::Status::kFail
-                               : warned ? Check::Status::kWarn
-                                        : Check::Status::kPass;
+  const Check::Status status = status_of(found);
   report.add({"model", status, store.tensor_count(), "tensors"}, std::move(found));
 }
 
@@ -212,7 +209,7 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
       check = not_compared("neither it nor the files beside it say which tensors there are");
     } else {
       check.note = compare_settings(store, assets, odd);
-      if (!odd.empty()) check.status = Check::Status::kWarn;
+      check.status = status_of(odd);
     }
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;

@@ -93,8 +93,7 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   std::vector<Finding> found = std::move(model.findings);
   for (Finding& f : ScaleCheck(store, model).run(threads)) found.push_back(std::move(f));
   check.count = std::ssize(model.tensors);
-  for (const Finding& f : found)
-    check.status = std::max(check.status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+  check.status = std::max(check.status, status_of(found));
   report.add(std::move(check), std::move(found));
 }
 

@@ -12,7 +12,6 @@
 #include "convert/views/rank_copies.h"
 #include "core/base/error.h"
 #include "io/dcp/dcp.h"
-#include "io/file/parallel.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -70,7 +69,8 @@ void check_dcp_files(const Store& store, VerifyReport& report) {
 
 }  // namespace
 
-void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report) {
+void check_ranks(const Store& store, const std::optional<std::string>& assets, int threads,
+                 Observer& observer, VerifyReport& report) {
   if (!is_sound(store)) return;
   if (store.format() == Format::kDeepSpeed) return note_order(store, report);
   if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store))
@@ -92,7 +92,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, V
     const CheckpointModel opened = open_checkpoint(store.root(), options);
     if (!opened.left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
-    check_main_weights(opened.store(), default_threads(), report);
+    check_main_weights(opened.store(), threads, observer, report);
   };
   options.model.files = store.opening();
   try {

@@ -19,11 +19,14 @@
 
 namespace mckpt::impl {
 
+class Observer;
 class Store;
 struct VerifyReport;
 
 // Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves.
 // `assets`: the folder of the model's config.json; none: the one that mckpt put beside the checkpoint.
-void check_ranks(const Store& store, const std::optional<std::string>& assets, VerifyReport& report);
+// Throws kInterrupted.
+void check_ranks(const Store& store, const std::optional<std::string>& assets, int threads,
+                 Observer& observer, VerifyReport& report);
 
 }  // namespace mckpt::impl

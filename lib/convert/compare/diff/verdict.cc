@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include "convert/compare/diff/diff.h"
@@ -50,18 +51,20 @@ std::string largest_text(const Diff& diff) {
 
 // " (4 weights, 8 states of the optimizer)", if not all that differ are weights.
 std::string parts_text(const Diff& diff) {
-  i64 counts[3] = {};
+  std::map<StatePart, i64> counts;
   std::set<std::string_view> seen;
   for (const DiffRow& r : diff.rows)
-    if (differs(r) && seen.insert(r.name).second) counts[static_cast<int>(r.part)]++;
-  if (counts[1] + counts[2] == 0) return "";
+    if (differs(r) && seen.insert(r.name).second) counts[r.part]++;
+  const i64 weights = counts[StatePart::kModel], states = counts[StatePart::kOptimizer],
+            others = counts[StatePart::kOther];
+  if (states + others == 0) return "";
   std::string out;
   auto add = [&](i64 count, std::string_view one, std::string_view more) {
     if (count > 0) out += cat(out.empty() ? " (" : ", ", with_commas(count), " ", count == 1 ? one : more);
   };
-  add(counts[static_cast<int>(StatePart::kModel)], "weight", "weights");
-  add(counts[static_cast<int>(StatePart::kOptimizer)], "state of the optimizer", "states of the optimizer");
-  add(counts[static_cast<int>(StatePart::kOther)], "other", "others");
+  add(weights, "weight", "weights");
+  add(states, "state of the optimizer", "states of the optimizer");
+  add(others, "other", "others");
   return out + ")";
 }
 

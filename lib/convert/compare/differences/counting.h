@@ -16,10 +16,6 @@ struct Counting {
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
 };
 
-// Writes the bits of `expected` over every NaN of `found` where both have one. A cast gives a NaN that other
-// programs' casts give with other bits. pre: stretches of the same number of whole items of a castable type.
-void adopt_nans(DType dtype, std::span<const u8> expected, std::span<u8> found);
-
 // Writes the bits of `expected` over every NaN of `found` where both have one: the casts of other programs give a
 // NaN other bits. Other types than those of casts stay as they are. pre: stretches of as many whole items.
 void adopt_nans(DType dtype, std::span<const u8> expected, std::span<u8> found);

@@ -1,6 +1,6 @@
 // Both configs become flat lists of keys and values. Rotary embeddings have three spellings: transformers 5
 // has all of "rope_parameters", older ones "rope_theta" beside a "rope_scaling" with "type" or "rope_type".
-#include "hf/unlike_settings.h"
+#include "hf/config/unlike_settings.h"
 
 #include <algorithm>
 #include <map>
@@ -15,6 +15,11 @@ constexpr std::string_view kOtherKeys[] = {"architectures", "auto_map",  "dtype"
                                            "id2label",      "label2id",  "initializer_range",
                                            "torch_dtype",   "use_cache", "quantization_config",
                                            "problem_type",  "model_name"};
+constexpr std::string_view kSizes[] = {"model_type",          "hidden_size",       "num_hidden_layers",
+                                       "vocab_size",          "intermediate_size", "moe_intermediate_size",
+                                       "num_attention_heads", "head_dim",          "num_key_value_heads",
+                                       "num_experts",         "num_local_experts", "n_routed_experts",
+                                       "tie_word_embeddings"};
 constexpr std::string_view kOtherEnds[] = {"_token_id", "_dropout", "_version", "dropout_prob"};
 constexpr std::string_view kOtherBeginnings[] = {"_", "output_", "return_"};
 
@@ -77,6 +82,14 @@ std::vector<UnlikeSetting> unlike_settings(std::string_view one, std::string_vie
   for (const auto& [key, value] : a)
     if (auto at = b.find(key); at != b.end() && !are_equal(*value, *at->second))
       out.push_back({key, text_of(*value), text_of(*at->second)});
+  return out;
+}
+
+std::vector<UnlikeSetting> unlike_sizes(std::string_view one, std::string_view other) {
+  std::vector<UnlikeSetting> out = unlike_settings(one, other);
+  std::erase_if(out, [](const UnlikeSetting& s) {
+    return std::ranges::find(kSizes, s.key.substr(s.key.rfind('.') + 1)) == std::end(kSizes);
+  });
   return out;
 }
 

@@ -1,5 +1,5 @@
 // Which entries of two config.json say that a model computes otherwise.
-#include "hf/unlike_settings.h"
+#include "hf/config/unlike_settings.h"
 
 #include <gtest/gtest.h>
 
@@ -37,6 +37,16 @@ TEST(UnlikeSettings, AreEntriesOfBothWithOtherValues) {
        "rope_theta 10000.0 1e6; rope_type yarn linear; "},
   };
   for (const auto& c : cases) EXPECT_EQ(unlike(c.one, c.other), c.expected) << c.one;
+}
+
+TEST(UnlikeSizes, AreSettingsOfTensorsInAnyPart) {
+  std::string out;
+  for (const UnlikeSetting& u :
+       unlike_sizes(R"({"model_type": "a", "head_dim": 4, "rope_theta": 1, "text_config": {"num_experts": 2}})",
+                    R"({"model_type": "b", "head_dim": 8, "rope_theta": 2, "text_config": {"num_experts": 4},
+                        "hidden_size": 3})"))
+    out += cat(u.key, " ", u.one, " ", u.other, "; ");
+  EXPECT_EQ(out, "head_dim 4 8; model_type a b; text_config.num_experts 2 4; ");
 }
 
 }  // namespace
