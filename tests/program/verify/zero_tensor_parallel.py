@@ -110,6 +110,8 @@ def wrong_maps():
              "MC1221", ["qkv", "it is interleaved"]),
             (of_info(lambda i: i["affine_map"]["params"].update({"^.*qkv$": i["affine_map"]["params"].pop("^qkv$")})), "MC1221", ["not the name of one parameter"]),
             (lambda made: [s.update(checkpoint_parallel_dimensions={"pp_degree": 2, "tp_degree": 1}) for s in models(made)], "MC1221", ["pp_degree 2"]),
+            (lambda made: [s.update(mp_world_size=2 ** 62) for s in models(made)], "MC1210", ["mp_world_size is not a number of ranks"]),
+            (lambda made: [s.update(mp_world_size=5000) for s in models(made)], "MC1221", ["mp_world_size 5000"]),
             (piece("norm", 1, 0, scale=0.5), "MC1221", ["norm", "scale 0.5"]),
             (piece("rows", 0, 0, unit="rows"), "MC1221", ["rows", "unit"]),
             (piece("columns", 0, 0, source=[0, [1, 5]]), "MC1221", ["columns", "no box"]),

@@ -19,7 +19,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr i64 kVersion = 1;
-constexpr i64 kMostDimensions = 16;
+constexpr i64 kMostDimensions = 16, kMostRanks = 4096;
 
 [[noreturn]] void refuse(std::string_view name, std::string what, std::string found) {
   throw Error(Code::kUnsupportedTorchFile, std::move(what))
@@ -151,20 +151,24 @@ void mark_replicas(std::vector<ReadPiece>& read, std::string_view name) {
                            dims_to_string(r.locations), ", and other ranks have it"));
 }
 
-PickleValue of_rank(PickleValue ranks, i64 rank) {
-  for (PickleEntry e : ranks.entries())
-    if (e.key.is_int() && e.key.as_int() == rank) return e.value;
-  return {};
+// {0: .., 1: .., ranks - 1: ..}, in this order.
+std::vector<PickleValue> by_rank(PickleValue dict, i64 ranks, std::string_view name) {
+  std::map<i64, PickleValue> found;
+  for (PickleEntry e : dict.entries()) found[e.key.to_int("a rank of affine_map")] = e.value;
+  if (std::ssize(found) != ranks || found.begin()->first != 0 || found.rbegin()->first != ranks - 1)
+    contradict(name, cat("it has ", dict.size(), " ranks, the save ", ranks));
+  std::vector<PickleValue> out;
+  for (const auto& [rank, of] : found) out.push_back(of);
+  return out;
 }
 
 ZeroSplit read_split(PickleValue entry, i64 ranks, std::string_view name) {
   require_known(entry, {"logical_shape", "ranks"}, name);
   ZeroSplit out{.whole = Shape(numbers(field(entry, "logical_shape"), "logical_shape", name))};
-  const PickleValue by_rank = field(entry, "ranks");
-  if (by_rank.size() != ranks) contradict(name, cat("it has ", by_rank.size(), " ranks, the save ", ranks));
+  const std::vector<PickleValue> all = by_rank(field(entry, "ranks"), ranks, name);
   std::vector<ReadPiece> read;
   for (i64 r = 0; r < ranks; r++) {
-    const PickleValue of = of_rank(by_rank, r);
+    const PickleValue of = all[r];
     require_known(of, {"shard_shape", "pieces"}, name);
     out.shards.emplace_back(numbers(field(of, "shard_shape"), "shard_shape", name));
     if (out.shards[r].rank() != out.whole.rank()) contradict(name, "a shard has other dimensions");
@@ -175,10 +179,10 @@ ZeroSplit read_split(PickleValue entry, i64 ranks, std::string_view name) {
   }
   mark_replicas(read, name);
   for (ReadPiece& r : read) out.pieces.push_back(std::move(r.piece));
+  auto at = out.pieces.begin();  // they are in the order of the ranks
   for (i64 r = 0; r < ranks; r++) {
     std::vector<const ZeroPiece*> mine;
-    for (const ZeroPiece& p : out.pieces)
-      if (p.rank == r) mine.push_back(&p);
+    for (; at != out.pieces.end() && at->rank == r; ++at) mine.push_back(&*at);
     check_tiled(out.shards[r], mine, &ZeroPiece::in_shard, cat("the shard of rank ", r), name);
   }
   std::vector<const ZeroPiece*> firsts;
@@ -201,6 +205,8 @@ ZeroAffineMap read_affine_map(PickleValue model_states, i64 ranks) {
   const PickleValue info = field(model_states, "universal_checkpoint_info");
   const PickleValue map = field(info, "affine_map");
   if (map.is_none()) return out;
+  if (ranks > kMostRanks)
+    refuse("", "more tensor-parallel ranks than any model has", cat("mp_world_size ", ranks));
   if (PickleValue version = field(map, "version"); !version.is_int() || version.as_int() != kVersion)
     refuse("", "affine_map is of a version that mckpt does not know",
            version.is_int() ? cat("version ", version.as_int()) : std::string("no version"));

@@ -80,9 +80,9 @@ i64 read_stage(PickleValue v) {
           "saved");
 }
 
-void check_ranks(i64 ranks) {
+void check_ranks(i64 ranks, std::string_view what = "partition_count") {
   if (ranks < 1 || ranks > kMostRanks)
-    throw Error(Code::kBadPickle, "partition_count is not a number of ranks")
+    throw Error(Code::kBadPickle, cat(what, " is not a number of ranks"))
         .expected(cat("1 to ", kMostRanks))
         .found(ranks);
 }
@@ -239,6 +239,7 @@ ZeroModelStates read_zero_model(const TorchTable& table) {
   out.ranks = integer_or(field(root, "dp_world_size"), -1);
   out.steps = integer_or(field(root, "global_steps"), -1);
   out.model_ranks = integer_or(field(root, "mp_world_size"), -1);
+  if (out.model_ranks != -1) check_ranks(out.model_ranks, "mp_world_size");
   out.stages = integer_or(field(field(root, "checkpoint_parallel_dimensions"), "pp_degree"), -1);
   for (PickleValue experts : field(root, "num_experts").items())
     out.experts.push_back(experts.to_int("a number of experts"));
