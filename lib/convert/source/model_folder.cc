@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "convert/source/lost_shards.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
@@ -36,9 +37,8 @@ bool has_config(const std::string& path, const OpenOptions& opening) {
 }
 
 std::string folder_around(const std::string& path) {
-  std::filesystem::path inner(path);
-  if (!inner.has_filename()) inner = inner.parent_path();  // "ckpt/"
-  std::string outer = inner.parent_path().string();
+  const std::filesystem::path inner(path);  // "ckpt/" has no file name
+  std::string outer = (inner.has_filename() ? inner : inner.parent_path()).parent_path().string();
   return outer.empty() ? "." : outer;
 }
 
@@ -79,7 +79,8 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
       out.model_type = type->string("model_type");
     if (const JsonValue* list = json.find("architectures"); list && list->is(JsonType::kArray))
       for (const JsonValue& name : list->array("architectures"))
-        if (out.architecture.empty() && name.is(JsonType::kString)) out.architecture = name.string("architectures");
+        if (out.architecture.empty() && name.is(JsonType::kString))
+          out.architecture = name.string("architectures");
     out.tied = tie_of(json);
     out.labels = labels_of(json);
     out.numbers = tower_numbers(json);
@@ -96,12 +97,13 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
 bool read_headers(const std::string& path, const OpenOptions& opening, KnownTensors& out) {
   std::unique_ptr<Store> store = open_safetensors_folder(path, opening);
   if (!is_sound(*store)) return false;
+  out.of_shards = store->format() == Format::kSafetensorsShards;
   for (i64 t = 0; t < store->tensor_count(); t++) {
-    std::span<const i64> dims = store->dims(t);
-    out.tensors.push_back({std::string(store->name(t)), std::vector<i64>(dims.begin(), dims.end())});
+    out.tensors.push_back({std::string(store->name(t)), std::nullopt});
+    if (!out.of_shards) out.tensors.back().dims.emplace(store->dims(t).begin(), store->dims(t).end());
   }
   out.origin = cat("the headers in ", path);
-  out.original = original_files(*store);
+  if (!out.of_shards) out.original = original_files(*store);
   return true;
 }
 
@@ -110,9 +112,8 @@ bool read_files(const std::string& path, const OpenOptions& opening, KnownTensor
   std::string index;
   bool weights = false;
   for (const FolderEntry& e : folder.entries()) {
-    if (e.folder) continue;
-    weights |= e.name.ends_with(".safetensors");
-    if (e.name.ends_with(kIndexEnd)) index = e.name;
+    weights |= !e.folder && e.name.ends_with(".safetensors");
+    if (!e.folder && e.name.ends_with(kIndexEnd)) index = e.name;
   }
   if (weights && read_headers(path, opening, out)) return true;
   if (!index.empty()) {
@@ -175,10 +176,9 @@ std::vector<MapOptions> forms_of(const Family& family) {
 TensorShapes promised_shapes(const ModelFolder& folder) {
   TensorShapes out;
   NameSet<std::string> unlike;
-  const HfConfig& config = *folder.config;
-  const ClassKind* kind = class_of(config).kind;
-  for (const MapOptions& form : forms_of(*config.family))
-    for (KnownTensors::Tensor& t : promised_tensors({folder, config.model, kind}, form)) {
+  const Asked asked{folder, folder.config->model, class_of(*folder.config).kind};
+  for (const MapOptions& form : forms_of(*folder.config->family))
+    for (KnownTensors::Tensor& t : promised_tensors(asked, form)) {
       if (!t.dims) continue;
       auto [at, is_new] = out.try_emplace(t.name, *t.dims);
       if (!is_new && at->second != *t.dims) unlike.insert(std::move(t.name));
@@ -249,9 +249,8 @@ class Promises {
     Tensors without = names(plain, kind);
     NameSet<std::string_view> kept;
     for (const KnownTensors::Tensor& t : without) kept.insert(t.name);
-    bool any = std::ranges::any_of(
-        all, [&](const auto& t) { return !kept.contains(t.name) && stored_.contains(t.name); });
-    if (any || without.empty()) return all;
+    auto is_stored = [&](const auto& t) { return !kept.contains(t.name) && stored_.contains(t.name); };
+    if (std::ranges::any_of(all, is_stored) || without.empty()) return all;
     notes.warn(
         "the checkpoint has no layers of multi-token prediction, which config.json states; transformers "
         "uses the model without them");
@@ -370,9 +369,9 @@ TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own) {
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes) {
   bool quantized = assets.config && !assets.config->quantized.empty();
   bool itself = format_family(store.format()) == FormatFamily::kSafetensors && assets.path == store.root();
-  if (assets.path.empty() || itself) return {};
+  if (assets.path.empty() || (itself && !own.of_shards)) return {};
   bool codes = quantized && has_scales(own, store);
-  if ((!quantized || codes) && !own.origin.empty()) {
+  if ((!quantized || codes) && !own.origin.empty() && !own.of_shards) {
     add_shapes(assets, own);
     return own;
   }
@@ -383,9 +382,10 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);
     table = no_table_text(assets);
   }
-  if (out.tensors.empty())
-    notes.note(cat("names   it was not judged whether tensors are missing: ", table, ", and ",
-                   escaped(assets.path, 4096), " has no index of the weights"));
+  if (!out.tensors.empty()) return out;
+  if (store.format() == Format::kSafetensorsShards) notes.warn(unknown_shards(table));
+  notes.note(cat("names   it was not judged whether tensors are missing: ", table, ", and ",
+                 escaped(assets.path, 4096), " has no index of the weights"));
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "convert/source/computed_buffers.h"
 #include "convert/source/damage.h"
+#include "convert/source/lost_shards.h"
 #include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
 #include "convert/views/disk_names.h"
@@ -324,6 +325,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);
   model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept);
+  judge_shards(*source, options, model.notes);
   model.objects = std::ssize(source->objects());
   if (options.merge_adapter && is_wrapped_model(*source))
     model.adapted = adapted_view(*(source = unwrapped_model(std::move(source))));

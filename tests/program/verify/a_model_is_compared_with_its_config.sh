@@ -23,6 +23,18 @@ expect 0 "$mckpt" verify other
 has out "-     model    not compared with config.json: "
 has out "other: sound"
 
+# A config that contradicts itself, or the tensors, is told of with the reason: no conversion takes it.
+cp -r "$model" odd
+for change in 's/"num_attention_heads": [0-9]*/"num_attention_heads": 0/' 's/"num_attention_heads": [0-9]*/"num_attention_heads": 3/' \
+  's/"num_hidden_layers": [0-9]*/"num_hidden_layers": 0/' 's/"num_hidden_layers": \([0-9]*\)/"num_hidden_layers": "\1"/' '/"num_key_value_heads"/d'; do
+  sed "$change" "$model/config.json" >odd/config.json
+  expect 0 "$mckpt" verify odd
+  has out "warn  model    not compared with config.json"
+  has out "warning[MC2001]: odd/config.json: '"
+  has out "odd: sound, with warnings, but config.json was not compared"
+  expect 3 "$mckpt" convert hf-to-fsdp odd ckpt
+done
+
 mkdir -p empty/below
 cp "$model/config.json" empty/
 for folder in empty empty/below; do

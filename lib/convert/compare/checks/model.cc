@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convert/source/checkpoint.h"
+#include "convert/source/lost_shards.h"
 #include "convert/source/model_folder.h"
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
@@ -17,9 +18,9 @@
 #include "core/items/shape.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/assets.h"
+#include "hf/config/unlike_settings.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
-#include "hf/config/unlike_settings.h"
 #include "io/dcp/keys/bridge_adapter.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
@@ -191,6 +192,29 @@ std::string compare_settings(const Store& store, const std::string& assets, std:
   }
 }
 
+bool declares_codes(const Store& store) {
+  try {
+    return quant_declaration_of(store).config.has_value();
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+// An error of opening the model is a problem where tensors and config are not of one model, and a warning where
+// the config by itself cannot be understood: transformers may have a default for what is missing there. Weights
+// that the config declares quantised in a way that is not decoded have a check of their own.
+void judge_config(const Store& store, const Error& e, VerifyReport& report) {
+  const bool declared = e.code() == Code::kQuantized && declares_codes(store);
+  if (is_unknown(e.code()) || declared) return report.add(not_compared(e.message()), {});
+  const bool fails = e.code() == Code::kUnaccounted || e.code() == Code::kSourceShape;
+  Finding finding = finding_of(e);
+  finding.warning = !fails;
+  Check check{"model", fails ? Check::Status::kFail : Check::Status::kWarn, 0, "tensors"};
+  if (fails) check.count = store.tensor_count();
+  if (!fails) check.note = "not compared with config.json";
+  report.add(std::move(check), {std::move(finding)});
+}
+
 }  // namespace
 
 void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
@@ -225,6 +249,17 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
   report.add(std::move(check), std::move(odd));
 }
 
+// Shards say how large tensors are by the pieces that are there, so the config has to say it. Without one
+// the checkpoint may be a part of one, which is no fault that is seen.
+void check_shards(const Store& store, VerifyReport& report) {
+  const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
+  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", 1, report);
+  report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"},
+             {{.code = Code::kShardMissing,
+               .message = unknown_shards("no config.json is beside them"),
+               .warning = true}});
+}
+
 // Adds the check if the checkpoint is not what its own config.json says, or the config says nothing: an export
 // would be refused. A config that fits is one of the assets, and no other line.
 void check_own_config(const Store& store, VerifyReport& report) {
@@ -234,6 +269,7 @@ void check_own_config(const Store& store, VerifyReport& report) {
   const bool own_names = has_own_names(store);
   try {
     if (own_names) {
+      if (store.format() == Format::kSafetensorsShards) return check_shards(store, report);
       find_model_folder(store, store.root(), std::nullopt);
       return;
     }
@@ -252,19 +288,14 @@ void check_own_config(const Store& store, VerifyReport& report) {
 
 void check_model(const Store& store, VerifyReport& report) {
   if (!is_model_folder(store)) return check_own_config(store, report);
-  Check check{"model", Check::Status::kPass, store.tensor_count(), "tensors"};
   try {
     const ModelFolder folder = find_model_folder(store, store.root(), store.root());
     if (has_other_class(store, folder)) return check_class(store, folder, report);
     open_hf_model(store.root(), {.files = store.opening()});
-    report.add(std::move(check), {});
+    report.add({"model", Check::Status::kPass, store.tensor_count(), "tensors"}, {});
   } catch (const Error& e) {
-    if (e.code() != Code::kUnaccounted) {
-      report.add(not_compared(e.message()), {});
-      return;
-    }
-    check.status = Check::Status::kFail;
-    report.add(std::move(check), {finding_of(e)});
+    if (e.code() == Code::kInterrupted) throw;
+    judge_config(store, e, report);
   }
 }
 

@@ -1,0 +1,35 @@
+#include "convert/source/lost_shards.h"
+
+#include <memory>
+#include <optional>
+
+#include "convert/source/model_folder.h"
+#include "convert/source/own_model.h"
+#include "core/base/notes.h"
+#include "core/base/text.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+
+std::string unknown_shards(std::string_view why) {
+  return cat(
+      "whether the shards of the last ranks are there cannot be known: no shard says how large a tensor is, ",
+      "and ", why);
+}
+
+void judge_shards(const Store& store, const OwnModelOptions& options, Notes& notes) {
+  if (options.complete || store.format() != Format::kSafetensorsShards) return;
+  if (find_model_folder(store, options.source, options.assets).path.empty())
+    return notes.warn(unknown_shards("no config.json is beside them"));
+  const OwnModel judged =
+      open_own_model(open_store(store.root(), store.opening()), {.source = options.source,
+                                                                 .assets = options.assets,
+                                                                 .model_dict = options.model_dict,
+                                                                 .accept = options.accept,
+                                                                 .threads = options.threads});
+  if (!judged.judged_by.empty()) return;
+  for (const Note& n : judged.notes)
+    if (n.kind == Note::Kind::kWarning) notes.warn(n.text);
+}
+
+}  // namespace mckpt::impl
