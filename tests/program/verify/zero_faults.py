@@ -154,6 +154,16 @@ def swapped_files():
     expert = "layer_0_expert_{}_mp_rank_00_model_states.pt".format
     swap(folder / "global_step2" / expert(1), folder / "global_step2" / expert(3))
     told(folder, 1, f"{expert(1)}: this is another file of the save: it was saved as {expert(3)}")
+    swap(folder / "global_step2" / expert(1), folder / "global_step2" / expert(3))
+    told(folder, 0, ": sound")
+    # Without ZeRO each rank of experts has the states of its own; the groups of the optimizer say how many there are.
+    states = "expp_rank_{}_mp_rank_00_optim_states.pt".format
+    for lost in ([0], [1], [0, 1]):
+        for rank in lost:
+            (folder / "global_step2" / states(rank)).rename(folder / states(rank))
+        told(folder / "global_step2", 1, f"problem[MC1106]: files of ranks are missing: {2 - len(lost)} of 2 are there", states(lost[0]))
+        for rank in lost:
+            (folder / states(rank)).rename(folder / "global_step2" / states(rank))
     # Files that were saved without their names, as to an open stream, say nothing in ZeRO 3. In ZeRO 1 and 2 the addresses do.
     unsaid, warning = ": sound, but the order of the ranks was not checked", "the order of the ranks was not checked (nothing in the files says it)"
     for stage in (2, 3):

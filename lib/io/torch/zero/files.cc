@@ -269,9 +269,15 @@ class SaveReader {
 
   void find_missing() {
     find_missing_experts();
-    if (save_.stage == 0) return;
-    add_missing(names_.optimizers, "_optim_states.pt", "the float32 weights and the states of the optimizer");
-    if (save_.stage == 3) add_missing(names_.models, "_model_states.pt", "parts of frozen parameters");
+    if (save_.stage == 0)
+      return add_missing(names_.expert_optimizers,
+                         {"expp_rank_", "_optim_states.pt", save_.model().expert_ranks},
+                         "the states of the optimizer of experts");
+    add_missing(names_.optimizers, {"zero_pp_rank_", "_optim_states.pt", save_.ranks},
+                "the float32 weights and the states of the optimizer");
+    if (save_.stage == 3)
+      add_missing(names_.models, {"zero_pp_rank_", "_model_states.pt", save_.ranks},
+                  "parts of frozen parameters");
   }
 
   // A file for each expert of each layer that the model's file counts.
@@ -298,18 +304,24 @@ class SaveReader {
          .help = "copy them again: they have the weights with which training computes"});
   }
 
-  void add_missing(const std::map<i64, std::string>& names, std::string_view suffix, std::string_view what) {
+  // The files of one kind, one for each rank.
+  struct RankFiles {
+    std::string_view front, suffix;
+    i64 ranks;
+  };
+
+  void add_missing(const std::map<i64, std::string>& names, const RankFiles& files, std::string_view what) {
     std::string prefix = names.empty() ? "" : names.begin()->second;
-    prefix.resize(std::min(prefix.size(), prefix.find("zero_pp_rank_")));
+    prefix.resize(std::min(prefix.size(), prefix.find(files.front)));
     std::vector<std::string> missing;
     i64 count = 0;
-    for (i64 r = 0; r < save_.ranks; r++)
+    for (i64 r = 0; r < files.ranks; r++)
       if (!names.contains(r) && count++ < 4)
-        missing.push_back(cat(prefix, "zero_pp_rank_", r, "_", of_model_rank(), suffix));
+        missing.push_back(cat(prefix, files.front, r, "_", of_model_rank(), files.suffix));
     if (count == 0) return;
     store_.add_finding(
         {.code = Code::kShardMissing,
-         .message = cat("files of ranks are missing: ", save_.ranks - count, " of ", save_.ranks,
+         .message = cat("files of ranks are missing: ", files.ranks - count, " of ", files.ranks,
                         " are there; missing: ", listed(missing), count > 4 ? " and others" : ""),
          .help = cat("copy them again: they have ", what)});
   }

@@ -3,6 +3,7 @@
 #include "io/torch/zero/states.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/error.h"
 #include "io/pickle/pickle.h"
@@ -218,6 +219,22 @@ i64 ZeroRows::row(std::string_view name) const {
   return it == rows_.end() ? -1 : it->second;
 }
 
+// DeepSpeed splits the optimizer's groups by experts, and names those of experts by their number of ranks:
+// {"name": "ep_size_2", "moe": True}. The largest number is that of the files.
+i64 expert_ranks_of(PickleValue groups) {
+  constexpr std::string_view kName = "ep_size_";
+  i64 ranks = 0;
+  for (PickleValue group : groups.items()) {
+    const std::string name = text_or_none(field(group, "name"));
+    if (!name.starts_with(kName)) continue;
+    i64 n = 0;
+    const char* end = name.data() + name.size();
+    auto [at, error] = std::from_chars(name.data() + kName.size(), end, n);
+    if (error == std::errc() && at == end && n <= kMostRanks) ranks = std::max(ranks, n);
+  }
+  return ranks;
+}
+
 ZeroModelStates read_zero_model(const TorchTable& table) {
   PickleValue root = table.pickle()->root();
   ZeroModelStates out;
@@ -243,6 +260,7 @@ ZeroModelStates read_zero_model(const TorchTable& table) {
   out.stages = integer_or(field(field(root, "checkpoint_parallel_dimensions"), "pp_degree"), -1);
   for (PickleValue experts : field(root, "num_experts").items())
     out.experts.push_back(experts.to_int("a number of experts"));
+  out.expert_ranks = expert_ranks_of(field(field(root, "optimizer"), "param_groups"));
   out.version = text_or_none(field(root, "ds_version"));
   return out;
 }

@@ -43,6 +43,7 @@ struct ZeroModelStates {
   i64 stage = 0, ranks = -1, steps = -1;                                // -1: not said
   i64 model_ranks = -1, stages = -1;  // tensor-parallel and pipeline ranks as one number; pipeline ranks
   std::vector<i64> experts{};         // of each layer of DeepSpeed-MoE
+  i64 expert_ranks = 0;  // that have states of experts in files of their own, without ZeRO; 0: not said
   std::string version{};
 };
 
