@@ -51,9 +51,12 @@ bool format_fits(std::string_view format, const QuantLayout& l) {
   if (format == "nvfp4-pack-quantized") return is_fp4(l) && !is_exponent(l.scales);
   if (format == "mxfp4-pack-quantized") return is_fp4(l) && is_exponent(l.scales);
   if (format == "mxfp6-pack-quantized") return is_fp6(l);
-  if (format == "float-quantized") return is_fp8(l);
+  if (format == "mxfp8-quantized") return is_fp8(l) && is_exponent(l.scales);
+  // compressed-tensors takes bytes that are exponents for numbers there.
+  if (format == "float-quantized") return is_fp8(l) && l.scales != DType::kU8;
   if (format == "int-quantized") return l.codes == CodeFormat::kInt8;
-  if (format == "naive-quantized") return is_fp8(l) || l.codes == CodeFormat::kInt8;
+  if (format == "naive-quantized")
+    return (is_fp8(l) && l.scales != DType::kU8) || l.codes == CodeFormat::kInt8;
   return format != "marlin-24";
 }
 

@@ -58,9 +58,30 @@ void read_block(const JsonValue& object, std::string_view key, i64& rows, i64& c
   rows = sizes[0].integer(key), columns = sizes[1].integer(key);
 }
 
+// Scales of one kind have settings of their own; without a strategy the others say which it is.
+std::string impossible_in(const QuantConfig::Weights& w, const JsonValue& weights) {
+  const bool groups = w.strategy == "group" || w.strategy == "tensor_group";
+  if (w.group_size > 0 && !groups && !w.strategy.empty())
+    return cat("strategy ", escaped(w.strategy), " with a group_size of ", w.group_size);
+  if (w.block_rows > 0 && w.strategy != "block")
+    return cat("strategy ", w.strategy.empty() ? "null" : escaped(w.strategy), " with a block_structure");
+  const JsonValue* order = weights.find("actorder");
+  const std::string named = text_of(weights, "actorder");
+  const bool by_group = named == "group" || named == "dynamic" ||
+                        (order && order->is(JsonType::kBool) && order->boolean("actorder"));
+  if (by_group && !groups && !w.strategy.empty())
+    return cat("strategy ", escaped(w.strategy), " with actorder ", escaped(order->summary()));
+  const JsonValue* dynamic = member(weights, "dynamic", JsonType::kBool);
+  if (dynamic && dynamic->boolean("dynamic") && (w.strategy == "channel" || w.strategy == "block"))
+    return cat("strategy ", w.strategy, " with dynamic true");
+  return "";
+}
+
 void read_groups(const JsonValue& entry, QuantConfig& config) {
   const JsonValue* groups = member(entry, "config_groups", JsonType::kObject);
   if (!groups) return;
+  const JsonValue* format = entry.find("format");
+  if (format && format->is(JsonType::kNull)) config.impossible = "format null";
   for (const JsonMember& group : groups->object("config_groups")) {
     const JsonValue* weights = member(group.value, "weights", JsonType::kObject);
     if (!weights) continue;
@@ -75,8 +96,11 @@ void read_groups(const JsonValue& entry, QuantConfig& config) {
           .found("none");
     if (const JsonValue* symmetric = member(*weights, "symmetric", JsonType::kBool))
       w.symmetric = symmetric->boolean("symmetric");
+    if (config.impossible.empty()) config.impossible = impossible_in(w, *weights);
     config.weights.push_back(std::move(w));
   }
+  if (config.weights.empty() && !groups->object("config_groups").empty() && config.impossible.empty())
+    config.impossible = "config_groups of which none has weights";
 }
 
 Error not_decoded(std::string_view how) {

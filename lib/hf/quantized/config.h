@@ -43,6 +43,9 @@ struct QuantConfig {
     std::optional<bool> symmetric{};
   };
   std::vector<Weights> weights{};
+  // Settings that exclude each other, with which compressed-tensors loads no model: "strategy channel with a
+  // group_size of 32"; "" if there are none.
+  std::string impossible{};
 };
 
 // What the files of a folder declare.

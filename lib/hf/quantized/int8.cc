@@ -72,6 +72,8 @@ std::optional<QuantizedTensor> int8_weight(const PartFinder& parts, i64 t) {
   const PartFinder::Dims s = parts.dims(scales);
   const bool of_rows = s.size() == q.dims.size() && s[s.size() - 2] == l.rows;
   const bool vector = s.size() == 1 && s[0] == l.rows && l.matrices == 1;
+  const bool has_columns = parts.config() && parts.config()->method == QuantMethod::kCompressedTensors;
+  if (vector && has_columns) parts.expect_dims(scales, {l.rows, 1}, "one scale for each row");
   if (vector) {
     l.block_columns = std::max<i64>(l.columns, 1);
   } else if (!set_one_scale(parts, q) && !set_block(parts, q, s)) {

@@ -170,6 +170,15 @@ class Recogniser {
       f.file = config_->file;
       out_.findings.push_back(std::move(f));
     }
+    if (!out_.tensors.empty() && !config_->impossible.empty()) {
+      Finding f = to_finding(
+          Error(Code::kQuantMisfit, "the config declares a quantisation that its library does not load")
+              .expected(cat("settings of one kind of scales, as those of ", escaped(out_.tensors[0].name)))
+              .found(config_->impossible)
+              .help("put the quantization_config of the original model into config.json"));
+      f.file = config_->file;
+      out_.findings.push_back(std::move(f));
+    }
     for (const QuantizedTensor& q : out_.tensors) {
       std::string claim = contradicted_claim(*config_, q.layout);
       if (claim.empty()) continue;

@@ -319,7 +319,8 @@ TEST(Recognise, RefusesWhatContradictsASettingOfTheConfig) {
                               whole = {{"w.weight", D::kF8E4M3, {30, 14}}, {"w.weight_scale", D::kF32, {}}},
                               ints = {{"w.weight_packed", D::kI32, {6, 8}},
                                       {"w.weight_scale", D::kBF16, {6, 2}},
-                                      {"w.weight_shape", D::kI64, {2}, words(6, 64)}};
+                                      {"w.weight_shape", D::kI64, {2}, words(6, 64)}},
+                              mx = {{"w.weight", D::kF8E4M3, {30, 64}}, {"w.weight_scale", D::kU8, {30, 2}}};
   std::vector<MadePart> points = ints;
   points.push_back({"w.weight_zero_point", D::kI32, {1, 2}});
   struct Case {
@@ -351,6 +352,17 @@ TEST(Recognise, RefusesWhatContradictsASettingOfTheConfig) {
       {group_config(group32 + R"(, "symmetric": true)"), points, "symmetric, so without zero points by"},
       {group_config(group32 + R"(, "symmetric": false)"), points, ""},
       {group_config(group32 + R"(, "symmetric": false)"), ints, "not symmetric, so with zero points by"},
+      // Exponents that are bytes are numbers to the format of plain FP8.
+      {group_config(R"("strategy": "group", "group_size": 32}, "format": "mxfp8-quantized", "other": {)"), mx,
+       ""},
+      {group_config(R"("strategy": "group", "group_size": 32}, "format": "float-quantized", "other": {)"), mx,
+       "format float-quantized by config.json"},
+      {group_config(R"("strategy": "group", "group_size": 32}, "format": "naive-quantized", "other": {)"), mx,
+       "format naive-quantized by config.json"},
+      {group_config(R"("strategy": "channel"}, "format": "mxfp8-quantized", "other": {)"), rows,
+       "format mxfp8-quantized by config.json"},
+      {R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "float-quantized"}})", mx,
+       "format float-quantized by config.json"},
       {R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}})", whole,
        "quant_algo NVFP4 by config.json"},
       {R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}})", whole, ""},
@@ -364,6 +376,45 @@ TEST(Recognise, RefusesWhatContradictsASettingOfTheConfig) {
     EXPECT_NE(model.findings[0].message.find(cat("expected ", c.expected)), std::string::npos)
         << model.findings[0].message;
   }
+}
+
+// Settings with which compressed-tensors itself loads no model.
+TEST(Recognise, RefusesSettingsThatExcludeEachOther) {
+  using D = DType;
+  const std::vector<MadePart> rows = {{"w.weight", D::kI8, {30, 14}}, {"w.weight_scale", D::kF32, {30, 1}}};
+  const auto with = [](std::string_view entry) {
+    return cat(R"({"quantization_config": {"quant_method": "compressed-tensors", )", entry, "}}");
+  };
+  const std::pair<std::string, std::string_view> cases[] = {
+      {group_config(R"("strategy": "channel", "group_size": null, "actorder": null, "dynamic": false)"), ""},
+      {group_config(R"("strategy": "channel", "group_size": -1)"), ""},
+      {group_config(R"("strategy": "channel", "group_size": 16)"),
+       "strategy channel with a group_size of 16"},
+      {group_config(R"("strategy": "channel", "block_structure": [16, 16])"),
+       "strategy channel with a block_structure"},
+      {group_config(R"("block_structure": [16, 16])"), "strategy null with a block_structure"},
+      {group_config(R"("strategy": "channel", "actorder": "group")"), "strategy channel with actorder"},
+      {group_config(R"("strategy": "channel", "actorder": "weight")"), ""},
+      {group_config(R"("strategy": "channel", "dynamic": true)"), "strategy channel with dynamic true"},
+      {with(R"("format": null, "config_groups": {"group_0": {"weights": {"strategy": "channel"}}})"),
+       "format null"},
+      {with(R"("config_groups": {"group_0": {"weights": null}})"), "config_groups of which none has weights"},
+      {with(R"("config_groups": {"a": {"weights": null}, "b": {"weights": {"strategy": "channel"}}})"), ""},
+  };
+  for (const auto& [config, found] : cases) {
+    const QuantizedModel model = recognised(rows, config);
+    ASSERT_EQ(model.findings.size(), found.empty() ? 0u : 1u) << config;
+    if (found.empty()) continue;
+    EXPECT_EQ(model.findings[0].code, Code::kQuantMisfit);
+    EXPECT_NE(model.findings[0].message.find(cat("found ", found)), std::string::npos)
+        << model.findings[0].message;
+  }
+  // One scale for each row has a column of its own.
+  const std::vector<MadePart> vector = {{"w.weight", D::kI8, {30, 14}}, {"w.weight_scale", D::kF32, {30}}};
+  EXPECT_TRUE(recognised(vector, "").findings.empty());
+  const QuantizedModel flat = recognised(vector, group_config(R"("strategy": "channel")"));
+  ASSERT_EQ(flat.findings.size(), 1u);
+  EXPECT_NE(flat.findings[0].message.find("expected [30, 1]"), std::string::npos) << flat.findings[0].message;
 }
 
 // Without a config.json the names decide alone.
