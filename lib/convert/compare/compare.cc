@@ -53,6 +53,14 @@ void refuse_single_file(const Store& model) {
       .found(cat("a file, ", format_text(model.format())));
 }
 
+// The folder of a model that was chosen below the path, as of a run that keeps it among its shards: it is opened
+// again as a model. Adapters and archives are opened by their own paths.
+std::string chosen_path(const Store& model, const std::string& path) {
+  const bool below = model.format() == Format::kSafetensorsFolder && !adapted_view(model) &&
+                     model.root().starts_with(cat(path, path.ends_with("/") ? "" : "/"));
+  return below && is_folder(model.root(), model.opening()) ? model.root() : path;
+}
+
 using TensorNames = std::set<std::string, std::less<>>;
 
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
@@ -152,7 +160,7 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
   refuse_single_file(is_sharded(*tested) ? *source : *tested);
   objects_not_compared(kOneSideHasObjects, c.report);
   if (is_sharded(*tested)) return against_model(std::move(tested), source_path, *source, c);
-  return against_export(*tested, path, std::move(source), c);
+  return against_export(*tested, chosen_path(*tested, path), std::move(source), c);
 }
 
 // Everything beside the tensors and objects: listed files, files that programs load, assets and metadata.

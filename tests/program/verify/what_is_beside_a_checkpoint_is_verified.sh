@@ -103,3 +103,12 @@ cp per_rank/__0.metadata dcp/
 expect 0 "$mckpt" verify dcp
 lacks out "not read: __0.metadata"
 has out "beside   2 files"
+
+# A second copy of a rank's file has holes where the pieces of the other ranks are: it is told of, and is no damage.
+cp -r "$data/rank_files/verl2_w3" copied
+ln copied/model_world_size_3_rank_0.pt copied/model_world_size_3_rank_0.pt.h
+expect 0 "$mckpt" verify copied
+has out "warning[MC1225]: model_world_size_3_rank_0.pt.h"
+lacks out "MC1304"
+expect 1 "$mckpt" verify copied/model_world_size_3_rank_0.pt.h
+has out "MC1304"

@@ -143,14 +143,16 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
     const std::vector<i64> made_of = compared.made_of(e.key);
     for (i64 t : made_of) {
       if (compared.source.dtype(t) != stored) cast_.insert(e.key);
-      type->second = common_type(type->second, compared.source.dtype(t));
+      if (counting_.all) type->second = common_type(type->second, compared.source.dtype(t));
     }
     if (counting_.all && !made_of.empty())
       note_types(compared.name(e.key), stored_form(compared.tested, e.tensor),
                  forms_of(compared.source, made_of));
   }
-  if (!counting_.all) return run_in_types(compared, report);
-  const WideChunks wide(compared.tested, compared.chunks, [&](i32 key) { return types.at(key); });
+  std::vector<bool> apart = shared_chunks(compared.tested, compared.chunks);
+  if (!counting_.all && std::ranges::find(apart, true) == apart.end()) return run_in_types(compared, report);
+  const WideChunks wide(compared.tested, compared.chunks, std::move(apart),
+                        [&](i32 key) { return types.at(key); });
   return run_in_types({compared.tested, wide, compared.source, compared.tensors, compared.name, compared.job,
                        compared.made_of, compared.by_values},
                       report);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
 #include "io/file/file.h"
@@ -48,10 +50,70 @@ class CastBytes final : public ByteSource {
   std::shared_ptr<const ByteSource> owned_;
 };
 
+// Of the chunks of one record. Chunks that cannot be found are reported by the comparison; items of less than a
+// byte are not told apart.
+void mark_shared(const Store& store, const StoreChunks& chunks, std::span<const i64> record,
+                 std::vector<bool>& out) {
+  struct Extent {
+    i32 file;
+    i64 begin, end, chunk;
+  };
+  std::vector<Extent> extents;
+  for (i64 c : record) try {
+      const StoreChunks::Entry e = chunks.entry(c);
+      const ChunkData data = store.resolve(e.tensor, e.chunk);
+      if (!data.unpacked && dtype_info(data.dtype).bits % 8 == 0)
+        extents.push_back(
+            {data.file, data.offset, data.offset + dtype_bytes(data.dtype, chunks.items(c)), c});
+    } catch (const Error&) {
+      continue;
+    }
+  std::ranges::sort(extents, {}, [](const Extent& e) { return std::tuple(e.file, e.begin, e.chunk); });
+  i64 reach = 0;
+  for (std::size_t i = 0; i < extents.size(); i++) {
+    if (i > 0 && extents[i].file != extents[i - 1].file) reach = 0;
+    if (extents[i].begin < reach) out[static_cast<std::size_t>(extents[i].chunk)] = true;
+    reach = std::max(reach, extents[i].end);
+  }
+}
+
 }  // namespace
 
-WideChunks::WideChunks(const Store& store, const StoreChunks& all, const std::function<DType(i32 key)>& type)
-    : StoreChunks(store), files_(store), real_(std::ssize(store.files())) {
+std::vector<bool> shared_chunks(const Store& store, const StoreChunks& chunks) {
+  std::vector<bool> out(static_cast<std::size_t>(chunks.size()));
+  struct Record {
+    i32 file;
+    i64 begin, end, chunk;
+  };
+  std::vector<Record> records;
+  records.reserve(static_cast<std::size_t>(chunks.size()));
+  for (i64 c = 0; c < chunks.size(); c++) {
+    const StoreChunks::Entry e = chunks.entry(c);
+    const Chunk chunk = store.chunk(e.tensor, e.chunk);
+    if (chunk.file >= 0 && chunk.record_offset >= 0)
+      records.push_back({chunk.file, chunk.record_offset, chunk.record_offset + chunk.record_bytes, c});
+  }
+  std::ranges::sort(records, {}, [](const Record& r) { return std::tuple(r.file, r.begin, r.chunk); });
+  std::vector<i64> sharing;  // records that overlap each other, or others between them
+  for (std::size_t at = 0; at < records.size();) {
+    const Record& first = records[at];
+    sharing.clear();
+    bool several = false;
+    for (i64 reach = first.end; at < records.size() && records[at].file == first.file &&
+                                (records[at].begin < reach || sharing.empty());
+         at++) {
+      sharing.push_back(records[at].chunk);
+      several |= chunks.key(records[at].chunk) != chunks.key(first.chunk);
+      reach = std::max(reach, records[at].end);
+    }
+    if (several) mark_shared(store, chunks, sharing, out);
+  }
+  return out;
+}
+
+WideChunks::WideChunks(const Store& store, const StoreChunks& all, std::vector<bool> apart,
+                       const std::function<DType(i32 key)>& type)
+    : StoreChunks(store), files_(store), real_(std::ssize(store.files())), apart_(std::move(apart)) {
   types_.reserve(static_cast<std::size_t>(all.size()));
   for (i64 c = 0; c < all.size(); c++) {
     add(all.entry(c));
@@ -62,7 +124,8 @@ WideChunks::WideChunks(const Store& store, const StoreChunks& all, const std::fu
 ChunkList::Place WideChunks::place(i64 c) const {
   const Entry e = entry(c);
   ChunkData data = store().resolve(e.tensor, e.chunk);
-  if (data.dtype == dtype(c) && !data.unpacked) return StoreChunks::place(c);
+  if (data.dtype == dtype(c) && !data.unpacked && !apart_[static_cast<std::size_t>(c)])
+    return StoreChunks::place(c);
   data.unpacked = nullptr;
   check_plain(store(), e.tensor, store().chunk(e.tensor, e.chunk), data);
   return {static_cast<i32>(real_ + c), 0, dtype(c), std::nullopt};

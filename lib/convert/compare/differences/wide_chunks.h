@@ -1,8 +1,12 @@
 // WideChunks: the chunks of the tested side in the types in which a diff compares them. Items of a narrower
-// type, and items that are decoded when they are read, are in files that are made: no byte of a real one.
+// type, and items that are decoded when they are read, are in files that are made: no byte of a real one. So are
+// the items of all but one of the keys that share bytes, since a byte that differs is told by its place.
 //
 //   tested  w  BF16 at byte 4160 of file 0            as compared   w  F32 at byte 0 of file 7, of 7 real ones
 //   source  w  F32
+//
+//   tested  a, b  F32 at byte 64 of file 0            as compared   a  F32 at byte 64 of file 0
+//                                                                   b  F32 at byte 0 of file 1, of one real one
 //
 // TestedBytes reads both kinds of files.
 #pragma once
@@ -21,12 +25,17 @@
 
 namespace mckpt::impl {
 
+// By chunk, whether bytes of it are also those of an earlier one with another key: of a storage that two tensors
+// share. Reads no header of a chunk whose record is its own.
+std::vector<bool> shared_chunks(const Store& store, const StoreChunks& chunks);
+
 // All chunks of another list, each under the same number. As thread-safe as every list.
 class WideChunks final : public StoreChunks {
  public:
-  // `type`: in which the tensor of a key is compared; it has all values of the stored type. The store and the
-  // list outlive this.
-  WideChunks(const Store& store, const StoreChunks& all, const std::function<DType(i32 key)>& type);
+  // `type`: in which the tensor of a key is compared; it has all values of the stored type. `apart`: what
+  // shared_chunks() returned for the list. The store and the list outlive this.
+  WideChunks(const Store& store, const StoreChunks& all, std::vector<bool> apart,
+             const std::function<DType(i32 key)>& type);
 
   DType dtype(i64 c) const override { return types_[c]; }
   Place place(i64 c) const override;
@@ -35,6 +44,7 @@ class WideChunks final : public StoreChunks {
  private:
   StoreBytes files_;
   i64 real_;  // files of the store; file real_ + c is made of chunk c
+  std::vector<bool> apart_;
   std::vector<DType> types_;
   mutable std::mutex mutex_;
   mutable std::map<i64, std::shared_ptr<const ByteSource>> made_;  // those used last, by chunk
