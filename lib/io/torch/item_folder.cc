@@ -173,6 +173,7 @@ class Items {
       if (f.format != kJson) {
         store.add_bytes(f.path, file.size(), name, static_cast<i32>(f.rank),
                         f.format == kRaw ? "" : cat(", ", escaped(f.format)));
+        if (f.format != kRaw) store.add_finding(unread(f));
         continue;
       }
       try {
@@ -185,6 +186,17 @@ class Items {
         store.add_finding(std::move(wrong));
       }
     }
+  }
+
+  // A file of a format that is not known, whose bytes alone are read. A problem where it has tensors.
+  Finding unread(const ItemFile& f) const {
+    const auto tensors = metadata_.tensors.lower_bound({f.item, ""});
+    const bool has_tensors = tensors != metadata_.tensors.end() && tensors->first.first == f.item;
+    return {.code = Code::kUnsupportedTorchFile,
+            .file = f.path,
+            .message = cat("the file is of the format ", escaped(f.format),
+                           " of torch_checkpointing, which is not read"),
+            .warning = !has_tensors};
   }
 
   // Where an item has no file at all, no group of files says that one is missing.

@@ -52,12 +52,23 @@ std::string joined(std::span<const std::string> parts) {
   return out;
 }
 
+i64 checked_rank(i64 rank) {
+  if (rank >= 0 && rank < kMostRanks) return rank;
+  throw Error(Code::kBadPickle, "there is no such rank").expected(cat("0 to ", kMostRanks - 1)).found(rank);
+}
+
+std::vector<i64> ranks_of(PickleValue list) {
+  std::vector<i64> ranks = spec_integers(list);
+  for (i64 rank : ranks) checked_rank(rank);
+  return ranks;
+}
+
 i64 rank_of(PickleValue key) {
-  if (key.is_int()) return key.as_int();
+  if (key.is_int()) return checked_rank(key.as_int());
   const std::string text(key.to_text("a rank"));
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos)
     throw Error(Code::kBadPickle, "a rank is not a number").found(escaped(text));
-  return std::stoll(text);
+  return checked_rank(std::stoll(text));
 }
 
 TorchPlacement placement_of(PickleValue v) {
@@ -79,7 +90,7 @@ void read_dtensor(PickleValue data, ItemSharding& out) {
   const PickleValue spec = entry(data, "mesh_spec");
   auto mesh = std::make_shared<TorchMesh>();
   mesh->sizes = spec_integers(entry(spec, "mesh_shape"));
-  mesh->ranks = spec_integers(entry(spec, "mesh_data"));
+  mesh->ranks = ranks_of(entry(spec, "mesh_data"));
   if (Shape(mesh->sizes).items() != std::ssize(mesh->ranks))
     throw Error(Code::kBadPickle, "the shape and the ranks of a mesh do not fit together")
         .expected(cat(dims_to_string(mesh->sizes), " ranks"))
@@ -115,7 +126,7 @@ std::vector<ItemSharding> groups_of(PickleValue list) {
   for (PickleValue group : list.items()) {
     const PickleValue sharding = entry(group, "sharding_metadata");
     ItemSharding& s = out.emplace_back();
-    s.ranks = spec_integers(entry(group, "ranks"));
+    s.ranks = ranks_of(entry(group, "ranks"));
     const std::string_view type =
         entry_or_none(sharding, "type").is(Kind::kText) ? entry(sharding, "type").text() : "";
     const PickleValue data = entry(sharding, "data");

@@ -83,6 +83,13 @@ class Verl(unittest.TestCase):
             with open(path, "w") as f:
                 json.dump(contents | {field: value}, f)
             self.refused(run, "MC1112", field)
+        # A part in a format that is not read: the rest of the save is no checkpoint.
+        for part in ("model", "optimizer"):
+            for form in ({"format": "megatron_fsdp_checkpoint"}, {"format": None}):
+                changed = contents["contents"] | {part: contents["contents"][part] | form}
+                with open(path, "w") as f:
+                    json.dump(contents | {"contents": changed}, f)
+                self.refused(run, "MC1112", f"a format of contents.{part} that is")
 
     def test_weights_as_hugging_face_alone_are_the_model(self):
         run = self.run_of(CASES[1])
@@ -90,6 +97,13 @@ class Verl(unittest.TestCase):
         done = run_mckpt("convert", "to-mcore", run, out, "--no-sync")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("not read: global_step_7/actor/extra/dist_ckpt, global_step_7/actor/optimizer/dist_ckpt", done.stdout + done.stderr)
+
+    def test_shards_and_hugging_face_are_equal_in_both_orders(self):
+        one, other = self.run_of(CASES[1]), self.run_of(CASES[2])
+        for a, b in ((one, other), (other, one)):
+            done = run_mckpt("diff", a, b)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("equal: all ", done.stdout)
 
     def test_verify_of_a_step_goes_over_all_roles(self):
         run = self.run_of(CASES[2])

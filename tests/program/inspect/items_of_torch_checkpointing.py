@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import tarfile
 import tempfile
@@ -18,6 +19,34 @@ def told(status, texts, *args):
     for text in texts:
         expect(text in out, f"{args[:2]}: {text!r} is not in {out[-1500:]}")
     return run
+
+
+def metadata_that_lies(folder):
+    """A format of files that is not known, and ranks that no job has: never another checkpoint that is sound."""
+    path = os.path.join(folder, "metadata.pkl")
+    with open(path, "rb") as f:
+        good = f.read()
+
+    def changed(change):
+        data = pickle.loads(good)
+        change(data["metadata"]["model"])
+        with open(path, "wb") as f:
+            pickle.dump(data, f)
+
+    def other_format(model):
+        for rank in model["rank_to_layout_info"].values():
+            rank["serialization_format"]["type"] = "NumpySerialization"
+
+    changed(other_format)
+    told(1, ["problem[MC1221]: model_0.safetensors", "is of the format NumpySerialization of torch_checkpointing, which is not read"], "verify", folder)
+    for rank in (2 ** 63 - 1, 2 ** 20, -5):
+        changed(lambda model: model["rank_to_layout_info"].update({rank: model["rank_to_layout_info"].pop(1)}))
+        told(1, ["there is no such rank"], "verify", folder)
+        first = lambda model: next(iter(model["nested_path_to_metadata"].values()))[0]
+        changed(lambda model: first(model).update(ranks=(0, rank)))
+        told(1, ["there is no such rank"], "verify", folder)
+        changed(lambda model: first(model)["sharding_metadata"]["data"]["mesh_spec"].update(mesh_data=(0, rank)))
+        told(1, ["there is no such rank"], "verify", folder)
 
 
 def main():
@@ -45,6 +74,7 @@ def main():
         # Bytes of which a rank has no file are no item: the files are beside.
         os.remove(os.path.join(folder, "blob_1.bin"))
         told(0, ["beside this checkpoint, not shown: blob_0.bin"], "inspect", folder)
+        metadata_that_lies(folder)
     finish(20)
 
 

@@ -53,6 +53,14 @@ class Contents {
     check_inside_name(out.path);
     return out;
   }
+  // Refuses a part in a format that is not read: without it the checkpoint would be the other parts alone.
+  void check_format(std::string_view part, const Entry& e) const {
+    if (e.format == kShards || (part == "model" && e.format == kHuggingFace)) return;
+    const JsonValue* entry = contents_->find(part);
+    refuse(cat("a format of contents.", part, " that is ", kShards,
+               part == "model" ? cat(" or ", kHuggingFace) : ""),
+           entry ? entry->find("format") : nullptr);
+  }
   // "actor, step 7".
   std::string of() const {
     const JsonValue *role = list_.find("role"), *step = list_.find("global_step");
@@ -112,6 +120,7 @@ DcpParts shards_of(const Folder& folder, const Contents& contents) {
   bool all_in_one = false;
   for (std::string_view part : {"model", "optimizer", "lr_scheduler", "rng_state"}) {
     std::optional<Entry> e = contents.entry(part);
+    if (e) contents.check_format(part, *e);
     if (!e || e->format != kShards || std::ranges::find(parts.folders, e->path) != parts.folders.end())
       continue;
     if (!has_shards(folder, e->path)) {
