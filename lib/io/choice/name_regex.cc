@@ -4,15 +4,58 @@
 // ordinary character for POSIX, and "]" ends them unless it comes first.
 #include "io/choice/name_regex.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/int.h"
 #include "core/base/text.h"
 
 namespace mckpt::impl {
 namespace {
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
+
+// The C library copies what is repeated for each time: a{1,255}{1,255} has 65,025 places, and as many of them take
+// gigabytes.
+constexpr i64 kMostPlaces = 4096;
+
+// Counts the places of an expression, as its parts come.
+class Places {
+ public:
+  void begin_group() { open_.emplace_back(0); }
+  void end_group() {
+    if (open_.size() == 1) return;  // the C library says that it is not valid
+    last_ = open_.back();
+    open_.pop_back();
+    open_.back() += last_;
+  }
+  void atom() { open_.back() += last_ = 1; }
+  // False if there are too many then.
+  [[nodiscard]] bool repeat(i64 times) {
+    times = std::clamp<i64>(times, 1, kMostPlaces + 1);
+    open_.back() += last_ * (times - 1);
+    last_ *= times;
+    return open_.back() <= kMostPlaces;
+  }
+
+ private:
+  std::vector<i64> open_ = {0};  // of the groups around the place, the whole expression first
+  i64 last_ = 0;                 // of what a repeat is of
+};
+
+// The times of "{2,5}" at the beginning of a text: 5, of "{2,}" 3, as the C library copies it; 1 of a text that
+// is no repeat.
+i64 times_of(std::string_view text) {
+  i64 least = 0, most = 0;
+  const char *end = text.data() + text.size(), *at = text.data() + 1;
+  if (auto [after, error] = std::from_chars(at, end, least); error == std::errc()) at = after;
+  if (at == end || *at != ',') return least;
+  auto [after, error] = std::from_chars(at + 1, end, most);
+  return error == std::errc() ? std::max(least, most) : least + 1;
+}
 
 // One pattern on its way.
 class Translation {
@@ -27,8 +70,10 @@ class Translation {
       } else if (pattern_[at_] == '\\' && at_ + 1 < pattern_.size()) {
         take_escape();
       } else {
-        out_ += pattern_[at_++];
+        take_sign();
+        continue;
       }
+      places_.atom();
     }
     return std::move(out_);
   }
@@ -38,6 +83,28 @@ class Translation {
     throw Error(Code::kUsage,
                 cat("the regular expression has ", escaped(what), ", which is not part of its syntax"))
         .expected("POSIX extended syntax, with \\d, \\w, \\s and \\b")
+        .found(escaped(pattern_));
+  }
+
+  void take_sign() {
+    const char c = pattern_[at_];
+    const std::size_t end = c == '{' ? std::min(pattern_.find('}', at_), pattern_.size() - 1) + 1 : at_ + 1;
+    const std::string_view sign = pattern_.substr(at_, end - at_);
+    out_ += sign;
+    at_ = end;
+    bool few = true;
+    if (c == '(') {
+      places_.begin_group();
+    } else if (c == ')') {
+      places_.end_group();
+    } else if (c == '+' || c == '{') {
+      few = places_.repeat(c == '+' ? 2 : times_of(sign));
+    } else if (c != '*' && c != '?') {
+      places_.atom();  // also of signs that stand for no character
+    }
+    if (few) return;
+    throw Error(Code::kUsage, "the regular expression repeats repeats too many times")
+        .expected(cat("at most ", kMostPlaces, " places when each repeat is written out"))
         .found(escaped(pattern_));
   }
 
@@ -95,6 +162,7 @@ class Translation {
   std::string_view pattern_;
   std::size_t at_ = 0;
   std::string out_;
+  Places places_;
 };
 
 }  // namespace

@@ -24,6 +24,14 @@ bool may_hold_items(const PickleClass& c) {
 
 bool rebuilds_tensor(Known k) { return k >= Known::kRebuildTensor && k <= Known::kRebuildOther; }
 
+// Records of torch's checkpoints, which take their fields from a dict. The properties of tensors have a way of
+// their own, a tuple.
+bool takes_fields(const PickleClass& c) {
+  return c.trust == Trust::kListed && c.known != Known::kTensorProperties &&
+         (c.module == "torch.distributed.checkpoint.metadata" ||
+          c.module == "torch.distributed.checkpoint.planner");
+}
+
 }  // namespace
 
 // The class of that name, new the first time. Throws kPickleLimit at too many.
@@ -196,6 +204,8 @@ void PickleMachine::build(PickleValue state) {
   const PickleObject& o = target.as_object();
   if (!o.state.is_none()) fail("BUILD gives an object its state twice");
   if (rebuilds_tensor(o.type->known)) fail("BUILD gives a state to a tensor");
+  if (takes_fields(*o.type) && (state.is(Kind::kList) || state.is(Kind::kText) || state.is_int()))
+    fail(cat("BUILD gives ", o.type->name, " a state that is no dict: ", kind_name(state.kind())));
   if (rules_.visitor != nullptr) {
     if (std::optional<u64> number = rules_.visitor->build(o, state)) {
       give_up_parts(state);

@@ -20,6 +20,10 @@ TEST(Text, EscapesEverythingThatATerminalWouldObey) {
   EXPECT_EQ(escaped("\xe2\x80\xae"
                     "abc"),
             "\\xe2\\x80\\xaeabc");  // right-to-left override
+  EXPECT_EQ(escaped("\xd8\x9c|"), "\\xd8\\x9c|");                    // a mark of the direction, U+061C
+  EXPECT_EQ(escaped("\xef\xbb\xbf|"), "\\xef\\xbb\\xbf|");           // U+FEFF
+  EXPECT_EQ(escaped("\xf3\xa0\x81\x81|"), "\\xf3\\xa0\\x81\\x81|");  // a tag, U+E0041
+  EXPECT_EQ(escaped("\xd8\x9b\xf3\xa0\x84\x80"), "\xd8\x9b\xf3\xa0\x84\x80");  // U+061B, U+E0100
   EXPECT_EQ(escaped("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
   EXPECT_EQ(escaped("aaaaaaaaaa", 4), "aaaa...");

@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "gtest/gtest.h"
 #include "io/choice/name_regex.h"
+#include "tests/support/throws.h"
 
 namespace mckpt::impl::tensor_choice_test {
 
@@ -49,6 +50,16 @@ TEST(NameRegex, what_would_mean_something_else_is_refused) {
   EXPECT_EQ(posix_regex("\\d+[\\w.]\\s"), "[0-9]+[[:alnum:]_.]\\s");
   for (const char* pattern : {"\\t", "(a)\\1", "(?:a)", "[\\t]", "[\\]]", "["})
     EXPECT_THROW(NameRegex{pattern}, Error) << pattern;
+}
+
+// The C library writes repeats out, and takes memory for each place.
+TEST(NameRegex, RepeatsOfRepeatsAreBounded) {
+  for (const char* pattern : {"a{1,255}{1,255}", "((a{1,100}){1,100}){1,100}", "(a{100}b{100}){50}",
+                              "a{,}{255}{255}", "(a+{99}){99}", "a++++++++++++++", "[ab]{100}{100}"})
+    EXPECT_EQ(thrown_by([&] { NameRegex{pattern}; }).substr(0, 6), "MC0001") << pattern;
+  for (const char* pattern :
+       {"layers\\.[0-9]{1,2}\\.", "a{1,255}", "((a|b)+c){1,20}$", "(.*)+", "[{]{3}", "a{2}"})
+    NameRegex{pattern};
 }
 
 }  // namespace mckpt::impl::tensor_choice_test

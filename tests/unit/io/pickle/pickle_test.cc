@@ -206,6 +206,8 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
        kDamaged + "the arguments of a call are an integer, not a tuple"},
       {"BUILD of a list", "]}b.", kDamaged + "BUILD gives a state to a list"},
       {"BUILD twice", "cx\nY\n)\x81}b}b.", kDamaged + "BUILD gives an object its state twice"},
+      {"BUILD of a record with a list", "ctorch.distributed.checkpoint.planner\nWriteItem\n)\x81](K\1eb.",
+       kDamaged + "BUILD gives WriteItem a state that is no dict: a list"},
       {"BUILD of a tensor", "ctorch._utils\n_rebuild_tensor_v2\n)R}b.",
        kDamaged + "BUILD gives a state to a tensor"},
       {"string", "X\1\0\0\0\xff."s, kDamaged + "a string is not UTF-8"},
