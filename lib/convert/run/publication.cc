@@ -12,6 +12,7 @@
 #include "io/copy/counts.h"
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
+#include "io/file/file.h"
 #include "io/output/manifest.h"
 #include "io/output/unfinished.h"
 #include "io/store/soundness.h"
@@ -94,7 +95,11 @@ bool Publication::stage() {
 }
 
 void Publication::failed(const Error& error) {
-  if (staged_ && !can_go_on_after(error)) staged_->give_up();
+  if (!staged_ || can_go_on_after(error)) return;
+  if (int fault = staged_->give_up(); fault != 0)
+    observer_.note({Note::Kind::kWarning,
+                    cat("the unfinished output could not be marked as one of a damaged source: remove ",
+                        escaped(staging_path(conversion_), 4096), ": ", errno_text(fault))});
 }
 
 void Publication::publish(WrittenSums& sums) {

@@ -38,10 +38,8 @@ class StagedResult {
   bool began_anew() const { return folder_ && folder_->began_anew(); }
   // The run that is resumed had published the result: only publish() is left to do.
   bool published() const { return folder_ && folder_->published(); }
-  // No later run goes on with what is made: after an error of the source.
-  void give_up() {
-    if (folder_) folder_->give_up();
-  }
+  // No later run goes on with what is made: after an error of the source. Returns 0 or an errno.
+  int give_up() { return folder_ ? folder_->give_up() : 0; }
   // Gives the result its name, and writes the tracker. `out`: the files of a single-file result, else
   // ignored. Throws kWriteFailed.
   void publish(OutputFiles* out);

@@ -85,12 +85,15 @@ std::string below(const std::string& folder, const std::string& name) {
 // One walk: collects mounts, or removes.
 class Walk {
  public:
-  Walk(const IsMount& is_mount, bool removes) : is_mount_(is_mount), removes_(removes) {}
+  Walk(const IsMount& is_mount, bool removes, std::string_view last = "")
+      : is_mount_(is_mount), removes_(removes), last_(last) {}
 
   // All that is in the open folder; `path` is its path from the first one.
   void visit(int fd, const std::string& path, int depth) {
     std::vector<std::string> names;
     if (int error = names_in(fd, names); error != 0) return fail(error, path);
+    if (depth == 0 && !last_.empty())
+      std::ranges::stable_partition(names, [&](const std::string& name) { return name != last_; });
     for (const std::string& name : names) {
       if (fault_.error != 0) return;
       visit_entry(fd, name, below(path, name), depth);
@@ -130,6 +133,7 @@ class Walk {
 
   const IsMount& is_mount_;
   bool removes_;
+  std::string_view last_;
   RemovalFault fault_;
 };
 
@@ -158,18 +162,18 @@ std::vector<std::string> mounts_below(const std::string& folder, const IsMount& 
   return std::move(walk.mounts);
 }
 
-RemovalFault empty_tree(const std::string& folder, const IsMount& is_mount) {
+RemovalFault empty_tree(const std::string& folder, const IsMount& is_mount, std::string_view last) {
   if (std::vector<std::string> mounts = mounts_below(folder, is_mount); !mounts.empty())
     return {EBUSY, mounts[0]};
   Fd opened(open_folder_at(AT_FDCWD, folder.c_str()));
   if (opened.fd < 0) return {errno == ENOENT ? 0 : errno, ""};
-  Walk walk(is_mount, true);
+  Walk walk(is_mount, true, last);
   walk.visit(opened.fd, "", 0);
   return walk.fault();
 }
 
-RemovalFault remove_tree(const std::string& folder, const IsMount& is_mount) {
-  if (RemovalFault fault = empty_tree(folder, is_mount); fault.error != 0) return fault;
+RemovalFault remove_tree(const std::string& folder, const IsMount& is_mount, std::string_view last) {
+  if (RemovalFault fault = empty_tree(folder, is_mount, last); fault.error != 0) return fault;
   return {::rmdir(folder.c_str()) == 0 || errno == ENOENT ? 0 : errno, ""};
 }
 

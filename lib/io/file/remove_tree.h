@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mckpt::impl {
@@ -31,9 +32,11 @@ struct RemovalFault {
 };
 
 // Removes the folder, or all that is in it. Removes nothing if something is mounted below it. A folder that
-// does not exist is no fault.
-RemovalFault remove_tree(const std::string& folder, const IsMount& is_mount = is_other_mount);
-RemovalFault empty_tree(const std::string& folder, const IsMount& is_mount = is_other_mount);
+// does not exist is no fault. `last`: a name in it that is removed after all others.
+RemovalFault remove_tree(const std::string& folder, const IsMount& is_mount = is_other_mount,
+                         std::string_view last = "");
+RemovalFault empty_tree(const std::string& folder, const IsMount& is_mount = is_other_mount,
+                        std::string_view last = "");
 
 // What a message says of it: "Device or resource busy (hf_assets: something is mounted there)".
 std::string fault_text(const RemovalFault& fault);

@@ -7,8 +7,9 @@
 //   publish       fsync of all folders inside; rename; fsync of the folder above; last step; remove the
 //                 replaced folder; remove the marks, .plan last
 //
-// .plan is written last; it is removed last of a result and first of what is thrown away: a folder that has
-// it is complete or can be gone on with, and a folder without it can be emptied. The rename is the first of these that the file system can do:
+// .plan is written last and removed last: a folder that has it is complete, can be gone on with, or was marked
+// as one with which nobody goes on. A hidden folder without any mark is emptied by nobody: it is somebody's own.
+// The rename is the first of these that the file system can do:
 //
 //   NAME does not exist   rename that never replaces; plain rename, which replaces at most an empty folder
 //   NAME may be replaced  swap of the two names; NAME to .NAME.mckpt-old, then .NAME.mckpt-tmp to NAME
@@ -140,7 +141,9 @@ bool is_locked(const std::string& folder) {
 // What an earlier run left is removed, too, or gone on with.
 void check_left(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   std::string staging = StagedFolder::staging_path(path);
-  for (const std::string& left : {staging, old_path(path)}) refuse_mounts(left);
+  const std::string old = old_path(path);
+  for (const std::string& left : {staging, old}) refuse_mounts(left);
+  refuse_foreign_staging({path, staging, old});
   if (options.replace || !is_of_other_plan(staging, plan)) return;
   if (is_locked(staging)) throw Error(Code::kOutputBusy, "another program is writing this folder").file(path);
   refuse_other_plan(staging, plan, {.resumes = options.resume, .anew = options.anew});
@@ -171,6 +174,8 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
   if (go_on_with_published()) return;
   if (int error = make_folders(parent_, options_.durable); error != 0)
     fail("cannot create the parent folder", error);
+  for (const std::string& left : {staging_, old_}) refuse_mounts(left);
+  refuse_foreign_staging({path_, staging_, old_});
   lock(staging_, true);
   try {
     for (const std::string& left : {staging_, old_}) refuse_mounts(left);
@@ -190,7 +195,7 @@ StagedFolder::~StagedFolder() {
 // Closes the folder, and with it gives the lock up.
 void StagedFolder::let_go() {
   // The error that ended the work says more than one of the removal.
-  if (!options_.resumable && !published_) remove_tree(staging_);
+  if (!options_.resumable && !published_) remove_tree(staging_, is_other_mount, kPlanMark);
   ::close(std::exchange(fd_, -1));
 }
 
@@ -205,8 +210,9 @@ bool StagedFolder::is_begun(const std::string& path) {
 
 std::string StagedFolder::log_path(const std::string& folder) { return cat(folder, "/", kDoneMark); }
 
-void StagedFolder::give_up() {
-  if (!published_ && fd_ >= 0) ::unlinkat(fd_, std::string(kPlanMark).c_str(), 0);
+int StagedFolder::give_up() {
+  if (published_ || fd_ < 0) return 0;
+  return mark_given_up(staging_);
 }
 
 bool StagedFolder::go_on_with_published() {
@@ -247,11 +253,13 @@ void StagedFolder::settle_old() const {
   }
 }
 
-// Removes what an interrupted run left with which nobody goes on. The marks first, so that a run that is
-// killed here leaves nothing that looks as if it could be gone on with.
+// Removes what an interrupted run left with which nobody goes on. A run that is killed here leaves a folder that
+// is marked so.
 void StagedFolder::empty_folder() const {
-  ::unlinkat(fd_, std::string(kPlanMark).c_str(), 0);
-  if (RemovalFault fault = empty_tree(staging_); fault.error != 0)
+  if (has_mark(staging_))
+    if (int error = mark_given_up(staging_); error != 0)
+      fail("cannot remove the unfinished output of an interrupted run", error);
+  if (RemovalFault fault = empty_tree(staging_, is_other_mount, kPlanMark); fault.error != 0)
     fail("cannot remove the unfinished output of an interrupted run", fault_text(fault));
 }
 

@@ -67,8 +67,9 @@ class StagedFolder {
   // The interrupted run had published the result: nothing is left to write, publish() does the remaining
   // steps.
   bool published() const { return published_; }
-  // Nothing can be gone on with: the next run, of any plan, begins anew.
-  void give_up();
+  // Nothing can be gone on with: the next run, of any plan, begins anew. Returns 0, or an errno if that could not
+  // be noted.
+  int give_up();
   // Whether a run for `path` was interrupted, before or after the rename: the same plan can go on with it.
   static bool is_begun(const std::string& path);
 

@@ -35,6 +35,13 @@ int write_all(int fd, std::string_view text) {
 
 bool is_staging_mark(std::string_view name) { return std::ranges::find(kMarks, name) != std::end(kMarks); }
 
+bool has_mark(const std::string& folder) {
+  struct stat st;
+  return std::ranges::any_of(kMarks, [&](std::string_view name) {
+    return ::lstat(mark_path(folder, name).c_str(), &st) == 0 && S_ISREG(st.st_mode);
+  });
+}
+
 std::string read_mark(const std::string& folder, std::string_view name) {
   std::string text;
   int fd = retried([&] {

@@ -21,6 +21,8 @@ inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kRep
 // Whether a name in a folder is that of a mark, so not that of a file of the result.
 bool is_staging_mark(std::string_view name);
 
+// Whether the folder has any of the marks, of whatever text.
+bool has_mark(const std::string& folder);
 // The text of a mark; "" if the folder does not have the mark, or it cannot be read.
 std::string read_mark(const std::string& folder, std::string_view name);
 // Writes a mark; `durable`: with fsync. Returns 0, or an errno, and then the folder does not have the mark.

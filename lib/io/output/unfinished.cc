@@ -2,9 +2,11 @@
 #include "io/output/unfinished.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "io/file/retried.h"
@@ -23,6 +25,15 @@ std::string boot_id() {
   ::close(fd);
   std::string id(text, static_cast<std::size_t>(n < 0 ? 0 : n));
   return id.substr(0, id.find('\n'));
+}
+
+// Whether anything but folders is in the folder. What cannot be listed is told of where it is opened.
+bool has_files(const std::string& folder) {
+  std::error_code failed;
+  for (std::filesystem::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed))
+    if (at->symlink_status(failed).type() != std::filesystem::file_type::directory) return true;
+  return false;
 }
 
 }  // namespace
@@ -48,6 +59,48 @@ void refuse_other_plan(const std::string& staging, const std::string& plan, Choi
                 choices.resumes ? ": `resume` needs the same options and the same source"
                                 : " with the same options and the same source",
                 "; to throw it away and begin anew, ", choices.anew));
+}
+
+int mark_given_up(const std::string& folder) {
+  const std::string path = cat(folder, "/", kPlanMark), text = kNotResumed;
+  int fd = retried(
+      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666); });
+  // Without the text the mark is empty, which is of no plan either.
+  if (fd >= 0) {
+    static_cast<void>(retried([&] { return ::write(fd, text.data(), text.size()); }));
+    ::close(fd);
+    return 0;
+  }
+  const int error = errno;
+  return ::unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : error;
+}
+
+void refuse_foreign_staging(const StagedNames& names) {
+  auto refuse = [](const std::string& path, const char* what) {
+    throw Error(Code::kOutputExists, what)
+        .file(path)
+        .help("move it away, or choose another name for the result");
+  };
+  auto was_replaced = [&](const std::string& folder) {
+    const std::string identity = folder_identity(folder);
+    return !identity.empty() && (identity == read_mark(names.path, kReplacesMark) ||
+                                 identity == read_mark(names.staging, kReplacesMark));
+  };
+  struct stat st;
+  if (::lstat(names.staging.c_str(), &st) == 0) {
+    if (!S_ISDIR(st.st_mode))
+      refuse(names.staging, "the result is made in a hidden folder, whose name a file or a link has");
+    const std::string identity = folder_identity(names.staging);
+    const bool own = !has_files(names.staging) || has_mark(names.staging) || was_replaced(names.staging);
+    // Another program may just have given it the name of its result.
+    if (!own && folder_identity(names.staging) == identity)
+      refuse(names.staging,
+             "the result is made in a hidden folder, and one of its name is here that mckpt did not make");
+  }
+  const bool both = ::lstat(names.old.c_str(), &st) == 0 && ::lstat(names.path.c_str(), &st) == 0;
+  if (both && !was_replaced(names.old))
+    refuse(names.old,
+           "what a result replaces gets a hidden name, and something that mckpt did not make has it");
 }
 
 // Errors of the input end with a status of their own. Some of these have nothing to do with the source.

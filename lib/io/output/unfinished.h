@@ -9,7 +9,10 @@
 //   source                removed, begun anew            removed, begun anew
 //
 // A live model has no identity that a later run could compare. After an error of the source, such as a
-// checksum that does not match, nothing of the result can be used: give_up() removes the mark of the plan.
+// checksum that does not match, nothing of the result can be used: the plan is marked as one with which nobody
+// goes on.
+//
+// A folder that only has the hidden name, and no mark of mckpt, is somebody's own: nothing in it is touched.
 #pragma once
 
 #include <string>
@@ -26,6 +29,17 @@ inline constexpr const char* kNotResumed = "not resumed\n";
 bool is_of_plan(const std::string& folder, const std::string& plan);
 // Whether the folder has the mark of another plan, with which a later run could go on.
 bool is_of_other_plan(const std::string& folder, const std::string& plan);
+
+// Marks the folder, whose plan nobody goes on with from now on. Returns 0 or an errno.
+int mark_given_up(const std::string& folder);
+
+// The names of one result.
+struct StagedNames {
+  const std::string &path, &staging, &old;
+};
+// Throws kOutputExists if a hidden name is one of something that mckpt did not make: of a file or a link, or of
+// a folder with files and without marks that is not the one which a result replaced.
+void refuse_foreign_staging(const StagedNames& names);
 
 // How the two choices are worded. `resumes`: the command was told to resume. `anew`: how the caller begins
 // anew, such as "give `overwrite`".

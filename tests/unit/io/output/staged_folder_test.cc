@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
+#include "io/output/staging_marks.h"
 #include "io/output/unfinished.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
@@ -169,6 +170,40 @@ TEST(StagedFolder, StartsAnewWhereNothingWasBegun) {
   EXPECT_EQ(content(temp.at("out")), "");
 }
 
+// A folder of the user's own may have the hidden name.
+TEST(StagedFolder, EmptiesNoFolderThatItDidNotMake) {
+  for (const StagedFolder::Options& how : {kNew, kReplace, kResume}) {
+    TempFolder temp;
+    temp.put(".out.mckpt-tmp/sub/notes", "mine");
+    EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), how, "plan", 1, 1); }), "MC3003");
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), how, "plan"); }), "MC3003");
+    EXPECT_EQ(content(temp.at(".out.mckpt-tmp/sub")), "notes=mine");
+    fs::remove_all(temp.at(".out.mckpt-tmp"));
+    temp.put(".out.mckpt-tmp", "mine");
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), how, "plan"); }), "MC3003");
+    EXPECT_EQ(content(temp.path()), ".out.mckpt-tmp=mine");
+    fs::remove(temp.at(".out.mckpt-tmp"));
+    temp.put("target/notes", "mine");
+    fs::create_symlink("target", temp.at(".out.mckpt-tmp"));
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), how, "plan"); }), "MC3003");
+    EXPECT_EQ(content(temp.at("target")), "notes=mine");
+  }
+}
+
+// What was given up stays marked until all of it is gone.
+TEST(StagedFolder, MarksWhatItGivesUp) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    put(folder, "x", "of a damaged source");
+    EXPECT_EQ(folder.give_up(), 0);
+  }
+  EXPECT_EQ(read_mark(temp.at(".out.mckpt-tmp"), kPlanMark), kNotResumed);
+  StagedFolder folder(temp.at("out"), kNew, "another");
+  EXPECT_TRUE(folder.began_anew());
+  EXPECT_FALSE(folder.resumes());
+}
+
 TEST(StagedFolder, ThrowsAwayWhatNobodyGoesOnWith) {
   TempFolder temp;
   {
@@ -283,7 +318,11 @@ TEST(StagedFolder, PutsBackWhatLostItsName) {
   temp.put(".out.mckpt-old/config.json", "old");
   EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kNew, "plan"); }), "MC3003");
   EXPECT_EQ(content(temp.at("out")), "config.json=old");
-  temp.put(".out.mckpt-old/config.json", "older");  // what was replaced, and not yet removed
+  temp.put(".out.mckpt-old/config.json", "older");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kReplace, "plan"); }),
+            "MC3003");  // whose it is is not known
+  temp.put(".out.mckpt-tmp/.replaces",
+           folder_identity(temp.at(".out.mckpt-old")));  // replaced, not yet removed
   StagedFolder folder(temp.at("out"), kReplace, "plan");
   EXPECT_EQ(content(temp.path()), ".out.mckpt-tmp=/ out=/");
   EXPECT_EQ(content(temp.at("out")), "config.json=old");
