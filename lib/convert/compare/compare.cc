@@ -15,6 +15,7 @@
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/damage.h"
+#include "convert/source/megatron_names.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
