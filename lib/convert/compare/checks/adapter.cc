@@ -60,7 +60,8 @@ std::vector<std::string> other_files(const Store& tested, const Store& source) {
   std::set<std::string> names;
   for (const Store* side : {&tested, &source})
     for (std::string& name : hf_assets(Folder(side->root(), side->opening()))) names.insert(std::move(name));
-  names.erase(kAdapterConfig);
+  std::erase_if(names,
+                [](const std::string& name) { return name == kAdapterConfig || name.ends_with(".md"); });
   return {names.begin(), names.end()};
 }
 
@@ -86,7 +87,7 @@ bool compare_adapters(const Store& tested, const Store& source, bool every, Veri
   // Beside a config.json it is one of the files that were compared.
   if (std::ranges::any_of(report.findings, [](const Finding& f) { return f.file == kAdapterConfig; }))
     return true;
-  Check check{.name = "assets", .status = Check::Status::kPass, .count = 1, .unit = "file"};
+  Check check{.name = "assets", .status = Check::Status::kPass, .count = 1, .unit = "files"};
   std::vector<Finding> found;
   for (const JsonDifference& d : config_differences(tested, source, found)) {
     found.push_back({.code = Code::kUnequal,
@@ -132,7 +133,7 @@ void warn_of_bases(const Store& tested, const Store& source, VerifyReport& repor
   }
   if (found.empty()) return;
   const i64 count = std::ssize(found);
-  report.add({"adapter", Check::Status::kWarn, count, "adapter"}, std::move(found));
+  report.add({"adapter", Check::Status::kWarn, count, "adapters"}, std::move(found));
 }
 
 void check_adapter(const Store& store, NameSet<std::string>& judged, VerifyReport& report) {
