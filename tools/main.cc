@@ -56,6 +56,12 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
   }
 }
 
+// --model_files is --model-files, as behind the command.
+std::string with_hyphens(std::string option) {
+  if (option.starts_with("--")) std::ranges::replace(option, '_', '-');
+  return option;
+}
+
 // The options that may stand before the command: those of every command, and of the program itself.
 class LeadingOptions {
  public:
@@ -65,11 +71,14 @@ class LeadingOptions {
   }
 
   const std::vector<std::string_view>& names() const { return names_; }
-  bool has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
+  bool has(const std::string& name) const {
+    return std::ranges::find(names_, with_hyphens(name)) != names_.end();
+  }
   // Whether the next argument is the value of this one.
   bool takes_value(const std::string& arg) const {
+    const std::string name = with_hyphens(arg);
     return std::ranges::any_of(rows_, [&](const HelpPage::Row& row) {
-      return !row.value.empty() && std::ranges::find(row.names, arg) != row.names.end();
+      return !row.value.empty() && std::ranges::find(row.names, name) != row.names.end();
     });
   }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
@@ -328,7 +329,7 @@ std::string nearest_text(const Nearest& n) {
 }
 
 std::string draft_command(const std::string& path) {
-  return cat("mckpt mappings draft ", escaped(path, 4096),
+  return cat("mckpt mappings draft ", as_argument(path),
              " map.json   writes a first map file, for `map_file`");
 }
 

@@ -217,6 +217,7 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   m.expert_layout = options.expert_layout;
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
+  if (weights && is_adapter_folder(folder)) throw adapter_alone(folder);
   // Nothing is known of the tensors of a method that is not decoded; the shapes are those that the config
   // promises.
   const QuantDeclaration quant = quantization_of(folder, options.shapes_only);

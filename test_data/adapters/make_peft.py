@@ -2,13 +2,14 @@
 """Makes peft/NAME: tiny models with adapters of PEFT that change more than matrices, and what merge_and_unload() makes of them, for the
 base as it is (bfloat16) and for the same base loaded in float32. Needs torch, transformers, safetensors and peft.
 
-    test_data/adapters/make_peft.py
+    test_data/adapters/make_peft.py [NAME...]
 
 Values are on a grid, so that every order of summation gives the same bits, but for magnitudes (DoRA), whose norms are roots."""
 import copy
 import hashlib
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -63,10 +64,18 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "tokens_tied": (lambda: qwen3(True), dict(target_modules=Q, trainable_token_indices=[3, 7, 10]), None),
     "matrix_parameter": (lambda: qwen3(False), dict(target_modules=[], target_parameters=["self_attn.q_proj.weight"]), None),
     "mixtral_stacks": (mixtral, dict(target_modules=Q, target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]), None),
+    "experts_all_linear": (mixtral, dict(target_modules="all-linear"), None),
+    "experts_of_ranks": (mixtral, dict(target_modules=Q, use_rslora=True, rank_pattern={"experts.down_proj": 3}, alpha_pattern={".*gate_up_proj": 7},
+                                       target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]), None),
+    "linear_fan_in": (lambda: qwen3(False), dict(target_modules=["q_proj", "up_proj"]), None),
+    "conv1d_fan_out": (gpt2, dict(target_modules=["c_proj", "c_attn"], fan_in_fan_out=True), None),
+    "default_targets": (lambda: qwen3(False), dict(target_modules=["q_proj", "v_proj"]), None),
     "gemma3": (gemma3, dict(target_modules=["q_proj", "fc1"]), None),
     "dora_embedding": (lambda: qwen3(False), dict(target_modules=["embed_tokens", "q_proj"], use_dora=True), None),
     "dora_conv1d": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, use_dora=True), None),
 }
+# What is then written into the config by hand.
+EDITS = {"linear_fan_in": {"fan_in_fan_out": True}, "conv1d_fan_out": {"fan_in_fan_out": False}, "default_targets": {"target_modules": None}}
 
 
 def fill(tensor, seed, steps):
@@ -141,7 +150,8 @@ def make(name):
     config = target / "adapter/adapter_config.json"
     kept = {**json.loads(config.read_text()), "base_model_name_or_path": "some/base"}
     kept["target_modules"] = sorted(kept["target_modules"])  # a set
-    config.write_text(json.dumps({k: v for k, v in kept.items() if k == "target_modules" or not (v is None or v is False or v in ([], {}))} | {"bias": "none"}, indent=1) + "\n")
+    said = {k: v for k, v in kept.items() if k == "target_modules" or not (v is None or v is False or v in ([], {}))} | {"bias": "none"}
+    config.write_text(json.dumps(said | EDITS.get(name, {}), indent=1) + "\n")
     exact = not entries.get("use_dora")
     text, values = "", {}
     for kind, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
@@ -153,5 +163,5 @@ def make(name):
     (target / "expected.json").write_text(f'{{"exact": {json.dumps(exact)}, "config": {json.dumps(said)}{text}}}\n')
 
 
-for each in CASES:
+for each in sys.argv[1:] or CASES:
     make(each)

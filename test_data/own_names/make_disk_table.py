@@ -6,6 +6,7 @@ writes disk_transforms.json.xz, what transformers' own revert_weight_conversion(
 usage: make_disk_table.py [--cases] [CLASSES.json]     CLASSES.json: keeps what was built, which takes a quarter of an hour
 """
 import collections
+import functools
 import hashlib
 import importlib
 import inspect
@@ -25,12 +26,24 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 import transformers.models  # noqa: E402
 from transformers import PreTrainedModel, conversion_mapping  # noqa: E402
+from transformers.models.auto import modeling_auto  # noqa: E402
 from transformers.core_model_loading import WeightConverter, WeightRenaming, apply_converters, apply_renamings, revert_weight_conversion  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 VIEWS = HERE.parents[1] / "lib" / "convert" / "views"
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers", "depth", "num_decoder_layers",
           "num_encoder_layers", "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+STACKS = (".experts.gate_up_proj", ".experts.up_proj", ".experts.down_proj")  # as in lib/convert/views/disk_names.cc
+SIZES = [12, 4, 6]  # of small tensors
+HEADS = {"num_attention_heads": 3}
+CONFIG = {  # numbers that the steps use, for the tensors of these sizes
+    **dict.fromkeys(("kimi_k25", "mistral_large4", "step3p7"), {"vision_config": {**HEADS, "hidden_size": 96}}),
+    **dict.fromkeys(("gradium_phonon_tts", "step3p5_vision"), HEADS),
+    **dict.fromkeys(("inkling2", "inkling2_loop"), {"text_config": {"vocab_size": 17, "unpadded_vocab_size": 12}}),
+    **dict.fromkeys(("inkling2_text", "inkling2_loop_text"), {"vocab_size": 17, "unpadded_vocab_size": 12}),
+    "qwen4_exp": {"text_config": {"split_ngram_parts": 5}},
+    "qwen4_exp_text": {"split_ngram_parts": 5},
+}
 
 
 def model_classes():
@@ -45,6 +58,15 @@ def model_classes():
         for n, c in vars(module).items():
             if inspect.isclass(c) and issubclass(c, PreTrainedModel) and c.__module__ == name and c.config_class and not n.endswith("PreTrainedModel"):
                 yield n, c
+
+
+@functools.cache
+def classes_by_name():
+    return dict(model_classes())
+
+
+def class_of(name):
+    return classes_by_name()[name.split(" of ")[0]]
 
 
 def shrink(config):
@@ -89,11 +111,21 @@ def describe():
     return {"out": out}
 
 
+def add_other_types(known):
+    """Classes that are built with the config of a type that no class has as its own: exaone is a Llama with other names in its folder."""
+    types_ = {of["type"] for of in known.values()}
+    for mapping in [v for k, v in vars(modeling_auto).items() if k.endswith("CAUSAL_LM_MAPPING_NAMES")]:
+        for model_type, name in mapping.items():
+            if model_type in types_ or name not in known or not conversion_mapping.get_checkpoint_conversion_mapping(model_type):
+                continue
+            known[f"{name} of {model_type}"] = {**known[name], "type": model_type}
+
+
 def transforms_of(name, of):
     """What get_model_conversion_mapping() collects of the class and of the models in it, without what adds or takes a prefix."""
     seen, out = collections.defaultdict(list), []
     inside = lambda path, places: any(s == "" or path.startswith(s + ".") for s in places)  # noqa: E731
-    for path, cls, model_type, _ in [["", name, of["type"], ""]] + of["subs"]:
+    for path, cls, model_type, _ in [["", name.split(" of ")[0], of["type"], ""]] + of["subs"]:
         if inside(path, seen[cls]):
             continue
         found = conversion_mapping.get_checkpoint_conversion_mapping(cls)
@@ -113,14 +145,51 @@ def transforms_of(name, of):
     return [t for t in out if not isinstance(t, conversion_mapping.PrefixChange)]
 
 
-def kind_of(transform):
-    if type(transform).__name__ not in ("WeightRenaming", "WeightConverter"):
-        return "kUnknown"
-    if isinstance(transform, WeightRenaming):
-        return "kName"
-    steps = [(type(s).__name__, getattr(s, "dim", None)) for s in transform.operations]
-    return {(("SplitModulelist", 0),): "kStack", (("Chunk", 1), ("SplitModulelist", 0)): "kStack", (("Chunk", 0),): "kRows",
-            (("Concatenate", 0),): "kJoin"}.get(tuple(steps), "kUnknown")
+def text_part(config):
+    """Where get_text_config() finds its entries in config.json."""
+    text = config.get_text_config()
+    return "" if text is config else next(f"{k}." for k, v in vars(config).items() if v is text)
+
+
+def entry(config, part, key):
+    """An entry of config.json, and its default."""
+    inner = getattr(config, part.rstrip("."), None) if part else config
+    inner, part = (config, "") if inner is None else (inner, part)
+    return part + inner.attribute_map.get(key, key), getattr(inner, key, 1)
+
+
+def step_of(step, config):
+    """A row of DiskStep: kind, dim, other, names, the entry of the config, its default. transformers' class of the step says the rest."""
+    name, of = type(step).__name__, vars(step)
+    if name == "Chunk" and step.num_shards_attribute:
+        return "kDivide", of["dim"], 0, (), *entry(config, text_part(config), step.num_shards_attribute)
+    if name == "Concatenate" and step.num_shards_attribute is None or name == "Chunk":
+        return {"Chunk": "kDivide", "Concatenate": "kJoin"}[name], of["dim"], 0, (), "", 0
+    if name == "SplitModulelist":
+        return "kExperts", of["dim"], 0, (), "", 0
+    if name == "Transpose" and not step.check_dims:
+        return "kTranspose", of["dim0"], of["dim1"], (), "", 0
+    if name == "Transpose" or name == "Inkling2LoopDequantizeExperts":
+        return "kSame", 0, 0, (), "", 0  # a tensor of the model has the model's dimensions, and is not quantised
+    if name == "Interleave" and step.inverse:
+        return "kInterleave", of["dim"], 0, (), "", 0
+    if name == "PermuteForRope" and step.inverse:
+        return "kRope", 0, 0, tuple(step.permute_layer_names or ()), *entry(config, f"{step.subconfig_key or ''}.".lstrip("."), "num_attention_heads")
+    if name == "ErnieSplitAndDecoupleTextVisionExperts":
+        return "kTextVision", of["stack_dim"], of["concat_dim"], (), "", 0
+    if name == "Inkling2UnpadVocab" and step.inverse:
+        return "kPad", 0, 0, (), *entry(config, text_part(config), "vocab_size")
+    if name == "Inkling2LoopMergeMessageQueries" and step.inverse:
+        return "kQueries", 0, 0, (), "", 0
+    return "kUnknown", 0, 0, (), "", 0
+
+
+def kind_of(transform, config):
+    """Kind, steps and offset."""
+    if isinstance(transform, WeightConverter):
+        return "kItems", tuple(step_of(o, config) for o in transform.operations), 0
+    name = type(transform).__name__  # LayerPairCollapse is left out when a model is saved
+    return {"WeightRenaming": "kName", "GroupWeightRename": "kEach", "Inkling2IndexOffsetWeightRename": "kNumber"}[name], (), getattr(transform, "offset", 0)
 
 
 def quoted(text):
@@ -134,15 +203,15 @@ def alternatives(transform):
         yield number, pattern + (r"(?!\w)" if re.search(r"[a-zA-Z0-9]$", pattern) else "")
 
 
-def row_of(transform):
+def row_of(transform, config):
     scoped = transform.scope_prefix is not None
     dotted = lambda text: text + "." if text else ""  # noqa: E731
     scope = (dotted(transform.scope_prefix), dotted(transform.base_model_prefix)) if scoped else None
-    return kind_of(transform), scope, tuple(alternatives(transform)), tuple(transform.target_patterns)
+    return *kind_of(transform, config), scope, tuple(alternatives(transform)), tuple(transform.target_patterns)
 
 
 def changing(known):
-    """Type, class and reversed transforms of the classes with other names in memory."""
+    """Type, class and reversed transforms of the classes with other names in memory, and a name that they have in the folder alone."""
     by_hand = set(re.findall(r'\n    \{"([a-z0-9_]+)"', (VIEWS / "disk_rules.cc").read_text()))
     for name, of in sorted(known.items(), key=lambda x: (x[1]["type"], x[0])):
         if of["type"] in by_hand:
@@ -151,61 +220,90 @@ def changing(known):
         back = [t for t in back if type(t).__name__ != "LayerPairCollapse"]  # which saving leaves out
         names = [t for t in back if isinstance(t, WeightRenaming)]
         tensors = [t for t in back if isinstance(t, WeightConverter)]
-        if any(apply_converters(k, tensors)[1] is not None or apply_renamings(k, names) != k for k in of["memory"]):
-            yield of["type"], name, tensors + names
+        changed = {k: apply_renamings(k, names) for k in of["memory"] if apply_converters(k, tensors)[1] is None}
+        if len(changed) < len(of["memory"]) or any(k != disk for k, disk in changed.items()):
+            only = [disk for disk in changed.values() if disk not in of["memory"]]
+            yield of["type"], name, tensors + names, min(only, key=lambda k: (len(k), k), default="")
+        elif any(k.endswith(STACKS) for k in of["memory"]):
+            yield of["type"], name, [], ""  # stacks are the form in the folder, too
+
+
+class Arrays:
+    """Constant arrays of the table, each once."""
+
+    def __init__(self, type_and_name):
+        self.type_and_name, self.numbers = type_and_name, {}
+
+    def name(self, entries):
+        if not entries:
+            return "{}"
+        return self.type_and_name.split()[-1] + str(self.numbers.setdefault(tuple(entries), len(self.numbers)))
+
+    def write(self, out):
+        for entries, i in self.numbers.items():
+            out.write(f'constexpr {self.type_and_name}{i}[] = {{{", ".join(entries)}}};\n')
 
 
 def write_table(known):
     rows, classes, lists = {}, [], {}
-    for model_type, name, back in changing(known):
-        classes.append((model_type, name, tuple(rows.setdefault(row_of(t), len(rows)) for t in back)))
-    for _, _, numbers in classes:
+    for model_type, name, back, on_disk in changing(known):
+        config = class_of(name).config_class()
+        classes.append((model_type, name, tuple(rows.setdefault(row_of(t, config), len(rows)) for t in back), on_disk))
+    for _, _, numbers, _ in classes:
         lists.setdefault(numbers, len(lists))
+    words, alternatives_, steps = Arrays("std::string_view kT"), Arrays("Alternative kA"), Arrays("DiskStep kS")
+    lines = []
+    for kind, did, offset, scope, sources, targets in rows:
+        texts = [f'{{StepKind::{k}, {dim}, {other}, {words.name([quoted(n) for n in names])}, {quoted(key)}, {number}}}' for k, dim, other, names, key, number in did]
+        where = f"{quoted(scope[0])}, {quoted(scope[1])}, true" if scope else '"", "", false'
+        more = f", {steps.name(texts)}" + (f", {offset}" if offset else "") if texts or offset else ""
+        lines.append(f"    {{Transform::{kind}, {where}, {alternatives_.name([f'{{{n}, {quoted(p)}}}' for n, p in sources])}, {words.name([quoted(t) for t in targets])}{more}}},\n")
     with open(VIEWS / "disk_table.inc", "w") as out:
         out.write(f"// Made by test_data/own_names/make_disk_table.py from the tables of transformers {transformers.__version__}; not written by hand.\n")
-        for (_, _, sources, targets), i in rows.items():
-            out.write(f'constexpr Alternative kA{i}[] = {{{", ".join(f"{{{n}, {quoted(p)}}}" for n, p in sources)}}};\n')
-            out.write(f'constexpr std::string_view kT{i}[] = {{{", ".join(map(quoted, targets))}}};\n')
-        out.write("constexpr Transform kTransforms[] = {\n")
-        for (kind, scope, _, _), i in rows.items():
-            where = f"{quoted(scope[0])}, {quoted(scope[1])}, true" if scope else '"", "", false'
-            out.write(f"    {{Transform::{kind}, {where}, kA{i}, kT{i}}},\n")
-        out.write("};\n")
+        for arrays in (words, alternatives_, steps):
+            arrays.write(out)
+        out.write("constexpr Transform kTransforms[] = {\n" + "".join(lines) + "};\n")
         for numbers, i in lists.items():
-            out.write(f'constexpr u16 kL{i}[] = {{{", ".join(map(str, numbers))}}};\n')
+            if numbers:
+                out.write(f'constexpr u16 kL{i}[] = {{{", ".join(map(str, numbers))}}};\n')
         out.write("constexpr ClassRules kClasses[] = {\n")
-        for model_type, name, numbers in classes:
-            out.write(f"    {{{quoted(model_type)}, {quoted(name)}, kL{lists[numbers]}}},\n")
+        for model_type, name, numbers, on_disk in classes:
+            transforms = f"kL{lists[numbers]}" if numbers else "{}"
+            out.write(f"    {{{quoted(model_type)}, {quoted(name.split(' of ')[0])}, {transforms}, {quoted(on_disk)}}},\n")
         out.write("};\n")
     return classes
 
 
 def small_tensors(of):
-    """Tensors of layers and blocks 0 and 1: 12 rows, and otherwise sizes of 2. Each has numbers of its own."""
+    """Tensors of layers and blocks 0 and 1. Each has numbers of its own, and dimensions that no other has."""
     names = [k for k in sorted(of["memory"]) if not any(p.isdigit() and int(p) > 1 for p in k.split("."))]
     out = {}
     for number, k in enumerate(names):
-        shape = [12] + [2] * (len(of["memory"][k]) - 1) if of["memory"][k] else []
+        shape = (SIZES + [2] * 9)[: len(of["memory"][k])]
+        if k.endswith("message_input.query"):
+            shape = [3, 4, 5]
         count = int(torch.tensor(shape).prod()) if shape else 1
-        out[k] = (torch.arange(count, dtype=torch.float32) + 1000 * number).reshape(shape)
+        out[k] = (torch.arange(count, dtype=torch.float32) + 2000 * number).reshape(shape)
     return out
 
 
 def write_cases(known, classes):
     cases, seen = {}, set()
-    for model_type, name, numbers in classes:
+    for model_type, name, _, _ in classes:
+        transforms = transforms_of(name, known[name])
         state = small_tensors(known[name])
-        if model_type in seen or len(state) > 400:
+        config = class_of(name).config_class()
+        back = [t.reverse_transform() for t in transforms if isinstance(t, WeightConverter)]
+        moves = any(s[0] not in ("kDivide", "kExperts", "kJoin") for t in back for s in kind_of(t, config)[1])
+        if model_type in seen or len(state) > 400 and not moves:
             continue
-        if any(kind_of(t) == "kUnknown" for t in [t.reverse_transform() for t in transforms_of(name, known[name])]):
-            continue
-        model = types.SimpleNamespace(_weight_conversions=transforms_of(name, known[name]), config=types.SimpleNamespace())
+        model = types.SimpleNamespace(_weight_conversions=transforms, config=class_of(name).config_class(**CONFIG.get(model_type, {})))
         disk = revert_weight_conversion(model, dict(state))
         if set(disk) == set(state):
             continue
         seen.add(model_type)
         sums = {k: hashlib.sha256(v.contiguous().numpy().tobytes()).hexdigest()[:8] for k, v in sorted(disk.items())}
-        cases[f"{model_type}/{name}"] = {"memory": {k: list(v.shape) for k, v in state.items()}, "disk": sums}
+        cases[f"{model_type}/{name}"] = {"memory": {k: list(v.shape) for k, v in state.items()}, "disk": sums, "config": CONFIG.get(model_type, {}), "moves": moves}
     (HERE / "disk_transforms.json.xz").write_bytes(lzma.compress(json.dumps(cases).encode(), preset=9))
     print(len(cases), "cases")
 
@@ -216,6 +314,7 @@ def main():
     known = json.loads(kept.read_text()) if kept and kept.exists() else describe()
     if kept and not kept.exists():
         kept.write_text(json.dumps(known))
+    add_other_types(known["out"])
     classes = write_table(known["out"])
     print(len(classes), "classes of", len({c[0] for c in classes}), "model types")
     if "--cases" in sys.argv:

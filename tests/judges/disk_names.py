@@ -96,7 +96,7 @@ def check_critic(folder):
 
 def main():
     chosen = sys.argv[1:]
-    for number, (name, entries) in enumerate(disk_families.MIXTURES + disk_families.OTHERS + HEADS):
+    for number, (name, entries) in enumerate(disk_families.MIXTURES + disk_families.OTHERS + disk_families.MOVED + HEADS):
         if chosen and name not in chosen:
             continue
         with tempfile.TemporaryDirectory(prefix="mckpt_disk_names_") as folder:

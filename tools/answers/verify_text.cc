@@ -28,8 +28,7 @@ namespace {
 constexpr std::size_t kMostShown = 10;
 constexpr std::size_t kAmountWidth = 15;  // of "7,408 values"
 
-// What each check says when it passes, and what it looks at otherwise, in a few words: a line with them fits
-// 60 columns.
+// What each check says when it passes, and what it looks at otherwise: a line with them fits 60 columns.
 struct Subject {
   std::string_view check, passed, looked_at;
 };
@@ -44,6 +43,7 @@ constexpr Subject kSubjects[] = {
     {"experts", "no two with equal bytes", "experts with equal bytes"},
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},
+    {"adapter", "fit adapter_config.json", "factors against adapter_config.json"},
     {"main", "weights are the optimizer's main weights, rounded", "weights against main weights"},
     {"ranks", "are one model", "ranks against each other"},
     {"optimizer", "", "states of the optimizer"},

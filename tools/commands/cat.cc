@@ -10,6 +10,7 @@
 // The argument is first looked up as a name, because a name may itself end in brackets; if no tensor has it,
 // the brackets at its end are a slice, as in numpy. Values are printed in the shortest form that reads back
 // as the same value. A tensor of more than 1000 values is shown by its edges unless a slice was given.
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -64,7 +65,7 @@ void refuse_object(const Store& store, const std::string& name) {
     if (o.name != name && !inside && o.name != cat("objects.", name)) continue;
     throw Error(Code::kNoSuchTensor, cat("'", escaped(name), "' is an object and no tensor"))
         .file(store.root())
-        .help(cat("mckpt inspect ", escaped(store.root(), 4096), " --args   shows the objects"));
+        .help(cat("mckpt inspect ", as_argument(store.root()), " --args   shows the objects"));
   }
 }
 

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "runtime/job/job.h"
 #include "tools/commands/command_table.h"
@@ -121,7 +122,7 @@ std::string_view or_other_format(std::string_view word, std::string_view meant) 
                        : cat("there is no mode '", escaped(name), "'"));
   e.expected(listed(names, 20));
   if (path)
-    throw e.help(cat("mckpt convert hf-to-fsdp ", escaped(name, 4096), " DST   for a Hugging Face model"));
+    throw e.help(cat("mckpt convert hf-to-fsdp ", as_argument(std::string(name)), " DST   for a Hugging Face model"));
   std::string meant = convert_mode_meant(name);
   if (meant.empty()) meant = nearest(name, names);
   if (!meant.empty())

@@ -19,6 +19,7 @@
 #include "convert/source/tied_names.h"
 #include "convert/views/own_names.h"
 #include "core/base/text.h"
+#include "hf/adapter/wrapped_model.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 
@@ -141,6 +142,11 @@ std::optional<std::string> config_beside(const Store& source, const std::string&
   return std::nullopt;
 }
 
+// A model with an adapter around it, as PEFT has it in memory, under the names of a model.
+std::unique_ptr<Store> as_model(std::unique_ptr<Store> side) {
+  return is_adapter_alone(*side) ? std::move(side) : unwrapped_model(std::move(side));
+}
+
 // Whether both have the same tensors by name.
 bool same_names(const Store& one, const Store& other) {
   return std::ranges::none_of(tensor_differences(one, other),
@@ -202,6 +208,7 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
   if (!flat && c.options.model_dict.empty() && same_names(*tested, *source))
     return check_types_by_name(*tested, *source, c) &
            against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));
+  source = as_model(std::move(source)), tested = as_model(std::move(tested));
   OwnModelOptions of_source = opening_of(source_path, c), of_tested = opening_of(path, c);
   of_source.dict_if_there = of_tested.dict_if_there = true;
   // A counter in the dict of a model is written beside its weights, where its name alone says what it is.

@@ -6,6 +6,7 @@
 #include "convert/compare/object_check.h"
 #include "convert/plan/exported_values.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/megatron_names.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/against.h"
+#include "convert/compare/checks/adapter.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/beside.h"
 #include "convert/compare/checks/load_files.h"
@@ -15,6 +16,7 @@
 #include "convert/compare/object_check.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/damage.h"
+#include "convert/source/megatron_names.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
@@ -170,6 +172,8 @@ bool compare_beside(const Store& tested, const Store& source, const std::string&
   bool same = check_manifests(tested, source, options.threads, report);
   same &= compare_load_files(tested, source, report);
   same &= compare_assets(tested, source, options.opening.assets, every, report);
+  same &= compare_adapters(tested, source, every, report);
+  warn_of_bases(tested, source, report);
   same &= compare_metadata(tested, source, every, report);
   name_beside(model_path(path, tested.opening()), tested, report);
   return same;

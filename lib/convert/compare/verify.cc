@@ -291,8 +291,8 @@ void refuse_adapter_alone(const std::string& a, const std::string& b, const Veri
                           const OpenOptions& opening) {
   auto against = std::ranges::find(report.checks, "against", &Check::name);
   if (opening.base || against == report.checks.end() || against->count > 0) return;
-  const bool of_a = is_adapter_folder(a, opening), of_b = is_adapter_folder(b, opening);
-  if (of_a != of_b) throw adapter_alone(Folder(of_a ? a : b, opening));
+  const std::string of_a = adapter_folder_at(a, opening), of_b = adapter_folder_at(b, opening);
+  if (of_a.empty() != of_b.empty()) throw adapter_alone(Folder(of_a.empty() ? of_b : of_a, opening));
 }
 
 }  // namespace

@@ -65,11 +65,15 @@ DType ReadableChunks::dtype(i64 c) const {
   return is_unrounded(entry(c).tensor) ? DType::kF32 : StoreChunks::dtype(c);
 }
 
+ChunkData ReadableChunks::resolved(const Entry& e) const {
+  return is_unrounded(e.tensor) ? unrounded_values(store())->resolve_unrounded(e.tensor, e.chunk)
+                                : store().resolve(e.tensor, e.chunk);
+}
+
 ChunkList::Place ReadableChunks::place(i64 c) const {
   Entry e = entry(c);
   Chunk chunk = store().chunk(e.tensor, e.chunk);
-  ChunkData data = is_unrounded(e.tensor) ? unrounded_values(store())->resolve_unrounded(e.tensor, e.chunk)
-                                          : store().resolve(e.tensor, e.chunk);
+  ChunkData data = resolved(e);
   bool row_by_row = is_row_by_row(chunk, data);
   if (row_by_row && !data.unpacked) return {data.file, data.offset, data.dtype, std::move(data.checksum)};
   i32 number = static_cast<i32>(c);
@@ -101,7 +105,7 @@ std::unique_ptr<ReadableChunks::Reader> ReadableChunks::take_reader(i32 chunk) c
     if (std::ssize(idle_) >= memory_.threads) idle_.erase(idle_.begin());
   }
   Entry e = entry(chunk);
-  ChunkData data = store().resolve(e.tensor, e.chunk);
+  ChunkData data = resolved(e);
   std::shared_ptr<const ByteSource> file = data.unpacked;
   if (!file) file = files_.files().open(data.file);
   return std::make_unique<Reader>(chunk, store().chunk(e.tensor, e.chunk), std::move(file), std::move(data),

@@ -45,6 +45,7 @@ class ReadableChunks final : public StoreChunks {
   // A reader with what it refers to.
   struct Reader;
   bool is_unrounded(i64 tensor) const { return !unrounded_.empty() && unrounded_[tensor]; }
+  ChunkData resolved(const Entry& entry) const;
   std::unique_ptr<Reader> take_reader(i32 chunk) const;
   void put_back(std::unique_ptr<Reader> reader) const;
 

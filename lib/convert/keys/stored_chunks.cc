@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "convert/keys/key_table.h"
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
@@ -39,7 +40,7 @@ Error adapter_beside(const Store& store, i64 tensors) {
           "the run trained an adapter, which is beside the weights of its base and not merged into them");
   e.file(store.root()).found(cat(counted(tensors, "tensor"), " of an adapter of Megatron-Bridge"));
   if (const std::string adapter = exported_adapter(store); !adapter.empty())
-    return e.help(cat("mckpt export ", escaped(adapter, 4096),
+    return e.help(cat("mckpt export ", as_argument(adapter),
                       " OUT merges it, with `base`, the folder of the model that was trained"));
   return e.help(
       "the checkpoint does not say what the adapter is multiplied by; save it in PEFT's form in the training "

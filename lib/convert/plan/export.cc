@@ -132,8 +132,9 @@ Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)
     throw Error(Code::kUsage, "`max_shard_size` must be at least one byte").found(options.max_shard_bytes);
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
-  if (is_adapter_folder(options.source, source->opening()) && !source->opening().base)
-    throw adapter_alone(Folder(options.source, source->opening()));
+  if (const std::string adapter = adapter_folder_at(options.source, source->opening());
+      !adapter.empty() && !source->opening().base)
+    throw adapter_alone(Folder(adapter, source->opening()));
   if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
   if ((!is_hf_weights(source->format()) || is_of_verl(*source)) && has_own_names(*source))
     return plan_export_own(std::move(source), options);

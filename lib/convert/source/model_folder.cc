@@ -71,9 +71,8 @@ std::optional<bool> tie_of(const JsonValue& config) {
 }
 
 void read_config(ModelFolder& out, const OpenOptions& opening) {
-  Folder folder(out.path, opening);
   with_file(cat(out.path, "/", kConfig), [&] {
-    std::string text = json_text(folder.open_file(kConfig), kMaxConfigBytes);
+    std::string text = json_text(Folder(out.path, opening).open_file(kConfig), kMaxConfigBytes);
     JsonValue json = parse_json(text, JsonNumbers::kPython);
     if (const JsonValue* type = json.find("model_type"); type && type->is(JsonType::kString))
       out.model_type = type->string("model_type");
@@ -84,6 +83,7 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
     out.tied = tie_of(json);
     out.labels = labels_of(json);
     out.numbers = tower_numbers(json);
+    out.config_numbers = config_numbers(json);
     try {
       out.config = read_hf_config(text, true);
       if (!out.tied) out.tied = out.config->model.tied;

@@ -17,6 +17,7 @@
 #include "core/base/int.h"
 #include "hf/adapter/amended_config.h"
 #include "hf/config_json.h"
+#include "hf/config_numbers.h"
 #include "hf/tower_numbers.h"
 #include "io/copy/side_files.h"
 #include "io/safetensors/original.h"
@@ -35,6 +36,7 @@ struct ModelFolder {
   std::string model_type;          // as config.json has it
   std::string architecture;        // the first of its architectures; "" if it has none
   TowerNumbers numbers{};          // of config.json; zeros for what it does not say
+  ConfigNumbers config_numbers{};  // of config.json
   std::optional<bool> tied;        // tie_word_embeddings of config.json
   i64 labels = 2;                  // of a classifier
   AmendedConfig amended{};  // by an adapter in the store: `config` and `tied` have it, config.json has not

@@ -7,6 +7,7 @@
 #include "convert/source/computed_buffers.h"
 #include "convert/source/damage.h"
 #include "convert/source/lost_shards.h"
+#include "convert/source/megatron_names.h"
 #include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
 #include "convert/views/disk_names.h"
@@ -27,19 +28,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// What Megatron's layers consist of; models of Hugging Face have "self_attn" and "mlp.up_proj" there.
-constexpr std::string_view kMegatronParts[] = {".self_attention.", ".cross_attention.",      ".mixer.",
-                                               ".mlp.linear_fc",   ".mlp.experts.linear_fc", ".mlp.router."};
-
-bool is_of_megatron(std::string_view name) {
-  constexpr std::string_view kLayers = "decoder.layers.";
-  std::size_t at = name.find(kLayers);
-  if (at == name.npos || (at > 0 && name[at - 1] != '.')) return false;
-  std::string_view rest = name.substr(at + kLayers.size() - 1);
-  return std::ranges::any_of(kMegatronParts,
-                             [&](std::string_view part) { return rest.find(part) != rest.npos; });
-}
 
 // By own name, the place in the state dict that was saved.
 NameMap<std::string, i64> saved_places(const Store& store, std::string_view section) {
@@ -109,10 +97,13 @@ class Chooser {
   }
 
   // Whether two tensors are one parameter of the model if they have the same bytes. Where the tensors of the
-  // folder are not known, only a head that the config ties is.
+  // folder are not known, only a head that the config ties is, and an embedding beside the one that encoder and
+  // decoder share.
   bool may_be_tied(const OwnTensor& copy, const OwnTensor& of) const {
     const Tie tie = tie_of_names(copy.name, of.name);
-    if (names_.empty() && listed_.empty()) return tie == Tie::kHead && tied() && is_head(copy.name);
+    if (names_.empty() && listed_.empty())
+      return (tie == Tie::kHead && tied() && is_head(copy.name)) ||
+             (tie == Tie::kModule && model_.folder.tied.value_or(true) && is_shared_embedding(of.name));
     if (tie == Tie::kHead && is_embedding(copy.name) && !is_only_embedding(copy)) return false;
     return is_own(of.name) &&
            (tie == Tie::kModule || (tie == Tie::kHead && model_.folder.tied.value_or(true)));
@@ -308,12 +299,6 @@ bool has_own_names(const Store& store) {
   return !has_megatron_names(store);
 }
 
-bool has_megatron_names(const Store& store) {
-  for (i64 t = 0; t < store.tensor_count(); t++)
-    if (is_of_megatron(store.name(t))) return true;
-  return false;
-}
-
 OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options) {
   if (!has_own_names(*source))
     throw Error(Code::kUnknownFormat, "the tensors have the names of Megatron's modules")
@@ -344,6 +329,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
                       .model_type = model.folder.model_type, .architecture = model.folder.architecture,
                       .numbers = model.folder.numbers,
+                      .config_numbers = model.folder.config_numbers,
                       .stacks = unknown || has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names,
                       .model_dict = options.model_dict,

@@ -29,9 +29,6 @@ class Store;
 // Whether the tensors have the names of the model itself: true unless the names are those of Megatron's
 // modules or of one of Megatron's formats.
 bool has_own_names(const Store& store);
-// Whether a tensor is of a layer of Megatron's. False for a model of any other kind that was saved in one of
-// Megatron's formats: its tensors have the model's own names behind a prefix.
-bool has_megatron_names(const Store& store);
 
 // Plain values.
 struct OwnModelOptions {

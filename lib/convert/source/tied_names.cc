@@ -112,6 +112,7 @@ bool are_a_pair(std::string_view one, std::string_view other) {
 }  // namespace
 
 bool is_head(std::string_view name) { return front_of(name, kHeads).has_value(); }
+bool is_shared_embedding(std::string_view name) { return front_of(name, "shared.weight").has_value(); }
 bool is_embedding(std::string_view name) { return front_of(name, kEmbeddings).has_value(); }
 
 Tie tie_of_names(std::string_view one, std::string_view other) {

@@ -25,6 +25,8 @@ class Store;
 bool is_head(std::string_view name);
 // A layer that reads tokens.
 bool is_embedding(std::string_view name);
+// The embedding of T5, BART and others, which those of encoder and decoder are tied to.
+bool is_shared_embedding(std::string_view name);
 
 enum class Tie : u8 {
   kNone,

@@ -18,10 +18,6 @@ namespace {
 // All stacks that models have in memory. Where no rule splits them, they are stacks on disk.
 constexpr std::string_view kStacks[] = {".experts.gate_up_proj", ".experts.up_proj", ".experts.down_proj"};
 
-bool is_stack(std::string_view name) {
-  return std::ranges::any_of(kStacks, [&](std::string_view end) { return name.ends_with(end); });
-}
-
 std::string filled(std::string_view before, std::string_view pattern, i64 expert) {
   std::size_t at = pattern.find("{E}");
   return cat(before, pattern.substr(0, at), expert, pattern.substr(at + 3));
@@ -87,6 +83,10 @@ std::string name_in_folder(std::string_view name, const DiskRules* rules, const 
 
 }  // namespace
 
+bool is_stack(std::string_view name) {
+  return std::ranges::any_of(kStacks, [&](std::string_view end) { return name.ends_with(end); });
+}
+
 bool has_stacks(std::span<const NamedTensor> model) {
   return std::ranges::any_of(model, [](const NamedTensor& n) { return is_stack(n.name); });
 }
@@ -97,14 +97,12 @@ bool has_stacks(const Store& model) {
   return false;
 }
 
-// A few bytes of a file can declare a stack of any number of experts without items.
 void check_room(const Store& store, i64 tensor, i64 tensors) {
-  constexpr i64 kMostTensors = 1 << 19;
-  if (store.dims(tensor)[0] <= kMostTensors - tensors) return;
+  if (store.dims(tensor)[0] <= kMostModelTensors - tensors) return;
   throw Error(Code::kSourceShape, "the experts of all layers would be too many tensors")
       .file(store.root())
       .tensor(store.name(tensor))
-      .expected(cat("at most ", with_commas(kMostTensors), " tensors"))
+      .expected(cat("at most ", with_commas(kMostModelTensors), " tensors"))
       .found(to_string(store.shape(tensor)));
 }
 

@@ -52,6 +52,11 @@ std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std:
 bool has_stacks(std::span<const NamedTensor> model);
 bool has_stacks(const Store& model);
 
+// Whether the name in memory is that of a stack of experts.
+bool is_stack(std::string_view name);
+
+// A few bytes of a file can declare a stack of any number of experts without items.
+inline constexpr i64 kMostModelTensors = i64{1} << 19;
 // Throws kSourceShape if the experts of a stack, beside so many tensors, are more than any model has.
 void check_room(const Store& store, i64 tensor, i64 tensors);
 

@@ -1,5 +1,6 @@
 // A transform is looked for anywhere in a name; of its alternatives the one that begins first counts. At most one
-// transform of tensors applies to a name, and then all of names, one after the other.
+// transform of tensors applies to a name, and then all of names, one after the other. Tensors that one transform
+// gives one name are its sources together.
 #include "convert/views/disk_transforms.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "convert/views/disk_names.h"
+#include "convert/views/disk_steps.h"
 #include "convert/views/own_names.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
@@ -23,16 +25,24 @@ struct Alternative {
   std::string_view pattern;
 };
 struct Transform {
-  enum Kind : u8 { kName, kStack, kRows, kJoin, kUnknown } kind;
+  enum Kind : u8 {
+    kName,
+    kEach,    // names too: each source has its own target
+    kNumber,  // a name, and `offset` is added to the number in it
+    kItems,   // tensors, by `steps`
+  } kind;
   std::string_view scope,
       base;  // what the names of a part of the model begin with, also without the base's name
   bool scoped;
   std::span<const Alternative> sources;
   std::span<const std::string_view> targets;
+  std::span<const DiskStep> steps = {};
+  i64 offset = 0;
 };
 struct ClassRules {
   std::string_view model_type, name;
   std::span<const u16> transforms;
+  std::string_view on_disk;  // a name that the folder has and no model has in memory; "": only tensors differ
 };
 #include "convert/views/disk_table.inc"
 
@@ -89,6 +99,15 @@ std::string replaced(const std::string& name, const Match& match, std::string ta
   return out.replace(at, match.text.size(), target);
 }
 
+// The name by a transform of names.
+std::string renamed(const std::string& name, Match match, const Transform& transform) {
+  std::size_t target = 0;
+  if (transform.kind == Transform::kEach) target = static_cast<std::size_t>(match.source);
+  if (transform.kind == Transform::kNumber && match.group.size() < 10)
+    match.group = cat(std::stoll(match.group) + transform.offset);
+  return replaced(name, match, std::string(transform.targets[target]));
+}
+
 const ClassRules* class_rules(std::string_view model_type, std::string_view architecture) {
   const ClassRules* any = nullptr;
   for (const ClassRules& c : kClasses) {
@@ -106,124 +125,93 @@ class Transforming {
       : store_(store), rules_(rules), options_(options) {
     for (u16 t : rules.transforms) {
       const Transform& transform = kTransforms[t];
-      (transform.kind == Transform::kName ? names_ : tensors_).emplace_back(transform);
+      (transform.kind == Transform::kItems ? tensors_ : names_).emplace_back(transform);
     }
   }
 
   DiskTensors all(std::span<const NamedTensor> model) {
-    for (const NamedTensor& n : model) add(n.name, n.tensor);
-    for (auto& [name, parts] : joins_) join(name, parts);
+    const bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
+    for (const NamedTensor& n : model) on_disk ? put(n.name, n.name, n.tensor) : add(n.name, n.tensor);
+    for (const Group& group : groups_) transform(group);
     return std::move(out_);
   }
 
  private:
+  // Tensors that one transform takes together.
+  struct Group {
+    const Transform* transform;
+    std::string name;  // in memory, of the first
+    Match match;
+    std::vector<std::pair<int, i64>> tensors;  // by source
+  };
+
   std::string named(std::string name) const {
     for (const Matcher& m : names_)
-      if (const std::optional<Match> match = m.find(name))
-        name = replaced(name, *match, std::string(m.transform.targets[0]));
+      if (const std::optional<Match> match = m.find(name)) name = renamed(name, *match, m.transform);
     return name;
-  }
-
-  void add(const std::string& name, i64 tensor) {
-    for (const Matcher& m : tensors_)
-      if (const std::optional<Match> match = m.find(name))
-        return transform(m.transform, *match, name, tensor);
-    put(name, named(name), tensor);
   }
 
   // A folder may have the names in memory, as some versions wrote and some publish them.
   bool kept(const std::string& name, const std::string& disk) const {
-    return options_.stacks || (options_.expected.contains(name) && !options_.expected.contains(disk));
+    return options_.expected.contains(name) && !options_.expected.contains(disk);
+  }
+
+  void add(const std::string& name, i64 tensor) {
+    for (const Matcher& m : tensors_)
+      if (const std::optional<Match> match = m.find(name)) return collect(m.transform, *match, name, tensor);
+    put(name, named(name), tensor);
   }
 
   void put(const std::string& name, std::string disk, i64 tensor) {
-    const bool keep = options_.expected.contains(name) && !options_.expected.contains(disk);
+    const bool keep = kept(name, disk);
     out_.renamed |= !keep && disk != name;
     std::span<const i64> dims = store_.dims(tensor);
     out_.tensors.push_back({keep ? name : std::move(disk), {dims.begin(), dims.end()}, {{tensor}}});
   }
 
-  void transform(const Transform& t, const Match& match, const std::string& name, i64 tensor) {
-    const auto target = [&](std::size_t i, i64 number) {
-      std::string text(t.targets[i]);
-      if (std::size_t star = text.find('*'); star != text.npos) text.replace(star, 1, cat(number));
-      return named(replaced(name, match, std::move(text)));
-    };
-    if (kept(name, target(0, 0))) return put(name, name, tensor);
+  void collect(const Transform& t, const Match& match, const std::string& name, i64 tensor) {
+    const std::string together = replaced(name, match, std::string(t.targets[0]));
+    std::string first = together;
+    if (std::size_t star = first.find('*'); star != first.npos) first.replace(star, 1, "0");
+    if ((options_.stacks && is_stack(name)) || kept(name, named(std::move(first)))) return put(name, name, tensor);
+    auto [at, is_new] = group_of_.try_emplace(together, groups_.size());
+    if (is_new) groups_.push_back({&t, name, match, {}});
+    groups_[at->second].tensors.emplace_back(match.source, tensor);
+  }
+
+  void transform(const Group& group) {
+    const Transform& t = *group.transform;
+    StepInput input{{}, t.targets, options_.config_numbers, kMostModelTensors - std::ssize(out_.tensors)};
+    std::vector<std::pair<int, i64>> parts = group.tensors;
+    std::ranges::stable_sort(parts, {}, &std::pair<int, i64>::first);
+    const i64 first = parts[0].second;
+    try {
+      for (auto [source, tensor] : parts) {
+        if (store_.dims(tensor).empty()) throw Error(Code::kSourceShape, "the tensor is a scalar");
+        auto pattern = std::ranges::find(t.sources, source, &Alternative::source)->pattern;
+        input.tensors.push_back({std::string(pattern), BoxedTensor::whole(store_, tensor)});
+      }
+      for (StepTensor& made : apply_steps(std::move(input), t.steps)) {
+        out_.tensors.push_back({named(replaced(group.name, group.match, std::move(made.name))),
+                                std::move(made.boxes.dims), std::move(made.boxes.pieces)});
+      }
+    } catch (Error& e) {
+      if (e.code() == Code::kUnknownModel)
+        e.found(cat("class ", rules_.name))
+            .help("mckpt convert to-dcp SRC DST keeps names and tensors, and the model's own class loads them");
+      else
+        e.found(to_string(store_.shape(first)));
+      throw e.file(store_.root()).tensor(store_.name(first));
+    }
     out_.renamed = true;
-    const std::vector<i64> dims(store_.dims(tensor).begin(), store_.dims(tensor).end());
-    const i64 parts = std::ssize(t.targets);
-    switch (t.kind) {
-      case Transform::kStack: {
-        check_stack(store_, tensor, 0, 0, 0);
-        check_room(store_, tensor, std::ssize(out_.tensors));
-        const i64 rows = divided(dims[1], parts, tensor);
-        for (i64 part = 0; part < parts; part++)
-          for (i64 e = 0; e < dims[0]; e++)
-            out_.tensors.push_back({target(static_cast<std::size_t>(part), e),
-                                    {rows, dims[2]},
-                                    {{tensor, {e}, part * rows, rows}}});
-        return;
-      }
-      case Transform::kRows: {
-        std::vector<i64> part_dims = dims;
-        if (dims.empty()) refuse(tensor, "is a scalar");
-        const i64 rows = part_dims[0] = divided(dims[0], parts, tensor);
-        for (i64 part = 0; part < parts; part++)
-          out_.tensors.push_back(
-              {target(static_cast<std::size_t>(part), 0), part_dims, {{tensor, {}, part * rows, rows}}});
-        return;
-      }
-      case Transform::kJoin:
-        joins_[target(0, 0)].push_back({match.source, tensor});
-        return;
-      case Transform::kName:
-      case Transform::kUnknown:
-        refuse(tensor, "is rearranged by transformers when it is saved");
-    }
-  }
-
-  // Rows of several tensors, one below the other, in the order of the transform's sources.
-  void join(const std::string& name, std::vector<std::pair<int, i64>>& parts) {
-    std::ranges::sort(parts);
-    std::vector<i64> dims(store_.dims(parts[0].second).begin(), store_.dims(parts[0].second).end());
-    if (dims.empty()) refuse(parts[0].second, "is a scalar");
-    PiecedTensor made{name, {}, {}};
-    i64 rows = 0;
-    for (const auto& [source, tensor] : parts) {
-      std::span<const i64> own = store_.dims(tensor);
-      if (own.size() != dims.size() || !std::equal(own.begin() + 1, own.end(), dims.begin() + 1))
-        refuse(tensor, "does not fit those that it is joined with");
-      made.pieces.push_back({.tensor = tensor, .first_row = 0, .rows = own[0], .to_row = rows});
-      rows += own[0];
-    }
-    dims[0] = rows;
-    made.dims = std::move(dims);
-    out_.tensors.push_back(std::move(made));
-  }
-
-  i64 divided(i64 rows, i64 parts, i64 tensor) const {
-    if (rows % parts == 0) return rows / parts;
-    throw Error(Code::kSourceShape,
-                cat("the rows cannot be divided into ", parts, " tensors of the model's folder"))
-        .file(store_.root())
-        .tensor(store_.name(tensor))
-        .found(to_string(store_.shape(tensor)));
-  }
-
-  [[noreturn]] void refuse(i64 tensor, std::string_view why) const {
-    throw Error(Code::kUnknownModel, "how this model's folder has a tensor is not computed")
-        .file(store_.root())
-        .tensor(store_.name(tensor))
-        .found(cat("the tensor ", why, "; class ", rules_.name))
-        .help("mckpt convert to-dcp SRC DST keeps names and tensors, and the model's own class loads them");
   }
 
   const Store& store_;
   const ClassRules& rules_;
   const OwnNamesOptions& options_;
   std::vector<Matcher> tensors_, names_;
-  std::map<std::string, std::vector<std::pair<int, i64>>> joins_;
+  std::vector<Group> groups_;
+  std::map<std::string, std::size_t> group_of_;
   DiskTensors out_;
 };
 

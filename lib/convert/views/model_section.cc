@@ -342,7 +342,9 @@ void Sections::refuse_other_kinds() const {
 
 void Sections::drop_computed() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    bool computed = is_computed(n.name) && !options_.expected.contains(n.name);
+    const bool computed = options_.expected.empty()
+                              ? is_computed_by_all(n.name)
+                              : is_computed(n.name) && !options_.expected.contains(n.name);
     if (computed) out_.beside.push_back(n.tensor);
     return computed;
   });

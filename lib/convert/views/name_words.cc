@@ -80,6 +80,12 @@ bool is_of_whole_model(std::string_view name) {
 
 bool is_computed(std::string_view name) { return has(kComputed, last_part(name)); }
 
+bool is_computed_by_all(std::string_view name) {
+  const std::string_view last = last_part(name);
+  if (!is_computed(name) || last == "_extra_state" || last.size() == name.size()) return is_computed(name);
+  return last_part(name.substr(0, name.size() - last.size() - 1)) == "rotary_emb";
+}
+
 // `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
 std::string without_wrappers(std::string_view name) {
   std::string out;

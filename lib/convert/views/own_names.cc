@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "convert/views/disk_names.h"
+#include "convert/views/disk_transforms.h"
 #include "convert/views/flat_shapes.h"
 #include "convert/views/model_section.h"
 #include "convert/views/name_words.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/titan_names.h"
+#include "convert/views/titan_tables.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "hf/config_json.h"
@@ -45,7 +47,7 @@ void refuse_foreign(const Store& store, std::span<const NamedTensor> names) {
 
 // The tensors as they are, under the names of the model without sections and wrappers.
 Translated as_saved(const Store& store, const SectionedNames& names) {
-  Translated out;
+  Translated out{{}, "transformers"};
   for (const NamedTensor& n : names.model) {
     std::span<const i64> dims = store.dims(n.tensor);
     out.tensors.push_back({n.name, {dims.begin(), dims.end()}, {{n.tensor}}});
@@ -53,10 +55,22 @@ Translated as_saved(const Store& store, const SectionedNames& names) {
   return out;
 }
 
+// Whether the model's folder has these names and no others.
+bool are_of_folder(std::span<const NamedTensor> model, const ExpectedTensors& folder) {
+  return std::ssize(model) == std::ssize(folder) &&
+         std::ranges::all_of(model, [&](const NamedTensor& n) { return folder.contains(n.name); });
+}
+
+// Some folders have names that are torchtitan's for other models.
+bool has_folder_of_such_names(const OwnNamesOptions& options) {
+  const std::string& type = options.config ? options.config->model.model_type : options.model_type;
+  return !titan_model(type) && has_disk_transforms(type, options.architecture);
+}
+
 Translated translated(const Store& store, SectionedNames& names, const OwnNamesOptions& options) {
   if (options.as_saved) return as_saved(store, names);
   refuse_foreign(store, names.model);
-  if (is_of_titan(names.model)) {
+  if (is_of_titan(names.model) && !has_folder_of_such_names(options)) {
     TitanTensors titan = titan_tensors(store, names.model,
                                        {.config = options.config,
                                         .model_type = options.model_type,
@@ -67,6 +81,7 @@ Translated translated(const Store& store, SectionedNames& names, const OwnNamesO
                                titan.floats_beside.end());
     return {std::move(titan.tensors), cat("torchtitan ", titan.model)};
   }
+  if (are_of_folder(names.model, options.expected)) return as_saved(store, names);
   DiskTensors disk = disk_tensors(store, names.model, options);
   return {std::move(disk.tensors), disk.renamed ? "transformers, as in memory" : "transformers"};
 }

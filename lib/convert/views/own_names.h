@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "convert/views/disk_names.h"
+#include "hf/config_numbers.h"
 #include "hf/tower_numbers.h"
 #include "io/store/store.h"
 
@@ -36,6 +37,7 @@ struct OwnNamesOptions {
   std::string model_type{};          // of a config that no table reads
   std::string architecture{};        // of any config: the class of the model
   TowerNumbers numbers{};            // of any config; zeros if there is none
+  ConfigNumbers config_numbers{};    // of any config
   bool stacks =
       false;  // the model's folder has the experts of a layer as one tensor, as the training program has
   bool as_saved = false;  // without sections and wrappers, and otherwise the names and tensors of the source

@@ -8,18 +8,20 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "core/items/stretch_boxes.h"
+#include "io/file/file.h"
 #include "io/values/strided.h"
 
 namespace mckpt::impl {
 namespace {
 
-// The box of a swapped piece, and the strides that its items then have in the chunk.
-void swap_last(std::vector<i64>& offsets, std::vector<i64>& sizes, std::vector<i64>& strides) {
-  const std::size_t rank = sizes.size();
-  strides.assign(rank, 1);
-  for (std::size_t d = rank - 1; d > 0; d--) strides[d - 1] = strides[d] * sizes[d];
-  for (std::vector<i64>* of : {&offsets, &sizes, &strides}) std::swap((*of)[rank - 2], (*of)[rank - 1]);
-}
+// Bytes that no file has.
+class ZeroBytes final : public ByteSource {
+ public:
+  explicit ZeroBytes(i64 size) : ByteSource(size) {}
+
+ private:
+  void read_inside(i64, std::span<u8> to) const override { std::ranges::fill(to, u8{0}); }
+};
 
 void check_row_major(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data) {
   if (data.strides.empty() || is_row_major(chunk.sizes, data.strides)) return;
@@ -48,11 +50,17 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
       t.chunks += part.step_items == 0 ? 1 : std::ssize(part.offsets) / std::ssize(part.sizes);
       t.parts.push_back(std::move(part));
     };
+    if (!piece.zeros.empty()) {
+      add_part({.tensor = piece.tensor, .chunk = 0, .first_item = 0, .offsets = piece.to, .sizes = piece.zeros, .zeros = true});
+      continue;
+    }
     for (i64 c : chunks_near(piece)) {
-      if (!piece.as.empty())
+      if (!piece.as.empty()) {
         for (Part& part : reshaped(piece, c)) add_part(std::move(part));
-      else if (std::optional<Part> part = part_of(piece, c))
-        add_part(std::move(*part));
+        continue;
+      }
+      std::optional<Part> part = piece.axes.empty() ? part_of(piece, c) : part_along(piece, c, t.dims.size());
+      if (part) add_part(*std::move(part));
     }
   }
   tensors_.push_back(std::move(t));
@@ -66,7 +74,8 @@ std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
   const i64 count = source_->chunk_count(piece.tensor);
   const bool again = by_begin_.tensor == piece.tensor;
   if (!again) by_begin_ = {piece.tensor, 0, {}};
-  if (!again || (piece.at.empty() && piece.rows < 0)) {
+  const bool along = !piece.axes.empty();
+  if (!again || (!along && piece.at.empty() && piece.rows < 0)) {
     for (i64 c = 0; c < count; c++) out.push_back(c);
     return out;
   }
@@ -77,8 +86,10 @@ std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
     by_begin_.longest = std::max(by_begin_.longest, chunk.sizes[0]);
     if (c == count - 1) std::ranges::sort(chunks);
   }
-  const i64 first = piece.at.empty() ? piece.first_row : piece.at[0];
-  const i64 last = piece.at.empty() ? first + (piece.rows - 1) * piece.row_step : first;
+  const PieceAxis near = along              ? piece.axes[0]
+                         : piece.at.empty() ? PieceAxis{piece.first_row, piece.rows, piece.row_step}
+                                            : PieceAxis{piece.at[0]};
+  const i64 first = near.first, last = near.first + (near.count - 1) * near.step;
   auto chunk = std::ranges::lower_bound(chunks, std::pair(first - by_begin_.longest + 1, i64{0}));
   for (; chunk != chunks.end() && chunk->first <= last; ++chunk) out.push_back(chunk->second);
   std::ranges::sort(out);
@@ -128,10 +139,33 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
     out.offsets[0] = begin - piece.first_row;
     out.sizes[0] = end - begin;
   }
-  if (piece.swap) swap_last(out.offsets, out.sizes, out.strides);
   if (!out.offsets.empty()) out.offsets[0] += piece.to_row;
   for (std::size_t d = 0; d < piece.to.size(); d++) out.offsets[d] += piece.to[d];
   out.first_item = first;
+  return out;
+}
+
+// What a chunk of the source contains of a piece with axes: chunk [0, 10, 0] + [4, 10, 12] has of the indices
+// 2, 12 of its second dimension the second one.
+std::optional<PieceStore::Part> PieceStore::part_along(const StorePiece& piece, i64 chunk,
+                                                       std::size_t rank) const {
+  const Chunk c = source_->chunk(piece.tensor, chunk);
+  Part out{piece.tensor, chunk, 0, std::vector<i64>(rank), std::vector<i64>(rank, 1)};
+  out.strides.assign(rank, 1);
+  i64 stride = 1;
+  for (std::size_t d = c.sizes.size(); d-- > 0; stride *= c.sizes[d]) {
+    const PieceAxis& axis = piece.axes[d];
+    const i64 before = c.offsets[d] - axis.first, behind = before + c.sizes[d];
+    const i64 begin = before <= 0 ? 0 : ceil_div(before, axis.step);
+    const i64 end = behind <= 0 ? 0 : std::min(axis.count, ceil_div(behind, axis.step));
+    if (begin >= end) return std::nullopt;
+    out.first_item += (begin * axis.step - before) * stride;
+    if (axis.to_dim < 0) continue;
+    out.offsets[axis.to_dim] = axis.to + begin;
+    out.sizes[axis.to_dim] = end - begin;
+    out.strides[axis.to_dim] = axis.step * stride;
+  }
+  if (is_row_major(out.sizes, out.strides)) out.strides.clear();
   return out;
 }
 
@@ -196,6 +230,7 @@ PieceStore::Place PieceStore::place(i64 t, i64 index) const {
 Chunk PieceStore::chunk(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   Chunk out = source_->chunk(part.tensor, part.chunk);
+  if (part.zeros) out.record_offset = -1, out.record_bytes = 0;
   out.offsets =
       std::span(part.offsets).subspan(static_cast<std::size_t>(row) * part.sizes.size(), part.sizes.size());
   out.sizes = part.sizes;
@@ -215,14 +250,22 @@ ChunkData PieceStore::resolved(const Part& part) const {
   return resolved_;
 }
 
+ChunkData PieceStore::zeros(const Part& part, DType type) const {
+  return {.file = source_->chunk(part.tensor, part.chunk).file,
+          .dtype = type,
+          .unpacked = std::make_shared<const ZeroBytes>(dtype_bytes(type, Shape(part.sizes).items()))};
+}
+
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
+  if (part.zeros) return zeros(part, dtype(t));
   return piece_of(resolved(part), t, part, row);
 }
 
 // pre: the source has such values, or is_rounded() was false for all tensors.
 ChunkData PieceStore::resolve_unrounded(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
+  if (part.zeros) return zeros(part, DType::kF32);
   return piece_of(unrounded_values(*source_)->resolve_unrounded(part.tensor, part.chunk), t, part, row);
 }
 

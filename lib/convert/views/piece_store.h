@@ -17,6 +17,14 @@
 
 namespace mckpt::impl {
 
+// What a piece has along one dimension of its tensor, and where: the indices first, first + step, ... are one
+// behind the other in a dimension of the tensor that the piece is put into, from `to` on.
+struct PieceAxis {
+  i64 first = 0, count = 1, step = 1;
+  i64 to_dim = -1;  // -1: in none, of one index
+  i64 to = 0;
+};
+
 // A piece of one tensor of the source: the indices `at` along its first dimensions, and then rows of the next
 // dimension. The piece of the picture is {tensor, {1}, 14, 14, 0}: layer 1, rows 14 to 27. With a step of 2
 // it is rows 14, 16, ... 40: 14 rows all the same.
@@ -30,7 +38,11 @@ struct StorePiece {
   // pre: no row_step.
   std::vector<i64> to{};
   bool replica = false;  // the same box as that of an earlier piece, with the same items
-  bool swap = false;  // the last two dimensions change places. pre: all rows, and no row_step
+  // One for each dimension of the tensor, in any order of dimensions: [4, 20, 12] with the first two dimensions
+  // changed has {0, 4, 1, 1, 0}, {0, 20, 1, 0, 0} and {0, 12, 1, 2, 0}. pre: nothing else but `replica` is set.
+  std::vector<PieceAxis> axes{};
+  // Not items of the tensor but zeros of its type: a box of these sizes, from `to` on. pre: nothing else is set.
+  std::vector<i64> zeros{};
   // The tensor in this shape, [16, 96] as [16, 3, 2, 4, 4]. pre: nothing else but `replica` is set.
   std::vector<i64> as{};
 };
@@ -81,7 +93,8 @@ class PieceStore final : public Store, public UnroundedValues {
     i64 step_items = 0;   // from one row to the next
     i64 first_chunk = 0;  // of this view's tensor
     bool replica = false;
-    std::vector<i64> strides{};  // of the items of a swapped piece, in the chunk; none: row-major
+    std::vector<i64> strides{};  // of the items in the chunk; none: row-major
+    bool zeros = false;
   };
   // One chunk of the view: its part, and which row of the part.
   struct Place {
@@ -105,10 +118,12 @@ class PieceStore final : public Store, public UnroundedValues {
   ChunkData piece_of(ChunkData out, i64 t, const Part& part, i64 row) const;
   std::vector<i64> chunks_near(const StorePiece& piece);
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;
+  std::optional<Part> part_along(const StorePiece& piece, i64 chunk, std::size_t rank) const;
   std::vector<Part> reshaped(const StorePiece& piece, i64 chunk) const;
   static std::optional<Part> rows_apart(Part part, const StorePiece& piece, i64 first_item);
   Place place(i64 t, i64 index) const;
   ChunkData resolved(const Part& part) const;
+  ChunkData zeros(const Part& part, DType type) const;
 
   std::unique_ptr<Store> source_;
   std::deque<Tensor> tensors_;

@@ -41,11 +41,6 @@ std::optional<InLayer> in_layer(std::string_view name, std::string_view list) {
   return out;
 }
 
-const Row* find(std::span<const Row> rows, std::string_view titan) {
-  auto row = std::ranges::find(rows, titan, &Row::titan);
-  return row == rows.end() ? nullptr : &*row;
-}
-
 std::string filled(std::string_view pattern, std::string_view placeholder, std::string_view by) {
   std::string out(pattern);
   if (std::size_t at = out.find(placeholder); at != out.npos) out.replace(at, placeholder.size(), by);
@@ -138,7 +133,7 @@ class Translation {
   };
 
   bool add_named(const NamedTensor& n);
-  void add(i64 tensor, const Row& row, std::string_view front);
+  void add(i64 tensor, const FoundRow& found, std::string_view front);
   void add_part(i64 tensor, std::string name, i64 part, i64 parts, std::size_t along);
   void finish(const std::string& name, const Joined& joined);
   void add_experts_of(i64 tensor, const Row& row, const std::string& name);
@@ -157,29 +152,30 @@ class Translation {
 
 bool Translation::add_named(const NamedTensor& n) {
   if (auto tower = in_layer(n.name, kTowerLayers)) {
-    const Row* row = find(model_.tower, tower->behind);
-    if (row) add(n.tensor, *row, cat(model_.tower_layers, tower->number, "."));
-    return row != nullptr;
+    const FoundRow found = find_row(model_.tower, tower->behind);
+    if (found.row) add(n.tensor, found, cat(model_.tower_layers, tower->number, "."));
+    return found.row != nullptr;
   }
   std::optional<InLayer> layer = in_layer(n.name, kLayers), mtp;
   if (!layer && model_.mtp) mtp = in_layer(n.name, kMtpLayers);
-  const Row* row = nullptr;
+  FoundRow found;
   if (!layer && !mtp) {
     for (std::span<const Row> rows : model_.once)
-      if (!row) row = find(rows, n.name);
-    if (row) add(n.tensor, *row, "");
-    return row != nullptr;
+      if (!found.row) found = find_row(rows, n.name);
+    if (found.row) add(n.tensor, found, "");
+    return found.row != nullptr;
   }
   const InLayer& in = layer ? *layer : *mtp;
-  if (mtp) row = find(titan_mtp_rows(), in.behind);
+  if (mtp) found = find_row(titan_mtp_rows(), in.behind);
   for (std::span<const Row> rows : model_.layer)
-    if (!row) row = find(rows, in.behind);
-  if (row) add(n.tensor, *row, cat(model_.text, kLayers, mtp ? layers_ + in.number : in.number, "."));
-  return row != nullptr;
+    if (!found.row) found = find_row(rows, in.behind);
+  if (found.row) add(n.tensor, found, cat(model_.text, kLayers, mtp ? layers_ + in.number : in.number, "."));
+  return found.row != nullptr;
 }
 
-void Translation::add(i64 t, const Row& row, std::string_view front) {
-  std::string name = cat(front, filled(filled(row.disk, "{T}", model_.text), "{H}", model_.head));
+void Translation::add(i64 t, const FoundRow& found, std::string_view front) {
+  const Row& row = *found.row;
+  std::string name = cat(front, filled(filled(found.disk, "{T}", model_.text), "{H}", model_.head));
   switch (row.move) {
     case Move::kQuery:
       return pieces_.add_queries(t, std::move(name));

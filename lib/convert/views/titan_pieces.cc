@@ -1,6 +1,7 @@
 // Every function checks the shape first, since the pieces of a view have to tile it.
 #include "convert/views/titan_pieces.h"
 
+#include "convert/views/boxed_tensor.h"
 #include "core/items/shape.h"
 #include "io/store/store.h"
 
@@ -98,10 +99,8 @@ void TitanPieces::add_qkv(i64 t, const std::function<std::string(std::string_vie
 }
 
 void TitanPieces::add_swapped(i64 t, std::string name) {
-  std::span<const i64> dims = store_.dims(t);
-  StorePiece piece{t};
-  piece.swap = true;
-  out_.push_back({std::move(name), {dims[0], dims[2], dims[1]}, {std::move(piece)}});
+  BoxedTensor swapped = BoxedTensor::whole(store_, t).swapped(1, 2);
+  out_.push_back({std::move(name), std::move(swapped.dims), std::move(swapped.pieces)});
 }
 
 // The weight of a convolution whose steps are as long as its window.

@@ -2,6 +2,7 @@
 #include "convert/views/titan_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 namespace mckpt::impl {
@@ -24,11 +25,7 @@ constexpr Row kEveryLayer[] = {
     {"ffn_norm.weight", "post_attention_layernorm.weight"},
     {"attention.wo.weight", "self_attn.o_proj.weight"},
 };
-constexpr Row kMlp[] = {
-    {"feed_forward.w1.weight", "mlp.gate_proj.weight"},
-    {"feed_forward.w3.weight", "mlp.up_proj.weight"},
-    {"feed_forward.w2.weight", "mlp.down_proj.weight"},
-};
+constexpr Row kMlp[] = {{"feed_forward.w#.weight", "mlp.#_proj.weight"}};
 constexpr Row kAttention[] = {
     {"attention.qkv_linear.wq.weight", "self_attn.q_proj.weight", Move::kQuery},
     {"attention.qkv_linear.wk.weight", "self_attn.k_proj.weight", Move::kKey},
@@ -68,9 +65,7 @@ constexpr Row kExperts[] = {
 constexpr Row kSharedExperts[] = {
     {"moe.expert_bias_E", "mlp.gate.e_score_correction_bias"},
     {"moe.expert_bias", "mlp.gate.e_score_correction_bias"},  // older
-    {"moe.shared_experts.w1.weight", "mlp.shared_experts.gate_proj.weight"},
-    {"moe.shared_experts.w3.weight", "mlp.shared_experts.up_proj.weight"},
-    {"moe.shared_experts.w2.weight", "mlp.shared_experts.down_proj.weight"},
+    {"moe.shared_experts.w#.weight", "mlp.shared_experts.#_proj.weight"},
 };
 // torchtitan balances the load of experts with a bias of the router that these models do not have.
 constexpr Row kOwnBias[] = {
@@ -89,14 +84,27 @@ constexpr Row kGptOss[] = {
     {"attention.qkv_linear.wv.bias", "self_attn.v_proj.bias"},
     {"attention.wo.bias", "self_attn.o_proj.bias"},
     {"attention.sinks", "self_attn.sinks"},
-    {"moe.router.gate.weight", "mlp.router.weight"},
-    {"moe.router.gate.bias", "mlp.router.bias"},
+    {"moe.router.gate.*", "mlp.router.*"},
     {"moe.routed_experts.inner_experts.mlp1_weight", "mlp.experts.gate_up_proj", Move::kSwap},
     {"moe.routed_experts.inner_experts.mlp1_bias", "mlp.experts.gate_up_proj_bias"},
     {"moe.routed_experts.inner_experts.mlp2_weight", "mlp.experts.down_proj", Move::kSwap},
     {"moe.routed_experts.inner_experts.mlp2_bias", "mlp.experts.down_proj_bias"},
     {"moe.tokens_per_expert_E", "", Move::kNone},
 };
+
+// All vision towers of torchtitan have these modules in a layer. `of`: of attn.proj, the two norms and the two
+// linear modules.
+using TowerQkv = std::array<Row, 3>;
+constexpr std::array<Row, 8> tower_layer(const TowerQkv& qkv, const std::array<std::string_view, 5>& of) {
+  return {qkv[0], qkv[1], qkv[2], {"attn.proj.*", of[0]}, {"norm1.*", of[1]}, {"norm2.*", of[2]},
+          {"mlp.linear_fc1.*", of[3]}, {"mlp.linear_fc2.*", of[4]}};
+}
+// Queries, keys and values that are one tensor in the folder.
+constexpr TowerQkv joined_qkv(std::string_view disk) {
+  return {{{"attn.wq.*", disk, Move::kPart, 0, 3},
+           {"attn.wk.*", disk, Move::kPart, 1, 3},
+           {"attn.wv.*", disk, Move::kPart, 2, 3}}};
+}
 
 // Both kinds of layers have their attention under "attn.".
 constexpr Row kQwen35[] = {
@@ -123,40 +131,20 @@ constexpr Row kQwen35[] = {
     {"attn.out_proj.weight", "linear_attn.out_proj.weight"},
 };
 constexpr Row kQwen35Shared[] = {
-    {"moe.shared_experts.w1.weight", "mlp.shared_expert.gate_proj.weight"},
-    {"moe.shared_experts.w3.weight", "mlp.shared_expert.up_proj.weight"},
-    {"moe.shared_experts.w2.weight", "mlp.shared_expert.down_proj.weight"},
+    {"moe.shared_experts.w#.weight", "mlp.shared_expert.#_proj.weight"},
     {"moe.shared_experts.gate.weight", "mlp.shared_expert_gate.weight"},
 };
 constexpr Row kQwen35Tower[] = {
     {"vision_encoder.patch_embed.weight", "model.visual.patch_embed.proj.weight", Move::kPatches, 0, 5},
     {"vision_encoder.patch_embed.bias", "model.visual.patch_embed.proj.bias"},
     {"vision_encoder.pos_embed", "model.visual.pos_embed.weight"},
-    {"vision_encoder.merger.norm.weight", "model.visual.merger.norm.weight"},
-    {"vision_encoder.merger.norm.bias", "model.visual.merger.norm.bias"},
-    {"vision_encoder.merger.linear_fc1.weight", "model.visual.merger.linear_fc1.weight"},
-    {"vision_encoder.merger.linear_fc1.bias", "model.visual.merger.linear_fc1.bias"},
-    {"vision_encoder.merger.linear_fc2.weight", "model.visual.merger.linear_fc2.weight"},
-    {"vision_encoder.merger.linear_fc2.bias", "model.visual.merger.linear_fc2.bias"},
+    {"vision_encoder.merger.norm.*", "model.visual.merger.norm.*"},
+    {"vision_encoder.merger.linear_fc1.*", "model.visual.merger.linear_fc1.*"},
+    {"vision_encoder.merger.linear_fc2.*", "model.visual.merger.linear_fc2.*"},
 };
-constexpr Row kQwen35TowerLayer[] = {
-    {"attn.wq.weight", "attn.qkv.weight", Move::kPart, 0, 3},
-    {"attn.wk.weight", "attn.qkv.weight", Move::kPart, 1, 3},
-    {"attn.wv.weight", "attn.qkv.weight", Move::kPart, 2, 3},
-    {"attn.wq.bias", "attn.qkv.bias", Move::kPart, 0, 3},
-    {"attn.wk.bias", "attn.qkv.bias", Move::kPart, 1, 3},
-    {"attn.wv.bias", "attn.qkv.bias", Move::kPart, 2, 3},
-    {"attn.proj.weight", "attn.proj.weight"},
-    {"attn.proj.bias", "attn.proj.bias"},
-    {"norm1.weight", "norm1.weight"},
-    {"norm1.bias", "norm1.bias"},
-    {"norm2.weight", "norm2.weight"},
-    {"norm2.bias", "norm2.bias"},
-    {"mlp.linear_fc1.weight", "mlp.linear_fc1.weight"},
-    {"mlp.linear_fc1.bias", "mlp.linear_fc1.bias"},
-    {"mlp.linear_fc2.weight", "mlp.linear_fc2.weight"},
-    {"mlp.linear_fc2.bias", "mlp.linear_fc2.bias"},
-};
+constexpr auto kQwen35TowerLayer =
+    tower_layer(joined_qkv("attn.qkv.*"),
+                {"attn.proj.*", "norm1.*", "norm2.*", "mlp.linear_fc1.*", "mlp.linear_fc2.*"});
 
 constexpr Row kMuse[] = {
     {"attention.o_gate.weight", "self_attn.gate_proj.weight"},
@@ -171,64 +159,28 @@ constexpr Row kMuseOnce[] = {
     {"vision_encoder.conv1_linear.weight", "model.vision_tower.patch_embedder.patch_embedding.weight"},
     {"vision_encoder.positional_embedding_vlm",
      "model.vision_tower.patch_embedder.position_embedding_table.weight"},
-    {"vision_encoder.ln_pre.weight", "model.vision_tower.ln_pre.weight"},
-    {"vision_encoder.ln_pre.bias", "model.vision_tower.ln_pre.bias"},
-    {"vision_encoder.ln_post.weight", "model.vision_tower.ln_post.weight"},
-    {"vision_encoder.ln_post.bias", "model.vision_tower.ln_post.bias"},
+    {"vision_encoder.ln_pre.*", "model.vision_tower.ln_pre.*"},
+    {"vision_encoder.ln_post.*", "model.vision_tower.ln_post.*"},
     {"vision_adapter.c_fc.weight", "model.vision_adapter.fc1.weight"},
     {"vision_adapter.c_proj.weight", "model.vision_adapter.fc2.weight"},
     {"vision_projection.weight", "model.vision_projection.weight"},
 };
-constexpr Row kMuseTowerLayer[] = {
-    {"attn.wq.weight", "attn.q_proj.weight", Move::kTowerHead},
-    {"attn.wk.weight", "attn.k_proj.weight", Move::kTowerHead},
-    {"attn.wv.weight", "attn.v_proj.weight"},
-    {"attn.wq.bias", "attn.q_proj.bias", Move::kTowerHead},
-    {"attn.wk.bias", "attn.k_proj.bias", Move::kTowerHead},
-    {"attn.wv.bias", "attn.v_proj.bias"},
-    {"attn.proj.weight", "attn.proj.weight"},
-    {"attn.proj.bias", "attn.proj.bias"},
-    {"norm1.weight", "norm1.weight"},
-    {"norm1.bias", "norm1.bias"},
-    {"norm2.weight", "norm2.weight"},
-    {"norm2.bias", "norm2.bias"},
-    {"mlp.linear_fc1.weight", "mlp.fc1.weight"},
-    {"mlp.linear_fc1.bias", "mlp.fc1.bias"},
-    {"mlp.linear_fc2.weight", "mlp.fc2.weight"},
-    {"mlp.linear_fc2.bias", "mlp.fc2.bias"},
-};
+constexpr auto kMuseTowerLayer = tower_layer({{{"attn.wq.*", "attn.q_proj.*", Move::kTowerHead},
+                                               {"attn.wk.*", "attn.k_proj.*", Move::kTowerHead},
+                                               {"attn.wv.*", "attn.v_proj.*"}}},
+                                             {"attn.proj.*", "norm1.*", "norm2.*", "mlp.fc1.*", "mlp.fc2.*"});
 
 constexpr Row kKimiTower[] = {
     {"vision_encoder.patch_embed.weight", "vision_tower.patch_embed.proj.weight", Move::kPatches, 0, 4},
     {"vision_encoder.patch_embed.bias", "vision_tower.patch_embed.proj.bias"},
     {"vision_encoder.pos_embed", "vision_tower.patch_embed.pos_emb.weight"},
-    {"vision_encoder.final_norm.weight", "vision_tower.encoder.final_layernorm.weight"},
-    {"vision_encoder.final_norm.bias", "vision_tower.encoder.final_layernorm.bias"},
-    {"vision_encoder.projector.pre_norm.weight", "mm_projector.pre_norm.weight"},
-    {"vision_encoder.projector.pre_norm.bias", "mm_projector.pre_norm.bias"},
-    {"vision_encoder.projector.linear_1.weight", "mm_projector.proj.0.weight"},
-    {"vision_encoder.projector.linear_1.bias", "mm_projector.proj.0.bias"},
-    {"vision_encoder.projector.linear_2.weight", "mm_projector.proj.2.weight"},
-    {"vision_encoder.projector.linear_2.bias", "mm_projector.proj.2.bias"},
+    {"vision_encoder.final_norm.*", "vision_tower.encoder.final_layernorm.*"},
+    {"vision_encoder.projector.pre_norm.*", "mm_projector.pre_norm.*"},
+    {"vision_encoder.projector.linear_1.*", "mm_projector.proj.0.*"},
+    {"vision_encoder.projector.linear_2.*", "mm_projector.proj.2.*"},
 };
-constexpr Row kKimiTowerLayer[] = {
-    {"attn.wq.weight", "wqkv.weight", Move::kPart, 0, 3},
-    {"attn.wk.weight", "wqkv.weight", Move::kPart, 1, 3},
-    {"attn.wv.weight", "wqkv.weight", Move::kPart, 2, 3},
-    {"attn.wq.bias", "wqkv.bias", Move::kPart, 0, 3},
-    {"attn.wk.bias", "wqkv.bias", Move::kPart, 1, 3},
-    {"attn.wv.bias", "wqkv.bias", Move::kPart, 2, 3},
-    {"attn.proj.weight", "wo.weight"},
-    {"attn.proj.bias", "wo.bias"},
-    {"norm1.weight", "norm0.weight"},
-    {"norm1.bias", "norm0.bias"},
-    {"norm2.weight", "norm1.weight"},
-    {"norm2.bias", "norm1.bias"},
-    {"mlp.linear_fc1.weight", "mlp.fc0.weight"},
-    {"mlp.linear_fc1.bias", "mlp.fc0.bias"},
-    {"mlp.linear_fc2.weight", "mlp.fc1.weight"},
-    {"mlp.linear_fc2.bias", "mlp.fc1.bias"},
-};
+constexpr auto kKimiTowerLayer =
+    tower_layer(joined_qkv("wqkv.*"), {"wo.*", "norm0.*", "norm1.*", "mlp.fc0.*", "mlp.fc1.*"});
 
 constexpr std::string_view kModel = "model.", kLanguageModel = "model.language_model.";
 constexpr TitanModel kModels[] = {
@@ -292,7 +244,31 @@ constexpr TitanModel kModels[] = {
      .pairs = true},
 };
 
+struct Word {
+  char sign;
+  std::string_view titan, disk;
+};
+constexpr Word kWords[] = {
+    {'*', "weight", "weight"}, {'*', "bias", "bias"}, {'#', "1", "gate"}, {'#', "3", "up"}, {'#', "2", "down"},
+};
+
+std::string with_word(std::string_view pattern, char sign, std::string_view word) {
+  std::string out(pattern);
+  if (std::size_t at = out.find(sign); at != out.npos) out.replace(at, 1, word);
+  return out;
+}
+
 }  // namespace
+
+FoundRow find_row(std::span<const TitanRow> rows, std::string_view titan) {
+  for (const TitanRow& row : rows) {
+    if (row.titan == titan) return {&row, std::string(row.disk)};
+    for (const Word& word : kWords)
+      if (row.titan.find(word.sign) != row.titan.npos && with_word(row.titan, word.sign, word.titan) == titan)
+        return {&row, with_word(row.disk, word.sign, word.disk)};
+  }
+  return {};
+}
 
 std::span<const TitanModel> titan_models() { return kModels; }
 std::span<const TitanRow> titan_mtp_rows() { return kMtp; }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/base/int.h"
@@ -27,7 +28,9 @@ enum class TitanMove : u8 {
   kLeft,       // a buffer that no folder of this model has, and whose values training found
 };
 
-// One name behind the front of its group, and what the folder has behind its own front.
+// One name behind the front of its group, and what the folder has behind its own front. A sign stands for a word
+// of several: * for weight and bias, # for the matrices of a gated module, which are w1, w3 and w2 in torchtitan
+// and gate, up and down in the folder.
 struct TitanRow {
   std::string_view titan, disk;
   TitanMove move = TitanMove::kCopy;
@@ -45,6 +48,13 @@ struct TitanModel {
   bool pairs = false;                    // rows of queries and keys are turned in pairs
   bool mtp = false;                      // "mtp_layers.{N}.", which the folder has behind the other layers
 };
+
+// The row of a name, with its `disk` without signs; no row: the name is none of these.
+struct FoundRow {
+  const TitanRow* row = nullptr;
+  std::string disk{};
+};
+FoundRow find_row(std::span<const TitanRow> rows, std::string_view titan);
 
 std::span<const TitanModel> titan_models();
 // Behind "mtp_layers.{N}." in addition.

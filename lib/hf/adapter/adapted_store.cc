@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_bytes.h"
+#include "hf/adapter/default_targets.h"
 #include "hf/adapter/lora_config.h"
+#include "hf/adapter/own_tokenizer.h"
 #include "hf/adapter/settings.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/quantized/dequantized_store.h"
@@ -58,8 +61,8 @@ std::unique_ptr<Store> open_weights(const Folder& folder) {
     e.file(folder.path()).expected(kWeights);
     if (folder.has_file(kOldWeights))
       e.found(kOldWeights)
-          .help(cat("mckpt convert pt-to-safetensors ", escaped(folder.path(), 4096), "/", kOldWeights, " ",
-                    escaped(folder.path(), 4096), "/", kWeights));
+          .help(cat("mckpt convert pt-to-safetensors ", as_argument(folder.inside(kOldWeights)), " ",
+                    as_argument(folder.inside(std::string(kWeights)))));
     throw e;
   }
   std::unique_ptr<Store> store = open_safetensors_file(folder.inside(kWeights), folder.opening());
@@ -105,9 +108,12 @@ class NamedBase final : public AdapterBase {
     LoraConfig config = of_ranks ? config_beside(folder) : read_lora_config(folder);
     std::unique_ptr<Store> base = open_base(path_, opening);
     const BaseFacts facts = facts_of(*base, names_);
+    if (!of_ranks)
+      with_file(cat(adapter, "/", kAdapterConfig), [&] { choose_targets(config, facts.model_type); });
     const OtherBase other = other_base(config, facts, path_, opening);
     auto out = std::make_unique<AdaptedStore>(std::move(base), open_weights(folder), config, adapter, facts);
     if (!other.note.empty()) out->add_note(other.note);
+    if (std::string note = own_tokenizer(folder, out->root()); !note.empty()) out->add_note(std::move(note));
     if (!other.warning.empty()) out->warn_of_base(other.warning);
     return out;
   }
@@ -202,7 +208,7 @@ std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<
   if (all_there &&
       std::ranges::none_of(paths, [&](const std::string& p) { return is_adapter_folder(p, opening); }))
     throw Error(Code::kUsage, "`base` is for the folder of an adapter, and no path is one")
-        .expected("a folder with adapter_config.json and without config.json")
+        .expected("a folder with adapter_config.json and without weights of a model")
         .found(listed(std::vector<std::string>(paths.begin(), paths.end())));
   return adapter_base(std::move(base), std::move(names));
 }
@@ -221,7 +227,7 @@ Error adapter_alone(const Folder& folder) {
     // What is wrong with the config is said when the base is known.
   }
   if (!base.empty() && is_folder(base, folder.opening()))
-    return e.help(cat("`base` ", escaped(base, 4096), "   the model that the adapter's config names"));
+    return e.help(cat("`base` ", as_argument(base), "   the model that the adapter's config names"));
   return e.help("`base` names the folder of the model that was trained");
 }
 

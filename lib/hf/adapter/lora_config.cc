@@ -1,5 +1,4 @@
-// Each entry of the config has a place in one of three tables: it is read, it does not change the result, or
-// its result is not computed. An entry in none of them may only have a value that says "nothing".
+// Reads the entries that are known (config_entries.h), and refuses what is not computed.
 #include "hf/adapter/lora_config.h"
 
 #include <algorithm>
@@ -7,6 +6,8 @@
 #include <regex>
 
 #include "core/base/error.h"
+#include "hf/adapter/config_entries.h"
+#include "hf/adapter/vocabulary.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -21,21 +22,6 @@ constexpr double kMostRank = 1 << 20;
 constexpr std::size_t kLongestPattern = 1000, kLongestName = 256;
 constexpr int kMostRepeats = 3;
 
-constexpr std::string_view kRead[] = {"peft_type",           "r",
-                                      "lora_alpha",          "use_rslora",
-                                      "fan_in_fan_out",      "use_dora",
-                                      "lora_bias",           "bias",
-                                      "rank_pattern",        "alpha_pattern",
-                                      "target_parameters",   "base_model_name_or_path",
-                                      "init_lora_weights",   "target_modules",
-                                      "exclude_modules",     "modules_to_save",
-                                      "layers_pattern",      "layers_to_transform",
-                                      "ensure_weight_tying", "trainable_token_indices",
-                                      "auto_mapping"};
-// How training began, and what it is for: the names and values of the tensors say the rest.
-constexpr std::string_view kWithoutEffect[] = {"eva_config",    "inference_mode", "lora_dropout",
-                                               "megatron_core", "peft_version",   "qalora_group_size",
-                                               "revision",      "runtime_config", "task_type"};
 // Starts of training that leave the base as it is, and those that take the factors out of it: PEFT takes them
 // out again when it loads the adapter, by a decomposition of each weight whose last bits depend on the
 // library of linear algebra.
@@ -53,25 +39,6 @@ bool has(const std::string_view (&table)[N], std::string_view text) {
   throw Error(Code::kBadConfig, cat("'", escaped(key), "' asks for an adapter that is not computed"))
       .found(value.is(JsonType::kString) ? cat("'", escaped(value.string(key)), "'") : value.summary())
       .help(kMergeThere);
-}
-
-// null, false, "" and nothing at all.
-bool says_nothing(const JsonValue& v) {
-  switch (v.type()) {
-    case JsonType::kNull:
-      return true;
-    case JsonType::kBool:
-      return !v.boolean("");
-    case JsonType::kNumber:
-      return false;
-    case JsonType::kString:
-      return v.string("").empty();
-    case JsonType::kArray:
-      return v.array("").empty();
-    case JsonType::kObject:
-      return v.object("").empty();
-  }
-  return false;
 }
 
 const JsonValue* entry(const JsonValue& config, std::string_view key) {
@@ -162,6 +129,52 @@ void check_bias(const JsonValue& config) {
   if (v && !has(kBiases, v->string("bias"))) refuse("bias", *v);
 }
 
+// Entries that exclude each other: PEFT makes no adapter of such a config.
+void check_together(const JsonValue& config) {
+  auto text = [&](const char* key) {
+    const JsonValue* v = entry(config, key);
+    return v && v->is(JsonType::kString);
+  };
+  auto refuse_both = [](const char* one, const char* other, const char* wanted) {
+    throw Error(Code::kBadConfig,
+                cat("'", one, "' and '", other, "' exclude each other: PEFT loads no adapter that has both"))
+        .expected(wanted)
+        .help(kMergeThere);
+  };
+  for (const char* key : {"layers_to_transform", "layers_pattern"})
+    if (text("target_modules") && entry(config, key))
+      refuse_both("target_modules", key, "a list of modules, or no choice of layers beside an expression");
+  if (const JsonValue* v = entry(config, "layers_pattern");
+      v && !says_nothing("layers_pattern", *v) && !entry(config, "layers_to_transform"))
+    throw Error(Code::kBadConfig,
+                "'layers_pattern' is there without 'layers_to_transform': PEFT loads no such adapter")
+        .expected("the numbers of layers in layers_to_transform")
+        .found("none")
+        .help(kMergeThere);
+  if (flag(config, "lora_bias") && flag(config, "use_dora"))
+    refuse_both("lora_bias", "use_dora", "one of the two");
+  if (flag(config, "lora_bias") && text("init_lora_weights"))
+    refuse_both("lora_bias", "init_lora_weights", "init_lora_weights true or false");
+}
+
+JsonValue config_object(std::string_view text) {
+  JsonValue config = parse_json(text, JsonNumbers::kPython);
+  if (!config.is(JsonType::kObject))
+    throw Error(Code::kBadConfig, "the config of the adapter is not an object").found(config.summary());
+  return config;
+}
+
+// What may be right, and is not computed here.
+void refuse_not_computed(const JsonValue& config) {
+  check_kind(config);
+  for (const JsonMember& m : config.object("adapter_config.json"))
+    if (!is_known_entry(m.name) && !says_nothing(m.name, m.value)) refuse(m.name, m.value);
+  check_start(config);
+  for (const char* key : {"rank_pattern", "alpha_pattern"})
+    if (const JsonValue* patterns = entry(config, key))
+      for (const JsonMember& m : patterns->object(key)) ModulePattern pattern(m.name);
+}
+
 std::vector<i64> token_rows(const JsonValue& list) {
   std::vector<i64> rows;
   for (const JsonValue& v : list.array("trainable_token_indices"))
@@ -172,7 +185,7 @@ std::vector<i64> token_rows(const JsonValue& list) {
 // A list is for the embedding of tokens.
 std::vector<LoraConfig::Tokens> read_tokens(const JsonValue& config) {
   const JsonValue* v = entry(config, "trainable_token_indices");
-  if (!v || says_nothing(*v)) return {};
+  if (!v || says_nothing("trainable_token_indices", *v)) return {};
   if (v->is(JsonType::kArray)) return {{"", token_rows(*v)}};
   std::vector<LoraConfig::Tokens> out;
   for (const JsonMember& m : v->object("trainable_token_indices"))
@@ -250,20 +263,25 @@ double LoraConfig::scale_of(std::string_view module) const {
   return own_alpha / (by_root ? std::sqrt(own_rank) : own_rank);
 }
 
-bool LoraConfig::is_exception(std::string_view module) const {
-  return exception_of(ranks, module) != nullptr || exception_of(alphas, module) != nullptr;
+bool LoraConfig::Tokens::is_for(std::string_view name) const {
+  return module.empty() ? is_embedding_weight(cat(name, ".weight"))
+                        : name == module || name.ends_with(cat(".", module));
+}
+
+std::string why_not_computed(std::string_view text) {
+  try {
+    refuse_not_computed(config_object(text));
+  } catch (const Error& e) {
+    return e.found().empty() ? e.message() : cat(e.message(), " (", e.found(), ")");
+  }
+  return "";
 }
 
 LoraConfig parse_lora_config(std::string_view text) {
-  const JsonValue config = parse_json(text, JsonNumbers::kPython);
-  if (!config.is(JsonType::kObject))
-    throw Error(Code::kBadConfig, "the config of the adapter is not an object").found(config.summary());
-  check_kind(config);
-  for (const JsonMember& m : config.object("adapter_config.json"))
-    if (!has(kRead, m.name) && !has(kWithoutEffect, m.name) && !says_nothing(m.value))
-      refuse(m.name, m.value);
-  check_start(config);
+  const JsonValue config = config_object(text);
+  refuse_not_computed(config);
   check_bias(config);
+  check_together(config);
   LoraConfig out;
   out.text = text;
   out.rank = static_cast<i64>(needed(config, "r", true));
@@ -272,6 +290,8 @@ LoraConfig parse_lora_config(std::string_view text) {
   out.weights_turned = flag(config, "fan_in_fan_out");
   out.magnitudes = flag(config, "use_dora");
   out.biases = flag(config, "lora_bias");
+  if (const JsonValue* dropped = entry(config, "lora_dropout"))
+    out.drops = dropped->real("lora_dropout") != 0;
   out.ranks = exceptions(config, "rank_pattern", true);
   out.alphas = exceptions(config, "alpha_pattern", false);
   if (const JsonValue* names = entry(config, "target_parameters"))

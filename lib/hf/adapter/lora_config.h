@@ -16,8 +16,8 @@ namespace mckpt::impl {
 
 class Folder;
 
-// A regular expression for names of modules, as PEFT uses it: for the last parts of a name (a key of rank_pattern
-// or alpha_pattern), or for all of it (target_modules).
+// A regular expression for names of modules, as PEFT uses it: for the last parts of a name (a key of
+// rank_pattern or alpha_pattern), or for all of it (target_modules).
 class ModulePattern {
  public:
   enum Of : u8 { kEnd, kWhole };
@@ -41,6 +41,7 @@ struct LoraConfig {
   bool weights_turned = false;  // fan_in_fan_out: the weights of the base are [in, out]
   bool magnitudes = false;      // use_dora
   bool biases = false;          // lora_bias: the second factor has a bias
+  bool drops = false;           // lora_dropout: some of the input was dropped in training
   // Patterns of modules with another rank or alpha, the first that matches decides.
   struct Exception {
     std::shared_ptr<const ModulePattern> pattern;
@@ -54,24 +55,27 @@ struct LoraConfig {
   struct Tokens {
     std::string module;
     std::vector<i64> rows;
+    bool is_for(std::string_view name) const;  // a module, by its name in the model
   };
   std::vector<Tokens> tokens{};
   bool keeps_tie = false;  // ensure_weight_tying: what is saved of a tied embedding is the output layer's too
-  std::string base_class{};               // auto_mapping: the class of the base in transformers
-  std::string base{};                     // base_model_name_or_path
-  std::string text{};                     // the file
+  std::string base_class{};  // auto_mapping: the class of the base in transformers
+  std::string base{};        // base_model_name_or_path
+  std::string text{};        // the file
 
-  // Of a module, by its name in the model.
+  // Of a module, or of a parameter that target_parameters names, by its name in the model.
   i64 rank_of(std::string_view module) const;
   // The factor of the product of matrices.
   double scale_of(std::string_view module) const;
-  // Whether the module has a rank or an alpha of its own.
-  bool is_exception(std::string_view module) const;
 };
 
 // Throws kBadJson; kBadConfig for an adapter of another kind, for entries that contradict each other, and for
 // an entry that changes the result in a way that is not computed, known or not.
 LoraConfig parse_lora_config(std::string_view text);
+
+// Why an adapter of this config is not computed, though it may be right; "" for one that is. Throws kBadJson,
+// and kBadConfig for what is no object.
+std::string why_not_computed(std::string_view text);
 
 // The config of the folder. Throws the same, with the file.
 LoraConfig read_lora_config(const Folder& folder);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/items/shape.h"
@@ -111,16 +112,12 @@ class Chooser {
   }
 
   std::vector<AdaptedTensor> choose() {
+    refuse_settings();
     if (names_.size() != pairs_.size() || names_.size() > kMostParameters)
       throw refusal(Code::kUnaccounted,
                     "the module does not have a pair of factors for each targeted parameter")
           .expected(cat("a pair for each of ", listed(names_)))
           .found(counted(std::ssize(pairs_), "pair"));
-    if (config_.is_exception(module_) || std::ranges::any_of(names_, [&](const std::string& n) {
-          return config_.is_exception(cat(module_, ".", n));
-        }))
-      throw refusal(Code::kBadConfig, "a pattern gives parameters of a module a rank or alpha of their own")
-          .help("merge it where it was trained (merge_and_unload), and save the model");
     std::vector<std::size_t> order(names_.size()), found;  // the parameter of each pair
     std::iota(order.begin(), order.end(), 0u);
     int ways = 0;
@@ -144,8 +141,25 @@ class Chooser {
     return Error(code, std::move(message)).tensor(module_);
   }
 
+  // Settings that PEFT has for modules alone.
+  void refuse_settings() const {
+    const std::pair<bool, const char*> settings[] = {{config_.biases, "lora_bias"},
+                                                     {config_.weights_turned, "fan_in_fan_out"},
+                                                     {config_.magnitudes, "use_dora"},
+                                                     {config_.drops, "lora_dropout"}};
+    for (const auto& [set, key] : settings)
+      if (set)
+        throw refusal(Code::kBadConfig,
+                      cat("'", key, "' is not for parameters: PEFT loads no factors of them beside it"))
+            .expected(cat("no ", key, " with target_parameters"))
+            .help("merge it where it was trained (merge_and_unload), and save the model");
+  }
+
+  // By which the patterns of the config find the parameter.
+  std::string name_of(std::size_t parameter) const { return cat(module_, ".", names_[parameter]); }
+
   Fit fit_of(std::size_t pair, std::size_t parameter) const {
-    return fit(pairs_[pair], parameters_[parameter], config_.rank);
+    return fit(pairs_[pair], parameters_[parameter], config_.rank_of(name_of(parameter)));
   }
 
   [[noreturn]] void refuse_shapes() const {
@@ -170,8 +184,8 @@ class Chooser {
           .help("merge it where it was trained (merge_and_unload), and save the model");
     AdaptedFactors a{.a = f.a,
                      .b = f.b,
-                     .scale = config_.scale_of(module_),
-                     .rank = config_.rank,
+                     .scale = config_.scale_of(name_of(parameter)),
+                     .rank = config_.rank_of(name_of(parameter)),
                      .experts = p.experts,
                      .turned = how.turned,
                      .rounded = true};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -101,6 +102,7 @@ void check_settings(const LoraConfig& config, const BaseTensors& base, const Ada
             "take both from one save");
   }
   std::vector<std::string_view> untouched;
+  bool unknown = false;
   for (i64 t = 0; t < base.store().tensor_count(); t++) {
     std::string_view name = base.store().name(t);
     // Experts that are tensors of their own on disk are stacks in memory, and no modules.
@@ -108,8 +110,16 @@ void check_settings(const LoraConfig& config, const BaseTensors& base, const Ada
         name.find(".experts.") != name.npos)
       continue;
     name.remove_suffix(kWeight.size());
-    if (config.rules.targeted(name) == true) untouched.push_back(name);
+    const std::optional<bool> chosen = config.rules.targeted(name);
+    if (chosen == true) untouched.push_back(name);
+    unknown |= !chosen;
   }
+  if (untouched.empty() && !unknown && std::ranges::find(parts.factors, true) == parts.factors.end())
+    throw Error(Code::kUnaccounted,
+                "the config chooses no module of the base, and PEFT loads no such adapter")
+        .expected("modules or parameters of the base in target_modules or target_parameters")
+        .found("none")
+        .help("adapter_config.json belongs to another base, or it was edited: take it from the save");
   if (!untouched.empty())
     notes.push_back(cat("the config chooses ", counted(std::ssize(untouched), "module"),
                         " that the adapter has no factors of, so the weights stay those of the base: ",

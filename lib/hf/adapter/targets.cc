@@ -35,7 +35,7 @@ ModuleNames names_of(const JsonValue& config, std::string_view key) {
   if (!v) return out;
   if (!v->is(JsonType::kString)) {
     out.names = texts(*v, key);
-    out.given = !out.names.empty();
+    out.given = true;
     return out;
   }
   out.given = true;
@@ -89,7 +89,7 @@ bool TargetRules::saved_whole(std::string_view module) const {
 }
 
 std::optional<bool> TargetRules::targeted(std::string_view module) const {
-  if (!targets.given) return std::nullopt;  // PEFT's own choice for the kind of model
+  if (!targets.given) return std::nullopt;  // PEFT's own choice for the type of the model
   if (saved_whole(module)) return false;
   if (excluded.given) {
     const std::optional<bool> out = excluded.match(module);

@@ -1,5 +1,5 @@
-// Which modules of a model a config of PEFT is for: PEFT gives these factors, and ignores those that an adapter
-// has for others.
+// Which modules of a model a config of PEFT is for: PEFT gives these factors, and ignores those that an
+// adapter has for others.
 //
 //   "target_modules": ["q_proj", "v_proj"]      modules whose names end so
 //   "target_modules": ".*layers.[02].*_proj"    modules whose whole names match
@@ -22,7 +22,7 @@ class ModulePattern;
 
 // A list of names, or one expression. A value.
 struct ModuleNames {
-  bool given = false;
+  bool given = false;  // also an empty list, which means no module
   std::vector<std::string> names{};
   std::shared_ptr<const ModulePattern> whole{};  // of a text; null: names, or an expression that is not read
   bool unread = false;                           // whether a module is meant is not known

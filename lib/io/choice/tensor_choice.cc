@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "io/choice/name_regex.h"
@@ -51,7 +52,7 @@ enum class Kind { kGlob, kRegex, kName };
              !near.empty()) {
     e.note(cat("the nearest name is ", escaped(near)));
   }
-  if (!root.empty()) e.help(cat("mckpt ls ", escaped(root), "   lists them"));
+  if (!root.empty()) e.help(cat("mckpt ls ", as_argument(root), "   lists them"));
   throw e;
 }
 

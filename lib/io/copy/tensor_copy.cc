@@ -100,7 +100,8 @@ DType TensorCopy::read_type(const Place& place) const {
   const DType stored = store_.dtype(place.tensor);
   const UnroundedValues* values = unrounded_values(store_);
   const bool unrounded = values && place.as && *place.as != stored && store_.chunk_count(place.tensor) == 1 &&
-                         values->is_rounded(place.tensor);
+                         values->is_rounded(place.tensor) &&
+                         values->resolve_unrounded(place.tensor, 0).strides.empty();
   return unrounded ? DType::kF32 : stored;
 }
 

@@ -41,7 +41,7 @@ TARGETS = {"export": ["export"], "to_safetensors": ["convert", "to-safetensors"]
 for case, tensors in CASES.items():
     save(path(case, "adapter_model.safetensors"), tensors)
     with open(path(case, "adapter_config.json"), "w") as config:
-        json.dump({"peft_type": "LORA", "r": 1, "lora_alpha": 1}, config)
+        json.dump({"peft_type": "LORA", "r": 1, "lora_alpha": 1, "target_modules": ".*"}, config)
     for target, command in TARGETS.items():
         out = path(f"{case}_{target}" + (".safetensors" if target == "to_safetensors" else ""))
         what = [*command, path(case), out, "--base", path("base")]

@@ -8,6 +8,7 @@ base=$data/base adapter=$data/adapter
 # diff names exactly what the adapter changes, on either side, and what it does not.
 expect 1 "$mckpt" diff "$base" "$adapter"
 has out "26 of 45 tensors differ, 19 are bit-equal"
+has out "compared: by name; $adapter is read as $base with the adapter in it"
 has out "changed  model.layers.*.mlp.experts.*.down_proj.weight  all 8"
 has out "model.layers.*.self_attn.q_proj.weight         all 2"
 has out "same     lm_head.weight, model.embed_tokens.weight"
@@ -60,6 +61,8 @@ for mode in hf-to-fsdp to-mcore to-pt; do
   expect 0 "$mckpt" convert $mode "$adapter" $mode --base "$base" --tp 2 -q
   expect 0 "$mckpt" verify $mode --against merged
   expect 0 "$mckpt" verify $mode --against "$adapter" --base "$base"
+  expect 0 "$mckpt" verify "$adapter" --against $mode --base "$base"
+  has out "$adapter: equal"
 done
 
 expect 0 "$mckpt" convert to-dcp "$adapter" dcp --base "$base" --dp 2

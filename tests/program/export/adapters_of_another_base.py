@@ -54,6 +54,9 @@ for name, entries, said in (("another name", {"base_model_name_or_path": "org/ot
     verified = run_mckpt("verify", ADAPTER, "--base", BASE)
     expect(verified.returncode == 0, f"{name}: {verified.stdout}")
     expect(("MC2015" in verified.stdout) == ("warning" in said), f"{name}: {verified.stdout}")
+    for pair in ((ADAPTER, BASE), (BASE, ADAPTER)):
+        differs = json.loads(run_mckpt("diff", *pair, "--json").stdout)
+        expect(any(f["code"] == "MC2015" for f in differs["findings"]) == ("warning" in said), f"{name}: {differs['findings']}")
 shutil.copy(CASE + "/adapter/adapter_config.json", ADAPTER)
 edited(ADAPTER, "adapter_config.json", base_model_name_or_path="some/base")
 run = run_mckpt("export", ADAPTER, path("of_cache"), "--base", path("models--some--Base", "snapshots", "c1899de"))

@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 
 import torch
+import torch.distributed.checkpoint
 
 from mckpt_tests.checks import expect, expect_equal, finish
 from mckpt_tests.folders import safetensors
@@ -76,6 +77,19 @@ def check_whole(folder, scratch):
     expect(dcp.returncode == 0, f"to-dcp: {dcp.stderr}")
     run = run_mckpt("diff", out, os.path.join(scratch, "dcp"))
     expect(run.returncode == 0, f"the DCP folder is not the merged model: {run.stdout}")
+    # The same run as a DCP folder: both sides are the merged model.
+    wrapped = os.path.join(scratch, "wrapped")
+    torch.distributed.checkpoint.save({"model": saved}, checkpoint_id=wrapped, no_dist=True)
+    shutil.copy(os.path.join(source, "lora_train_meta.json"), wrapped)
+    for pair in ((source, wrapped), (wrapped, source)):
+        run = run_mckpt("diff", *pair, "--json")
+        expect(run.returncode == 0 and json.loads(run.stdout)["equal"], f"diff {pair}: {run.stdout} {run.stderr}")
+        run = run_mckpt("verify", pair[0], "--against", pair[1])
+        expect(run.returncode == 0, f"verify {pair}: {run.stdout} {run.stderr}")
+    with open(os.path.join(wrapped, "lora_train_meta.json"), "w") as f:
+        json.dump({"r": 3, "lora_alpha": 7}, f)
+    run = run_mckpt("diff", source, wrapped, "--json")
+    expect(run.returncode == 1 and json.loads(run.stdout)["rows"], f"another alpha: {run.stdout} {run.stderr}")
     mcore = run_mckpt("convert", "to-mcore", source, os.path.join(scratch, "mcore"))
     expect(mcore.returncode == 0, f"to-mcore: {mcore.stderr}")
     run = run_mckpt("verify", os.path.join(scratch, "mcore"), "--against", out)

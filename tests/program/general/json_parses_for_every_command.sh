@@ -40,7 +40,7 @@ for name, shape in (("lora_A", [2, 16]), ("lora_B", [32, 2])):
     at += size
 text = json.dumps(header).encode()
 open("kept/adapter/adapter_model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + struct.pack("<f", 0.5) * (at // 4))
-json.dump({"peft_type": "LORA", "r": 2, "lora_alpha": 4}, open("kept/adapter/adapter_config.json", "w"))
+json.dump({"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]}, open("kept/adapter/adapter_config.json", "w"))
 PYTHON
 "$mckpt" convert safetensors-to-pt kept/model.safetensors kept/model.pt --no-sync -q >out
 

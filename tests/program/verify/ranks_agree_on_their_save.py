@@ -48,8 +48,11 @@ def check_random_states(scratch):
     """accelerate writes the count of steps beside the random states of each rank."""
     saved = os.path.join(scratch, "saved")
     shutil.copytree(os.path.join(DATA, "rank_files", "accelerate"), saved)
-    for steps, status in (((7, 7), 0), ((7, 5), 1)):
-        for rank, step in enumerate(steps):
+    for steps, status in (({0: 7, 1: 7}, 0), ({0: 7, 1: 5}, 1), ({1: 7, 2: 5}, 1)):
+        for rank in range(3):
+            if os.path.exists(left := os.path.join(saved, f"random_states_{rank}.pkl")):
+                os.remove(left)
+        for rank, step in steps.items():
             with open(os.path.join(saved, f"random_states_{rank}.pkl"), "wb") as f:
                 pickle.dump({"step": step, "random_state": random.Random(rank).getstate()}, f)
         run = run_mckpt("verify", saved)

@@ -98,6 +98,31 @@ OTHERS = [
     ("VoxtralForConditionalGeneration",
      dict(text_config=LLAMA, audio_config=dict(hidden_size=16, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, **SOUND))),
 ]
+# Those whose items change places when they are saved: transposed, permuted for rotary embeddings, of text and vision; and models
+# with attention that is called as Megatron's.
+HEADS4 = dict(hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4)
+MOVED = [
+    ("Kimi_K25ForConditionalGeneration",
+     dict(text_config=dict(model_type="deepseek_v3", **TEXT, **ROUTED, **LATENT, first_k_dense_replace=1, n_shared_experts=1),
+          vision_config=dict(**HEADS4, patch_size=4, pos_emb_height=4, pos_emb_width=4), projection_hidden_size=24)),
+    ("MistralLarge4ForConditionalGeneration",
+     dict(text_config=dict(**TEXT, **ROUTED, **LATENT, first_k_dense_replace=1, n_shared_experts=1, index_n_heads=2, index_head_dim=8, index_topk=4),
+          vision_config=dict(model_type="pixtral", **HEADS4, image_size=16, patch_size=4))),
+    ("Ernie4_5_VLMoeForConditionalGeneration",
+     dict(text_config=dict(**TEXT, moe_intermediate_size=[10, 6], moe_k=2, moe_num_experts=3, moe_num_shared_experts=1, mlp_layer_types=["dense", "sparse"],
+                           rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[0, 1, 1])),
+          vision_config=dict(depth=1, hidden_size=24, num_heads=4, intermediate_size=40, patch_size=4))),
+    ("DiaForConditionalGeneration",
+     dict(encoder_config=dict(**HEADS4, num_key_value_heads=4, head_dim=6, vocab_size=40),
+          decoder_config=dict(**HEADS4, num_key_value_heads=2, head_dim=6, cross_num_attention_heads=4, cross_num_key_value_heads=4, cross_head_dim=6,
+                              cross_hidden_size=24, vocab_size=50, num_channels=3), delay_pattern=[0, 1, 2])),
+    ("NllbMoeForConditionalGeneration",
+     dict(d_model=24, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=36,
+          decoder_ffn_dim=44, num_experts=3, encoder_sparse_step=2, decoder_sparse_step=2, vocab_size=40, max_position_embeddings=20)),
+    ("BartForConditionalGeneration",
+     dict(d_model=24, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=36,
+          decoder_ffn_dim=44, vocab_size=40, max_position_embeddings=20)),
+]
 
 
 def made(name, entries, seed=0):

@@ -193,7 +193,10 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
   if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
   const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
   out.line(diff_verdict(diff));
-  out.line(cat("compared: ", diff.report.compared_as == kComparedByName ? "by name" : diff.report.compared_as,
+  std::string how_compared = diff.report.compared_as;
+  if (how_compared == kComparedByName || how_compared.starts_with(cat(kComparedByName, ";")))
+    how_compared.replace(0, kComparedByName.size(), "by name");
+  out.line(cat("compared: ", how_compared,
                diff.choice.empty() ? "" : "; other tensors, objects and files are not"));
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/compare/checks/adapter.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/main_weights.h"
 #include "convert/compare/checks/model.h"
@@ -184,6 +185,9 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   });
   observer.end();
   NameSet<std::string> judged = check_assets(store, report);
+  check_adapter(store, judged, report);
+  check_merged_adapter(
+      store, threads, [&](i64) { check_stop(observer); }, report);
   check_manifest(store, threads, judged, report);
   check_archive(
       store, threads, [&] { check_stop(observer); }, report);

@@ -16,6 +16,7 @@
 #include "core/base/name_hash.h"
 #include "core/base/notes.h"
 #include "core/items/shape.h"
+#include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/assets.h"
 #include "hf/config/unlike_settings.h"
@@ -36,7 +37,9 @@ namespace {
 
 bool is_model_folder(const Store& store) {
   bool safetensors = store.format() == Format::kSafetensorsFolder;
-  return safetensors && Folder(store.root(), store.opening()).has_file("config.json") && is_sound(store);
+  if (!safetensors || !is_sound(store)) return false;
+  const Folder folder(store.root(), store.opening());
+  return folder.has_file("config.json") && (adapted_view(store) || !is_adapter_folder(folder));
 }
 
 // With what the error lists: the tensors that are missing.

@@ -10,8 +10,10 @@
 #include "convert/views/memory_names.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/dcp/keys/key.h"
+#include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -145,6 +147,15 @@ void name_base(const std::string& a, const std::string& b, OpenOptions& files) {
   if (of_a != of_b) files.base = adapter_base(of_a ? b : a, memory_names());
 }
 
+// Says which side is read as a base with an adapter in it.
+void say_base(const std::string& a, const std::string& b, const OpenOptions& files, VerifyReport& report) {
+  if (!files.base) return;
+  for (const std::string* side : {&a, &b})
+    if (is_adapter_folder(*side, files))
+      report.compared_as += cat("; ", escaped(*side, 4096), " is read as ", escaped(files.base->path(), 4096),
+                                " with the adapter in it");
+}
+
 bool is_problem(const Finding& f) { return !f.warning; }
 
 }  // namespace
@@ -203,6 +214,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   Diff out{.report = std::move(compared.report),
            .oddities = std::move(compared.oddities),
            .choice = how.choice.pattern};
+  say_base(a, b, how.opening.model.files, out.report);
   refuse_unmatched(options.within, out.report.compared);
   Rows(out.report).make(out);
   out.equal = compared.equal && out.rows.empty();

@@ -18,6 +18,7 @@
 #include "io/copy/job.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/store.h"
+#include "io/store/unrounded.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
@@ -133,10 +134,14 @@ void Comparison::note_types(const std::string& tensor, std::string tested, std::
 }
 
 // Compares in the types of the tested side; a list of differences in types that have the values of both.
+// Values that the tested side computes are in no file, and are made for either.
 bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report) {
+  const auto* values = dynamic_cast<const UnroundedValues*>(&compared.tested);
+  bool computed = false;
   std::map<i32, DType> types;  // by key
   for (i64 c = 0; c < compared.chunks.size(); c++) {
     const StoreChunks::Entry e = compared.chunks.entry(c);
+    computed |= values && values->is_rounded(e.tensor);
     auto [type, fresh] = types.try_emplace(e.key, compared.tested.dtype(e.tensor));
     if (!fresh) continue;
     const DType stored = type->second;
@@ -150,7 +155,8 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
                  forms_of(compared.source, made_of));
   }
   std::vector<bool> apart = shared_chunks(compared.tested, compared.chunks);
-  if (!counting_.all && std::ranges::find(apart, true) == apart.end()) return run_in_types(compared, report);
+  if (!counting_.all && !computed && std::ranges::find(apart, true) == apart.end())
+    return run_in_types(compared, report);
   const WideChunks wide(compared.tested, compared.chunks, std::move(apart),
                         [&](i32 key) { return types.at(key); });
   return run_in_types({compared.tested, wide, compared.source, compared.tensors, compared.name, compared.job,

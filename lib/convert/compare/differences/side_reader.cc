@@ -12,7 +12,8 @@ DType SideReader::type(i64 tensor, DType other) const {
   const UnroundedValues* values = unrounded_values(store_);
   const DType own = store_.dtype(tensor);
   const bool unrounded =
-      values && other != own && store_.chunk_count(tensor) == 1 && values->is_rounded(tensor);
+      values && other != own && store_.chunk_count(tensor) == 1 && values->is_rounded(tensor) &&
+      values->resolve_unrounded(tensor, 0).strides.empty();
   return unrounded ? DType::kF32 : own;
 }
 

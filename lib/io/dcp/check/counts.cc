@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 namespace mckpt::impl {
@@ -105,13 +106,19 @@ bool is_of_language(std::string_view layers) {
 // Every block of layers ("decoder.layers.", "vision_model.decoder.layers.") is one series.
 void CountChecks::check_layers() {
   std::map<std::string_view, Series> blocks;
+  std::set<std::string_view> of_modules;
   for (const DcpEntry& e : entries_) {
     if (e.key.section != Section::kModel || e.key.parameter.ends_with("_extra_state")) continue;
     // Adapters may sit in any choice of layers.
     if (e.key.parameter.find("adapter") != e.key.parameter.npos) return;
-    if (auto layer = numbered(e.key.parameter, "layers.")) blocks[layer->before].add(layer->number, e.tensor);
+    if (auto layer = numbered(e.key.parameter, "layers.")) {
+      blocks[layer->before].add(layer->number, e.tensor);
+      // "layers.3.weight" is a module of a sequence, some of which have no parameters.
+      if (layer->after.find('.', 1) != layer->after.npos) of_modules.insert(layer->before);
+    }
   }
   for (auto& [before, layers] : blocks) {
+    if (!of_modules.contains(before) && !is_of_language(before)) continue;
     layers.settle();
     check_layer_series(before, layers);
   }

@@ -1,11 +1,14 @@
 // An adapter is known by the names in its folder, or by those of its tensors.
 #include "io/store/open/adapter_base.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/base/error.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
+#include "io/store/open/beside.h"
+#include "io/store/open/checkpoints_below.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/open/verl_layout.h"
 #include "io/store/store.h"
@@ -13,6 +16,8 @@
 namespace mckpt::impl {
 
 namespace {
+
+constexpr const char* kAdapterWeights = "adapter_model.safetensors";
 
 // verl's save_lora_only: files of ranks, which have the tensors of an adapter alone.
 bool has_ranks_of_adapter(const Folder& folder) {
@@ -33,15 +38,36 @@ bool has_ranks_of_adapter(const Folder& folder) {
   return false;
 }
 
+// Files of weights that are not those of an adapter.
+bool has_model_weights(const Folder& folder) {
+  auto is_weights = [](const FolderEntry& e) {
+    return !e.folder && e.name != kAdapterWeights &&
+           (e.name.ends_with(".safetensors") || e.name.ends_with(".index.json") ||
+            e.name.ends_with(".gguf") || e.name.ends_with(".distcp") || e.name.starts_with("pytorch_model"));
+  };
+  return std::ranges::any_of(folder.entries(), is_weights);
+}
+
 }  // namespace
 
 bool is_adapter_folder(const Folder& folder) {
-  if (folder.has_file("config.json")) return false;
+  // Some programs save the config of the base beside the adapter.
+  if (folder.has_file("config.json"))
+    return folder.has_file(kAdapterConfig) && folder.has_file(kAdapterWeights) && !has_model_weights(folder);
   return folder.has_file(kAdapterConfig) || has_ranks_of_adapter(folder) || !verl_adapter(folder).empty();
 }
 
+std::string adapter_folder_at(const std::string& path, const OpenOptions& opening) {
+  if (!is_folder(path, opening)) return "";
+  const Folder folder(path, opening);
+  if (is_adapter_folder(folder)) return path;
+  if (!is_folder_of_folders(folder)) return "";
+  const std::string only = only_checkpoint(checkpoints_below(folder));
+  return only.empty() ? "" : adapter_folder_at(folder.inside(only), opening);
+}
+
 bool is_adapter_folder(const std::string& path, const OpenOptions& opening) {
-  return is_folder(path, opening) && is_adapter_folder(Folder(path, opening));
+  return !adapter_folder_at(path, opening).empty();
 }
 
 }  // namespace mckpt::impl

@@ -31,10 +31,13 @@ class AdapterBase {
   virtual std::unique_ptr<Store> open(const std::string& adapter, const OpenOptions& opening) const = 0;
 };
 
-// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, files of
-// ranks that have an adapter alone, or what verl saves of a run of Megatron with PEFT (verl_layout.h).
+// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, or with one and
+// no weights but the adapter's; files of ranks that have an adapter alone, or what verl saves of a run of
+// Megatron with PEFT (verl_layout.h).
 bool is_adapter_folder(const Folder& folder);
-// Whether the path is the folder of an adapter; false for a file.
+// The folder of an adapter that opening the path leads to: itself, or the only checkpoint in it. "": none.
+std::string adapter_folder_at(const std::string& path, const OpenOptions& opening);
+// Whether there is one; false for a file.
 bool is_adapter_folder(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/store/open/beside.h"
+#include "io/store/state_part.h"
 
 namespace mckpt::impl {
 namespace {
@@ -43,6 +44,14 @@ std::vector<std::string> checkpoints_below(const Folder& folder) {
         (is_hdf5_file(e) || (e.folder && has_checkpoint(folder, e.name, 1, left))))
       out.push_back(e.name);
   return out;
+}
+
+std::string only_checkpoint(const std::vector<std::string>& below) {
+  std::vector<std::string> models;
+  for (const std::string& name : below)
+    if (part_of_path(name) == StatePart::kModel) models.push_back(name);
+  if (models.size() == 1) return models[0];
+  return models.empty() && below.size() == 1 ? below[0] : "";
 }
 
 }  // namespace mckpt::impl

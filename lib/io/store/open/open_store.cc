@@ -27,6 +27,7 @@
 #include <cctype>
 #include <cerrno>
 
+#include "core/base/argument.h"
 #include "core/base/error.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
@@ -162,19 +163,6 @@ std::string tracked_iteration(const Folder& folder) {
   return iteration_folder(std::stoll(text));
 }
 
-// The path as an argument of a command: quoted where a shell would read it otherwise.
-std::string as_argument(const std::string& path) {
-  const std::string text = escaped(path, 4096);
-  const bool plain = std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) ||
-           std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string out = "'";
-  for (char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
                                       std::string_view chosen_by) {
   std::unique_ptr<Store> store = open_store(folder.inside(name), folder.opening());
@@ -273,16 +261,6 @@ std::unique_ptr<Store> open_torch_files_of(const Folder& folder, const std::vect
   return store;
 }
 
-// The only checkpoint in a folder of folders, or the only one that is a model; "" if there is none or
-// several.
-std::string only_one(const std::vector<std::string>& below) {
-  std::vector<std::string> models;
-  for (const std::string& name : below)
-    if (part_of_path(name) == StatePart::kModel) models.push_back(name);
-  if (models.size() == 1) return models[0];
-  return models.empty() && below.size() == 1 ? below[0] : "";
-}
-
 // A folder whose own names show nothing but files of torch.save, or nothing at all.
 std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Contents& contents) {
   std::vector<std::string> models;
@@ -291,7 +269,7 @@ std::unique_ptr<Store> open_folder_of_folders(const Folder& folder, const Conten
   if (!models.empty()) return open_torch_files_of(folder, contents.torch_files, models);
   refuse_unfinished_verl(folder);
   const std::vector<std::string> below = checkpoints_below(folder);
-  if (std::string name = only_one(below); !name.empty())
+  if (std::string name = only_checkpoint(below); !name.empty())
     if (contents.torch_files.empty() || part_of_path(name) == StatePart::kModel)
       return open_iteration(folder, name,
                             part_of_path(name) == StatePart::kModel && below.size() > 1

@@ -22,11 +22,14 @@ bool own(const char* name) {
 TEST(HasOwnNames, KnowsLayersOfMegatron) {
   for (const char* name : {"model.layers.0.self_attn.q_proj.weight", "layers.0.attention.wo.weight",
                            "model.decoder.layers.0.self_attn.k_proj.weight",
+                           "model.decoder.layers.0.cross_attention.out_proj.bias",
+                           "decoder.layers.0.self_attention.o_proj.weight",
                            "transformer.encoder.layers.0.self_attention.dense.weight",
                            "model.visual.blocks.0.mlp.linear_fc1.weight", "my_decoder.layers.0.mixer.weight"})
     EXPECT_TRUE(own(name)) << name;
   for (const char* name :
        {"model.module.decoder.layers.0.self_attention.linear_qkv.weight",
+        "decoder.layers.0.self_attention.out_proj.weight", "decoder.layers.0.cross_attention.linear_q.weight",
         "model.decoder.layers.3.mlp.linear_fc2.weight", "decoder.layers.0.mixer.in_proj.weight",
         "language_model.decoder.layers.0.mlp.router.weight"})
     EXPECT_FALSE(own(name)) << name;

@@ -131,7 +131,9 @@ TEST(SectionedNames, KeepsWhatTheFolderListsWhateverItsNameIs) {
                                     {"enc.w", std::nullopt}, {"enc.inv_freq", std::nullopt}};
   const Names names = {"scheduler._orig_mod.w", "step", "enc.w", "enc.inv_freq", "dec.inv_freq", "epoch"};
   EXPECT_EQ(sectioned(names, {expected}), " | scheduler.w step enc.w enc.inv_freq | 4 5");
-  EXPECT_EQ(sectioned(names), " | enc.w | 0 1 3 4 5");
+  EXPECT_EQ(sectioned(names), " | enc.w enc.inv_freq dec.inv_freq | 0 1 5");
+  EXPECT_EQ(sectioned({"enc.w", "enc.rotary_emb.inv_freq", "enc.rotary_pos_emb.inv_freq"}),
+            " | enc.w enc.rotary_pos_emb.inv_freq | 1");
 }
 
 TEST(SectionedNames, NamesWhatMayBeWeightsBesideTheModel) {

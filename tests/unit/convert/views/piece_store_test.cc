@@ -64,27 +64,6 @@ TEST(PieceStore, HasWholeTensorsAtStridesAndNoPiecesOfThem) {
   EXPECT_EQ(told.substr(0, 6), "MC1224") << told;
 }
 
-// A stack [2, 3, 4] as [2, 4, 3], and its second half of columns; whatever the cuts.
-TEST(PieceStore, HasTensorsWhoseLastDimensionsChangePlaces) {
-  TempFolder folder;
-  for (const std::vector<i64>& cuts : {std::vector<i64>{}, {1}}) {
-    PieceStore view(made_store(folder, {{"w", {2, 3, 4}, 0, cuts}}));
-    StorePiece all{0}, second{0, {1}};
-    all.swap = second.swap = true;
-    second.to_row = 4;
-    view.add("all", {2, 4, 3}, {all});
-    StorePiece first = second;
-    first.at = {0}, first.to_row = 0;
-    view.add("experts", {8, 3}, {first, second});
-    std::vector<i64> expected;
-    for (i64 e = 0; e < 2; e++)
-      for (i64 c = 0; c < 4; c++)
-        for (i64 r = 0; r < 3; r++) expected.push_back(e * 12 + r * 4 + c);
-    EXPECT_EQ(values_of(view, 0), expected);
-    EXPECT_EQ(values_of(view, 1), expected);
-  }
-}
-
 // [4, 12] as [4, 3, 2, 2] has the same items one after the other, also where the chunks are columns: 0 to 6 and
 // 7 to 11, in both orders of the two halves of the rows.
 TEST(PieceStore, HasTensorsInAnotherShape) {

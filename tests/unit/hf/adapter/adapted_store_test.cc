@@ -216,7 +216,8 @@ TEST(AdaptedStore, ComputesATensorOfManyPieces) {
                                 split + 4 * kRows * kRank),
               "}"),
           text(a) + text(b)));
-  adapter.put("adapter_config.json", R"({"peft_type": "LORA", "r": 7, "lora_alpha": 14})");
+  adapter.put("adapter_config.json",
+              R"({"peft_type": "LORA", "r": 7, "lora_alpha": 14, "target_modules": ["x"]})");
   std::unique_ptr<Store> view = merged(base.path(), adapter.path());
   const std::vector<u8> found = bytes_of(*view, 0);
   for (i64 i = 0; i < kRows; i++)

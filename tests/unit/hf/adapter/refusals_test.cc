@@ -13,7 +13,7 @@ namespace {
 using quantized_test::MadePart;
 using quantized_test::put_model;
 
-constexpr const char* kPlain = R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4})";
+constexpr const char* kPlain = R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ".*"})";
 constexpr DType kF32 = DType::kF32;
 
 const std::vector<MadePart> kBase = {{"lm_head.weight", kF32, {11, 6}},
@@ -32,17 +32,28 @@ MadePart part(const std::string& name, std::vector<i64> dims) {
 }
 const MadePart kA = part("model.q.lora_A.weight", {2, 6}), kB = part("model.q.lora_B.weight", {5, 2});
 
-// What opening says of an adapter of these tensors and this config; "nothing" if it is accepted.
+// What opening says of an adapter of these tensors and this config, with the help; "nothing" if it is
+// accepted.
 std::string opened(const std::vector<MadePart>& tensors, const std::string& config = kPlain,
-                   const std::vector<MadePart>& base_tensors = kBase) {
+                   const std::vector<MadePart>& base_tensors = kBase, const char* model_type = nullptr) {
   TempFolder base, adapter;
+  if (model_type) base.put("config.json", cat(R"({"model_type": ")", model_type, R"("})"));
   put_model(base, base_tensors, "");
   put_model(adapter, tensors, "");
   std::filesystem::rename(adapter.at("model.safetensors"), adapter.at("adapter_model.safetensors"));
   adapter.put("adapter_config.json", config);
   OpenOptions how;
   how.base = adapter_base(base.path());
-  std::string text = thrown_by([&] { open_store(adapter.path(), how); });
+  std::string help;
+  std::string text = thrown_by([&] {
+    try {
+      open_store(adapter.path(), how);
+    } catch (const Error& e) {
+      help = e.help();
+      throw;
+    }
+  });
+  text += help;
   if (std::size_t at = text.find(adapter.path()); at != text.npos)
     text.replace(at, adapter.path().size(), "DIR");
   return text;
@@ -52,8 +63,10 @@ void expect_all(const std::string& text, const std::vector<std::string>& parts) 
   for (const std::string& p : parts) EXPECT_NE(text.find(p), text.npos) << p << " is not in: " << text;
 }
 
-std::string with(const char* entry) {
-  return cat(R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, )", entry, "}");
+std::string with(const std::string& entry) {
+  const bool own = entry.find("\"target_modules\"") != entry.npos;
+  return cat(R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, )", own ? "" : R"("target_modules": ".*", )",
+             entry, "}");
 }
 
 TEST(Pairing, TakesAnAdapterThatFits) { EXPECT_EQ(opened({kA, kB}), "nothing"); }
@@ -89,16 +102,40 @@ TEST(Pairing, RefusesShapesThatDoNotFit) {
              {"MC2011", "expected rank 2, found rank 3"});
   expect_all(opened({kA, part("model.q.lora_B.weight", {4, 2})}),
              {"MC2011", "expected [4, 6], found [5, 6]"});
-  expect_all(opened({kA, kB}, with(R"("fan_in_fan_out": true)")),
-             {"MC2011", "expected [6, 5], as fan_in_fan_out says"});
   expect_all(opened({kA, kB, part("model.k.weight", {6, 3})}),
              {"MC2011", "model.k.weight", "expected [3, 6], found [6, 3]"});
   expect_all(opened({part("model.q.lora_A.weight", {2, 6, 3}), kB}), {"MC1224", "no matrices"});
   expect_all(opened({{kA.name, DType::kI32, {2, 6}}, kB}), {"MC1224", "int32"});
 }
 
+// nn.Linear has [out, in] and Conv1D of transformers [in, out], whatever fan_in_fan_out says.
+TEST(Pairing, GoesByTheKindOfTheModule) {
+  const std::string said = with(R"("fan_in_fan_out": true)");
+  EXPECT_EQ(opened({kA, kB}, said), "nothing");
+  EXPECT_EQ(opened({kA, kB}, said, kBase, "qwen3"), "nothing");
+  auto with_module = [](const std::string& name, i64 rows, i64 columns, const std::string& config,
+                        const char* type) {
+    return opened({part(name + ".lora_A.weight", {2, 6}), part(name + ".lora_B.weight", {5, 2})}, config,
+                  {{name + ".weight", kF32, {rows, columns}}}, type);
+  };
+  for (const std::string& config : {std::string(kPlain), said}) {
+    EXPECT_EQ(with_module("h.0.c_fc", 6, 5, config, "gpt2"), "nothing");
+    EXPECT_EQ(with_module("h.0.c_fc", 5, 6, config, "starcoder2"), "nothing");
+    EXPECT_EQ(with_module("h.0.c_fc", 6, 5, config, "of_tomorrow"), "nothing");
+    expect_all(with_module("h.0.c_fc", 5, 6, config, "gpt2"), {"MC2011", "expected [6, 5], found [5, 6]"});
+    expect_all(with_module("h.0.q_proj", 6, 5, config, "llama"), {"MC2011", "expected [5, 6], found [6, 5]"});
+  }
+  auto square = [](const std::string& config, const char* type) {
+    return opened({part("h.c_proj.lora_A.weight", {2, 6}), part("h.c_proj.lora_B.weight", {6, 2})}, config,
+                  {{"h.c_proj.weight", kF32, {6, 6}}}, type);
+  };
+  EXPECT_EQ(square(said, "gpt2"), "nothing");
+  EXPECT_EQ(square(kPlain, "of_tomorrow"), "nothing");
+  expect_all(square(said, "of_tomorrow"), {"MC2008", "h.c_proj", "fan_in_fan_out", "found [6, 6]"});
+}
+
 const std::string kParameters = with(
-    R"("target_parameters": ["experts.down_proj", "experts.gate_up_proj", "square.w", "twins.a", "twins.b"])");
+    R"("target_modules": [], "target_parameters": ["experts.down_proj", "experts.gate_up_proj", "square.w", "twins.a", "twins.b"])");
 std::vector<MadePart> pairs(const std::string& first, const std::string& second, i64 rows, i64 columns,
                             i64 rows2, i64 columns2) {
   return {part(first + ".lora_A.weight", {8, columns}), part(first + ".lora_B.weight", {rows, 8}),
@@ -119,6 +156,29 @@ TEST(Pairing, GivesPairsToParametersByTheirShapes) {
              {"MC2008", "which dimension of the parameter is the output", "w of [6, 6]"});
   expect_all(opened(pairs("model.twins.base_layer", "model.twins", 5, 6, 5, 6), kParameters),
              {"MC2008", "which parameter a pair of factors is for", "a, b"});
+}
+
+TEST(Pairing, GivesParametersTheirOwnRanks) {
+  const char* ranks =
+      R"("rank_pattern": {".*\\.gate_up_proj": 4}, "target_modules": [], "target_parameters": ["gate_up_proj", "down_proj"])";
+  std::vector<MadePart> tensors = {part("model.experts.base_layer.lora_A.weight", {16, 6}),
+                                   part("model.experts.base_layer.lora_B.weight", {14, 16}),
+                                   part("model.experts.lora_A.weight", {8, 7}),
+                                   part("model.experts.lora_B.weight", {6, 8})};
+  EXPECT_EQ(opened(tensors, with(ranks)), "nothing");
+  expect_all(opened(tensors, kParameters), {"MC2011", "model.experts", "do not fit the parameters"});
+}
+
+TEST(Pairing, RefusesSettingsThatParametersCannotHave) {
+  for (const char* setting :
+       {"\"lora_bias\": true", "\"fan_in_fan_out\": true", "\"use_dora\": true", "\"lora_dropout\": 0.1"}) {
+    const std::string config = with(
+        cat(R"("target_modules": [], "target_parameters": ["experts.gate_up_proj", "experts.down_proj"], )",
+            setting));
+    const std::string key(setting + 1, std::string(setting).find('"', 1) - 1);
+    expect_all(opened(pairs("model.experts.base_layer", "model.experts", 14, 6, 6, 7), config),
+               {"MC2001", key, "not for parameters"});
+  }
 }
 
 // A base whose output layer is the embedding: it has no lm_head.
@@ -160,6 +220,10 @@ TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
              {"MC2011", "expected 0 to 10, found 11"});
   expect_all(opened({rows}, with(R"("trainable_token_indices": {"lm_head": [3, 10]})")),
              {"MC2005", "which tokens"});
+  expect_all(opened({rows}, with(R"("trainable_token_indices": {"embed_tokens": [3, 10], "lm_head": [3]})")),
+             {"MC2005", "has no rows of them", "lm_head, 1 row"});
+  expect_all(opened({kA, kB}, with(R"("trainable_token_indices": [3])")),
+             {"MC2005", "has no rows of them", "the embedding, 1 row"});
 }
 
 // Settings by which PEFT would not load what is there, or would not find what it loads.
@@ -172,14 +236,40 @@ TEST(Pairing, RefusesTensorsThatTheConfigLeavesOut) {
        {R"("target_modules": ["k"])", R"("target_modules": ["nothing"])", R"("target_modules": ".*\\.k")",
         R"("target_modules": ["q"], "exclude_modules": ["q"])",
         R"("target_modules": ["q"], "exclude_modules": ".*")",
-        R"("target_modules": ["q"], "layers_to_transform": [0])",
+        R"("target_modules": ["q"], "layers_to_transform": [0])", R"("target_modules": [])",
         R"("target_modules": ["q"], "modules_to_save": ["q"])"})
     expect_all(opened({kA, kB}, with(settings)), {"MC2005", "model.q", left});
   expect_all(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["k"])")),
              {"MC2005", "model.k.weight", "the adapter has no tensor of it"});
+  // The head of a class, on a base of another one.
+  expect_all(
+      opened({kA, kB, part("score.weight", {3, 6})}, with(R"("modules_to_save": ["classifier", "score"])")),
+      {"MC2005", "score.weight", "modules_to_save has score", "for 3 labels"});
   // Heads that the config names for any model.
   EXPECT_EQ(opened({kA, kB}, with(R"("target_modules": ["q"], "modules_to_save": ["classifier", "score"])")),
             "nothing");
+}
+
+TEST(Pairing, ChoosesTheModulesOfPeftWhereTheConfigNamesNone) {
+  constexpr const char *kNone = R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4})",
+                       *kNull = R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": null})";
+  auto with_module = [](const std::string& name, const char* config, const char* type) {
+    return opened({part(name + ".lora_A.weight", {2, 6}), part(name + ".lora_B.weight", {5, 2})}, config,
+                  {{name + ".weight", kF32, {5, 6}}}, type);
+  };
+  for (const char* config : {kNone, kNull}) {
+    EXPECT_EQ(with_module("x.v_proj", config, "qwen3"), "nothing");
+    EXPECT_EQ(with_module("x.language_model.0.v_proj", config, "gemma4"), "nothing");
+    expect_all(with_module("x.down_proj", config, "qwen3"), {"MC2005", "its config leaves out"});
+    expect_all(with_module("x.vision.0.v_proj", config, "gemma4"), {"MC2005", "its config leaves out"});
+    expect_all(with_module("x.v_proj", config, "of_tomorrow"),
+               {"MC2001", "adapter_config.json", "names no modules", "of_tomorrow"});
+    expect_all(with_module("x.v_proj", config, nullptr), {"MC2001", "no model_type of the base"});
+  }
+  // Nothing at all.
+  expect_all(opened({part("model.embed_tokens.token_adapter.trainable_tokens_delta", {1, 6})},
+                    with(R"("target_modules": [], "trainable_token_indices": [3])")),
+             {"MC2005", "chooses no module of the base"});
 }
 
 TEST(LoraConfig, KnowsWhichModulesItIsFor) {
@@ -196,7 +286,9 @@ TEST(LoraConfig, KnowsWhichModulesItIsFor) {
   EXPECT_EQ(r.targeted("x.blocks.0.q"), false);
   EXPECT_EQ(r.targeted("x.layers.7.v"), true);  // a whole name is meant in any layer
   EXPECT_EQ(r.targeted("x.layers.0.seq"), false);
-  EXPECT_EQ(parse_lora_config(kPlain).rules.targeted("x.q"), std::nullopt);
+  EXPECT_EQ(parse_lora_config(R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4})").rules.targeted("x.q"),
+            std::nullopt);
+  EXPECT_EQ(parse_lora_config(with(R"("target_modules": [])")).rules.targeted("x.q"), false);
   EXPECT_EQ(parse_lora_config(with(R"("target_modules": "all-linear")")).rules.targeted("x.q"), std::nullopt);
 }
 
@@ -227,12 +319,34 @@ TEST(LoraConfig, RefusesWhatIsNotComputed) {
   expect_all(parsed(with(R"j("rank_pattern": {"(?P<x>q)": 3})j")), {"MC2001", "regular expression"});
   expect_all(parsed(with(R"j("rank_pattern": {"q(": 3})j")), {"MC2001", "regular expression"});
   for (const char* slow : {"(a*)*b", "a*a*a*a*", "(x|x.*)+y"})
-    expect_all(parsed(with(cat(R"("rank_pattern": {")", slow, R"(": 3})").c_str())),
+    expect_all(parsed(with(cat(R"("rank_pattern": {")", slow, R"(": 3})"))),
                {"MC2001", "regular expression", slow});
   EXPECT_EQ(parsed(with(R"j("alpha_pattern": {"q": 0})j")), "nothing");
   for (const char* start : {"pissa", "pissa_niter_4", "olora", "loftq", "corda"})
-    expect_all(parsed(with(cat(R"("init_lora_weights": ")", start, R"(")").c_str())),
+    expect_all(parsed(with(cat(R"("init_lora_weights": ")", start, R"(")"))),
                {"MC2001", "taking the factors out of the base", start});
+}
+
+// PEFT has defaults for all that is in these entries, so that they are on where they are empty, too.
+TEST(LoraConfig, RefusesKindsOfLoraByTheirEntry) {
+  for (const char* kind :
+       {"arrow_config", "kasa_config", "monteclora_config", "use_bdlora", "velora_config"}) {
+    EXPECT_EQ(parsed(with(cat("\"", kind, "\": null"))), "nothing");
+    for (const char* value : {"{}", R"({"r": 1})", "false"})
+      expect_all(parsed(with(cat("\"", kind, "\": ", value))), {"MC2001", kind, "not computed"});
+  }
+}
+
+TEST(LoraConfig, RefusesEntriesThatExcludeEachOther) {
+  for (const char* both :
+       {R"("target_modules": ".*", "layers_to_transform": [0])",
+        R"("target_modules": ".*", "layers_pattern": [])", R"("lora_bias": true, "use_dora": true)",
+        R"("lora_bias": true, "init_lora_weights": "gaussian")"})
+    expect_all(parsed(with(both)), {"MC2001", "exclude each other"});
+  expect_all(parsed(with(R"("target_modules": ["q"], "layers_pattern": ["layers"])")),
+             {"MC2001", "'layers_pattern' is there without 'layers_to_transform'"});
+  EXPECT_EQ(parsed(with(R"("target_modules": ["q"], "layers_pattern": [], "layers_to_transform": null)")),
+            "nothing");
 }
 
 TEST(LoraConfig, FindsRankAndAlphaOfAModule) {

@@ -201,6 +201,15 @@ TEST(DcpNames, MustCountLayersAndExpertsWithoutGaps) {
             "but only 2 of them have decoder.layers.4.mlp.experts.linear_fc2.weightN; missing: 1\n");
 }
 
+// nn.Sequential numbers modules without parameters, too: convolutions 0, 2, 3, 5 with activations between.
+TEST(DcpNames, MayHaveModulesOfASequenceWithoutParameters) {
+  NameStore store;
+  for (const char* module : {"0", "2", "3", "5"})
+    for (const char* leaf : {".weight", ".bias"})
+      store.add_tensor(cat("model.encoder.subsampling.layers.", module, leaf));
+  EXPECT_EQ(found(store), "");
+}
+
 TEST(DcpNames, AreComparedWithWhatTheRunSays) {
   NameStore store = sound_model();
   EXPECT_EQ(

@@ -1,0 +1,19 @@
+// What must be true of a base with an adapter in it, beside that each pair fits its tensor.
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class BaseTensors;
+class Store;
+struct AdaptedModel;
+
+// Throws kUnsupportedTensor for a changed tensor of a type that is not computed with, kSourceShape if not all
+// tensors of the vocabulary have one number of rows. `head`: the output layer that the base has not; -1:
+// there is none.
+void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedModel& model, i64 head);
+
+}  // namespace mckpt::impl
