@@ -174,6 +174,15 @@ void write_unread(Output& out, const VerifyReport& report, bool compared, bool a
                listed(names, all ? names.size() : kMostShown)));
 }
 
+// Files beside the tensors, such as config.json, that differ between two models, which is a warning there.
+std::set<std::string> other_files(const VerifyReport& report) {
+  std::set<std::string> files;
+  for (std::size_t f = 0; f < report.findings.size(); f++)
+    if (report.findings[f].code == Code::kUnequal && report.checks[report.check_of[f]].name == kComparedAssets.check)
+      files.insert(report.findings[f].file);
+  return files;
+}
+
 // What the verdict does not cover, and values that a cast lost, which are equal to what a conversion gives: ", but
 // 1 tensor has values that a cast made infinite and 1 file was not read".
 std::string but_unread(const VerifyReport& report, bool good, bool compared) {
@@ -194,6 +203,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
     left_out.emplace_back("the other shards were not read");
   if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())
     left_out.emplace_back("no optimizer was found");
+  if (const i64 files = std::ssize(other_files(report)); compared && good && files > 0)
+    left_out.push_back(cat(counted(files, "file"), files == 1 ? " differs" : " differ"));
   i64 others = 0;
   for (const Check& c : report.checks)
     if (c.name == "others") others += c.count;

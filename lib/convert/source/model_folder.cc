@@ -303,6 +303,12 @@ SideFiles ModelFolder::files(const OpenOptions& opening) const {
   return files;
 }
 
+std::string model_folder_beside(const Store& store, const std::string& source) {
+  ModelFolder out;
+  look_around(store, source, out);
+  return out.path;
+}
+
 void require_config(const std::string& assets, const OpenOptions& opening) {
   if (!Folder(assets, opening).has_file(kConfig))
     throw Error(Code::kNotFound,

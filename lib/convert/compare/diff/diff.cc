@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/diff/order.h"
+#include "convert/compare/differences/objects.h"
 #include "convert/views/memory_names.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
@@ -68,7 +69,9 @@ class Rows {
       if (d.items < 0) add_object(out.rows, d);
     for (std::size_t i = 0; i < report_.findings.size(); i++) {
       const std::string& check = report_.checks[report_.check_of[i]].name;
-      if (!is_said(out.rows, report_.findings[i], check)) out.findings.push_back(report_.findings[i]);
+      if (is_said(out.rows, report_.findings[i], check)) continue;
+      out.findings.push_back(report_.findings[i]);
+      out.sides.push_back(side_of(report_.findings[i], check));
     }
   }
 
@@ -82,6 +85,8 @@ class Rows {
         row.at = d.at, row.a = d.found, row.b = d.expected, row.items = d.items, row.beyond = d.beyond;
         row.distance = d.distance;
         row.file = d.file;
+        if (d.distance && d.distance->largest.value_or(0) == 0 && d.distance->not_finite == 0)
+          row.hint = "equal in value: signs of zero or bits of NaN differ";
       }
       named_.insert(u.tensor);
       rows.push_back(std::move(row));
@@ -91,6 +96,13 @@ class Rows {
       if (x.part != y.part) return x.part < y.part;
       return far_apart(x) > far_apart(y);
     });
+  }
+
+  // Objects that cannot be read are those of A, or as their finding says of B.
+  static char side_of(const Finding& f, std::string_view check) {
+    if (check == "path" || check == "source") return check == "path" ? 'a' : 'b';
+    if (check != "objects") return '\0';
+    return f.message.ends_with(kOfOtherSide) ? 'b' : 'a';
   }
 
   static bool is_of_files(std::string_view check) { return check == "assets" || check == "files"; }

@@ -93,6 +93,7 @@ class Comparison {
   std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   bool compared_by_values(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
+  void leave_out_holes(const ComparedChunks& compared);
   void warn_of_overflow(VerifyReport& report) const;
   std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink, VerifyReport& report);
   Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);
