@@ -36,6 +36,7 @@ OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
           .assets = c.options.opening.assets,
           .model_dict = c.options.model_dict,
           .accept = c.options.opening.accept,
+          .records_apart = true,
           .complete = false,
           .threads = c.options.threads};
 }

@@ -176,7 +176,10 @@ bool compare_beside(const Store& tested, const Store& source, const std::string&
 // refused, because nothing shows which items are then not those that were saved.
 void refuse_damaged_side(const Store& side, std::span<const Code> accepted) {
   std::vector<Finding> findings = side.findings();
-  std::erase_if(findings, is_of_records);
+  const std::optional<Finding> contradiction = contradiction_of(side);  // which compare() reports
+  std::erase_if(findings, [&](const Finding& f) {
+    return is_of_records(f) || (contradiction && f.code == contradiction->code);
+  });
   for (Finding& f : findings) f.warning |= std::ranges::find(accepted, f.code) != accepted.end();
   require_sound(findings, side.root());
 }
@@ -243,6 +246,11 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   refuse_lone_shards(*tested, "compared");
   refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
+  if (std::optional<Finding> contradiction = contradiction_of(*source)) {
+    Compared out;
+    out.report.add({"source", Check::Status::kFail, 1, "problem"}, {std::move(*contradiction)});
+    return out;
+  }
   if (std::optional<Finding> contradiction = contradiction_of(*tested)) {
     Compared out;
     if (!is_sharded(*source))

@@ -130,10 +130,10 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
     std::string line;
     switch (r.kind) {
       case Kind::kOnlyA:
-        line = cat("only A   ", escaped(r.name), "  ", r.a);
+        line = cat("only A   ", escaped(r.name), "  ", r.a, r.hint.empty() ? "" : "  ", r.hint);
         break;
       case Kind::kOnlyB:
-        line = cat("only B   ", escaped(r.name), "  ", r.b);
+        line = cat("only B   ", escaped(r.name), "  ", r.b, r.hint.empty() ? "" : "  ", r.hint);
         break;
       case Kind::kShape:
         line = cat("shape    ", escaped(r.name), "  ", r.a, " | ", r.b);

@@ -100,7 +100,8 @@ class Rows {
 
   // Objects that cannot be read are those of A, or as their finding says of B.
   static char side_of(const Finding& f, std::string_view check) {
-    if (check == "path" || check == "source") return check == "path" ? 'a' : 'b';
+    if (check == "path" || check == "scales") return 'a';
+    if (check == "source") return 'b';
     if (check != "objects") return '\0';
     return f.message.ends_with(kOfOtherSide) ? 'b' : 'a';
   }
@@ -168,6 +169,27 @@ void say_base(const std::string& a, const std::string& b, const OpenOptions& fil
                                 " with the adapter in it");
 }
 
+// What tensors look like, found with the two sides as they were compared.
+struct Hints {
+  bool looked = false;
+  i64 beyond = 0;
+  std::map<std::pair<Kind, std::string>, std::string> texts{};
+
+  void look(const Store& a, const Store& b, const VerifyReport& report, Observer& observer) {
+    Diff so_far;
+    Rows(report).make(so_far);
+    beyond = add_order_hints(a, b, so_far.rows, observer);
+    for (DiffRow& row : so_far.rows)
+      if (!row.hint.empty()) texts.emplace(std::pair(row.kind, row.name), std::move(row.hint));
+    looked = true;
+  }
+  i64 give(std::vector<DiffRow>& rows) const {
+    for (DiffRow& row : rows)
+      if (auto text = texts.find({row.kind, row.name}); text != texts.end()) row.hint = text->second;
+    return beyond;
+  }
+};
+
 bool is_problem(const Finding& f) { return !f.warning; }
 
 }  // namespace
@@ -222,6 +244,10 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   name_base(a, b, how.opening.model.files);
   how.any_type = true;
   how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
+  Hints hints;
+  how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
+    hints.look(x, y, report, observer);
+  };
   Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);
   Diff out{.report = std::move(compared.report),
            .oddities = std::move(compared.oddities),
@@ -233,7 +259,14 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) &&
               std::ranges::none_of(out.findings, is_problem) &&
               std::ranges::none_of(out.report.checks, [](const Check& c) { return c.unseen > 0; });
-  add_order_hints(a, b, how.opening.model.files, out.rows, observer);
+  const i64 beyond = hints.looked ? hints.give(out.rows)
+                                  : add_order_hints(a, b, how.opening.model.files, out.rows, observer);
+  if (beyond > 0)
+    out.report.add({.name = "hints",
+                    .unit = "tensors",
+                    .note = cat("not looked for in other tensors or orders: the values of ",
+                                counted(beyond, "tensor"), " beyond the first 1,000 that differ much")},
+                   {});
   return out;
 }
 

@@ -256,6 +256,7 @@ std::vector<i32> Comparison::judge(const ComparedChunks& compared, const Failure
 // Reports a failure that no header explains: data that cannot be read.
 void Comparison::report_failure(const Failure& failure, const std::string& tensor) {
   if (!unseen_.insert(tensor).second) return;
+  if (failure.error.code() == Code::kNotTiled) return;  // a hole or an overlap, which an opener reported
   Finding finding = to_finding(failure.error);
   if (finding.tensor.empty()) finding.tensor = tensor;
   if (!sides_.add_by_file(finding)) others_.push_back(std::move(finding));
