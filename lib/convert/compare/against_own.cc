@@ -22,6 +22,7 @@
 #include "hf/adapter/wrapped_model.h"
 #include "io/dcp/dcp.h"
 #include "io/file/folder.h"
+#include "io/store/soundness.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -36,7 +37,7 @@ OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
           .assets = c.options.opening.assets,
           .model_dict = c.options.model_dict,
           .accept = c.options.opening.accept,
-          .records_apart = true,
+          .apart = is_of_records,
           .complete = false,
           .threads = c.options.threads};
 }

@@ -22,7 +22,6 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/write/paths.h"
-#include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -309,8 +308,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   refuse_lone_shards(*source, "converted");
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);
-  model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept,
-                                 options.records_apart ? is_of_records : nullptr);
+  model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept, options.apart);
   model.objects = std::ssize(source->objects());
   if (options.merge_adapter && is_wrapped_model(*source))
     model.adapted = adapted_view(*(source = unwrapped_model(std::move(source))));

@@ -73,7 +73,18 @@ def check_counts(scratch):
         expect(set(equal) == {t["name"] for t in listed} - in_file, f"{side}: {equal}")
 
 
+def check_hole():
+    """What is stored nowhere was compared with nothing, and is not equal."""
+    folder = os.path.join(DATA, "dcp", "variations", "hole")
+    told = json.loads(run_mckpt("diff", folder, folder, "--json").stdout)
+    counts = [told[k] for k in ("tensors", "bit_equal", "not_read", "differ")]
+    expect(counts == [1, 0, 1, 0] and not told["equal"] and not told["alike"], f"a hole: {counts}")
+    expect([f["code"] for f in told["findings"]] == ["MC1304"] * 2 and told["problems_of"] == {"a": 1, "b": 1}, f"a hole: {told['findings']}")
+    expect(run_mckpt("diff", folder, folder).stdout.startswith("no tensor could be compared"), "a hole in words")
+
+
 with tempfile.TemporaryDirectory() as scratch:
+    check_hole()
     check_refusals(scratch)
     check_counts(scratch)
 finish(30)

@@ -170,7 +170,7 @@ AssetFolder compared_folder(const Store& store) {
   if (!out.path.empty() || is_safetensors_folder(store) || !is_folder(store.root(), store.opening()) ||
       !has_own_names(store))
     return out;
-  return {model_folder_beside(store, store.root()), true};
+  return {model_folder_beside(store, store.root()).path, true};
 }
 
 std::vector<std::string> assets_in(const Folder& folder, const AssetFolder& of) {

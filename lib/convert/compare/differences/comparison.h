@@ -38,8 +38,7 @@ class Observer;
 class Store;
 class StoreChunks;
 
-// The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
-// that writes what converting the source puts there.
+// The two sides: chunks of the tested checkpoint under keys of tensors, and the job that converts the source.
 struct ComparedChunks {
   const Store& tested;        // the store of `chunks`
   const StoreChunks& chunks;  // everything that is compared
