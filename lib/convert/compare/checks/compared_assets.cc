@@ -199,6 +199,7 @@ std::vector<std::string> on_one_side(const Folder& a, const AssetFolder& of_a, c
 std::vector<std::string> files_of_run(const Store& store) {
   std::vector<std::string> out;
   if (is_safetensors_folder(store) || !is_folder(store.root(), store.opening())) return out;
+  if (is_adapter_folder(store.root(), store.opening())) return out;  // compare_adapters() has its config
   const Folder folder(store.root(), store.opening());
   for (const char* name : kConfigsBeside)
     if (folder.has_file(name)) out.emplace_back(name);
