@@ -148,7 +148,7 @@ int run_reporting(const std::vector<std::string>& args) {
   } catch (const HelpShown&) {
     return end(0, [] {});
   } catch (const BrokenPipe&) {
-    return end(0, [] {});
+    return end(128 + SIGPIPE, [] {});  // as if the signal had ended it: the answer was not given to its end
   } catch (const Error& e) {
     return end(
         status_of(e.code()), [&] { report_error(flags, e); }, may_follow(e.code()));

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "hf/known_assets.h"
 #include "io/copy/side_files.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
@@ -71,13 +72,6 @@ constexpr std::string_view kKnownSuffixes[] = {".jinja", ".model", ".tiktoken", 
 // DeepSpeed writes this script beside its checkpoints.
 constexpr std::string_view kScriptOfDeepSpeed = "zero_to_fp32.py";
 
-bool is_known_asset(std::string_view name) {
-  if (name == kScriptOfDeepSpeed) return false;
-  auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
-  return std::ranges::find(kKnownNames, name) != std::end(kKnownNames) ||
-         std::ranges::any_of(kKnownSuffixes, ends);
-}
-
 constexpr std::array<std::string_view, 4> kLayoutNames = {"auto", "apart", "fused", "hub"};
 
 }  // namespace
@@ -90,6 +84,13 @@ ExpertLayout expert_layout_of(std::string_view name) {
   auto at = std::ranges::find(kLayoutNames, name);
   return at == kLayoutNames.end() ? ExpertLayout::kAuto
                                   : static_cast<ExpertLayout>(at - kLayoutNames.begin());
+}
+
+bool is_known_asset(std::string_view name) {
+  if (name == kScriptOfDeepSpeed) return false;
+  auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
+  return std::ranges::find(kKnownNames, name) != std::end(kKnownNames) ||
+         std::ranges::any_of(kKnownSuffixes, ends);
 }
 
 std::vector<std::string> hf_assets(const Folder& folder) { return asset_names(folder, ""); }

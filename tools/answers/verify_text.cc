@@ -9,7 +9,6 @@
 #include "tools/answers/verify_text.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "convert/compare/verify.h"
@@ -18,6 +17,7 @@
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"
+#include "tools/answers/alike_findings.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/setting_names.h"
@@ -174,6 +174,15 @@ void write_unread(Output& out, const VerifyReport& report, bool compared, bool a
                listed(names, all ? names.size() : kMostShown)));
 }
 
+// Files beside the tensors, such as config.json, that differ between two models, which is a warning there.
+std::set<std::string> other_files(const VerifyReport& report) {
+  std::set<std::string> files;
+  for (std::size_t f = 0; f < report.findings.size(); f++)
+    if (report.findings[f].code == Code::kUnequal && report.checks[report.check_of[f]].name == kComparedAssets.check)
+      files.insert(report.findings[f].file);
+  return files;
+}
+
 // What the verdict does not cover, and values that a cast lost, which are equal to what a conversion gives: ", but
 // 1 tensor has values that a cast made infinite and 1 file was not read".
 std::string but_unread(const VerifyReport& report, bool good, bool compared) {
@@ -194,6 +203,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
     left_out.emplace_back("the other shards were not read");
   if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())
     left_out.emplace_back("no optimizer was found");
+  if (const i64 files = std::ssize(other_files(report)); compared && good && files > 0)
+    left_out.push_back(cat(counted(files, "file"), files == 1 ? " differs" : " differ"));
   i64 others = 0;
   for (const Check& c : report.checks)
     if (c.name == "others") others += c.count;
@@ -207,44 +218,6 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   for (std::size_t i = 0; i < left_out.size(); i++)
     text += cat(i == 0 ? "" : i + 1 < left_out.size() ? ", " : " and ", left_out[i]);
   return text;
-}
-
-// Findings of one check that differ in nothing but the tensor that they name.
-struct Alike {
-  Finding first;
-  std::vector<std::string> tensors;
-};
-
-// `apart`: each finding by itself.
-std::vector<Alike> alike(const VerifyReport& report, std::size_t check, bool apart) {
-  std::vector<Alike> out;
-  std::map<std::string, std::size_t> place;
-  for (std::size_t f = 0; f < report.findings.size(); f++) {
-    if (report.check_of[f] != check) continue;
-    const Finding& finding = report.findings[f];
-    bool alone = apart || finding.tensor.empty() || finding.offset >= 0 || finding.rank >= 0;
-    std::string form =
-        alone ? cat("\n", f) : cat(code_name(finding.code), "\n", finding.file, "\n", finding.message);
-    auto [at, is_new] = place.try_emplace(std::move(form), out.size());
-    if (is_new) out.push_back({finding, {}});
-    out[at->second].tensors.push_back(finding.tensor);
-  }
-  return out;
-}
-
-// `objects`: what the findings name are objects and not tensors.
-std::string line_of(const Alike& findings, bool objects) {
-  Finding f = findings.first;
-  if (findings.tensors.size() == 1 && !(objects && !f.tensor.empty())) return finding_line(f);
-  std::vector<std::string> names;
-  for (const std::string& name : findings.tensors) names.push_back(escaped(name));
-  std::string_view what = objects ? "object" : "tensor";
-  i64 count = std::ssize(names);
-  f.message =
-      cat(count == 1 ? cat(what, " '", names[0], "'") : cat(counted(count, what), ", ", listed(names, 2)),
-          ": ", f.message);
-  f.tensor.clear();
-  return finding_line(f);
 }
 
 // The findings of one check, and what helps.

@@ -27,6 +27,15 @@
 namespace mckpt::impl {
 namespace {
 
+// What is wrong with either side, under its name; what is of both under that of the first.
+void tell_of_sides(const GlobalFlags& flags, const Diff& found, const std::string& a, const std::string& b) {
+  std::vector<Finding> of_a, of_b;
+  for (std::size_t i = 0; i < found.findings.size(); i++)
+    (found.sides[i] == 'b' ? of_b : of_a).push_back(found.findings[i]);
+  tell_findings(flags, of_a, a);
+  tell_findings(flags, of_b, b);
+}
+
 struct ToleranceFlags {
   double rtol = 0, atol = 0;
   i64 max_ulp = 0;
@@ -140,7 +149,7 @@ Exit diff_command(CommandLine& line) {
   Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });
   check_unchanged(line.opening());
   for (const Oddities& o : found.oddities) tell_findings(flags, o.findings, o.root);
-  if (!flags.json) tell_findings(flags, found.findings, a);
+  if (!flags.json) tell_of_sides(flags, found, a, b);
   if (html) write_picture(*html, diff_page(found, a, b));
   Output out(flags);
   if (out.json()) {

@@ -37,6 +37,7 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr int kNoTerminal = 1 << 20;  // columns of a pipe or file
 
 bool stdout_used = false;
+bool reader_gone = false;  // of stdout
 
 // True if the variable is set and not empty.
 bool env_set(const char* name) {
@@ -91,10 +92,15 @@ Output::Output(const GlobalFlags& flags)
 
 void Output::write(std::string_view text) {
   buffer_ += text;
-  if (buffer_.size() >= kFlushBytes) flush();
+  if (buffer_.size() < kFlushBytes) return;
+  flush();
+  if (reader_gone) throw BrokenPipe{};
 }
 
+// A reader that went away has no say in the answer: the command that flushes the end of it returns its status. What
+// is written after that ends the command.
 void Output::flush() {
+  if (reader_gone) throw BrokenPipe{};
   if (!json_ && width_ < kNoTerminal) buffer_ = folded_text(buffer_, static_cast<std::size_t>(width_));
   std::size_t done = 0;
   if (!buffer_.empty()) clear_progress();
@@ -104,7 +110,8 @@ void Output::flush() {
       stdout_used = true;
       done += static_cast<std::size_t>(n);
     } else if (errno == EPIPE) {
-      throw BrokenPipe{};
+      reader_gone = true;
+      break;
     } else if (errno != EINTR) {
       throw Error(Code::kWriteFailed, cat("cannot write to stdout: ", std::strerror(errno)));
     }

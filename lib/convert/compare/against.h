@@ -58,6 +58,9 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
 bool is_own_beside_model(const Store& checkpoint, const Store& folder);
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c);
 bool against_own_import(std::unique_ptr<Store> tested, const Store& source, const Comparing& c);
+// Whether both are DCP folders with the model's own names: one kind of checkpoint, whatever dialect the tensors
+// beside the model make of each.
+bool is_dcp_of_own_names(const Store& one, const Store& other);
 // Whether the two are of different formats with the model's own names, at least one of them a checkpoint of a
 // training run: a conversion of one to the other keeps the tensors of the model, and nothing beside them.
 // `model_dict`: of either side, if it is there.

@@ -331,7 +331,9 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   const Models models = models_of(*tested, *source, assets, c);
   if (models != Models::kOne)
     c.observer.note({Note::Kind::kNote, "model   the two are not of one model, and are compared by name"});
-  if (models != Models::kTwoByOwnNames && (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source)))
+  const bool one_dialect =
+      dcp_dialect(*tested) == dcp_dialect(*source) || is_dcp_of_own_names(*tested, *source);
+  if (models != Models::kTwoByOwnNames && (!assets.empty() || !one_dialect))
     return by_keys(std::move(tested), std::move(source), assets, models == Models::kTwo, c);
   report_states(*tested, c);
   Intended changes = intended_under_own_names(*tested, *source, c.options);

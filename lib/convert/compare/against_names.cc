@@ -8,6 +8,7 @@
 #include "convert/compare/checks/casts.h"
 #include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
+#include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/read_values.h"
 #include "convert/compare/differences/tensors.h"
@@ -17,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/item_cast.h"
+#include "core/items/shape.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 
@@ -72,6 +74,19 @@ class Headers {
     return tensors;
   }
 
+  // Notes tensors without items, which no chunk has: their types are all that is compared. `apart`: tensors of the
+  // tested store that were reported.
+  void note_empty(const std::set<i64>& apart, Comparison& comparison) const {
+    for (i64 t = 0; t < tested_.tensor_count(); t++) {
+      if (tested_.shape(t).items() > 0 || apart.contains(t)) continue;
+      const i64 of = find_tensor(source_, tested_.name(t));
+      const std::string name(tested_.name(t));
+      if (of < 0 || !comparison.chooses(name)) continue;
+      comparison.note_compared(name);
+      comparison.note_types(name, stored_form(tested_, t), stored_form(source_, of));
+    }
+  }
+
   // The chosen tensors whose types differ as the conversion intends.
   const std::vector<ComparedTypes>& casts() const { return casts_; }
 
@@ -123,6 +138,7 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
   Headers headers(tested, source, fused, intended, c.options.any_type);
   std::set<i64> apart = headers.report_unlike(c.comparison);
   apart.merge(compare_read_values(tested, source, apart, c.comparison, c.observer));
+  if (c.options.counting.all) headers.note_empty(apart, c.comparison);
   NamedChunks chunks(tested, source, apart);
   if (!c.options.counting.all) {  // which has the types of every tensor, and casts none of the values
     note_casts(headers.casts(), c.observer);
@@ -137,8 +153,10 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
   auto by_values = [&](i32 tensor, i32 key) {
     return compare_read_values(tested, source, tensor, key, c.comparison, c.observer);
   };
-  return c.comparison.run({tested, chunks, source, tested.tensor_count(), name, job, made_of, by_values},
-                          c.report);
+  const bool equal = c.comparison.run(
+      {tested, chunks, source, tested.tensor_count(), name, job, made_of, by_values}, c.report);
+  if (c.options.counting.when_compared) c.options.counting.when_compared(tested, source, c.report);
+  return equal;
 }
 
 }  // namespace mckpt::impl

@@ -20,7 +20,9 @@
 #include "convert/views/own_names.h"
 #include "core/base/text.h"
 #include "hf/adapter/wrapped_model.h"
+#include "io/dcp/dcp.h"
 #include "io/file/folder.h"
+#include "io/store/soundness.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -35,6 +37,7 @@ OwnModelOptions opening_of(const std::string& source, const Comparing& c) {
           .assets = c.options.opening.assets,
           .model_dict = c.options.model_dict,
           .accept = c.options.opening.accept,
+          .apart = is_of_records,
           .complete = false,
           .threads = c.options.threads};
 }
@@ -184,12 +187,16 @@ bool against_own_import(std::unique_ptr<Store> tested, const Store& source, cons
   return against_names(*written, source, nullptr, c, intended_casts(*written, source)) && as_asked;
 }
 
+bool is_dcp_of_own_names(const Store& one, const Store& other) {
+  return dcp_dialect(one) && dcp_dialect(other) && has_own_names(one) && has_own_names(other);
+}
+
 bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
   bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
   if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
   if (!model_dict.empty()) return true;
   const bool of_run = is_of_a_run(tested.format()) || is_of_a_run(source.format());
-  const bool alike = tested.format() == source.format();
+  const bool alike = tested.format() == source.format() || is_dcp_of_own_names(tested, source);
   if (of_run != alike) return of_run;
   // Two of a run of one format; or a file and one with a dict around the model: {"model": {...}}.
   return !same_names(tested, source) &&

@@ -179,6 +179,19 @@ bool compare_beside(const Store& tested, const Store& source, const std::string&
   return same;
 }
 
+// The one rule of damage, of both sides alike: what is wrong with single records is a finding of the comparison,
+// which leaves their items out; other damage, such as a file of a rank that is missing or is another rank's, is
+// refused, because nothing shows which items are then not those that were saved.
+void refuse_damaged_side(const Store& side, std::span<const Code> accepted) {
+  std::vector<Finding> findings = side.findings();
+  const std::optional<Finding> contradiction = contradiction_of(side);  // which compare() reports
+  std::erase_if(findings, [&](const Finding& f) {
+    return is_of_records(f) || (contradiction && f.code == contradiction->code);
+  });
+  for (Finding& f : findings) f.warning |= std::ranges::find(accepted, f.code) != accepted.end();
+  require_sound(findings, side.root());
+}
+
 // Two sides as they are, or as the values that they stand for.
 Compared compare_values(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                         const std::string& source_path, const CompareOptions& options, Observer& observer) {
@@ -191,9 +204,8 @@ Compared compare_values(std::unique_ptr<Store> tested, const std::string& path, 
   }
   source = as_the_other(std::move(source), source_path, *tested, files);
   tested = as_the_other(std::move(tested), path, *source, files);
-  std::vector<Finding> findings = source->findings();
-  if (is_sharded(*source)) std::erase_if(findings, is_of_records);
-  require_sound(findings, source->root());
+  refuse_damaged_side(*tested, options.opening.accept);
+  refuse_damaged_side(*source, options.opening.accept);
   Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
   const bool beside = !options.choice.all() || compare_beside(*tested, *source, path, options, out.report);
   CompareOptions every_byte = options;
@@ -242,6 +254,11 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   refuse_lone_shards(*tested, "compared");
   refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
+  if (std::optional<Finding> contradiction = contradiction_of(*source)) {
+    Compared out;
+    out.report.add({"source", Check::Status::kFail, 1, "problem"}, {std::move(*contradiction)});
+    return out;
+  }
   if (std::optional<Finding> contradiction = contradiction_of(*tested)) {
     Compared out;
     if (!is_sharded(*source))

@@ -19,6 +19,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
+#include "io/file/hub_cache.h"
 #include "io/output/manifest.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
@@ -62,6 +63,26 @@ FolderParts parts_of(const std::string& path, const Store* store, const OpenOpti
     part ? out.checkpoints.push_back(std::move(b.path)) : out.beside.push_back(std::move(b));
   }
   return out;
+}
+
+// The same of a run whose tracker names the folder `newest`, which holds several: its other iterations are not read.
+FolderParts parts_of_newest(const std::string& path, const std::string& newest, const OpenOptions& opening,
+                            VerifyReport& report) {
+  if (newest == path) return parts_of(path, nullptr, opening);
+  const std::string front = newest.substr(path.size() + 1) + "/";
+  FolderParts out = parts_of(newest, nullptr, opening), around = parts_of(path, nullptr, opening);
+  for (std::string& name : out.checkpoints) name.insert(0, front);
+  for (Beside& b : out.beside) b.path.insert(0, front);
+  for (std::string& name : around.checkpoints)
+    if (!name.starts_with(front)) report.unread.push_back({std::move(name), "another iteration"});
+  for (Beside& b : around.beside)
+    if (!b.path.starts_with(front)) out.beside.push_back(std::move(b));
+  return out;
+}
+
+// Which folder the error of opening `path` is about: that of an iteration in it, or `path`.
+std::string folder_of_error(const std::string& path, const Error& e, const OpenOptions& opening) {
+  return e.file().starts_with(cat(path, "/")) && is_folder(e.file(), opening) ? e.file() : path;
 }
 
 // The report of what is at a path, and the root of the checkpoint there; the path itself if it is none.
@@ -108,9 +129,10 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
   try {
     return open_store(path, files_of(options));
   } catch (const Error& e) {
-    if (e.code() == Code::kUnknownFormat && !options.against && is_folder(path, files_of(options)) &&
-        is_folder_of_folders(Folder(path, files_of(options)))) {
-      FolderParts parts = parts_of(path, nullptr, files_of(options));
+    const std::string place = folder_of_error(path, e, files_of(options));
+    if (e.code() == Code::kUnknownFormat && !options.against && is_folder(place, files_of(options)) &&
+        is_folder_of_folders(Folder(place, files_of(options)))) {
+      FolderParts parts = parts_of_newest(path, place, files_of(options), report);
       if (!parts.checkpoints.empty() && !options.compare.opening.assets) {
         verify_parts(path, std::move(parts), options, observer, report);
         return nullptr;
@@ -215,8 +237,10 @@ void check_sums(const std::string& path, const Store* store, const VerifyOptions
                 VerifyReport& report) {
   const OpenOptions& opening = files_of(options);
   std::vector<std::string> places{path};
-  if (store && store->root() != path && store->root().starts_with(cat(path, "/")))
+  if (store && store->root() != path && store->root().starts_with(cat(path, "/"))) {
+    if (hub_snapshot(path)) places.clear();  // whose files are those of the snapshot, the store's folder
     places.push_back(store->root());
+  }
   observer.begin("verify sums", 0);
   for (const std::string& place : places)
     check_kept_sums(

@@ -86,14 +86,16 @@ RunFacts facts_of(const Store& store) {
 
 // A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's
 // FSDP2 write the weights under either name. `copies`: output layers beside which the embedding is stored.
-void refuse_unlike_copies(const Store& store, std::span<const i32> copies) {
+// `folder`: of the config that ties them, which may be another side's, or "".
+void refuse_unlike_copies(const Store& store, std::span<const i32> copies, const std::string& folder) {
   std::vector<std::pair<i64, i64>> pairs;
   for (i32 output : copies) pairs.emplace_back(output, tied_embedding(store, output));
   std::vector<bool> same = have_same_bytes(store, pairs, default_threads());
   auto unlike = std::ranges::find(same, false);
   if (unlike == same.end()) return;
-  throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
-      .file(store.root())
+  Error e(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them");
+  if (!folder.empty()) e.note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
+  throw e.file(store.root())
       .tensor(store.name(copies[unlike - same.begin()]))
       .help("check tie_word_embeddings in config.json");
 }
@@ -161,7 +163,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
-  refuse_unlike_copies(*store_, chunks_->copies());
+  refuse_unlike_copies(*store_, chunks_->copies(), model_->path);
 }
 
 // The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not those of the model

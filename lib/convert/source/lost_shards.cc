@@ -26,6 +26,7 @@ void judge_shards(const Store& store, const OwnModelOptions& options, Notes& not
                                                                  .assets = options.assets,
                                                                  .model_dict = options.model_dict,
                                                                  .accept = options.accept,
+                                                                 .apart = options.apart,
                                                                  .threads = options.threads});
   if (!judged.judged_by.empty()) return;
   for (const Note& n : judged.notes)

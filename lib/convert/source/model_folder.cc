@@ -42,24 +42,6 @@ std::string folder_around(const std::string& path) {
   return outer.empty() ? "." : outer;
 }
 
-// The first of the usual folders that has a config.json.
-void look_around(const Store& store, const std::string& source, ModelFolder& out) {
-  std::string inner = is_folder(store.root(), store.opening()) ? store.root() : folder_around(store.root());
-  bool of_weights = format_family(store.format()) == FormatFamily::kSafetensors;
-  for (const std::string& place : {inner, source, folder_around(inner)}) {
-    if (!is_folder(place, store.opening())) continue;
-    for (std::string_view apart :
-         {std::string_view("huggingface"), std::string_view("model/huggingface"), kAssetsFolder})
-      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening()))
-        out.path = path;
-    if (!out.path.empty()) return;
-    if (!has_config(place, store.opening())) continue;
-    out.path = place;
-    out.of_a_run = !of_weights;
-    return;
-  }
-}
-
 // The word embeddings' tie of a config, or of the part about the text model.
 std::optional<bool> tie_of(const JsonValue& config) {
   const JsonValue* text = config.find("text_config");
@@ -302,6 +284,24 @@ SideFiles ModelFolder::files(const OpenOptions& opening) const {
   return files;
 }
 
+ModelFolder model_folder_beside(const Store& store, const std::string& source) {
+  ModelFolder out;
+  std::string inner = is_folder(store.root(), store.opening()) ? store.root() : folder_around(store.root());
+  for (const std::string& place : {inner, source, folder_around(inner)}) {
+    if (!is_folder(place, store.opening())) continue;
+    for (std::string_view apart :
+         {std::string_view("huggingface"), std::string_view("model/huggingface"), kAssetsFolder})
+      if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening()))
+        out.path = path;
+    if (!out.path.empty()) return out;
+    if (!has_config(place, store.opening())) continue;
+    out.path = place;
+    out.of_a_run = format_family(store.format()) != FormatFamily::kSafetensors;
+    return out;
+  }
+  return out;
+}
+
 void require_config(const std::string& assets, const OpenOptions& opening) {
   if (!Folder(assets, opening).has_file(kConfig))
     throw Error(Code::kNotFound,
@@ -315,7 +315,7 @@ ModelFolder find_model_folder(const Store& store, const std::string& source,
                               const std::optional<std::string>& assets) {
   ModelFolder out;
   if (!assets) {
-    look_around(store, source, out);
+    out = model_folder_beside(store, source);
   } else {
     require_config(*assets, store.opening());
     out.path = *assets;

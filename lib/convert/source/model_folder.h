@@ -50,6 +50,10 @@ struct ModelFolder {
 ModelFolder find_model_folder(const Store& store, const std::string& source,
                               const std::optional<std::string>& assets);
 
+// The folder that find_model_folder() finds without `assets`: the first of the usual ones that has a config.json, which
+// is not read.
+ModelFolder model_folder_beside(const Store& store, const std::string& source);
+
 // Throws kNotFound if the folder of the model has no config.json.
 void require_config(const std::string& assets, const OpenOptions& opening);
 

@@ -309,7 +309,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   refuse_lone_shards(*source, "converted");
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);
-  model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept);
+  model.oddities = refuse_damage(*source, CheckedPart::kModel, options.accept, options.apart);
   judge_shards(*source, options, model.notes);
   model.objects = std::ssize(source->objects());
   if (options.merge_adapter && is_wrapped_model(*source))

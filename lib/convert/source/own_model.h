@@ -40,6 +40,7 @@ struct OwnModelOptions {
   // (convert/views/model_dict.h)
   std::string model_dict{};
   std::vector<Code> accept{};  // codes of damage that is accepted
+  bool (*apart)(const Finding&) = nullptr;  // damage that the caller reports, which is not refused
   bool complete = true;        // without config.json the source is refused; a missing tensor too
   bool keep_names = false;     // names are those of the source: no config.json is looked for beside it
   bool dict_if_there = false;  // as in SectionOptions

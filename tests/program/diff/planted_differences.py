@@ -1,4 +1,4 @@
-"""mckpt diff: sixty differences planted between two models are each named in the first ten lines, with the way in which the
+"""mckpt diff: sixty-five differences planted between two models are each named in the first ten lines, with the way in which the
 tensors differ. With the standard library alone. usage: planted_differences.py"""
 
 import json
@@ -139,13 +139,20 @@ def other_shape(r, b):
     return (f"shape    {name}  bfloat16 [{shape[0]}, {shape[1]}] | bfloat16 [{shape[0] * 2}, {shape[1] // 2}]",)
 
 
-KINDS = [scaled, swapped, doubled, lost_norm, one_item, other_type, transposed, other_heads, other_columns, missing, more, other_shape]
+def renamed(r, b):
+    name = r.choice([n for n in b if "proj" in n])
+    new = name.replace("proj", "projection")
+    b[new] = b.pop(name)
+    return f"only A   {name}", f"the same values as {new} of B", f"the same values as {name} of A"
+
+
+KINDS = [renamed, scaled, swapped, doubled, lost_norm, one_item, other_type, transposed, other_heads, other_columns, missing, more, other_shape]
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for number in range(60):
+        for number in range(65):
             plant, r = KINDS[number % len(KINDS)], random.Random(number)
             a = model(number)
             b = dict(a)

@@ -28,6 +28,7 @@ from mckpt_tests.setting import BUILD, MCKPT, SOURCE
 TESTED_ELSEWHERE = {
     ("docs/python.md", "python"): "python/page_examples",
     ("docs/library.md", "cpp"): "build/installed_library",
+    ("docs/library.md", "c"): "build/installed_library",
     ("docs/library.md", "cmake"): "build/installed_library",
     ("docs/adding_a_model.md", "json"): "program/ls/map_file_example",
     ("docs/json.md", ""): "program/general/json_is_documented",

@@ -100,6 +100,7 @@ for make, source in FROM.items():
     top, place = make(name)
     text = run(0, "verify", top)
     has(text, f"pass  sums     {len(FILES)} files", name)
+    expect(text.count("  sums  ") == 1, f"{name}: {text}")
     has(text, f"sound; {len(FILES)} files compared with sums, by {source}", name)
     expect("no checksums to compare" not in text and "was not read" not in text, f"{name}: {text[-400:]}")
     checks = {c["name"]: c for c in json.loads(run(0, "verify", top, "--json"))["checks"]}

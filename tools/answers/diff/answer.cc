@@ -130,10 +130,10 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
     std::string line;
     switch (r.kind) {
       case Kind::kOnlyA:
-        line = cat("only A   ", escaped(r.name), "  ", r.a);
+        line = cat("only A   ", escaped(r.name), "  ", r.a, r.hint.empty() ? "" : "  ", r.hint);
         break;
       case Kind::kOnlyB:
-        line = cat("only B   ", escaped(r.name), "  ", r.b);
+        line = cat("only B   ", escaped(r.name), "  ", r.b, r.hint.empty() ? "" : "  ", r.hint);
         break;
       case Kind::kShape:
         line = cat("shape    ", escaped(r.name), "  ", r.a, " | ", r.b);
@@ -215,6 +215,7 @@ void write_diff_json(JsonWriter& json, const Diff& diff) {
   json.field("tensors", c.tensors());
   json.field("bit_equal", c.equal)
       .field("equal_values", c.equal_casts)
+      .field("not_read", c.unread)
       .field("within", c.alike)
       .field("differ", c.tensors_differ())
       .field("casts", c.casts);
@@ -245,6 +246,13 @@ void write_diff_json(JsonWriter& json, const Diff& diff) {
   }
   json.end_array().key("findings");
   write_findings(json, diff.findings);
+  auto problems_of = [&](char side) {
+    i64 count = 0;
+    for (std::size_t i = 0; i < diff.findings.size(); i++)
+      count += diff.sides[i] == side && !diff.findings[i].warning;
+    return count;
+  };
+  json.key("problems_of").begin_object().field("a", problems_of('a')).field("b", problems_of('b')).end_object();
   json.key("not_compared").begin_array();
   for (const Check& check : diff.report.checks)
     if (!check.note.empty()) json.value(check.note);

@@ -197,7 +197,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   if (assets)
     check_by_assets(store, *assets, model_dict, threads, report);
   else
-    check_model(store, report);
+    check_model(store, threads, report);
   check_quantized(store, threads, report);
   if (dcp_dialect(store) == DcpDialect::kTorchDist) check_main_weights(store, threads, observer, report);
   check_ranks(store, assets, threads, observer, report);

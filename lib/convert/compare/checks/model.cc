@@ -11,6 +11,7 @@
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
+#include "convert/source/tied_names.h"
 #include "convert/views/name_words.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -29,6 +30,7 @@
 #include "io/store/open/beside.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "io/values/same_bytes.h"
 #include "io/verify/verify.h"
 #include "mappings/model/expand.h"
 
@@ -225,7 +227,7 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
   if (is_model_folder(store) || !has_own_names(store)) refuse_model_dict(model_dict, store.root());
   if (store.format() == Format::kMegatronRanks || !is_sound(store)) return;
   if (is_model_folder(store) && real_path_of(assets) == real_path_of(store.root()))
-    return check_model(store, report);
+    return check_model(store, threads, report);
   Check check{
       .name = "model", .status = Check::Status::kPass, .count = store.tensor_count(), .unit = "tensors"};
   std::vector<Finding> odd;
@@ -254,26 +256,50 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
 
 // Shards say how large tensors are by the pieces that are there, so the config has to say it. Without one
 // the checkpoint may be a part of one, which is no fault that is seen.
-void check_shards(const Store& store, VerifyReport& report) {
+void check_shards(const Store& store, int threads, VerifyReport& report) {
   const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
-  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", 1, report);
+  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", threads, report);
   report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"},
              {{.code = Code::kShardMissing,
                .message = unknown_shards("no config.json is beside them"),
                .warning = true}});
 }
 
+// Throws kUnaccounted for an output layer with values of its own beside the one embedding that config.json, in
+// `folder`, ties it to.
+void refuse_unlike_head(const Store& store, const std::string& folder, int threads) {
+  std::vector<i64> heads, embeddings;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    if (is_of_states(store.name(t))) continue;
+    if (is_head(store.name(t))) heads.push_back(t);
+    if (is_embedding(store.name(t))) embeddings.push_back(t);
+  }
+  if (heads.size() != 1 || embeddings.size() != 1) return;
+  const i64 head = heads[0], embedding = embeddings[0];
+  if (tie_of_names(store.name(head), store.name(embedding)) != Tie::kHead ||
+      store.dtype(head) != store.dtype(embedding) ||
+      !std::ranges::equal(store.dims(head), store.dims(embedding)))
+    return;
+  const std::pair<i64, i64> pair(head, embedding);
+  if (have_same_bytes(store, std::span(&pair, 1), threads)[0]) return;
+  throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
+      .file(store.root())
+      .tensor(store.name(head))
+      .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
+}
+
 // Adds the check if the checkpoint is not what its own config.json says, or the config says nothing: an export
 // would be refused. A config that fits is one of the assets, and no other line.
-void check_own_config(const Store& store, VerifyReport& report) {
+void check_own_config(const Store& store, int threads, VerifyReport& report) {
   const bool failed =
       std::ranges::any_of(report.checks, [](const Check& c) { return c.status == Check::Status::kFail; });
   if (store.format() == Format::kMegatronRanks || failed || !is_sound(store)) return;
   const bool own_names = has_own_names(store);
   try {
     if (own_names) {
-      if (store.format() == Format::kSafetensorsShards) return check_shards(store, report);
-      find_model_folder(store, store.root(), std::nullopt);
+      if (store.format() == Format::kSafetensorsShards) return check_shards(store, threads, report);
+      const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
+      if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
       return;
     }
     if (own_assets(store).empty()) return;
@@ -289,12 +315,12 @@ void check_own_config(const Store& store, VerifyReport& report) {
   }
 }
 
-void check_model(const Store& store, VerifyReport& report) {
-  if (!is_model_folder(store)) return check_own_config(store, report);
+void check_model(const Store& store, int threads, VerifyReport& report) {
+  if (!is_model_folder(store)) return check_own_config(store, threads, report);
   try {
     const ModelFolder folder = find_model_folder(store, store.root(), store.root());
     if (has_other_class(store, folder)) return check_class(store, folder, report);
-    open_hf_model(store.root(), {.files = store.opening()});
+    refuse_unlike_copies(open_hf_model(store.root(), {.files = store.opening()}), threads);
     report.add({"model", Check::Status::kPass, store.tensor_count(), "tensors"}, {});
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;

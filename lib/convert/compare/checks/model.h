@@ -20,7 +20,7 @@ struct VerifyReport;
 // Adds the check if the store is a folder of safetensors files with a config.json and nothing is wrong with
 // the files themselves. Of any other checkpoint, only if its own config.json is not that of its tensors, so
 // that no export takes it.
-void check_model(const Store& store, VerifyReport& report);
+void check_model(const Store& store, int threads, VerifyReport& report);
 
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes
 // that an export asks for. Files of Megatron's ranks have the check "ranks" instead. `model_dict`: the dict

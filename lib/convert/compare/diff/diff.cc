@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/diff/order.h"
+#include "convert/compare/differences/objects.h"
 #include "convert/views/memory_names.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
@@ -68,7 +69,9 @@ class Rows {
       if (d.items < 0) add_object(out.rows, d);
     for (std::size_t i = 0; i < report_.findings.size(); i++) {
       const std::string& check = report_.checks[report_.check_of[i]].name;
-      if (!is_said(out.rows, report_.findings[i], check)) out.findings.push_back(report_.findings[i]);
+      if (is_said(out.rows, report_.findings[i], check)) continue;
+      out.findings.push_back(report_.findings[i]);
+      out.sides.push_back(side_of(report_.findings[i], check));
     }
   }
 
@@ -82,6 +85,8 @@ class Rows {
         row.at = d.at, row.a = d.found, row.b = d.expected, row.items = d.items, row.beyond = d.beyond;
         row.distance = d.distance;
         row.file = d.file;
+        if (d.distance && d.distance->largest.value_or(0) == 0 && d.distance->not_finite == 0)
+          row.hint = "equal in value: signs of zero or bits of NaN differ";
       }
       named_.insert(u.tensor);
       rows.push_back(std::move(row));
@@ -91,6 +96,14 @@ class Rows {
       if (x.part != y.part) return x.part < y.part;
       return far_apart(x) > far_apart(y);
     });
+  }
+
+  // Objects that cannot be read are those of A, or as their finding says of B.
+  static char side_of(const Finding& f, std::string_view check) {
+    if (check == "path" || check == "scales") return 'a';
+    if (check == "source") return 'b';
+    if (check != "objects") return '\0';
+    return f.message.ends_with(kOfOtherSide) ? 'b' : 'a';
   }
 
   static bool is_of_files(std::string_view check) { return check == "assets" || check == "files"; }
@@ -156,6 +169,27 @@ void say_base(const std::string& a, const std::string& b, const OpenOptions& fil
                                 " with the adapter in it");
 }
 
+// What tensors look like, found with the two sides as they were compared.
+struct Hints {
+  bool looked = false;
+  i64 beyond = 0;
+  std::map<std::pair<Kind, std::string>, std::string> texts{};
+
+  void look(const Store& a, const Store& b, const VerifyReport& report, Observer& observer) {
+    Diff so_far;
+    Rows(report).make(so_far);
+    beyond = add_order_hints(a, b, so_far.rows, observer);
+    for (DiffRow& row : so_far.rows)
+      if (!row.hint.empty()) texts.emplace(std::pair(row.kind, row.name), std::move(row.hint));
+    looked = true;
+  }
+  i64 give(std::vector<DiffRow>& rows) const {
+    for (DiffRow& row : rows)
+      if (auto text = texts.find({row.kind, row.name}); text != texts.end()) row.hint = text->second;
+    return beyond;
+  }
+};
+
 bool is_problem(const Finding& f) { return !f.warning; }
 
 }  // namespace
@@ -210,6 +244,10 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   name_base(a, b, how.opening.model.files);
   how.any_type = true;
   how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
+  Hints hints;
+  how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
+    hints.look(x, y, report, observer);
+  };
   Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);
   Diff out{.report = std::move(compared.report),
            .oddities = std::move(compared.oddities),
@@ -221,7 +259,14 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) &&
               std::ranges::none_of(out.findings, is_problem) &&
               std::ranges::none_of(out.report.checks, [](const Check& c) { return c.unseen > 0; });
-  add_order_hints(a, b, how.opening.model.files, out.rows, observer);
+  const i64 beyond = hints.looked ? hints.give(out.rows)
+                                  : add_order_hints(a, b, how.opening.model.files, out.rows, observer);
+  if (beyond > 0)
+    out.report.add({.name = "hints",
+                    .unit = "tensors",
+                    .note = cat("not looked for in other tensors or orders: the values of ",
+                                counted(beyond, "tensor"), " beyond the first 1,000 that differ much")},
+                   {});
   return out;
 }
 

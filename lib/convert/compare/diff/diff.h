@@ -65,6 +65,7 @@ struct Diff {
   bool alike = false;  // everything that was chosen was compared, and every row is within its tolerance
   std::vector<DiffRow> rows{};
   std::vector<Finding> findings{};  // of the report, those that no row says
+  std::vector<char> sides{};        // of each finding: 'a' or 'b', whose damage it is, or 0
   VerifyReport report{};
   std::vector<Oddities> oddities{};
   std::string choice{};  // the pattern by which tensors were chosen; "": everything was compared

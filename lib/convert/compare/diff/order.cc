@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/items/dtype.h"
+#include "core/items/shape.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/store.h"
@@ -113,45 +114,137 @@ bool is_suspect(const DiffRow& row) {
   return cosine && *cosine < kLittleInCommon;
 }
 
-std::vector<Suspect> suspects_in(const Store& a, const Store& b, std::vector<DiffRow>& rows) {
+// `beyond`: how many are left out because there are too many.
+std::vector<Suspect> suspects_in(const Store& a, const Store& b, std::vector<DiffRow>& rows, i64& beyond) {
   std::vector<Suspect> out;
   for (DiffRow& row : rows) {
-    if (!is_suspect(row) || out.size() == kMostTensors) continue;
+    if (!is_suspect(row)) continue;
     i64 of_a = find_tensor(a, row.name), of_b = find_tensor(b, row.name);
     if (of_a < 0 || of_b < 0 || a.dtype(of_a) != b.dtype(of_b)) continue;
     if (!std::ranges::equal(a.dims(of_a), b.dims(of_b))) continue;
-    if (TensorReader::tensor_bytes(a, of_a) <= kMostBytes) out.push_back({&row, of_a, of_b});
+    if (TensorReader::tensor_bytes(a, of_a) > kMostBytes) continue;
+    out.size() < kMostTensors ? out.push_back({&row, of_a, of_b}) : void(beyond++);
   }
   return out;
 }
 
-}  // namespace
+// Whether fn() could read what it reads; what a view cannot give row by row, or is damaged, has no hint.
+template <typename Fn>
+bool could_read(Fn&& fn) {
+  try {
+    fn();
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return false;
+  }
+}
 
-void add_order_hints(const std::string& path_a, const std::string& path_b, const OpenOptions& files,
-                     std::vector<DiffRow>& rows, Observer& observer) {
-  if (std::ranges::none_of(rows, is_suspect)) return;
-  std::unique_ptr<Store> a = open_values(path_a, files), b = open_values(path_b, files);
-  std::vector<Suspect> suspects = suspects_in(*a, *b, rows);
-  StoreFiles files_a(*a), files_b(*b);
-  TensorReader reader_a(*a, files_a), reader_b(*b, files_b);
+u64 hash_of(TensorReader& reader, i64 tensor, i64 items) {
+  u64 hash = kSeed;
+  reader.read(tensor, 0, items, [&](std::span<const u8> bytes, i64) { hash = mixed(hash, bytes); });
+  return hash;
+}
+
+// Tensors that one side alone has, and whose values the other side has under another name that is not on this side.
+class Renamed {
+ public:
+  Renamed(const Store& a, const Store& b) : a_(a), b_(b), files_a_(a), files_b_(b) {}
+
+  void add_hints(std::vector<DiffRow>& rows, Observer& observer) {
+    std::map<std::pair<std::string, u64>, std::vector<DiffRow*>> theirs;  // by type, shape and first items
+    const bool any = std::ranges::any_of(rows, [](const DiffRow& r) { return r.kind == DiffRow::Kind::kOnlyA; });
+    std::size_t looked = 0;
+    for (DiffRow& row : rows) {
+      if (row.kind != DiffRow::Kind::kOnlyB || !any || looked++ >= kMostTensors) continue;
+      check_stop(observer);
+      if (const i64 t = find_tensor(b_, row.name); is_read(b_, t))
+        could_read([&] { theirs[{row.b, first(b_, reader_b_, t)}].push_back(&row); });
+    }
+    looked = 0;
+    for (DiffRow& row : rows) {
+      if (row.kind != DiffRow::Kind::kOnlyA || theirs.empty() || looked++ >= kMostTensors) continue;
+      check_stop(observer);
+      if (const i64 t = find_tensor(a_, row.name); is_read(a_, t)) could_read([&] { match(row, t, theirs); });
+    }
+  }
+
+ private:
+  static constexpr i64 kFirstItems = 512;
+
+  static bool is_read(const Store& store, i64 tensor) {
+    return tensor >= 0 && store.shape(tensor).items() > 1 && dtype_info(store.dtype(tensor)).bits % 8 == 0 &&
+           TensorReader::tensor_bytes(store, tensor) <= kMostBytes;
+  }
+  static u64 first(const Store& store, TensorReader& reader, i64 tensor) {
+    return hash_of(reader, tensor, std::min(store.shape(tensor).items(), kFirstItems));
+  }
+
+  void match(DiffRow& row, i64 t, std::map<std::pair<std::string, u64>, std::vector<DiffRow*>>& theirs) {
+    auto at = theirs.find({row.a, first(a_, reader_a_, t)});
+    if (at == theirs.end()) return;
+    const i64 items = a_.shape(t).items();
+    const u64 whole = hash_of(reader_a_, t, items);
+    for (DiffRow*& other : at->second) {
+      if (other == nullptr || hash_of(reader_b_, find_tensor(b_, other->name), items) != whole) continue;
+      row.hint = cat("the same values as ", escaped(other->name), " of B");
+      other->hint = cat("the same values as ", escaped(row.name), " of A");
+      other = nullptr;  // each of them once
+      return;
+    }
+  }
+
+  const Store &a_, &b_;
+  StoreFiles files_a_, files_b_;
+  TensorReader reader_a_{a_, files_a_}, reader_b_{b_, files_b_};
+};
+
+void add_suspects(const Store& a, const Store& b, std::vector<Suspect> all, Observer& observer) {
+  StoreFiles files_a(a), files_b(b);
+  TensorReader reader_a(a, files_a), reader_b(b, files_b);
+  std::vector<Suspect*> suspects;
   std::map<u64, const Suspect*> whole_b;
-  for (Suspect& s : suspects) {
+  for (Suspect& s : all) {
     check_stop(observer);
-    s.of_a = hashes_of(*a, reader_a, s.a), s.of_b = hashes_of(*b, reader_b, s.b);
+    if (!could_read([&] { s.of_a = hashes_of(a, reader_a, s.a), s.of_b = hashes_of(b, reader_b, s.b); })) continue;
+    suspects.push_back(&s);
     whole_b.emplace(s.of_b.all, &s);
   }
-  for (const Suspect& s : suspects) {
-    auto found = whole_b.find(s.of_a.all);
-    bool same_shape = found != whole_b.end() && std::ranges::equal(a->dims(s.a), b->dims(found->second->b));
-    s.row->hint = same_shape ? cat("the same values as ", escaped(found->second->row->name), " of B")
-                             : order_text(s.of_a, s.of_b);
+  for (const Suspect* s : suspects) {
+    auto found = whole_b.find(s->of_a.all);
+    bool same_shape = found != whole_b.end() && std::ranges::equal(a.dims(s->a), b.dims(found->second->b));
+    s->row->hint = same_shape ? cat("the same values as ", escaped(found->second->row->name), " of B")
+                              : order_text(s->of_a, s->of_b);
   }
-  if (std::ranges::all_of(suspects, [](const Suspect& s) { return !s.row->hint.empty(); })) return;
-  Siblings siblings(*a, *b);
-  for (const Suspect& s : suspects) {
+  if (std::ranges::all_of(suspects, [](const Suspect* s) { return !s->row->hint.empty(); })) return;
+  Siblings siblings(a, b);
+  for (const Suspect* s : suspects) {
     check_stop(observer);
-    if (s.row->hint.empty()) s.row->hint = siblings.hint(s.a, s.b);
+    if (s->row->hint.empty()) could_read([&] { s->row->hint = siblings.hint(s->a, s->b); });
   }
+}
+
+bool has_hints(const std::vector<DiffRow>& rows) {
+  auto has = [&](DiffRow::Kind kind) { return std::ranges::find(rows, kind, &DiffRow::kind) != rows.end(); };
+  return std::ranges::any_of(rows, is_suspect) || (has(DiffRow::Kind::kOnlyA) && has(DiffRow::Kind::kOnlyB));
+}
+
+}  // namespace
+
+i64 add_order_hints(const Store& a, const Store& b, std::vector<DiffRow>& rows, Observer& observer) {
+  if (!has_hints(rows)) return 0;
+  i64 beyond = 0;
+  std::vector<Suspect> suspects = suspects_in(a, b, rows, beyond);
+  if (!suspects.empty()) add_suspects(a, b, std::move(suspects), observer);
+  Renamed(a, b).add_hints(rows, observer);
+  return beyond;
+}
+
+i64 add_order_hints(const std::string& path_a, const std::string& path_b, const OpenOptions& files,
+                    std::vector<DiffRow>& rows, Observer& observer) {
+  if (!has_hints(rows)) return 0;
+  std::unique_ptr<Store> a = open_values(path_a, files), b = open_values(path_b, files);
+  return add_order_hints(*a, *b, rows, observer);
 }
 
 }  // namespace mckpt::impl

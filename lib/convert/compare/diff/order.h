@@ -13,16 +13,21 @@
 #include <string>
 #include <vector>
 
+#include "core/base/int.h"
+
 namespace mckpt::impl {
 
 class Observer;
+class Store;
 struct DiffRow;
 struct OpenOptions;
 
 // Fills the hints of rows whose tensors both sides have under the row's name, in whatever pieces, and which
-// have little in common (cosine below 0.9). Reads those tensors once more; the largest and those beyond the
-// first thousand are left out.
-void add_order_hints(const std::string& a, const std::string& b, const OpenOptions& files,
-                     std::vector<DiffRow>& rows, Observer& observer);
+// have little in common (cosine below 0.9), and of tensors that one side has under another name. Reads those tensors
+// once more; the largest and those beyond the first thousand are left out. Returns how many these are.
+i64 add_order_hints(const Store& a, const Store& b, std::vector<DiffRow>& rows, Observer& observer);
+// The same of two checkpoints as their files have them.
+i64 add_order_hints(const std::string& a, const std::string& b, const OpenOptions& files,
+                    std::vector<DiffRow>& rows, Observer& observer);
 
 }  // namespace mckpt::impl

@@ -77,6 +77,8 @@ std::string same_text(const DiffCounts& c) {
   add(c.equal, " is bit-equal", " are bit-equal");
   add(c.equal_casts, " has equal values in another type", " have equal values in another type");
   add(c.alike, " within the tolerance", " within the tolerance");
+  if (c.unread > 0 && parts.empty()) parts.emplace_back("0 are bit-equal");
+  add(c.unread, " could not be compared", " could not be compared");
   if (parts.empty()) return "0 are bit-equal";
   std::string out;
   for (const std::string& part : parts) out += cat(out.empty() ? "" : ", ", part);
@@ -97,9 +99,16 @@ DiffCounts diff_counts(const Diff& diff) {
     (r.alike() ? c.alike : c.values)++;
     unequal.insert(r.name);
   }
-  for (const std::string& name : diff.report.compared) c.equal += !unequal.contains(name);
-  for (const DiffRow& r : diff.rows) c.equal_casts += r.kind == Kind::kCast && !unequal.contains(r.name);
+  std::set<std::string_view> equal;
+  for (const std::string& name : diff.report.compared)
+    if (!unequal.contains(name)) equal.insert(name);
+  c.equal = std::ssize(equal);
+  for (const DiffRow& r : diff.rows) c.equal_casts += r.kind == Kind::kCast && equal.contains(r.name);
   c.equal -= c.equal_casts;
+  const auto against = std::ranges::find(diff.report.checks, "against", &Check::name);
+  if (against != diff.report.checks.end())
+    c.unread = std::max<i64>(0, std::min(against->unseen - c.only_a - c.headers,
+                                         against->count + against->unseen + c.only_b - c.tensors()));
   return c;
 }
 
@@ -116,7 +125,7 @@ std::string diff_verdict(const Diff& diff) {
   if (diff.equal)
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
                of.empty() ? " and everything else that was compared" : of);
-  if (all == 0)
+  if (all == c.unread)
     out = "no tensor could be compared";
   else if (c.tensors_differ() == 0 && c.casts > 0)  // which makes them unequal, within any tolerance
     out = cat("no value differs", beyond, ", but ", with_commas(c.casts), " of ", counted(all, "tensor"), of,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "io/copy/observed_sink.h"
 #include "io/dcp/dcp.h"
 #include "io/file/parallel.h"
@@ -83,8 +84,18 @@ ComparedSides::ComparedSides(const Store& tested, const Store& source) : stores_
     for (const Finding& f : stores_[side]->findings()) {
       if (!is_of_records(f)) continue;
       holes_ |= is_of_coverage(f.code);
+      if (is_of_coverage(f.code)) uncovered_[side].insert(f.tensor);
       add(side, f);
     }
+}
+
+bool ComparedSides::covers(Side side, const Store& store, i64 tensor) const {
+  if (uncovered_[side].empty()) return true;
+  if (&store == stores_[side] && uncovered_[side].contains(store.name(tensor))) return false;
+  i64 stored = 0;
+  for (i64 c = 0; c < store.chunk_count(tensor); c++)
+    if (const Chunk chunk = store.chunk(tensor, c); !chunk.replica) stored += checked_items(chunk.sizes);
+  return stored >= store.shape(tensor).items();
 }
 
 void ComparedSides::add(Side side, Finding finding) {

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -35,6 +37,9 @@ class ComparedSides {
 
   // Whether an opener reported that the chunks of a tensor do not cover it.
   bool have_holes() const { return holes_; }
+  // Whether the chunks of a tensor are those of every item, as far as an opener reported otherwise. `store`: the
+  // side, or a view of it under other names, of which only holes are known.
+  bool covers(Side side, const Store& store, i64 tensor) const;
   bool wrong() const { return wrong_[kTested] || wrong_[kSource]; }
 
   // Whether the header of the record can be read. If it cannot, a finding is added, once for each record.
@@ -55,6 +60,7 @@ class ComparedSides {
   Findings findings_[2];
   bool wrong_[2] = {};  // there are findings that are not warnings
   bool holes_ = false;
+  std::set<std::string, std::less<>> uncovered_[2] = {};  // tensors with holes or overlaps, by name
   std::map<std::tuple<Side, i64, i64>, bool> looked_;  // by tensor and chunk: whether the header can be read
 };
 

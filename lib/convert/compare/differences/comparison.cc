@@ -180,6 +180,7 @@ bool Comparison::run_in_types(const ComparedChunks& compared, VerifyReport& repo
     for (const Failure& failure : carry_out(again, sink, "compare", &lost_))
       for (i32 c : again.targets_of(failure.task)) report_failure(failure, compared.name(some.key(c)));
   }
+  leave_out_holes(compared);
   warn_of_overflow(report);
   std::ranges::move(counted_, std::back_inserter(report.differences));
   if (counting_.all) {
@@ -188,7 +189,8 @@ bool Comparison::run_in_types(const ComparedChunks& compared, VerifyReport& repo
     std::set<i32> keys;
     for (i32 c = 0; c < compared.chunks.size(); c++)
       if (keys.insert(compared.chunks.key(c)).second)
-        if (std::string name = compared.name(compared.chunks.key(c)); !by_values.contains(name))
+        if (std::string name = compared.name(compared.chunks.key(c));
+            !by_values.contains(name) && !unseen_.contains(name))
           report.compared.push_back(std::move(name));
   }
   std::vector<Finding> against = described(compared, sink, report);
@@ -257,9 +259,24 @@ std::vector<i32> Comparison::judge(const ComparedChunks& compared, const Failure
 // Reports a failure that no header explains: data that cannot be read.
 void Comparison::report_failure(const Failure& failure, const std::string& tensor) {
   if (!unseen_.insert(tensor).second) return;
+  if (failure.error.code() == Code::kNotTiled) return;  // a hole or an overlap, which an opener reported
   Finding finding = to_finding(failure.error);
   if (finding.tensor.empty()) finding.tensor = tensor;
   if (!sides_.add_by_file(finding)) others_.push_back(std::move(finding));
+}
+
+// Notes tensors whose chunks do not cover them on one of the sides, or overlap: what is stored nowhere was compared
+// with nothing, and of two pieces of an item one was.
+void Comparison::leave_out_holes(const ComparedChunks& compared) {
+  if (!sides_.have_holes()) return;
+  std::set<i32> seen;
+  for (i32 c = 0; c < compared.chunks.size(); c++) {
+    const auto [key, tensor, chunk] = compared.chunks.entry(c);
+    if (!seen.insert(key).second) continue;
+    bool whole = sides_.covers(ComparedSides::kTested, compared.tested, tensor);
+    for (i64 t : compared.made_of(key)) whole &= sides_.covers(ComparedSides::kSource, compared.source, t);
+    if (!whole) unseen_.insert(compared.name(key));
+  }
 }
 
 // Pass 3, over the chunks of the keys that differ.

@@ -38,8 +38,7 @@ class Observer;
 class Store;
 class StoreChunks;
 
-// The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
-// that writes what converting the source puts there.
+// The two sides: chunks of the tested checkpoint under keys of tensors, and the job that converts the source.
 struct ComparedChunks {
   const Store& tested;        // the store of `chunks`
   const StoreChunks& chunks;  // everything that is compared
@@ -93,6 +92,7 @@ class Comparison {
   std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   bool compared_by_values(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
+  void leave_out_holes(const ComparedChunks& compared);
   void warn_of_overflow(VerifyReport& report) const;
   std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink, VerifyReport& report);
   Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);

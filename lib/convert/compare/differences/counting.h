@@ -10,10 +10,16 @@
 
 namespace mckpt::impl {
 
+class Store;
+struct VerifyReport;
+
 struct Counting {
   bool all = false;  // every tensor, not only those that findings name; and the names of all compared tensors
   bool turned = false;  // the caller exchanged the sides: what is expected is of the tested one
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
+  // Called once with the two sides under the names by which they were compared, if each tensor was compared with
+  // that of its name.
+  std::function<void(const Store& tested, const Store& source, const VerifyReport& report)> when_compared{};
 };
 
 // Writes the bits of `expected` over every NaN of `found` where both have one: the casts of other programs give a

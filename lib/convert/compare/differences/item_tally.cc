@@ -59,7 +59,10 @@ void ItemTally::compare(const ChunkExtents::Extent& e, i64 first, std::span<cons
   const i32 key = chunks_.key(e.chunk);
   const DistanceMeter& by = meter(e.dtype);
   Count here;
-  StretchCount counted = count_differences(by, found, expected, within_ ? within_(key) : Tolerance{});
+  const Tolerance within = within_ ? within_(key) : Tolerance{};
+  StretchCount counted = count_differences(by, found, expected, within);
+  // Without a tolerance items are equal bit by bit: another sign of zero and another NaN are differences.
+  if (within.none() && counted.distance) counted.distance->beyond = counted.distance->differing;
   here.items = counted.items, here.distance = counted.distance;
   if (here.items > 0) note_first(e, first, expected, found, here);
   std::lock_guard lock(mutex_);

@@ -157,16 +157,21 @@ class Objects {
   }
 
   // Equal bytes have equal values and need not be parsed.
-  bool same_bytes(i64 expected, i64 found) const {
+  // `side`: whose bytes are read.
+  bool same_bytes(i64 expected, i64 found, const Side*& side) const {
     const Object *a = expected_.record(expected), *b = found_.record(found);
-    return a && b && a->file >= 0 && b->file >= 0 && a->record_bytes > 0 &&
-           a->record_bytes == b->record_bytes && expected_.bytes(*a) == found_.bytes(*b);
+    if (!a || !b || a->file < 0 || b->file < 0 || a->record_bytes <= 0 || a->record_bytes != b->record_bytes)
+      return false;
+    side = &found_;
+    const auto mine = found_.bytes(*b);
+    side = &expected_;
+    return expected_.bytes(*a) == mine;
   }
 
   void compare(i64 place, const std::string& name, i64 expected, i64 found) {
     const Side* side = &expected_;
     try {
-      if (same_bytes(expected, found)) return count();
+      if (same_bytes(expected, found, side)) return count();
       auto a = expected_.value(expected);
       side = &found_;
       auto b = found_.value(found);
@@ -182,7 +187,7 @@ class Objects {
       Finding finding = to_finding(e);
       finding.tensor = name;
       finding.file = file_label(side->store(), side->file(side == &found_ ? found : expected));
-      finding.message += side == &found_ ? "" : " (an object of the other side)";
+      finding.message += side == &found_ ? "" : kOfOtherSide;
       placed_.add(place, std::move(finding));
       std::lock_guard lock(mutex_);
       out_.unread++;

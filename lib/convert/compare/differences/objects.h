@@ -16,6 +16,9 @@
 namespace mckpt::impl {
 
 // The outcome: findings, and the differences that are not findings because a conversion makes them.
+// The end of a finding about an object of the source that cannot be read.
+inline constexpr std::string_view kOfOtherSide = " (an object of the other side)";
+
 struct ObjectDifferences {
   i64 objects = 0;  // objects of which everything was compared
   i64 unread = 0;   // objects that could not be compared, each with a finding
