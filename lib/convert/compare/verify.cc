@@ -19,6 +19,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
+#include "io/file/hub_cache.h"
 #include "io/output/manifest.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/iteration_names.h"
@@ -215,8 +216,10 @@ void check_sums(const std::string& path, const Store* store, const VerifyOptions
                 VerifyReport& report) {
   const OpenOptions& opening = files_of(options);
   std::vector<std::string> places{path};
-  if (store && store->root() != path && store->root().starts_with(cat(path, "/")))
+  if (store && store->root() != path && store->root().starts_with(cat(path, "/"))) {
+    if (hub_snapshot(path)) places.clear();  // the sums of a cache folder are those of its snapshot
     places.push_back(store->root());
+  }
   observer.begin("verify sums", 0);
   for (const std::string& place : places)
     check_kept_sums(

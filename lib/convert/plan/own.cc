@@ -125,7 +125,7 @@ void note_uncast(const ExportTypes& types, const OwnModel& model, Notes& notes) 
 // What both results have to say of their source.
 void add_details(Conversion& c, const OwnModel& model) {
   if (!model.section.empty())
-    c.details.note(cat("names   without '", escaped(model.section), "' in front, which all of them have"));
+    c.details.note(cat("names   '", escaped(model.section), "' in front of every name is left out"));
   note_left_out(c.details, model);
   std::vector<i64> all;
   for (const OwnTensor& t : model.tensors)

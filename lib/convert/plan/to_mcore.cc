@@ -30,6 +30,7 @@
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -83,7 +84,7 @@ void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& ru
   if (run.own_norms)
     c.details.note("norms   in front of experts have the name that Megatron's own modules give them");
   c.details.note(
-      cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
+      cat("layers  ", run.stacked ? "stacked: a tensor has a parameter of all layers" : "each has tensors of its own"));
 }
 
 Conversion plan_of_model(const ToMcoreOptions& options) {
@@ -108,6 +109,7 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
              options.values.params_dtype.of(map.model())};
   if (std::string text = padding_note(map.model(), run.run, run.grid.tp); !text.empty()) c.notes.note(text);
+  if (std::string text = idle_sizes_note(map.model(), run.grid); !text.empty()) c.notes.note(text);
   if (std::string text = vocab_run_note(map.model(), map.family(), run.run, run.grid.tp); !text.empty())
     c.details.note(text);
   auto& keys = c.parts.make<KeyTable>(map, run.run, KeyTable::TorchDist{});

@@ -376,11 +376,11 @@ void refuse_model_dict(const std::string& model_dict, const std::string& source)
 void note_left_out(Notes& notes, const OwnModel& model) {
   if (!model.beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
-                   " beside the model: ", listed(model.beside, 3)));
+                   model.beside.size() == 1 ? " that is" : " that are", " not of the model: ", listed(model.beside, 3)));
   if (!model.floats_beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.floats_beside), "tensor"),
                    " of these may be weights: ", listed(model.floats_beside, 3)));
-  if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
+  if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), model.objects == 1 ? " that is no tensor" : " that are no tensors"));
 }
 
 }  // namespace mckpt::impl

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
+#include "io/file/unfinished_download.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
@@ -109,9 +110,10 @@ class FolderOpener {
   }
 
   Error missing_shard(const std::string& name) const {
-    return Error(Code::kShardMissing,
-                 cat("the shard ", escaped(name), " is missing (not found in the folder)"))
-        .help("fetch or copy the file again");
+    constexpr int kMostLooks = 50;  // an index may name any number of files
+    const std::string left = looks_++ < kMostLooks ? unfinished_download(folder_, name) : "";
+    return Error(Code::kShardMissing, cat("the shard is missing", left.empty() ? "" : cat(": ", left)))
+        .help(left.empty() ? "fetch or copy the file again" : "start the download again");
   }
 
   void open_indexed(const std::string& index_name);
@@ -130,6 +132,7 @@ class FolderOpener {
   void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
 
   Folder folder_;
+  mutable int looks_ = 0;  // for what is left of missing files
   Findings odd_;  // a bounded number of each kind
   std::unique_ptr<SafetensorsStore> store_;
   std::vector<std::string> weights_, indexes_;

@@ -47,6 +47,7 @@
 #include "io/store/store.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 
@@ -104,6 +105,7 @@ i64 vocab_of(const OpenSource& source, const ToRanksOptions& options, Conversion
 RankRun run_of(const OpenSource& source, const ToRanksOptions& options, Conversion& c) {
   RankRun run;
   run.grid = options.grid;
+  if (std::string text = idle_sizes_note(source.map().model(), run.grid); !text.empty()) c.notes.note(text);
   run.pipeline = options.pipeline;
   run.run.vocab_rows = vocab_of(source, options, c);
   run.run.params_dtype = options.values.params_dtype.of(source.map().model());
@@ -201,7 +203,7 @@ void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.extent = cat(counted(plan.file_count(), "file"), " (", to_string(grid), "), ",
                  counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes));
   if (const std::size_t copies = c.proof.tied.size(); copies > 0)
-    c.details.note(cat("tied    are the ", copies, " that an earlier rank has alike"));
+    c.details.note(cat("copies  ", copies, copies == 1 ? " is a copy" : " are copies", " of what an earlier rank holds"));
 }
 
 // The type of the parameters that the args say: the one that is written for all weights, or that of the run.

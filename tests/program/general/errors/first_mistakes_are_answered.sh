@@ -53,7 +53,7 @@ expect 4 "$mckpt" convert hf-to-fsdp model run --no-sync
 has err "error[MC3007]"
 has err "give --overwrite"
 expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
-has err "the unfinished output of an interrupted run, with which this one cannot go on, was removed"
+has err "an interrupted run left an unfinished output that this run cannot continue; it was removed"
 expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
 lacks err "was removed"
 
