@@ -134,7 +134,7 @@ bool Implausible::is_untrained(TensorReader& reader) const {
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     const std::string_view name = store_.name(t);
     if (store_.dims(t).size() != 1 || store_.shape(t).items() < 2 || parts_.part(t) != StatePart::kModel ||
-        last_part(name) != "weight" || !has_one_of(name, std::initializer_list<std::string_view>{"norm", "ln_", "ln"}))
+        last_part(name) != "weight" || !has_wide_exponents(store_.dtype(t)) || !has_one_of(name, std::initializer_list<std::string_view>{"norm", "ln_", "ln"}))
       continue;
     const std::size_t width = static_cast<std::size_t>(dtype_info(store_.dtype(t)).bits) / 8;
     std::string first;

@@ -69,11 +69,11 @@ def warnings(path, *more):
 
 
 def raw(name, tensors):
-    """A safetensors file of float32: tensor -> (shape, values)."""
+    """A safetensors file of float32, or of bytes in another type: tensor -> (shape, values), (shape, bytes, type)."""
     path, header, data = os.path.join(folder.name, name + ".safetensors"), {}, b""
-    for tensor, (shape, values) in tensors.items():
-        packed = struct.pack(f"<{len(values)}f", *values)
-        header[tensor] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(packed)]}
+    for tensor, (shape, values, *dtype) in tensors.items():
+        packed = values if dtype else struct.pack(f"<{len(values)}f", *values)
+        header[tensor] = {"dtype": dtype[0] if dtype else "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(packed)]}
         data += packed
     text = json.dumps(header).encode()
     with open(path, "wb") as f:
@@ -137,6 +137,9 @@ def not_found_in_healthy_models():
            {"mlp.down_proj.weight": ([8, 8], none), "mlp.up_proj.weight": ([8, 8], some),
             "input_layernorm.weight": ([8], trained)}.items()}
     expect_equal("trained", sorted(warnings(raw("trained", ill))), [f"model.layers.{i}.mlp.down_proj.weight" for i in range(2)])
+    # Norms whose values are packed say nothing, and do no harm.
+    packed = {**ill, **{f"model.layers.{i}.input_layernorm.weight": ([8], bytes(4), "F4") for i in range(2)}}
+    expect_equal("packed", sorted(warnings(raw("packed", packed))), [f"model.layers.{i}.mlp.down_proj.weight" for i in range(2)])
     states = {"model.fc.weight": ([8, 8], some), "optimizer.state.fc.weight.exp_avg": ([8, 8], some[:-1] + [3e36])}
     expect_equal("states", sorted(warnings(raw("states", states))), ["optimizer.state.fc.weight.exp_avg"])
     nothing = {name: (shape, [0.0] * len(values)) for name, (shape, values) in ill.items()}
