@@ -40,6 +40,8 @@ constexpr std::string_view kZeroAtFirst[] = {
     "o_proj",  "down_proj", "out_proj", "c_proj", "wo",   "w2",         "linear_proj", "linear_fc2", "fc2",
     "to_out",  "proj_out",  "dense_4h_to_h", "gate", "router", "adaln", "adaLN",       "conv1d",     "head",
     "score",   "classifier"};
+constexpr std::string_view kMasks[] = {"mask"};
+constexpr std::string_view kNorms[] = {"norm", "ln"};
 // Of a tensor-parallel rank, the rows of the vocabulary may be padding alone.
 constexpr std::string_view kVocabulary[] = {"embed", "lm_head", "output_layer", "wte"};
 
@@ -112,7 +114,7 @@ void Implausible::add(i64 tensor, const NonFinite& values) {
   if (matrix) matrices_.push_back(tensor);
   const Loudest& loudest = values.loudest;
   if (matrix && loudest.code == 0 && values.count() == 0) zeros_.push_back(tensor);
-  if (loudest.at < 0 || is_activation_scale(name) || has_one_of(name, std::initializer_list<std::string_view>{"mask"}))
+  if (loudest.at < 0 || is_activation_scale(name) || has_one_of(name, kMasks))
     return;
   if (!weight && !scale && part != StatePart::kOptimizer) return;
   const int limit = weight ? kWeightLimit : kOtherLimit;
@@ -134,7 +136,7 @@ bool Implausible::is_untrained(TensorReader& reader) const {
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     const std::string_view name = store_.name(t);
     if (store_.dims(t).size() != 1 || store_.shape(t).items() < 2 || parts_.part(t) != StatePart::kModel ||
-        last_part(name) != "weight" || !has_wide_exponents(store_.dtype(t)) || !has_one_of(name, std::initializer_list<std::string_view>{"norm", "ln_", "ln"}))
+        last_part(name) != "weight" || !has_wide_exponents(store_.dtype(t)) || !has_one_of(name, kNorms))
       continue;
     const std::size_t width = static_cast<std::size_t>(dtype_info(store_.dtype(t)).bits) / 8;
     std::string first;
