@@ -123,7 +123,7 @@ def check_planted(run, rank, same_groups, optimizer, replica):
     for command in (["export", run.path, no], ["verify", run.path, "--against", os.path.join(run.golden, "torch_dist", ITERATION)],
                     ["diff", os.path.join(run.golden, "torch_dist", ITERATION), run.path, "--assets", os.path.join(run.golden, "hf")]):
         expect("MC1315" in mckpt(*command, status=3), f"{command[0]} of another rate")
-    text = run_mckpt("convert", "reshard", run.path, os.path.join(work.name, "accepted_" + rank), "--accept", "MC1315", "--no-sync").stderr
+    text = run_mckpt("convert", "to-fsdp", run.path, os.path.join(work.name, "accepted_" + rank), "--accept", "MC1315", "--no-sync").stderr
     expect("warning[MC1315]" in text and "lr is 3.5 here" in text, f"accepted: {text}")
 
 

@@ -319,7 +319,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .file(source->root())
         .expected("the model's own names, as in model.layers.0.mlp.down_proj.weight")
         .found(format_text(source->format()))
-        .help("mckpt export makes a Hugging Face folder of it, and mckpt convert reshard a DCP folder");
+        .help("mckpt export makes a Hugging Face folder of it, and mckpt convert to-fsdp a checkpoint of Megatron-FSDP");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);

@@ -69,8 +69,7 @@ bool has_model_names(const Store& store) {
   return format_family(store.format()) == FormatFamily::kSafetensors || has_own_names(store);
 }
 
-OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
-  std::unique_ptr<Store> store = open_store(options.source, options.checkpoint.model.files);
+OpenSource open_source(std::unique_ptr<Store> store, const ToRanksOptions& options, Conversion& c) {
   if (has_model_names(*store)) {
     auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
                                                                   .assets = options.checkpoint.assets,
@@ -195,6 +194,11 @@ void refuse_name_of_file(const std::string& target) {
           "model");
 }
 
+void refuse_contradictions(const ToRanksOptions& options) {
+  refuse_instances(options.grid);
+  refuse_name_of_file(options.target);
+}
+
 void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.grid = grid;
   c.format = "Megatron rank files";
@@ -256,22 +260,49 @@ void note_mtp_names(Conversion& c, const KeyTable& keys, const Spelling& spellin
                     kOldMtpWord, " writes ", kOldMtpModule, ", as up to 0.16"));
 }
 
-// The files have weights only.
-void note_states(Conversion& c, const OpenSource& source) {
-  if (!source.checkpoint) return;
+// The states of the optimizer in the source; the files have weights only.
+i64 states_of(const OpenSource& source) {
+  if (!source.checkpoint) return 0;
   const Store& store = source.checkpoint->store();
   i64 states = std::ssize(source.checkpoint->left_states());
   for (i64 t = 0; t < store.tensor_count(); t++) states += is_of_optimizer(store.name(t));
-  note_left_states(states, c.details);
+  return states;
+}
+
+bool has_old_mtp(const Store& ranks) {
+  for (i64 t = 0; t < ranks.tensor_count(); t++)
+    if (std::string name(ranks.name(t)); with_usual_mtp(name) != name) return true;
+  return false;
+}
+
+// What a resharding takes from its source, where it is to be like it.
+ToRanksOptions settled(ToRanksOptions options, const OpenSource& source, Notes& notes) {
+  if (!options.like_source) return options;
+  const i64 states = states_of(source);
+  if (states > 0 && !options.weights_only)
+    throw Error(Code::kNotHeld, cat("files of ranks are written without the states of the optimizer, and there are ",
+                                    counted(states, "tensor"), " of them"))
+        .file(source.store().root())
+        .help("`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, "
+              "where the optimizer is not distributed");
+  options.spelling = source.checkpoint->spelling_on_disk();
+  options.spelling.old_mtp = has_old_mtp(source.checkpoint->on_disk());
+  options.iteration = iteration_of_result(source.checkpoint->on_disk(), options.iteration, false, notes);
+  return options;
 }
 
 }  // namespace
 
 Conversion plan_to_ranks(const ToRanksOptions& options) {
-  refuse_instances(options.grid);
-  refuse_name_of_file(options.target);
+  refuse_contradictions(options);
+  return plan_to_ranks(open_store(options.source, options.checkpoint.model.files), options);
+}
+
+Conversion plan_to_ranks(std::unique_ptr<Store> store, const ToRanksOptions& given) {
+  refuse_contradictions(given);
   Conversion c;
-  auto& source = c.parts.make<OpenSource>(open_source(options, c));
+  auto& source = c.parts.make<OpenSource>(open_source(std::move(store), given, c));
+  const ToRanksOptions options = settled(given, source, c.notes);
   auto& run = c.parts.make<RankRun>(run_of(source, options, c));
   const ModelConfig& model = source.map().model();
   if (std::string text = vocab_run_note(model, source.map().family(), run.run, run.grid.tp); !text.empty())
@@ -326,7 +357,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));
   set_ranks(c, run.grid, plan);
-  note_states(c, source);
+  note_left_states(states_of(source), c.details);
   return c;
 }
 
