@@ -9,7 +9,7 @@
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/export.h"
-#include "convert/plan/hf_to_fsdp.h"
+#include "convert/plan/reshard/to_fsdp.h"
 #include "convert/plan/quantize.h"
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard/reshard.h"
@@ -169,21 +169,37 @@ Conversion plan(const ToFsdp& what, int threads) {
     impl::check_threads(threads);
     impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
-    return ConversionAccess::make(
-        impl::plan_hf_to_fsdp({.source = what.source,
-                               .target = what.target,
-                               .assets = what.assets,
-                               .accept = impl::accepted_codes(what.accept),
-                               .model_dict = what.model_dict,
-                               .model = impl::model_options(what.model, {what.source}),
-                               .grid = grid,
-                               .fsdp = impl::setup_of(what.fsdp, grid),
-                               .frozen = impl::FrozenNames(what.fsdp.freeze),
-                               .spelling = impl::spelling_of(what.spelling),
-                               .values = impl::value_options(what.values),
-                               .hybrid_pattern = what.hybrid_pattern,
-                               .iteration = what.iteration,
-                               .threads = threads}));
+    SourceOptions opening{.assets = what.assets,
+                          .source_tp = what.source_tp,
+                          .source_etp = what.source_etp,
+                          .accept = what.accept,
+                          .model = what.model};
+    impl::ReshardSourceOptions from{.checkpoint = impl::checkpoint_options(opening, {what.source}),
+                                    .weights_only = what.weights_only,
+                                    .rank_states = what.rank_states,
+                                    .source_ep = what.source_ep,
+                                    .source_hsdp = what.source_hsdp};
+    from.checkpoint.any_model = what.any_model;
+    // Words that may be wrong are read before the options are put together: where one throws inside of nested
+    // braces, gcc 13 destroys members twice.
+    const auto fsdp = impl::setup_of(what.fsdp, grid);
+    const impl::FrozenNames frozen(what.fsdp.freeze);
+    const auto spelling = impl::spelling_of(what.spelling);
+    const auto values = impl::value_options(what.values);
+    const impl::UnitModules modules(what.fsdp_module);
+    return ConversionAccess::make(impl::plan_to_fsdp({.model = {.source = what.source,
+                                                                .target = what.target,
+                                                                .model_dict = what.model_dict,
+                                                                .grid = grid,
+                                                                .fsdp = fsdp,
+                                                                .frozen = frozen,
+                                                                .spelling = spelling,
+                                                                .values = values,
+                                                                .hybrid_pattern = what.hybrid_pattern,
+                                                                .iteration = what.iteration,
+                                                                .threads = threads},
+                                                      .from = from,
+                                                      .modules = modules}));
   });
 }
 
@@ -249,6 +265,8 @@ Conversion plan(const Reshard& what, int threads) {
                                                       .fsdp = impl::setup_of(what.fsdp, grid),
                                                       .frozen = impl::FrozenNames(what.fsdp.freeze),
                                                       .modules = impl::UnitModules(what.fsdp_module),
+                                                      .pipeline = {what.vpp, what.first_stage_layers,
+                                                                   what.last_stage_layers},
                                                       .vocab = impl::vocab_choice(what.vocab_size),
                                                       .iteration = what.iteration,
                                                       .threads = threads}));

@@ -70,6 +70,10 @@ void read(Settings& s, ToFsdp& to) {
   s.take("hybrid_pattern", to.hybrid_pattern);
   s.take("iteration", to.iteration);
   s.take("model_dict", to.model_dict);
+  s.take("source_tp", to.source_tp), s.take("source_etp", to.source_etp);
+  s.take("weights_only", to.weights_only), s.take("any_model", to.any_model);
+  s.take("fsdp_module", to.fsdp_module), s.take("rank_states", to.rank_states);
+  s.take("source_ep", to.source_ep), s.take("source_hsdp", to.source_hsdp);
 }
 
 void read(Settings& s, ToMcore& to) {
@@ -97,6 +101,8 @@ void read(Settings& s, Reshard& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.opening);
   read(s, to.grid), read(s, to.fsdp);
+  s.take("vpp", to.vpp);
+  s.take("first_stage_layers", to.first_stage_layers), s.take("last_stage_layers", to.last_stage_layers);
   s.take("vocab_size", to.vocab_size);
   s.take("weights_only", to.weights_only), s.take("any_model", to.any_model),
       s.take("keep_names", to.keep_names), s.take("fsdp_module", to.fsdp_module);

@@ -54,8 +54,7 @@ HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shap
       e.found("the checkpoint of a training run")
           .help(
               "give the folder of the original Hugging Face model; of a checkpoint of a run `mckpt convert "
-              "reshard` "
-              "writes one for another grid, and `mckpt export` makes a Hugging Face folder");
+              "reshard` writes one for another grid, and `mckpt export` makes a Hugging Face folder");
     throw e;
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {

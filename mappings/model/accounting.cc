@@ -18,6 +18,7 @@
 #include "mappings/config.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/layer_counts.h"
 #include "mappings/model/source_table.h"
 #include "mappings/model/walk.h"
 #include "mappings/name_pattern.h"
@@ -120,13 +121,14 @@ class FormFinder {
   Votes votes_;
 };
 
-// Marks the tensors that rows read. One pass over all sites, then unread(), then report_unmatched().
+// Marks the tensors that rows read. One pass over all sites, then unread(), then report().
 class Accountant {
  public:
   Accountant(const ModelConfig& model, const SourceTable& sources, Mismatches& mismatches)
       : model_(model),
         sources_(sources),
         mismatches_(mismatches),
+        layers_(std::ssize(model.text.layers)),
         read_(static_cast<std::size_t>(sources.size())) {}
 
   i64 parameters() const { return parameters_; }
@@ -159,20 +161,32 @@ class Accountant {
     }
   }
 
-  // Tensors that no row reads; nothing of a file is dropped without a word.
-  void report_unmatched() {
+  // What is missing, and tensors that no row reads; nothing of a file is dropped without a word.
+  void report() {
+    std::vector<bool> beyond(read_.size());
+    for (i32 i = 0; i < sources_.size(); i++) beyond[i] = !read_[i] && layers_.is_beyond(sources_[i].name, sources_);
+    const std::string sentence = layers_.sentence();
+    for (auto& [layer, text] : missing_) add("missing", std::move(text), layers_.is_absent(layer), sentence);
     for (i32 i = 0; i < sources_.size(); i++)
       if (!read_[i])
-        mismatches_.add("unmatched", cat(escaped(sources_[i].name), " is read by no parameter (unexpected)"));
+        add("unmatched", cat(escaped(sources_[i].name), " is read by no parameter (unexpected)"), beyond[i], sentence);
   }
 
  private:
+  void add(std::string kind, std::string what, bool of_layers, const std::string& sentence) {
+    of_layers && !sentence.empty() ? mismatches_.add_of_layer(std::move(kind), std::move(what), sentence)
+                                   : mismatches_.add(std::move(kind), std::move(what));
+  }
+
   // Finds one source, and checks its type and shape.
   void source(const Site& site, const Row& row, std::size_t s, i64 expert) {
     std::string name = present_name(site, row, s, expert, sources_);
     i32 at = sources_.find(name);
+    layers_.needed(site, at >= 0);
     if (at < 0) {
-      mismatches_.add("missing", cat(name, ", for ", megatron_name(site, row, expert)));
+      const bool shown = missing_.size() < kMostTexts;
+      missing_.emplace_back(site.numbers['L'],
+                            shown ? cat(name, ", for ", megatron_name(site, row, expert)) : "");
       return;
     }
     // A fused tensor is checked once, not for each of its experts.
@@ -193,15 +207,28 @@ class Accountant {
   const ModelConfig& model_;
   const SourceTable& sources_;
   Mismatches& mismatches_;
+  LayerCounts layers_;
+  static constexpr std::size_t kMostTexts = 1000;
+  std::vector<std::pair<i64, std::string>> missing_;  // with their layers; the first have texts
   std::vector<bool> read_;
   i64 parameters_ = 0;
 };
 
 }  // namespace
 
-// Counts all and keeps the first texts.
+// Counts all and keeps the first texts. Without a text it is only counted.
 void Mismatches::add(std::string kind, std::string what) {
-  if (shown_.size() < kShown) shown_.push_back(cat(kind, ": ", what));
+  if (!what.empty() && shown_.size() < kShown) shown_.push_back(cat(kind, ": ", what));
+  count(std::move(kind));
+}
+
+void Mismatches::add_of_layer(std::string kind, std::string what, const std::string& layers) {
+  layers_ = layers;
+  if (of_layers_++ < kShownOfLayers) return add(std::move(kind), std::move(what));
+  count(std::move(kind));
+}
+
+void Mismatches::count(std::string kind) {
   auto found = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == kind; });
   if (found == counts_.end())
     counts_.emplace_back(std::move(kind), 1);
@@ -218,7 +245,8 @@ void Mismatches::refuse_any() const {
     summary += cat(summary.empty() ? "" : ", ", count, " ", kind);
     total += count;
   }
-  Error e(Code::kUnaccounted, cat("the tensors and the model do not match: ", summary));
+  Error e(Code::kUnaccounted, layers_.empty() ? cat("the tensors and the model do not match: ", summary)
+                                              : cat(layers_, ": ", summary));
   for (const std::string& line : shown_) e.note(line);
   if (i64 more = total - static_cast<i64>(shown_.size()); more > 0) e.note(cat("and ", more, " more"));
   throw e.help(
@@ -288,7 +316,7 @@ i64 account(const Family& family, const ModelConfig& model, const std::vector<Ne
             [&](const Site& site) { accountant.site(site, forms[site.section - family.sections.data()]); });
   for (const Unread& row : family.unread)
     if (holds(row.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(row, model, unread);
-  accountant.report_unmatched();
+  accountant.report();
   return accountant.parameters();
 }
 

@@ -24,11 +24,18 @@ struct UnreadTensor;
 class Mismatches {
  public:
   void add(std::string kind, std::string what);
+  // The same for a tensor of a layer that the files do not have at all, or have beyond the last: `layers`, the sentence
+  // that says so, comes first, and of these tensors only a few are named.
+  void add_of_layer(std::string kind, std::string what, const std::string& layers);
   // Throws kUnaccounted with the first twenty and the number of each kind, if there are any.
   void refuse_any() const;
 
  private:
-  static constexpr std::size_t kShown = 20;
+  static constexpr std::size_t kShown = 20, kShownOfLayers = 2;
+  void count(std::string kind);
+
+  std::string layers_;
+  std::size_t of_layers_ = 0;
   std::vector<std::string> shown_;
   std::vector<std::pair<std::string, i64>> counts_;
 };

@@ -19,8 +19,10 @@
 #include "mappings/family.h"
 #include "mappings/key_split.h"
 #include "mappings/model/accounting.h"
+#include "mappings/model/fitting_sizes.h"
 #include "mappings/model/grid_fit.h"
 #include "mappings/model/grouped_names.h"
+#include "mappings/model/holdings.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
@@ -57,72 +59,6 @@ bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
     return site.numbers['L'] >= chunk.first_layer && site.numbers['L'] < chunk.end_layer;
   return has_sections(chunk, site.section->stage, model.mtp.depths > 0, place.grid.pp > 1);
 }
-
-// Calls the rule with the shapes that the row promises; no file is looked at.
-Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row& row, Part part, i64 expert,
-                   i64 vocab_rows) {
-  std::vector<GlobalShape> shapes;
-  for (const Source& source : row.sources)
-    if (!source.name.empty()) shapes.push_back({shape_of(source.shape, model, tower)});
-  return hold(rule_named(row.rule), {model, tower, shapes, part, expert, vocab_rows});
-}
-
-// A tensor of a single expert is split in the same way for every expert.
-bool is_fused_expert(const Row& row, i64 expert) {
-  return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
-}
-
-// "This does not divide", not "this is broken".
-bool is_misfit(const Error& e) { return e.code() == Code::kBadGrid || e.code() == Code::kModelNumbers; }
-
-std::string misfit_line(std::string_view parameter, const Error& e) {
-  return cat(parameter, ": ", e.message(), e.expected().empty() ? "" : ": expected ", e.expected(),
-             e.found().empty() ? "" : ", found ", e.found());
-}
-
-// The holdings of one cell, computed once for all layers and experts that are alike, and the rows that do not
-// divide.
-class Holdings {
- public:
-  Holdings(const ModelConfig& model, i64 vocab_rows) : model_(model), vocab_rows_(vocab_rows) {}
-
-  // Null if the row does not divide; then misfits() lists it.
-  std::shared_ptr<const Holding> of(const Site& site, const Row& row, Part part, i64 expert) {
-    bool fused = is_fused_expert(row, expert);
-    auto [at, first] = known_.try_emplace(std::tuple(&row, site.tower, fused ? expert : -1));
-    if (first && !misfit_.contains(&row)) at->second = make(site, row, part, fused ? expert : 0);
-    return at->second;
-  }
-
-  void refuse_misfits() const {
-    if (misfit_.empty()) return;
-    Error e(Code::kGridMisfit, cat("the model does not divide over this grid: ", misfit_.size(),
-                                   misfit_.size() == 1 ? " kind of parameter" : " kinds of parameters"));
-    std::size_t shown = 0;
-    for (const std::string& line : lines_)
-      if (shown++ < 20) e.note(line);
-    if (lines_.size() > 20) e.note(cat("and ", lines_.size() - 20, " more"));
-    throw e.help("choose other parallel sizes");
-  }
-
- private:
-  std::shared_ptr<const Holding> make(const Site& site, const Row& row, Part part, i64 expert) {
-    try {
-      return std::make_shared<const Holding>(holding_of(model_, *site.tower, row, part, expert, vocab_rows_));
-    } catch (const Error& e) {
-      if (!is_misfit(e)) throw;
-      misfit_.emplace(&row, true);
-      lines_.push_back(misfit_line(cat(site.section->megatron, row.megatron), e));
-      return nullptr;
-    }
-  }
-
-  const ModelConfig& model_;
-  i64 vocab_rows_;
-  std::map<std::tuple<const Row*, const TowerConfig*, i64>, std::shared_ptr<const Holding>> known_;
-  std::map<const Row*, bool> misfit_;
-  std::vector<std::string> lines_;
-};
 
 // A family that names no trained parts trains all of them.
 bool is_trained(const Family& family, const Section& section) {
@@ -230,8 +166,32 @@ Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& se
     if (!is_misfit(e)) throw;
     throw Error(Code::kGridMisfit, "the model does not divide over this grid")
         .note(misfit_line(p.global_name, e))
-        .help("choose other parallel sizes");
+        .help(fitting_parts(part.count, part.count));
   }
+}
+
+// Whether every parameter divides over so many cells. The vocabulary is padded for each number of them.
+bool ModelMap::divides_over(i64 cells, bool experts) const {
+  const i64 rows = round_up(model_.vocab, cells, "the padded vocabulary");
+  Holdings holdings(model_, rows);
+  bool fits = true;
+  each_site(*family_, model_, [&](const Site& site) {
+    each_row(site, model_, form_of(*site.section), 0, 1, [&](const Row& row, i64 expert) {
+      if ((expert >= 0) == experts) fits = fits && holdings.of(site, row, {0, cells}, expert);
+    });
+  });
+  return fits;
+}
+
+std::string ModelMap::fitting_parts(i64 tp, i64 etp) const {
+  std::string out;
+  for (auto [setting, size, experts] : {std::tuple{"tp", tp, false}, {"etp", etp, true}})
+    if (!divides_over(size, experts)) {
+      const bool of_experts = experts;
+      const std::string sizes = sizes_that_fit(setting, [&](i64 n) { return divides_over(n, of_experts); });
+      out += cat(out.empty() ? "" : "; ", sizes);
+    }
+  return out.empty() ? "choose other parallel sizes" : out;
 }
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
@@ -286,7 +246,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
     };
     each_row(site, model_, form_of(*site.section), place.first_expert, place.end_expert, add);
   });
-  holdings.refuse_misfits();
+  holdings.refuse_misfits([&] { return fitting_parts(grid.tp, grid.etp); });
   if (setup.groups) {
     refuse_other_pattern(*setup.groups, model_);
     group_layers(*setup.groups, out);

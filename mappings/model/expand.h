@@ -77,6 +77,9 @@ class ModelMap {
   ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options, Promised);
 
   Needs form_of(const Section& section) const;
+  bool divides_over(i64 cells, bool experts) const;
+  // Help for a model that does not divide: sizes that fit, of `tp` or `etp` that do not.
+  std::string fitting_parts(i64 tp, i64 etp) const;
 
   ModelConfig model_;
   const Family* family_;  // outlives this

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "mappings/family.h"
+#include "mappings/model/fitting_sizes.h"
 
 namespace mckpt::impl {
 namespace {
@@ -21,8 +22,9 @@ i64 layers_of_chunk(i64 layers, i64 chunks, const char* where) {
 std::string help_for_misfit(i64 layers, i64 stages, const PipelineOptions& o) {
   const bool same = !o.first_layers && !o.last_layers && o.chunks == 1 && layers >= stages;
   const i64 first = layers - (stages - 1) * (layers / stages);
-  return cat("choose another `pp`, or `first_stage_layers` and `last_stage_layers` for stages that differ",
-             same ? cat(", such as `first_stage_layers` ", first) : "");
+  const std::string even = o.first_layers || o.last_layers ? "" : sizes_that_divide("pp", layers);
+  return cat(even.empty() ? "choose another `pp`" : even,
+             "; or `first_stage_layers` and `last_stage_layers` for stages that differ", same ? cat(", such as `first_stage_layers` ", first) : "");
 }
 
 void refuse_without_stages(i64 stages, const PipelineOptions& o) {

@@ -46,7 +46,7 @@ refused unnamed 'self_attn.o_proj.weight' convert hf-to-fsdp "$model" made --eng
 expect 0 "$mckpt" convert hf-to-fsdp "$model" v2 --engine v2 --ep 2 --dp 2 --no-sync -q
 refused short model. convert reshard ckpt made --engine v2 --dp 3
 refused doubled model. convert reshard ckpt made --engine v2 --dp 3
-refused short model.module. convert reshard v2 made --dp 3
+refused short model.module. convert to-fsdp v2 made --dp 3
 refused doubled model. convert reshard v2 made --engine v2 --dp 3
 refused unnamed 'self_attn.o_proj.weight' export v2 made
 

@@ -1,5 +1,5 @@
-"""reshard --any-model takes what dcp.save() made of any state dict: keys of every kind, buffers that count, scalars, tensors
-without items. torch loads the result into the state dict that was saved.
+"""reshard takes what dcp.save() made of any state dict: keys of every kind, buffers that count, scalars, tensors without items.
+torch loads the result into the state dict that was saved. to-fsdp --any-model gives keys of a convention the names of fsdp_dtensor.
 """
 
 import os
@@ -28,13 +28,17 @@ def save(name, state):
     return place(name)
 
 
-def reshard(source, *flags, status=0):
+def reshard(source, *flags, status=0, mode="reshard"):
     target = place(f"out_{len(os.listdir(scratch.name))}")
-    run = run_mckpt("convert", "reshard", source, target, "--no-sync", *flags, timeout=60)
+    run = run_mckpt("convert", mode, source, target, "--no-sync", *flags, timeout=60)
     if run.returncode != status:
         print(run.stderr)
     expect_equal(f"{os.path.basename(source)} {flags}: status", [run.returncode], [status])
     return os.path.join(target, "release") if status == 0 else run.stderr
+
+
+def to_fsdp(source, *flags, status=0):
+    return reshard(source, "--any-model", *flags, status=status, mode="to-fsdp")
 
 
 def same(a, b):
@@ -106,8 +110,9 @@ weights = load_whole(reshard(plain, "--any-model", "--weights-only", "--dp", 2))
 check("weights", weights, {key: value for key, value in want.items() if not key.startswith("optim.")})
 told = reshard(plain, "--any-model", "--dp", 2, "--pp", 2, status=4)
 expect_equal("stages", ["MC2013" in told], [True])
-told = reshard(plain, status=4)
-expect_equal("without --any-model", [word in told for word in ("MC2014", "--any-model", "optim.state.")], [True] * 3)
+check("without --any-model", load_whole(reshard(plain, "--dp", 2)), want)
+told = to_fsdp(plain, status=3)
+expect_equal("names of no convention", [word in told for word in ("MC1112", "no counterparts", "mckpt convert reshard")], [True] * 3)
 
 # Where the keys follow a convention, what cannot be sharded is carried under the names of fsdp_dtensor.
 named = {"model": whole["model"], "optimizer": {"state": {n.removeprefix("state."): s for n, s in whole["optim"].items()}}}
@@ -115,21 +120,27 @@ MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
 want = load_whole(save("named", named))
 want = {MODEL + k[len("model.") :] if k.startswith("model.") else STATE + k[len("optimizer.state.") :]: v for k, v in want.items()}
 for flags in (["--dp", 1], ["--dp", 3]):
-    at = reshard(place("named"), "--any-model", *flags)
+    at = to_fsdp(place("named"), *flags)
     got = load_whole(at)
     check(f"named {flags}", {k: v for k, v in got.items() if isinstance(v, torch.Tensor)}, want)
 check("named again", {k: v for k, v in load_whole(reshard(at, "--any-model", "--dp", 2)).items() if isinstance(v, torch.Tensor)}, want)
-# Whether names are kept is said, and can be asked for: one key more or less decides it otherwise.
+# Whether names are kept is said: one key more or less decides it otherwise.
 for source, flags, word in (
-    (place("named"), [], "become those of fsdp_dtensor"),
-    (plain, [], "belong to no known convention"),
-    (place("named"), ["--keep-names"], "as --keep-names asks"),
+    (place("named"), ["to-fsdp", "--any-model"], "become those of fsdp_dtensor"),
+    (plain, ["reshard"], "belong to no known convention"),
+    (place("named"), ["reshard"], "with the format of the source"),
+    (place("named"), ["reshard", "--any-model"], "with the format of the source"),
+    (at, ["reshard", "--any-model", "--keep-names"], "as --keep-names asks"),
 ):
-    told = run_mckpt("convert", "reshard", source, place("n"), "-n", "--any-model", *flags, timeout=60)
+    told = run_mckpt("convert", flags[0], source, place("n"), "-n", *flags[1:], timeout=60)
     expect_equal(f"{source} {flags}: names", [told.returncode, word in told.stderr], [0, True])
-at = reshard(place("named"), "--any-model", "--keep-names", "--dp", 2)
-expect_equal("kept", [paths(at)], [paths(place("named"))])
-check("kept", load_whole(at), load_whole(place("named")))
+for flags in ([], ["--any-model", "--keep-names"]):
+    at = reshard(place("named"), *flags, "--dp", 2)
+    expect_equal("kept", [paths(at)], [paths(place("named"))])
+    check("kept", load_whole(at), load_whole(place("named")))
+for flags, words in ((["--assets", "x"], ["MC0001", "to-fsdp"]), (["--strategy", "optim"], ["MC0001", "--strategy", "to-fsdp"])):
+    told = reshard(place("named"), *flags, status=2)
+    expect_equal(f"of fsdp_dtensor alone: {flags}", [word in told for word in words], [True] * len(words))
 told = reshard(place("named"), "--keep-names", status=2)
 expect_equal("alone", ["--any-model" in told], [True])
 
@@ -171,4 +182,4 @@ for name, other, words in (
         expect_equal(
             f"{name} {command[0]}", [told.returncode, "MC1307" in said, all(word in said for word in words)], [0, bool(words), True]
         )
-finish(84)
+finish(102)

@@ -119,7 +119,7 @@ for what, path, source, words in (
 native = os.path.join(DATA, "dcp", "fsdp2")
 out = tempfile.mkdtemp(dir=scratch.name) + "/out"
 subprocess.run(
-    [MCKPT, "convert", "reshard", native, out, "--any-model", "--dp", "2", "--no-sync", "-q"], check=True, stdout=subprocess.DEVNULL
+    [MCKPT, "convert", "to-fsdp", native, out, "--any-model", "--dp", "2", "--no-sync", "-q"], check=True, stdout=subprocess.DEVNULL
 )
 check("a state dict", native, native, [])
 expect_equal("made objects", ["checkpoint_version" in check("another format", out, native, [])["objects"]["note"]], [True])

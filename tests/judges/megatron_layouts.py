@@ -88,7 +88,7 @@ def check(name):
     folder, assets = at(name, ITERATION), at(name, "hf")
     expect_equal(f"{name}: stages", [has(load(folder, stage)["model"]) for stage in range(4)], STAGES[name])
     real = at(name, "torch_dist", ITERATION)
-    mckpt("convert", "reshard", folder, at(name + "_fsdp"), "--assets", assets, "--dp", 2)
+    mckpt("convert", "to-fsdp", folder, at(name + "_fsdp"), "--assets", assets, "--dp", 2)
     want, got = real_parts(real), made_parts(at(name + "_fsdp", ITERATION))
     expect_equal(f"{name}: tensors", sorted(got), sorted(want))
     for key, tensor in want.items():

@@ -72,7 +72,7 @@ def same(what, got, want):
 def check_fsdp(name, folder, real):
     """The run as fsdp_dtensor, against the real torch_dist and the options that the real optimizer has."""
     out = os.path.join(work.name, name + "_fsdp")
-    mckpt("convert", "reshard", os.path.join(folder, ITERATION), out, "--assets", os.path.join(folder, "hf"), "--tp", 1, "--dp", 3)
+    mckpt("convert", "to-fsdp", os.path.join(folder, ITERATION), out, "--assets", os.path.join(folder, "hf"), "--tp", 1, "--dp", 3)
     loaded = load_whole(os.path.join(out, ITERATION))
     got = {}
     for key, tensor in loaded.items():
@@ -124,7 +124,7 @@ def check_groups(name, folder):
     """Groups of torch_dist, whose parameters it does not list: each parameter gets the options that it had, and one other rate is found."""
     assets, source, ranks = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION), os.path.join(folder, ITERATION)
     out = os.path.join(work.name, name + "_groups")
-    mckpt("convert", "reshard", source, out, "--assets", assets, "--dp", 2)
+    mckpt("convert", "to-fsdp", source, out, "--assets", assets, "--dp", 2)
     check_options(name, folder, load_whole(os.path.join(out, ITERATION)))
     for group in range(len(flat(torch.load(os.path.join(source, "common.pt"), weights_only=False)["optimizer"]))):
         def other_rate(common, group=group):
@@ -172,12 +172,12 @@ def check_unsure_groups(folder):
             says = [": not equal", "MC1010"] + [".lr: expected "] * name.startswith("rate")
             expect(all(part in text for part in says), f"{name}: {text}")
     out = os.path.join(work.name, "unsure_fsdp")
-    text = mckpt("convert", "reshard", own, out, "--assets", assets)
+    text = mckpt("convert", "to-fsdp", own, out, "--assets", assets)
     expect("warning: the options of the optimizer are lost, such as lr and weight_decay of its 3 groups" in text, f"a loss is a warning: {text}")
     expect(not any(key.startswith(META) for key in load_whole(os.path.join(out, ITERATION))), "no options")
     text = run_mckpt("verify", out, "--against", own, "--assets", assets).stdout
     expect(": equal" in text and "options of the optimizer, which only one side has" in text, f"without options: {text}")
-    text = mckpt("convert", "reshard", own, out + "_weights", "--assets", assets, "--weights-only")
+    text = mckpt("convert", "to-fsdp", own, out + "_weights", "--assets", assets, "--weights-only")
     expect("warning" not in text and "common_state.optimizer" not in text, f"weights alone lose no options: {text}")
 
 
@@ -335,7 +335,7 @@ def changed(folder, name, ranks, change):
 
 
 def refused(status, says, folder, assets):
-    for mode in ("reshard", "to-mcore"):
+    for mode in ("to-fsdp", "to-mcore"):
         text = mckpt("convert", mode, folder, os.path.join(work.name, "no"), "--assets", assets, status=status)
         expect(all(part in text for part in says), f"{folder}: {text}, without {says}")
 
@@ -371,7 +371,7 @@ def check_refusals(folder):
         # All ranks of a stage have the same groups.
         run = changed(folder, name, ["mp_rank_00_000", "mp_rank_01_000"][:1 + (name == "two_at_once")], change)
         refused(status, says, run, assets)
-        mckpt("convert", "reshard", run, os.path.join(work.name, name + "_weights"), "--assets", assets, "--weights-only")
+        mckpt("convert", "to-fsdp", run, os.path.join(work.name, name + "_weights"), "--assets", assets, "--weights-only")
 
 
 def of_run(folder, name, rank_of=None, change=lambda model: None):
@@ -410,17 +410,19 @@ def check_order(folder):
     """Files in the folder of another rank: tp 2, pp 2 and dp 2, so that stage 1 begins with rank 4."""
     by_rank = lambda rank: int(rank[8:10]) + 4 * int(rank[11:14])  # noqa: E731
     verdict = lambda path: mckpt("verify", path).splitlines()[-1].split(": ", 1)[1]  # noqa: E731
+    # The values are random bits, and some of them implausible.
+    of_order = lambda path: verdict(path).replace("sound, with warnings", "sound")  # noqa: E731
     unsaid = "sound, but the order of the ranks was not checked"
-    expect_equal("without a rank", verdict(of_run(folder, "unsaid")), unsaid)
+    expect_equal("without a rank", of_order(of_run(folder, "unsaid")), unsaid)
     warning = "warning: the order of the ranks was not checked (nothing in the files says it): if files of two ranks changed places"
     swapped = moved(of_run(folder, "swapped"), "mp_rank_00_001", "mp_rank_01_001")
-    for mode in (["export"], ["convert", "reshard"], ["convert", "to-mcore"], ["convert", "to-pt"]):
-        text = mckpt(*mode, swapped, os.path.join(work.name, "swapped_" + mode[-1]), *["--weights-only"] * (mode[-1] == "reshard"))
+    for mode in (["export"], ["convert", "to-fsdp"], ["convert", "to-mcore"], ["convert", "to-pt"]):
+        text = mckpt(*mode, swapped, os.path.join(work.name, "swapped_" + mode[-1]), *["--weights-only"] * (mode[-1] == "to-fsdp"))
         expect(text.count(warning) == 1, f"{mode} of swapped files: {text}")
     said = of_run(folder, "said_of_export", by_rank)
     expect("order of the ranks" not in mckpt("export", said, said + "_hf"), "the ranks are said")
-    expect_equal("one process wrote all", verdict(of_run(folder, "converted", lambda _: 0)), unsaid)
-    expect_equal("with ranks", verdict(of_run(folder, "said", by_rank)), "sound")
+    expect_equal("one process wrote all", of_order(of_run(folder, "converted", lambda _: 0)), unsaid)
+    expect_equal("with ranks", of_order(of_run(folder, "said", by_rank)), "sound")
     # Only the weights became zeros: the main weights of the optimizer still have the values of the run.
     unlike = unsaid.replace("sound,", "sound, with warnings,")
     expect_equal("constants on all ranks", verdict(of_run(folder, "zeros", change=zeros)), unlike)
@@ -517,7 +519,7 @@ def check_newer_keys(folder):
     expect("extra states none" in run.stdout, f"without extra states: {run.stdout}")
     mckpt("verify", newer, "--against", os.path.join(folder, "torch_dist", ITERATION), "--assets", assets)
     odd = edited(folder, "without_axis", without_axis)
-    for mode in ("reshard", "to-mcore", "to-pt"):
+    for mode in ("to-fsdp", "to-mcore", "to-pt"):
         text = mckpt("convert", mode, odd, os.path.join(work.name, "no"), "--assets", assets, status=3)
         expect(stack in text and "MC1" in text, f"{mode} of boxes without an axis: {text}")
 
@@ -528,7 +530,7 @@ def check_iterations(folder):
     assets, dist = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION)
     numbers = {"of_ranks": changed(folder, "copied_ranks", [], None), "of_dist": with_common(dist, "copied_dist", lambda common: None)}
     for name, source in numbers.items():
-        for mode, flags, want in (("reshard", [], ITERATION), ("to-mcore", [], ITERATION), ("reshard", ["--weights-only"], "release")):
+        for mode, flags, want in (("to-fsdp", [], ITERATION), ("to-mcore", [], ITERATION), ("to-fsdp", ["--weights-only"], "release")):
             out = os.path.join(work.name, f"{name}_{mode}_{want}")
             mckpt("convert", mode, source, out, "--assets", assets, *flags)
             with open(os.path.join(out, "latest_checkpointed_iteration.txt")) as f:
@@ -540,7 +542,7 @@ def check_iterations(folder):
     expect_equal("iteration 12", (common["iteration"], common["args"].iteration), (12, 12))
     expect("not equal" not in mckpt("verify", out, "--against", dist, "--assets", assets), "another iteration is no other checkpoint")
     nowhere, out = with_common(dist, "nowhere", lambda common: common.pop("iteration")), os.path.join(work.name, "no_iteration")
-    run = run_mckpt("convert", "reshard", nowhere, out, "--assets", assets, "--no-sync")
+    run = run_mckpt("convert", "to-fsdp", nowhere, out, "--assets", assets, "--no-sync")
     expect(run.returncode == 0 and "loads only weights" in run.stderr and "--iteration N sets one" in run.stderr and "release" in os.listdir(out), f"no iteration: {run.stderr}")
 
 

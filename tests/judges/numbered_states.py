@@ -84,7 +84,7 @@ def expected(net, optimizer):
 
 def check(what, net, optimizer, folder, *flags):
     out = place()
-    run = run_mckpt("convert", "reshard", folder, out, "--any-model", "--source-tp", 1, "--no-sync", *flags)
+    run = run_mckpt("convert", "to-fsdp", folder, out, "--any-model", "--source-tp", 1, "--no-sync", *flags)
     same(f"{what}: {run.stderr}", run.returncode, 0)
     if run.returncode:
         return
@@ -105,11 +105,11 @@ def check(what, net, optimizer, folder, *flags):
 
 def refused(what, folder, words):
     out = place()
-    run = run_mckpt("convert", "reshard", folder, out, "--any-model", "--source-tp", 1, "--no-sync")
+    run = run_mckpt("convert", "to-fsdp", folder, out, "--any-model", "--source-tp", 1, "--no-sync")
     told = run.stderr + run.stdout
     same(f"{what}: {told}", [run.returncode, "MC3005" in told, words in told, "--weights-only" in told], [4, True, True, True])
     same(f"{what}: nothing written", os.path.exists(out), False)
-    run = run_mckpt("convert", "reshard", folder, out, "--any-model", "--source-tp", 1, "--no-sync", "--weights-only", "-q")
+    run = run_mckpt("convert", "to-fsdp", folder, out, "--any-model", "--source-tp", 1, "--no-sync", "--weights-only", "-q")
     same(f"{what}: weights only {run.stderr}", run.returncode, 0)
     got = load_whole(os.path.join(out, "release"))
     same(f"{what}: only weights", [key for key in got if key.startswith("optimizer.")], [])
@@ -213,7 +213,7 @@ def of_a_known_model(model, groups_by):
     os.mkdir(folder)
     save_as_ranks((state_of(rank) for rank in range(3)), lambda: dcp.FileSystemWriter(folder, sync_files=False))
     with_model = ["--assets", models.path(model), "--source-tp", 1, "--source-etp", 1]
-    run = run_mckpt("convert", "reshard", folder, out, *with_model, "--dp", 2, "--no-sync")
+    run = run_mckpt("convert", "to-fsdp", folder, out, *with_model, "--dp", 2, "--no-sync")
     same(f"{model}: {run.stderr}", run.returncode, 0)
     got = load_whole(os.path.join(out, "release"))
     for name, state in states.items():

@@ -42,7 +42,7 @@ def mckpt(*args, status=0):
 
 def resharded(source, *flags):
     out = place("out")
-    mckpt("convert", "reshard", source, out, "--no-sync", *flags)
+    mckpt("convert", "to-fsdp", source, out, "--no-sync", *flags)
     mckpt("verify", out, "-q")
     with open(os.path.join(out, "latest_checkpointed_iteration.txt")) as f:
         iteration = f.read()
@@ -410,7 +410,7 @@ t = TorchDist("qwen3_dense.tp2_cp1_ep1")
 assets = ["--assets", models.path("qwen3_dense")]
 expect_equal("common.pt", [load_whole(resharded(t.save(states=False, common_file=True), *assets, "--dp", 1))["iteration"]], [9])
 flat = t.save(flat=True)
-told = mckpt("convert", "reshard", flat, place("out"), *assets, "--no-sync", status=4)
+told = mckpt("convert", "to-fsdp", flat, place("out"), *assets, "--no-sync", status=4)
 expect_equal("flat states", [word in told for word in ("MC3005", "exp_avg", "--weights-only")], [True] * 3)
 weights = load_whole(resharded(flat, *assets, "--dp", 2, "--weights-only"), objects=False)
 check_same("flat states left behind", weights, {MODEL + key: value for key, value in t.weights.items()})
@@ -425,7 +425,7 @@ dcp.save(
 )
 with open(os.path.join(buckets, "metadata.json"), "w") as f:
     f.write('{"sharded_backend": "torch_dist", "sharded_backend_version": 1}')
-told = mckpt("convert", "reshard", buckets, place("out"), *assets, "--no-sync", status=4)
+told = mckpt("convert", "to-fsdp", buckets, place("out"), *assets, "--no-sync", status=4)
 expect_equal("buckets", [word in told for word in ("MC3005", "gbuf_idx_0", "--weights-only")], [True] * 3)
 strided, stacked = place("strided"), next(
     name for name, value in t.whole.items() if name.startswith("decoder.layers.") and not name[15].isdigit() and value.dim() == 3
@@ -436,7 +436,7 @@ dcp.save(
     no_dist=True,
 )
 shutil.copy(os.path.join(buckets, "metadata.json"), strided)
-told = mckpt("convert", "reshard", strided, place("out"), *assets, "--no-sync", status=3)
+told = mckpt("convert", "to-fsdp", strided, place("out"), *assets, "--no-sync", status=3)
 expect_equal("a stack that does not lie row by row", [word in told for word in ("MC1224", stacked)], [True] * 2)
 smaller = place("smaller")
 os.mkdir(smaller)
@@ -448,13 +448,13 @@ with open(os.path.join(models.path("qwen3_dense"), "config.json")) as f, open(os
         | {"num_hidden_layers": layers - 1},
         out,
     )
-told = mckpt("convert", "reshard", t.save(states=False), place("out"), "--assets", smaller, "--no-sync", status=3)
+told = mckpt("convert", "to-fsdp", t.save(states=False), place("out"), "--assets", smaller, "--no-sync", status=3)
 expect_equal("a model of fewer layers", [word in told for word in ("MC2005", "more layers")], [True] * 2)
-told = mckpt("convert", "reshard", source, place("out"), "--no-sync", status=4)
+told = mckpt("convert", "to-fsdp", source, place("out"), "--no-sync", status=4)
 expect_equal("no model", [word in told for word in ("MC2014", "--assets")], [True] * 2)
-told = mckpt("convert", "reshard", source, place("out"), "--any-model", "--no-sync", status=4)
+told = mckpt("convert", "to-fsdp", source, place("out"), "--any-model", "--no-sync", status=4)
 expect_equal("torch_dist of any model", [word in told for word in ("MC2014", "--assets")], [True] * 2)
-told = mckpt("convert", "reshard", os.path.join(DATA, "dcp", "fsdp2"), place("out"), "--any-model", "--tp", 2, "--no-sync", status=4)
+told = mckpt("convert", "to-fsdp", os.path.join(DATA, "dcp", "fsdp2"), place("out"), "--any-model", "--tp", 2, "--no-sync", status=4)
 expect_equal("ranks of any model", ["MC2013" in told], [True])
 numbered = place("numbered")
 dcp.save(
@@ -466,7 +466,7 @@ dcp.save(
     storage_writer=dcp.FileSystemWriter(numbered, sync_files=False),
     no_dist=True,
 )
-told = mckpt("convert", "reshard", numbered, place("out"), "--any-model", "--no-sync", status=4)
+told = mckpt("convert", "to-fsdp", numbered, place("out"), "--any-model", "--no-sync", status=4)
 expect_equal("numbered states", [word in told for word in ("MC3005", "--weights-only")], [True] * 2)
 resharded(numbered, "--any-model", "--weights-only", "--dp", 2)
 finish(8468)

@@ -298,7 +298,7 @@ def main():
             second[to] = []
         common = ["--assets", models.path(model), "--freeze", frozen or "none", "--no-sync"]
         mckpt("convert", "reshard", place(f"{model}.trained"), place(f"{model}.v2"), "--engine", "v2", "--dp", to, *common)
-        mckpt("convert", "reshard", place(f"{model}.trained"), place(f"{model}.v1"), "--dp", 1, *common)
+        mckpt("convert", "to-fsdp", place(f"{model}.trained"), place(f"{model}.v1"), "--dp", 1, *common)
         mckpt("convert", "reshard", place(f"{model}.v1"), place(f"{model}.back"), "--engine", "v2", "--dp", to, *common)
         for way in ("v2", "back"):
             at = os.path.join(place(f"{model}.{way}"), "release")

@@ -135,14 +135,16 @@ def same(want, got):
 
 def chain(model, number, first, want):
     r = random.Random(f"{model} {number}")
-    at, way, kept = first, [], os.path.dirname(first)
+    at, way, kept, in_core = first, [], os.path.dirname(first), False
     ends = ["--tp 1 --dp 3", "--tp 1 --dp 1"]  # fused tensors as at first
     while len(way) < STEPS + 1:
         last = len(way) == STEPS
         core = not last and r.random() < 0.5
         grid = ends.pop(0) if last else r.choice(CORE_GRIDS if core else GRIDS)
         to, frozen = place("step"), [] if core else ["--freeze", "none"]
-        run = mckpt("convert", "to-mcore" if core else "reshard", at, to, "--assets", models.path(model), *frozen, *grid.split())
+        # Of a source in the same format it is the same conversion.
+        mode = "reshard" if core == in_core else "to-mcore" if core else "to-fsdp"
+        run = mckpt("convert", mode, at, to, "--assets", models.path(model), *frozen, *grid.split())
         # Sizes that do not divide, no_shard for a model whose parameters are stored in parts, shards that begin inside a row.
         if run.returncode and (not last or ends) and any(code in run.stderr for code in ("MC2006", "MC2007", "MC0203", "MC0204")):
             outcomes["no such grid"] += 1
@@ -152,7 +154,7 @@ def chain(model, number, first, want):
             return fail(f"{model} {way}: {run.stderr}")
         if os.path.dirname(at) != kept:
             shutil.rmtree(os.path.dirname(at))
-        at = os.path.join(to, "iter_0000005")
+        at, in_core = os.path.join(to, "iter_0000005"), core
     got = load_whole(at)
     # torch_dist has the main weights as well, and fsdp_dtensor keeps them.
     mains = {name: got.pop(name) for name in list(got) if name.endswith(".param")}

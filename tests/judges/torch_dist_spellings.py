@@ -93,7 +93,7 @@ for conv in ("mixer.conv1d.", "mixer.conv1d_"):
             for final in (True, False):
                 how = {"conv": conv, "parts": parts, "norms": norms, "final": final}
                 folder, out, back = saved(torch_dist(weights, states, **how)), place("out"), place("back")
-                mckpt("convert", "reshard", folder, out, *assets, "--dp", 2, "--no-sync", "-q")
+                mckpt("convert", "to-fsdp", folder, out, *assets, "--dp", 2, "--no-sync", "-q")
                 rename = (lambda name: renamed(name, UNFUSED_NORMS)) if norms else (lambda name: name)
                 want = {MODEL + rename(name): value for name, value in weights.items()}
                 want |= {f"{STATE}{rename(name)}.{kind}": value for kind, s in states.items() for name, value in s.items()}

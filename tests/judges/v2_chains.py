@@ -168,7 +168,7 @@ def chain(model, ep):
     # Back to the grid that stores fused tensors as at first, over one that does not. Rows of padding would stay.
     for grid in [r.choice(V1), "--tp 1 --dp 1"]:
         to = place("v1")
-        run = mckpt("convert", "reshard", at, to, *flags, *grid.split(), "--vocab-size", "keep")
+        run = mckpt("convert", "to-fsdp", at, to, *flags, *grid.split(), "--vocab-size", "keep")
         if run.returncode and grid != "--tp 1 --dp 1" and any(code in run.stderr for code in ("MC2006", "MC2007", "MC0204", "MC0203")):
             continue
         expect(run.returncode == 0, f"{model} {grid}: {run.stderr}")

@@ -39,7 +39,7 @@ constexpr Subject kSubjects[] = {
     {"coverage", "each item in one chunk", "each item in one chunk"},
     {"items", "chunks fit the table", "chunks against the table"},
     {"crc32", "bytes fit stored sums", "bytes against stored sums"},
-    {"values", "no NaN, no infinity", "NaN and infinities"},
+    {"values", "finite and plausible", "NaN, infinity, odd values"},
     {"experts", "no two with equal bytes", "experts with equal bytes"},
     {"parts", "names and objects agree", "names, layers, objects"},
     {"model", "config.json has them all", "tensors against config.json"},

@@ -40,7 +40,7 @@ constexpr Mode kModes[] = {
      convert_hf_to_fsdp, true},
     {"fsdp-to-hf", "make a Hugging Face folder, as `mckpt export` does", convert_fsdp_to_hf, true},
     {"to-mcore", "make the torch_dist checkpoint of any Megatron run", convert_to_mcore, true},
-    {"reshard", "write a checkpoint for another grid, optimizer states too", convert_reshard, true},
+    {"reshard", "write a checkpoint for another grid, in its own format", convert_reshard, true},
     {"ungroup", "remove the groups of hybrid layers: [*-]M becomes *-M", convert_ungroup, true},
     {"group", "group the layers of a hybrid checkpoint: *-M becomes [*-]M", convert_group, true},
     {"hybrid-to-gpt", "make a GPT model's checkpoint from a hybrid one",
@@ -52,7 +52,7 @@ constexpr Mode kModes[] = {
     {"safetensors-to-pt", "copy the tensors of safetensors files into a .pt file", convert_safetensors_to_pt},
     {"to-safetensors", "make one safetensors file of an FSDP2, verl or ZeRO model",
      convert_to_safetensors, true},
-    {"to-fsdp", "hf-to-fsdp, also of an FSDP2, verl or DeepSpeed checkpoint", convert_hf_to_fsdp, true},
+    {"to-fsdp", "make a Megatron-FSDP checkpoint from any other", convert_hf_to_fsdp, true},
     {"to-pt", "write files of Megatron's ranks (mp_rank_*), weights only", convert_to_pt, true},
     {"dequantize", "write the values of a model in FP8, MXFP4, NVFP4 or INT4", convert_dequantize, true},
     {"quantize", "write a model in blocks of FP8, in MXFP4, or as another one", convert_quantize, true},
@@ -165,8 +165,7 @@ std::string convert_mode_meant(std::string_view word) {
     std::string_view from = std::string_view(name).substr(0, at);
     std::string_view to = std::string_view(name).substr(at + between.size());
     if (std::string mode = cat(end_named(from), "-to-", end_named(to)); is_mode(mode)) return mode;
-    bool of_run = end_named(from) == "fsdp" || end_named(from) == "mcore";
-    if (of_run && end_named(to) == "fsdp") return "reshard";
+    if (from == to && (end_named(to) == "fsdp" || end_named(to) == "mcore")) return "reshard";
     if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
     if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }

@@ -66,11 +66,12 @@ Exit convert_quantize(CommandLine& line) {
   options.declare(line, "a Hugging Face folder of plain numbers", "the folder to make");
   options.declare_resume(line);
   line.option(
-          "--to SCHEME", to,
+          "--scheme|--to|--quantize SCHEME", to,
           "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source")
       .words({"like-source", "fp8-block", "mxfp4"})
       .common();
-  line.option("--like HF_DIR", like, "the quantised model that SRC was made of: --to like-source").common();
+  line.option("--like|--assets HF_DIR", like, "the quantised model that SRC was made of: --scheme like-source")
+      .common();
   line.bytes("--max-shard-size", how.max_shard_bytes,
              "most bytes of tensors in one file; by default 5GB, or the files of --like")
       .common();
@@ -82,12 +83,12 @@ Exit convert_quantize(CommandLine& line) {
       "like-source makes the tensors, files and config of --like. A block whose values are those that --like "
       "has "
       "keeps its scale, and so has the bytes that it had; a block that was trained gets a new scale.");
-  line.example("mckpt convert quantize Qwen3-8B Qwen3-8B-FP8 --to fp8-block");
-  line.example("mckpt convert quantize gpt-oss-20b-bf16 out_hf --to mxfp4 --dry-run");
+  line.example("mckpt convert quantize Qwen3-8B Qwen3-8B-FP8 --scheme fp8-block");
+  line.example("mckpt convert quantize gpt-oss-20b-bf16 out_hf --scheme mxfp4 --dry-run");
   line.example("mckpt convert quantize trained_hf out_hf --like DeepSeek-V3");
   line.parse();
   options.check();
-  how.to = quantize_scheme(to, "--to", like.has_value());
+  how.to = quantize_scheme(to, "--scheme", like.has_value());
   how.source = options.source, how.target = options.target;
   how.like = like.value_or("");
   how.original_files = !line.given("--max-shard-size");

@@ -1,9 +1,11 @@
-// convert reshard: a sharded checkpoint, with its optimizer states, onto another grid or strategy.
+// convert reshard: a sharded checkpoint, with its optimizer states, onto another grid or strategy, in the
+// format that it has.
 //
 //   ckpt of 4 ranks (tp 2, dp 2)  --tp 4 --dp 2-->  ckpt_on_8 of 8 ranks: the same items, other chunks
 //
-// Five groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
-// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary (ValueFlags).
+// Six groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
+// grid (GridFlags, PipelineFlags), how Megatron-FSDP packs on it (FsdpFlags), and the rows of the vocabulary
+// (ValueFlags).
 // Types stay, because optimizer states must match their weights bit for bit, except that --engine v2 widens
 // weights to fp32.
 #include "convert/plan/reshard/reshard.h"
@@ -27,7 +29,8 @@ namespace {
 struct ReshardModeFlags {
   ConvertOptions options;
   ReshardFlags source;
-  GridFlags grid;
+  GridFlags grid{true};
+  PipelineFlags pipeline;
   FsdpFlags fsdp;
   ValueFlags values{"none"};  // --vocab-size alone
   std::vector<std::string> modules;
@@ -40,13 +43,14 @@ struct ReshardModeFlags {
 void ReshardModeFlags::parse(CommandLine& line) {
   options.declare(
       line,
-      "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; the folder of a "
-      "training run, or one iteration of it",
+      "a sharded checkpoint: fsdp_dtensor, torch_dist, files of Megatron's ranks, or another DCP folder; the "
+      "folder of a training run, or one iteration of it",
       "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
   options.declare_iteration(line, "the name of SRC's folder, or release");
   source.declare(line);
   grid.declare(line);
+  pipeline.declare(line);
   fsdp.declare(line);
   line.option(
       "--fsdp-module GLOB", modules,
@@ -55,8 +59,11 @@ void ReshardModeFlags::parse(CommandLine& line) {
   values.declare_vocab(line);
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
-      "grid or strategy, under the names of fsdp_dtensor, or under their own with --any-model and "
-      "--keep-names. For torch_dist it is mckpt convert to-mcore, and for Megatron's rank files to-pt.");
+      "grid or strategy. The format of SRC stays: fsdp_dtensor, torch_dist, files of Megatron's ranks, any other "
+      "DCP folder with its names. convert to-fsdp, to-mcore, to-pt and to-dcp change it.");
+  line.description(
+      "Files of ranks are written without optimizer states, and with states in SRC only with --weights-only. "
+      "Of DCP folders with names that are not Megatron's, data-parallel ranks alone divide the rows.");
   line.description(
       "For --engine v2 the names are those of its state dict, weights are widened to fp32, and "
       "what it has no place for (args, iteration, schedules) is left out.");
@@ -74,7 +81,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
   line.example("mckpt convert reshard ckpt out --assets Qwen3-30B-A3B --ep 8 --weights-only");
   line.example("mckpt convert reshard torch_dist_ckpt out --assets Qwen3-30B-A3B --tp 2 --dp 4");
-  line.example("mckpt convert reshard fsdp2_ckpt out --any-model --dp 8");
+  line.example("mckpt convert reshard fsdp2_ckpt out --dp 8");
   line.parse();
   options.check();
   static_cast<void>(source.options());  // throws for flags that exclude each other
@@ -89,6 +96,7 @@ ReshardOptions ReshardModeFlags::planning() const {
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
           .modules = UnitModules(modules),
+          .pipeline = pipeline.options(),
           .vocab = values.options().vocab,
           .iteration = options.iteration,
           .threads = options.threads,

@@ -60,7 +60,7 @@ void ExportFlags::parse(CommandLine& line) {
              "headers are "
              "known and the tensors have the same types, else 5GB")
       .common();
-  line.option("--quantize SCHEME", quantize,
+  line.option("--scheme|--quantize|--to SCHEME", quantize,
               "of a Megatron checkpoint: write codes and scales; fp8-block, mxfp4, or like-source (those of "
               "--assets, with its weights)")
       .words({"like-source", "fp8-block", "mxfp4"})
@@ -83,7 +83,7 @@ void ExportFlags::parse(CommandLine& line) {
   line.example(cat("mckpt ", name, " ckpt out_hf"));
   line.example(cat("mckpt ", name, " ckpt/iter_0001000 out_hf --max-shard-size 10GB"));
   line.example(cat("mckpt ", name, " ckpt out_hf --assets Qwen3-30B-A3B --dtype bf16"));
-  line.example(cat("mckpt ", name, " ckpt out_hf --quantize fp8-block"));
+  line.example(cat("mckpt ", name, " ckpt out_hf --scheme fp8-block"));
   line.example(cat("mckpt ", name, " checkpoint-500/pytorch_model_fsdp_0 out_hf"));
   line.example(cat("mckpt ", name, " adapter out_hf --base Qwen3-30B-A3B"));
   line.parse();
@@ -106,7 +106,7 @@ Exit run_export(CommandLine& line, std::string_view command) {
   ExportFlags flags;
   flags.parse(line);
   std::optional<QuantizeTo> scheme;
-  if (flags.quantize) scheme = quantize_scheme(*flags.quantize, "--quantize");
+  if (flags.quantize) scheme = quantize_scheme(*flags.quantize, "--scheme");
   auto plan = [&] {
     const ExportOptions how{.source = flags.options.source,
                             .target = flags.options.target,

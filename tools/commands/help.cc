@@ -1,7 +1,7 @@
 // mckpt help [COMMAND [MODE]]: what COMMAND --help prints, or the list of all commands.
 //
 //   $ mckpt help convert reshard
-//   mckpt convert reshard - write a checkpoint for another grid, optimizer states too
+//   mckpt convert reshard - write a checkpoint for another grid, in its own format
 //   ...
 //
 //   {"schema": "mckpt.help/1", "ok": true, "commands": [{"name": "inspect", ..., "options": [...]}, ...]}      --json

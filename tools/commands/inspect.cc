@@ -88,7 +88,7 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
 }
 
 // The card of one checkpoint, and below it the map, the objects or the tree.
-void write_text(Output& out, const Store& store, const std::string& path, const Options& options) {
+void write_text(Output& out, const Store& store, const std::string& path, const Options& options, bool verbose) {
   write_card(out, store, path);
   if (options.map) {
     TensorChoice choice{*options.map, false};
@@ -99,7 +99,11 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
     out.line("");
     write_object_values(out, store, options.tree);
   } else {
-    write_tree(out, store, options.tree);
+    write_tree(out, store, options.tree, !verbose);
+    if (verbose && !store.objects().empty()) {
+      out.line("");
+      write_object_values(out, store, options.tree);
+    }
   }
 }
 
@@ -163,7 +167,7 @@ Exit inspect_command(CommandLine& line) {
     each.attempt(path, [&] {
       std::unique_ptr<Store> store = open_described(path, line);
       if (Output::has_written()) out.line("");
-      write_text(out, *store, path, options);
+      write_text(out, *store, path, options, line.flags().verbose > 0);
       note_way_on(line, *store, path);
       check_unchanged(line.opening());
       out.flush();

@@ -69,8 +69,8 @@ void add_notes(LayoutGrid& l, const LayoutFlags& flags, const RunFacts* args) {
             " stages trained the checkpoint; Megatron-FSDP has none, so the layout is that of one stage"));
   bool chosen = !flags.grid.dp() && !(args && args->data_ranks);
   if (chosen)
-    l.notes.note(cat("dp=", l.grid.dp, " chosen, the smallest that works; the world has ",
-                     counted(l.grid.world(), "rank")));
+    l.notes.note(cat("dp=", l.grid.dp, " chosen, the smallest that works: ", counted(l.grid.world(), "rank"),
+                     " in all"));
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 // mckpt man [COMMAND [MODE]]: the man page of mckpt, or of one command, in roff.
 //
-//   mckpt man verify | man -l -
+//   mckpt man verify            on a terminal through `man -l -`, where man is installed; else the text itself
 //
 // With --output DIR, all pages as files of a folder: mckpt.1, mckpt-verify.1, mckpt-convert-reshard.1, ...
 #include "tools/help/man_page.h"
 
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -22,6 +26,17 @@
 
 namespace mckpt::impl {
 namespace {
+
+// Shows a page as man does. False where man cannot be started: the text is printed then.
+bool show(const std::string& text) {
+  if (!::isatty(STDOUT_FILENO)) return false;
+  const auto before = std::signal(SIGPIPE, SIG_IGN);  // the reader may leave before it has all
+  std::FILE* man = ::popen("command -v man >/dev/null 2>&1 && exec man -l -", "w");
+  const bool written = man && std::fwrite(text.data(), 1, text.size(), man) == text.size();
+  const int status = man ? ::pclose(man) : -1;
+  std::signal(SIGPIPE, before);
+  return written && status == 0;
+}
 
 ManualText manual() { return {MCKPT_VERSION, kProgramSummary, exit_statuses()}; }
 
@@ -54,9 +69,11 @@ Exit man_command(CommandLine& line) {
   line.positional("MODE", mode, "a mode of the command, if the command has modes").words(convert_modes());
   line.option("--output DIR", folder, "write all pages into DIR, as mckpt.1, mckpt-verify.1 and so on")
       .common();
-  line.description("Prints a man page in roff. An installed mckpt has its pages where man finds them.");
-  line.example("mckpt man verify | man -l -");
-  line.example("mckpt man convert reshard | man -l -");
+  line.description(
+      "Shows a man page by man on a terminal, and prints it in roff elsewhere. An installed mckpt has its pages where "
+      "man finds them.");
+  line.example("mckpt man verify");
+  line.example("mckpt man convert reshard > mckpt-convert-reshard.1");
   line.example("mckpt man --output ~/.local/share/man/man1");
   line.parse();
   if (folder && command) throw Error(Code::kUsage, "--output writes all pages, and a COMMAND is given too");
@@ -79,7 +96,7 @@ Exit man_command(CommandLine& line) {
     folder ? json.null_field("text") : json.field("text", text);
     json.end_answer();
   } else {
-    out.write(folder ? cat(*folder, "\n") : text);
+    if (folder || !show(text)) out.write(folder ? cat(*folder, "\n") : text);
   }
   out.flush();
   return Exit::kOk;

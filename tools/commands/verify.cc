@@ -175,7 +175,7 @@ Exit verify_command(CommandLine& line) {
       "status: 0 sound, or equal; 1 problems were found.");
   line.description(
       "By itself: files and sizes, headers, the index, that chunks cover every tensor exactly once, each "
-      "chunk's own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, the tensors of "
+      "chunk's own header, stored CRC-32 sums, NaN, infinities and implausible values, experts with equal bytes, the tensors of "
       "a "
       "Hugging Face model against its config.json, and other checkpoints and JSON files in the folder. In a "
       "folder that mckpt wrote, every file is also compared with its digest in mckpt_manifest.json. "

@@ -60,6 +60,10 @@ void CheckpointFlags::declare_rest(CommandLine& line) {
   line.option(
       "--source-etp N", source_etp_,
       "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself");
+  declare_of_model(line);
+}
+
+void CheckpointFlags::declare_of_model(CommandLine& line) {
   accept_.declare(line);
   model_.declare(line);
 }

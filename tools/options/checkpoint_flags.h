@@ -36,9 +36,11 @@ class AcceptFlag {
 class CheckpointFlags {
  public:
   void declare(CommandLine& line);
-  // Declare these flags in two parts: --assets, and the rest. `what`: the help of --assets.
+  // Declare these flags in parts: --assets, and the rest; of the rest, those that a model has, too. `what`: the
+  // help of --assets.
   void declare_assets(CommandLine& line, const std::string& what);
   void declare_rest(CommandLine& line);
+  void declare_of_model(CommandLine& line);
   const std::optional<std::string>& assets() const { return assets_; }
   // Throws what AcceptFlag::codes() throws.
   CheckpointOptions options() const;

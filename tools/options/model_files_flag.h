@@ -9,8 +9,8 @@
 namespace mckpt::impl {
 
 inline constexpr const char* kModelFilesHelp =
-    "of a folder with model.safetensors and an index that does not name it: equal (refused unless both have "
-    "the same tensors), single (model.safetensors) or shards (of the index)";
+    "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused "
+    "unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards";
 
 inline std::vector<std::string> model_files_words() {
   std::vector<std::string> out;

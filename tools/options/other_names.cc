@@ -35,6 +35,7 @@ constexpr OtherName kOtherNames[] = {
     {"--model", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
     {"--config", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
     {"--tokenizer-path", "--assets", "did you mean --assets HF_DIR, the folder of the original model?"},
+    {"--like", "--scheme", "in export, --assets HF_DIR is the quantised model: --scheme like-source --assets HF_DIR"},
     {"-f", "--overwrite", "did you mean --overwrite?"},
     {"--bf16", "--dtype", "did you mean --dtype bf16?"},
     {"--fp16", "--dtype", "did you mean --dtype fp16?"},

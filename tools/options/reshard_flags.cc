@@ -1,4 +1,4 @@
-// The flags that say what `convert reshard` reads. Three kinds of sources exclude each other in part:
+// The flags that say what a resharding reads. Three kinds of sources exclude each other in part:
 //
 //   a checkpoint of a known model              names and packing from --assets, or from the checkpoint
 //   the same with --rank-states                states of the optimizer from files of each rank
@@ -11,6 +11,25 @@
 namespace mckpt::impl {
 
 void ReshardFlags::declare(CommandLine& line) {
+  declare_states(line);
+  line.flag("--keep-names", keep_names_,
+            "with --any-model: keep every tensor's own name, also where the names follow a convention that "
+            "would be translated to that of fsdp_dtensor");
+  checkpoint_.declare(line);
+}
+
+void ReshardFlags::declare_of_fsdp(CommandLine& line, const std::string& assets) {
+  checkpoint_.declare_assets(line, assets);
+  declare_states(line);
+  checkpoint_.declare_rest(line);
+}
+
+void ReshardFlags::declare_of_model(CommandLine& line, const std::string& assets) {
+  checkpoint_.declare_assets(line, assets);
+  checkpoint_.declare_of_model(line);
+}
+
+void ReshardFlags::declare_states(CommandLine& line) {
   line.flag("--weights-only", weights_only_, "do not copy the states of the optimizer").common();
   line.option("--rank-states DIR", rank_states_,
               "read the optimizer states from files ..._rank_R.pt, in which each rank of SRC's training run "
@@ -22,10 +41,6 @@ void ReshardFlags::declare(CommandLine& line) {
   line.flag("--any-model", any_model_,
             "accept a model without a table: all parameters are in one buffer, of one tensor-parallel rank")
       .common();
-  line.flag("--keep-names", keep_names_,
-            "with --any-model: keep every tensor's own name, also where the names follow a convention that "
-            "would be translated to that of fsdp_dtensor");
-  checkpoint_.declare(line);
 }
 
 ReshardSourceOptions ReshardFlags::options() const {

@@ -108,7 +108,7 @@ std::string GridFlags::note_of(i64 ranks) const {
 std::string GridFlags::note() const {
   if (dp_) return "";
   Grid g = grid();
-  return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", counted(g.world(), "rank"));
+  return cat("dp=", g.dp, " chosen, the smallest that works: ", counted(g.world(), "rank"), " in all");
 }
 
 void PipelineFlags::declare(CommandLine& line) {

@@ -33,7 +33,7 @@ class GridFlags {
   void declare_ranks(CommandLine& line, const std::string& dp = "the smallest that works");
   // The checked grid, with at most as many ranks as mckpt plans for; without --dp, with the smallest dp that works.
   Grid grid() const;
-  // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
+  // "dp=2 chosen, the smallest that works: 4 ranks in all", or "".
   std::string note() const;
   // Grid and note of a command in whose ranks the training runs: without --dp, it follows from their number.
   Grid grid_of(i64 ranks) const;

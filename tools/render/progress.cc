@@ -1,7 +1,8 @@
 // Draws progress from a thread of its own, which reads a counter that the workers increase:
 //
-//   convert  3.20 GiB of 8.00 GiB  40 %  1.10 GiB/s  ETA 0:04  memory 310 MiB
+//   convert  [########------------]  3.20 GiB of 8.00 GiB  40 %  1.10 GiB/s  ETA 0:04  memory 310 MiB
 //
+// The bar is drawn on a terminal alone, if the line has room for it.
 // The first line comes after 200 ms on a terminal and after 10 s in a log, so short work shows nothing. Work
 // that counts no bytes shows on a terminal how long it has taken. If no thread can be started, the work goes
 // on without progress.
@@ -145,11 +146,23 @@ void Progress::draw(double seconds) {
   std::lock_guard lock(screen.mutex);
   if (screen.open || (waiting_ && screen.bars > 0)) return;
   // A line that wraps could not be cleared.
-  std::string text = line(seconds).substr(0, static_cast<std::size_t>(stderr_width().value_or(1000)) - 1);
+  const std::size_t room = static_cast<std::size_t>(stderr_width().value_or(1000)) - 1;
+  std::string text = line(seconds);
+  if (const std::string drawn = bar(); text.size() + drawn.size() <= room) text.insert(what_.size(), drawn);
+  text.resize(std::min(text.size(), room));
   std::string_view rest = std::string_view(text).substr(std::min(what_.size(), text.size()));
   std::fputs(cat("\r\x1b[K", paint(color_, Style::kBold, what_), rest).c_str(), stderr);
   std::fflush(stderr);
   screen.drawn = true;
+}
+
+// "  [########------------]"; "" where the amount of work is not known.
+std::string Progress::bar() const {
+  constexpr std::size_t kCells = 20;
+  if (waiting_ || total_bytes_ <= 0) return "";
+  const double share = static_cast<double>(done_bytes_) / static_cast<double>(total_bytes_);
+  const auto full = std::min(kCells, static_cast<std::size_t>(share * static_cast<double>(kCells)));
+  return cat("  [", std::string(full, '#'), std::string(kCells - full, '-'), "]");
 }
 
 // pre: the line of the terminal is locked, if this waits

@@ -55,6 +55,7 @@ class Progress {
   void run();
   void draw(double seconds);
   std::string line(double seconds) const;
+  std::string bar() const;
   std::string json_line(double seconds) const;
 
   How how_;

@@ -37,6 +37,7 @@ constexpr std::string_view kSettings[] = {
     "hsdp",
     "hsdp_outer",
     "html",
+    "hybrid_pattern",
     "include",
     "iteration",
     "keep_names",

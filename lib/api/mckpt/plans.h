@@ -14,12 +14,12 @@
 
 namespace mckpt {
 
-// A model -> the fsdp_dtensor checkpoint that a run of this grid would have saved. The source is a Hugging
-// Face folder, or a checkpoint with the model's own names: FSDP2, accelerate, verl, torchtitan, DeepSpeed.
+// Any checkpoint -> the fsdp_dtensor checkpoint that a run of this grid would have saved: of a Hugging Face
+// folder, of the model's own names (FSDP2, accelerate, verl, torchtitan, DeepSpeed), or of Megatron, with the
+// states of its optimizer, with its names and types: torch_dist, files of ranks, Megatron-FSDP alone.
 struct ToFsdp {
   std::string source{}, target{};
-  // Of such a checkpoint: folder with its config.json, if the training framework put none beside it; damage
-  // that is accepted.
+  // Of a checkpoint: folder of the model's config.json, if there is none beside it; damage that is accepted.
   std::optional<std::string> assets{};
   std::vector<std::string> accept{};
   ModelOptions model{};
@@ -29,8 +29,14 @@ struct ToFsdp {
   // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms".
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
-  std::optional<std::int64_t> iteration{};  // none: target/release
+  std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
   std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
+  // Of a checkpoint of Megatron, as in SourceOptions and Reshard.
+  std::optional<std::int64_t> source_tp{}, source_etp{};
+  bool weights_only = false, any_model = false;
+  std::vector<std::string> fsdp_module{};
+  std::optional<std::string> rank_states{};
+  std::optional<std::int64_t> source_ep{}, source_hsdp{};
 };
 
 // A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would
@@ -62,12 +68,16 @@ struct ToHf {
   std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
-// A sharded checkpoint, with its optimizer states -> another grid or strategy.
+// A sharded checkpoint, with its optimizer states -> another grid or strategy, in its own format: fsdp_dtensor
+// (of engine v2: what that saves), torch_dist, files of ranks (weights only), other DCP with its own names.
 struct Reshard {
   std::string source{}, target{};
   SourceOptions opening{};
   Grid grid{};
-  Fsdp fsdp{};
+  Fsdp fsdp{};  // of DCP folders other than torch_dist
+  // As of ToRanks; of torch_dist and of files of ranks.
+  std::int64_t vpp = 1;
+  std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
   std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, a
                                             // number, or divisible-by-128 as Megatron pads
   bool weights_only = false;                 // leave the states of the optimizer out

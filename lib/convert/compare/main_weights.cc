@@ -36,7 +36,7 @@ WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tes
 
 ChunkData WithMainWeights::resolve(i64 t, i64 index) const {
   ChunkData out = source_.resolve(of(t), index);
-  if (is_made(t)) out.checksum.reset();  // it is that of the weight, which is read once more
+  if (is_made(t)) out.checksum.reset(), out.beneath.clear();  // they are the weight's, which is read once more
   return out;
 }
 

@@ -238,7 +238,7 @@ void check_sums(const std::string& path, const Store* store, const VerifyOptions
   const OpenOptions& opening = files_of(options);
   std::vector<std::string> places{path};
   if (store && store->root() != path && store->root().starts_with(cat(path, "/"))) {
-    if (hub_snapshot(path)) places.clear();  // whose files are those of the snapshot, the store's folder
+    if (hub_snapshot(path)) places.clear();  // the sums of a cache folder are those of its snapshot
     places.push_back(store->root());
   }
   observer.begin("verify sums", 0);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "convert/objects/source_args.h"
-#include "io/dcp/packing.h"
 #include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 
@@ -12,7 +11,7 @@ namespace mckpt::impl {
 
 void add_carried(const Store& source, const Object& object, DcpLayout& layout, DcpName name, i32 rank,
                  std::vector<CarriedRecord>& records) {
-  if (object.file >= 0 && has_packed_records(source))
+  if (object.file >= 0 && source.traits.packed)
     return layout.add_object(std::move(name), rank, object_pickle(source, object));
   records.push_back(carry_object(source, object, layout, std::move(name), rank));
 }

@@ -207,7 +207,7 @@ class ChunkJob::TaskMaker {
           .tensor(to_.chunks.name(targets_[0]))
           .expected(dtype_name(task_.cast.from))
           .found(dtype_name(place.dtype));
-    if (place.checksum) task_.sums.push_back(std::move(*place.checksum));
+    std::ranges::move(place.sums, std::back_inserter(task_.sums));
     i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
     return region_[source] = task_.plan.add_source(
                {place.file, place.data_offset, from_.chunks.items(chunk), bytes, chunk});

@@ -106,7 +106,7 @@ class PlacedTensors final : public ChunkList {
   Box box(i64 c) const override;
   std::span<const i64> dims(i64 c) const override { return at(c).shape.dims(); }
   DType dtype(i64 c) const override { return at(c).dtype; }
-  Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype, std::nullopt}; }
+  Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype}; }
   std::string name(i64 c) const override;
 
  private:

@@ -75,16 +75,23 @@ ChunkList::Place ReadableChunks::place(i64 c) const {
   Chunk chunk = store().chunk(e.tensor, e.chunk);
   ChunkData data = resolved(e);
   bool row_by_row = is_row_by_row(chunk, data);
-  if (row_by_row && !data.unpacked) return {data.file, data.offset, data.dtype, std::move(data.checksum)};
+  Place out{data.file, data.offset, data.dtype};
+  if (row_by_row && !data.unpacked) {
+    add_sums(std::move(data), out.sums);
+    return out;
+  }
   i32 number = static_cast<i32>(c);
-  i64 offset = row_by_row ? data.offset : 0;
+  out.file = file_count_ + number;
+  if (!row_by_row) out.data_offset = 0;
   std::lock_guard lock(mutex_);
   std::shared_ptr<const ByteSource>& bytes = apart_[number];
   if (!bytes && row_by_row) bytes = std::move(data.unpacked);
   if (!bytes)
     bytes = std::make_shared<ChunkBytes>(*this, number, dtype_bytes(data.dtype, items(c)),
                                          dtype_bytes(data.dtype, 1));
-  return {file_count_ + number, offset, data.dtype, std::nullopt};
+  // The engine does not see the bytes of the records: their sums are compared after the copy.
+  add_sums(std::move(data), out.sums);
+  return out;
 }
 
 const ByteSource& ReadableChunks::source(i32 file) const {

@@ -49,7 +49,7 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
   if (missing.size() == parameters_.size())
     e.found("none of Megatron's names")
         .help("if it has the model's own names, as FSDP2 saves them: `mckpt convert to-fsdp SRC DST` takes its "
-              "weights, and `any_model` keeps its optimizer states, too");
+              "weights, and `mckpt convert reshard` keeps its optimizer states, too, under their own names");
   throw e;
 }
 

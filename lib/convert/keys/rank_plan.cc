@@ -158,7 +158,7 @@ std::span<const i64> RankPlan::dims(i64 c) const { return keys_[chunks_[c].key].
 
 ChunkList::Place RankPlan::place(i64 c) const {
   const Column& chunk = chunks_[c];
-  return {chunk.file, files_[chunk.file].layout.data_offset(chunk.at), chunk.dtype, std::nullopt};
+  return {chunk.file, files_[chunk.file].layout.data_offset(chunk.at), chunk.dtype};
 }
 
 std::string RankPlan::name(i64 c) const {

@@ -55,7 +55,7 @@ ChunkList::Box PlannedChunks::box(i64 c) const { return {layout_.chunk(c).offset
 std::span<const i64> PlannedChunks::dims(i64 c) const { return of(c).shape.dims(); }
 DType PlannedChunks::dtype(i64 c) const { return of(c).dtype; }
 ChunkList::Place PlannedChunks::place(i64 c) const {
-  return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c), std::nullopt};
+  return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c)};
 }
 i32 PlannedChunks::tensor(i64 c) const { return layout_.chunk(c).key; }
 std::string PlannedChunks::name(i64 c) const { return of(c).name.text; }
@@ -107,7 +107,9 @@ ChunkList::Place StoreChunks::place(i64 c) const {
   const Entry& e = at(c);
   ChunkData data = store_.resolve(e.tensor, e.chunk);
   check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
-  return {data.file, data.offset, data.dtype, std::move(data.checksum)};
+  Place place{data.file, data.offset, data.dtype};
+  add_sums(std::move(data), place.sums);
+  return place;
 }
 
 StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {

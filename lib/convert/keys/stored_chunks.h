@@ -45,7 +45,7 @@ class ChunkList {
     i32 file = 0;
     i64 data_offset = 0;
     DType dtype = DType::kU8;
-    std::optional<Checksum> checksum{};
+    std::vector<Checksum> sums{};  // of the records that the data are read from
   };
 
   virtual ~ChunkList() = default;
@@ -65,7 +65,7 @@ class ChunkList {
   // The bytes of a place whose file is none of the store's: they are computed. Null: there are none.
   virtual std::shared_ptr<const ByteSource> made(i32 /*file*/) const { return nullptr; }
   // A made-up place for an outline: different chunks have different places, and no header is read.
-  Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk), std::nullopt}; }
+  Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk)}; }
   i64 items(i64 chunk) const { return Shape(box(chunk).sizes).items(); }
 };
 

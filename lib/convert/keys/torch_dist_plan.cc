@@ -246,7 +246,7 @@ std::span<const i64> TorchDistChunks::dims(i64 c) const { return of(c).shape.dim
 
 ChunkList::Place TorchDistChunks::place(i64 c) const {
   DcpLayout::Chunk chunk = plan_.layout.chunk(c);
-  return {chunk.rank, chunk.data_offset(), dtype(c), std::nullopt};
+  return {chunk.rank, chunk.data_offset(), dtype(c)};
 }
 
 }  // namespace mckpt::impl

@@ -116,7 +116,7 @@ ChunkList::Box MovedChunks::box(i64 c) const {
 
 ChunkList::Place MovedChunks::place(i64 c) const {
   DcpLayout::Chunk chunk = layout_.chunk(c);
-  return {chunk.rank, chunk.data_offset(), dtype(c), std::nullopt};
+  return {chunk.rank, chunk.data_offset(), dtype(c)};
 }
 
 }  // namespace mckpt::impl

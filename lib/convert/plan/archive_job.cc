@@ -119,7 +119,7 @@ CopyTask ArchiveJob::chunk_task(const Task& task) const {
   i32 to = out.plan.add_destination({static_cast<i32>(task.part), task.offset, items, item_bytes, tensor});
   out.plan.add(to, {.slot = source, .length = items});
   out.plan.finish();
-  if (place.checksum) out.sums.push_back(std::move(*place.checksum));
+  out.sums = std::move(place.sums);
   return out;
 }
 

@@ -35,7 +35,6 @@
 #include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
 #include "io/safetensors/original.h"
-#include "io/store/open/verl_layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 
@@ -136,7 +135,7 @@ Conversion plan_export(const ExportOptions& options) {
       !adapter.empty() && !source->opening().base)
     throw adapter_alone(Folder(adapter, source->opening()));
   if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
-  if ((!is_hf_weights(source->format()) || is_of_verl(*source)) && has_own_names(*source))
+  if ((!is_hf_weights(source->format()) || source->traits.of_verl) && has_own_names(*source))
     return plan_export_own(std::move(source), options);
   refuse_model_dict(options.model_dict, options.source);
   Conversion c;

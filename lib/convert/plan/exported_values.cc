@@ -96,9 +96,11 @@ Chunk ExportedValues::chunk(i64 t, i64) const {
 
 ChunkData ExportedValues::resolve(i64 t, i64) const {
   i64 item_bytes = dtype_bytes(dtype(t), 1);
-  return {.file = 0,
-          .dtype = dtype(t),
-          .unpacked = std::make_shared<Bytes>(*this, task_of_[t], shape(t).items() * item_bytes, item_bytes)};
+  ChunkData out{.file = 0, .dtype = dtype(t)};
+  out.unpacked = std::make_shared<Bytes>(*this, task_of_[t], shape(t).items() * item_bytes, item_bytes);
+  out.beneath = job_.task(task_of_[t]).sums;
+  for (Checksum& sum : out.beneath) sum.tensor = t;
+  return out;
 }
 
 std::unique_ptr<ExportedValues::Hand> ExportedValues::take(i64 task, bool large) const {

@@ -31,6 +31,7 @@
 #include "io/output/plan_identity.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 
@@ -97,6 +98,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   auto& run = c.parts.make<FsdpRun>(fsdp_run(options, *model.map, groups));
   if (std::string text = padding_note(model.map->model(), run.run, run.grid.tp); !text.empty())
     c.notes.note(text);
+  if (std::string text = idle_sizes_note(model.map->model(), run.grid); !text.empty()) c.notes.note(text);
   std::string needed = vocab_run_note(model.map->model(), model.map->family(), run.run, run.grid.tp);
   if (!needed.empty()) c.details.note(needed);
   auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});

@@ -58,7 +58,7 @@ class WrittenTensors final : public ChunkList {
   Box box(i64 c) const override { return {zero_offsets(dims(c).size()), dims(c)}; }
   std::span<const i64> dims(i64 c) const override { return model_.store->dims(key(c)); }
   DType dtype(i64 c) const override { return types_[c]; }
-  Place place(i64 c) const override { return {layout.file(c), layout.offset(c), types_[c], std::nullopt}; }
+  Place place(i64 c) const override { return {layout.file(c), layout.offset(c), types_[c]}; }
   i32 tensor(i64 c) const override { return static_cast<i32>(c); }
   std::string name(i64 c) const override { return model_.tensors[c].name; }
 
@@ -125,7 +125,7 @@ void note_uncast(const ExportTypes& types, const OwnModel& model, Notes& notes) 
 // What both results have to say of their source.
 void add_details(Conversion& c, const OwnModel& model) {
   if (!model.section.empty())
-    c.details.note(cat("names   without '", escaped(model.section), "' in front, which all of them have"));
+    c.details.note(cat("names   '", escaped(model.section), "' in front of every name is left out"));
   note_left_out(c.details, model);
   std::vector<i64> all;
   for (const OwnTensor& t : model.tensors)

@@ -14,6 +14,7 @@
 #include "convert/plan/mcore_objects.h"
 #include "convert/plan/mcore_recut.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/choice.h"
@@ -30,6 +31,7 @@
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -43,11 +45,20 @@ void refuse_unmatched(const ToMcoreOptions& options, const DcpLayout& layout) {
   });
 }
 
-FsdpFolder::Beside beside_of(std::string common, SideFiles assets) {
-  FsdpFolder::Beside beside{{}, std::move(assets)};
-  beside.files.texts.emplace(kCommonFile, std::move(common));
-  beside.files.texts.emplace(kMarkFile, torch_dist_mark());
+// `of_run`: what a training run put beside the data of a torch_dist checkpoint that is the source.
+FsdpFolder::Beside beside_of(std::string common, SideFiles assets, SideFiles of_run = {}) {
+  FsdpFolder::Beside beside{std::move(of_run), std::move(assets)};
+  std::erase_if(beside.files.copies,
+                [](const SideFile& file) { return file.name == kCommonFile || file.name == kMarkFile; });
+  beside.files.texts.insert_or_assign(std::string(kCommonFile), std::move(common));
+  beside.files.texts.insert_or_assign(std::string(kMarkFile), torch_dist_mark());
   return beside;
+}
+
+// Files such as the train_state.pt and run_config.yaml of Megatron-Bridge, with the new grid.
+SideFiles files_of_run(const Store& source, const Grid& grid) {
+  if (source.format() != Format::kDcpTorchDist) return {};
+  return files_beside(source, files_with_grid(source, grid));
 }
 
 std::string table_of(const HfModel& model, const std::optional<SafetensorsOriginal>& original) {
@@ -83,7 +94,7 @@ void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& ru
   if (run.own_norms)
     c.details.note("norms   in front of experts have the name that Megatron's own modules give them");
   c.details.note(
-      cat("layers  ", run.stacked ? "equal layers are one tensor" : "each layer has tensors of its own"));
+      cat("layers  ", run.stacked ? "stacked: a tensor has a parameter of all layers" : "each has tensors of its own"));
 }
 
 Conversion plan_of_model(const ToMcoreOptions& options) {
@@ -108,6 +119,7 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
              options.values.params_dtype.of(map.model())};
   if (std::string text = padding_note(map.model(), run.run, run.grid.tp); !text.empty()) c.notes.note(text);
+  if (std::string text = idle_sizes_note(map.model(), run.grid); !text.empty()) c.notes.note(text);
   if (std::string text = vocab_run_note(map.model(), map.family(), run.run, run.grid.tp); !text.empty())
     c.details.note(text);
   auto& keys = c.parts.make<KeyTable>(map, run.run, KeyTable::TorchDist{});
@@ -151,10 +163,11 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
   c.notes.append(objects.notes);
   c.dropped_objects = objects.left_out;
   const HfModel& model = r.model().model();
+  SideFiles assets = plan_assets(r.model().assets_path(), table_of(model, original_files(model)),
+                                 options.checkpoint.model.files);
   finish(c, options, r.run(), r.layout(), r.keys(), model,
-         beside_of(std::move(objects.common),
-                   plan_assets(r.model().assets_path(), table_of(model, original_files(model)),
-                               options.checkpoint.model.files)),
+         beside_of(std::move(objects.common), std::move(assets),
+                   files_of_run(r.model().on_disk(), options.grid)),
          iteration);
   return c;
 }
@@ -162,7 +175,10 @@ Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOption
 }  // namespace
 
 Conversion plan_to_mcore(const ToMcoreOptions& options) {
-  std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
+  return plan_to_mcore(open_store(options.source, options.checkpoint.model.files), options);
+}
+
+Conversion plan_to_mcore(std::unique_ptr<Store> source, const ToMcoreOptions& options) {
   if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
     return plan_of_model(options);
   refuse_model_dict(options.model_dict, options.source);

@@ -9,6 +9,10 @@
 // ranks that hold the same box do not share the work of writing.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "convert/keys/torch_dist_plan.h"
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
@@ -19,6 +23,7 @@
 
 namespace mckpt::impl {
 
+class Store;
 struct Conversion;
 
 // Plain values. Every rank plans with the same ones, except `rank`.
@@ -44,5 +49,7 @@ struct ToMcoreOptions {
 // other names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
 // not known; kUsage for a spelling without effect.
 Conversion plan_to_mcore(const ToMcoreOptions& options);
+// The same, of a source that is open.
+Conversion plan_to_mcore(std::unique_ptr<Store> source, const ToMcoreOptions& options);
 
 }  // namespace mckpt::impl

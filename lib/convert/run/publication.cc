@@ -40,8 +40,7 @@ RunResult::Resumed resumed(const StagedResult& staged) {
 std::string resume_note(const StagedResult& staged, bool asked) {
   using Resumed = RunResult::Resumed;
   if (staged.began_anew())
-    return "begin   the unfinished output of an interrupted run, with which this one cannot go on, was "
-           "removed";
+    return "begin   an interrupted run left an unfinished output that this run cannot continue; it was removed";
   switch (resumed(staged)) {
     case Resumed::kPublished:
       return "resume  the result was already published; only its last steps remain";

@@ -18,15 +18,4 @@ void note_choice(const std::string& path, const Store& store, Notes& notes) {
     notes.note(cat("source  ", escaped(chosen->second, 4096), "; not read: ", listed(beside)));
 }
 
-void note_other_format(const Store& store, Notes& notes) {
-  if (store.format() == Format::kDcpTorchDist)
-    notes.note(
-        "format  torch_dist becomes that of Megatron-FSDP; mckpt convert to-mcore writes torch_dist for "
-        "another grid");
-  if (store.format() == Format::kMegatronRanks)
-    notes.note(
-        "format  files of ranks become fsdp_dtensor; mckpt convert to-pt writes files of ranks for another "
-        "grid");
-}
-
 }  // namespace mckpt::impl

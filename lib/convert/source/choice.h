@@ -12,7 +12,5 @@ class Store;
 
 // Adds the note if the path led to one of several checkpoints. `store`: what open_store(path) returned.
 void note_choice(const std::string& path, const Store& store, Notes& notes);
-// Adds the note if a checkpoint of Megatron becomes one of Megatron-FSDP: which command keeps its format.
-void note_other_format(const Store& store, Notes& notes);
 
 }  // namespace mckpt::impl

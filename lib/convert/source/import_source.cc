@@ -15,20 +15,10 @@
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/store/open/checkpoints_below.h"
-#include "io/store/open/verl_layout.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
-
-bool is_hf_folder(const std::string& path, const OpenOptions& opening) {
-  if (!is_folder(path, opening)) return false;
-  Folder folder(path, opening);
-  const std::vector<FolderEntry> entries = folder.entries();
-  return folder.has_file("config.json") && std::ranges::any_of(entries, [](const FolderEntry& e) {
-           return !e.folder && e.name.ends_with(".safetensors");
-         });
-}
 
 // pre: the tensors have not the names of a model. A folder with config.json is asked as one all the same.
 void refuse_megatron(const Store& store, const std::string& path, const OpenOptions& opening) {
@@ -38,9 +28,8 @@ void refuse_megatron(const Store& store, const std::string& path, const OpenOpti
       .expected("a Hugging Face model, or a checkpoint with its names")
       .found(format_text(store.format()))
       .help(
-          "`mckpt convert reshard` writes such a checkpoint for another grid and as that of Megatron-FSDP, "
-          "`mckpt "
-          "export` makes a Hugging Face folder of it");
+          "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP of it, `mckpt convert reshard` one of its "
+          "own format for another grid, and `mckpt export` a Hugging Face folder");
 }
 
 // Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless
@@ -60,7 +49,7 @@ std::unique_ptr<Store> open_checkpoint_of_run(const ImportSourceOptions& options
     return nullptr;
   }
   bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
-  return of_files && !options.assets && !is_of_verl(*store) ? nullptr : std::move(store);
+  return of_files && !options.assets && !store->traits.of_verl ? nullptr : std::move(store);
 }
 
 // Weights without a config.json are a model with that of another folder.
@@ -139,20 +128,28 @@ bool ImportSource::has_sums() const {
   return run || has_manifest(model.path, {}) || find_in_archive(model.path, {});
 }
 
+bool is_model_folder(const std::string& path, const OpenOptions& opening) {
+  if (!is_folder(path, opening)) return false;
+  Folder folder(path, opening);
+  const std::vector<FolderEntry> entries = folder.entries();
+  return folder.has_file("config.json") && std::ranges::any_of(entries, [](const FolderEntry& e) {
+           return !e.folder && e.name.ends_with(".safetensors");
+         });
+}
+
 ImportSource open_import_source(const ImportSourceOptions& given) {
   ImportSourceOptions options = given;
   bool accepted = std::ranges::find(options.accept, Code::kBadScale) != options.accept.end();
   if (accepted && options.model.bad_numbers == BadNumbers::kRefuse)
     options.model.bad_numbers = BadNumbers::kReport;
-  if (options.assets || !is_hf_folder(options.source, options.model.files))
+  if (options.assets || !is_model_folder(options.source, options.model.files))
     if (std::unique_ptr<Store> store = open_checkpoint_of_run(options))
       return open_run(std::move(store), options);
   if (options.assets)
     throw Error(Code::kUsage, "`assets` is for checkpoints with the model's own names")
         .file(options.source)
         .help(
-            "a Hugging Face folder has its own config.json; `mckpt convert reshard` takes checkpoints of "
-            "Megatron");
+            "a Hugging Face folder has its own config.json");
   refuse_model_dict(options.model_dict, options.source);
   return open_folder(options);
 }

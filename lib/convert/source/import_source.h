@@ -53,6 +53,10 @@ struct ImportSource {
   bool has_sums() const;                                  // whether sums of the source's bytes are known
 };
 
+// Whether the path is a folder with a config and safetensors files, which is a model without a look at its
+// tensors.
+bool is_model_folder(const std::string& path, const OpenOptions& opening);
+
 // Reads headers. Throws kNotFound for a folder with a config alone; what open_hf_model(), open_store() and
 // open_own_model() throw.
 ImportSource open_import_source(const ImportSourceOptions& options);

@@ -80,9 +80,7 @@ class Chooser {
   bool is_known(std::string_view name) const { return names_.contains(name); }
 
   // Whether the folder has the tensor, by what is known of it.
-  bool is_own(const std::string& name) const {
-    return names_.empty() ? listed_.contains(name) : is_known(name);
-  }
+  bool is_own(const std::string& n) const { return names_.empty() ? listed_.contains(n) : is_known(n); }
   bool tied() const { return model_.folder.tied.value_or(false); }
 
   // A head with nothing in front has the name of a tie to every embedding, also to that of a reference model
@@ -205,8 +203,8 @@ class Chooser {
     e.file(store_.root())
         .each_note(missing)
         .expected(cat(counted(std::ssize(known_.tensors), "tensor"), ", by ", escaped(known_.origin, 4096)));
-    std::string extra = extra_names();
-    if (!extra.empty()) e.found(cat("in the checkpoint, but not in the model: ", extra));
+    if (std::string extra = extra_names(); !extra.empty())
+      e.found(cat("in the checkpoint, but not in the model: ", extra));
     throw e;
   }
 
@@ -305,7 +303,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .file(source->root())
         .expected("the model's own names, as in model.layers.0.mlp.down_proj.weight")
         .found(format_text(source->format()))
-        .help("mckpt export makes a Hugging Face folder of it, and mckpt convert reshard a DCP folder");
+        .help("mckpt export makes a Hugging Face folder of it, and mckpt convert to-fsdp a checkpoint of Megatron-FSDP");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);
@@ -327,14 +325,16 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   // One file of a model of which nothing is known keeps the stacks that it has in memory.
   const bool unknown = !options.complete && !model.folder.config && model.folder.model_type.empty();
   OwnNamesOptions how{.config = model.folder.config ? &*model.folder.config : nullptr,
-                      .model_type = model.folder.model_type, .architecture = model.folder.architecture,
+                      .model_type = model.folder.model_type,
+                      .architecture = model.folder.architecture,
                       .numbers = model.folder.numbers,
                       .config_numbers = model.folder.config_numbers,
                       .stacks = unknown || has_stacked_experts(own_tensors),
                       .as_saved = options.keep_names,
                       .model_dict = options.model_dict,
                       .dict_if_there = options.dict_if_there,
-                      .with_adapter = !options.merge_adapter, .in_model = options.in_model};
+                      .with_adapter = !options.merge_adapter,
+                      .in_model = options.in_model};
   if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
   how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);
@@ -378,11 +378,11 @@ void refuse_model_dict(const std::string& model_dict, const std::string& source)
 void note_left_out(Notes& notes, const OwnModel& model) {
   if (!model.beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
-                   " beside the model: ", listed(model.beside, 3)));
+                   model.beside.size() == 1 ? " that is" : " that are", " not of the model: ", listed(model.beside, 3)));
   if (!model.floats_beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.floats_beside), "tensor"),
                    " of these may be weights: ", listed(model.floats_beside, 3)));
-  if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), " beside the tensors"));
+  if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), model.objects == 1 ? " that is no tensor" : " that are no tensors"));
 }
 
 }  // namespace mckpt::impl

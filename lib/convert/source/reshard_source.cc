@@ -68,16 +68,15 @@ void refuse_contradictions(const ReshardSourceOptions& o) {
     throw Error(Code::kUsage, "`keep_names` is for models without tables").help("give `any_model` too");
 }
 
-PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options) {
+PlainSource open_plain_source(std::unique_ptr<Store>& store, const ReshardSourceOptions& options) {
   if (!options.checkpoint.any_model) return {};
-  std::unique_ptr<Store> store = open_store(path, options.checkpoint.model.files);
   if (dcp_dialect(*store) != DcpDialect::kPlain && !options.keep_names) return {};
   std::vector<Finding> oddities = refuse_damage(*store, parts_of(options), options.checkpoint.accept);
   return {std::move(store), std::move(oddities)};
 }
 
-ReshardSource::ReshardSource(const std::string& path, const ReshardSourceOptions& options)
-    : options_(options), model_(open_checkpoint(path, checkpoint_options(options))) {
+ReshardSource::ReshardSource(std::unique_ptr<Store> store, const ReshardSourceOptions& options)
+    : options_(options), model_(open_checkpoint(std::move(store), checkpoint_options(options))) {
   if (!options.weights_only) refuse_left_states(model_);
   if (!any_model() && !options_.checkpoint.whole) return;
   std::optional<std::vector<DcpName>> names = dcp_names(model_.on_disk());

@@ -31,15 +31,16 @@ struct PlainSource {
   std::unique_ptr<Store> store;
   std::vector<Finding> oddities;  // for the caller to report
 };
-PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options);
+// Takes the store if it is one.
+PlainSource open_plain_source(std::unique_ptr<Store>& store, const ReshardSourceOptions& options);
 
 // An open source of a resharding. Use: construct, then join_rank_states() once; after that, const functions
 // are thread-safe. The object owns everything that it opens.
 class ReshardSource {
  public:
-  // Throws what open_checkpoint() throws; kNotHeld for states of the optimizer in files of ranks, unless only
+  // Takes the open store. Throws what open_checkpoint() throws; kNotHeld for states of the optimizer in files of ranks, unless only
   // the weights are wanted.
-  ReshardSource(const std::string& path, const ReshardSourceOptions& options);
+  ReshardSource(std::unique_ptr<Store> store, const ReshardSourceOptions& options);
   ~ReshardSource();
 
   // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` sets

@@ -91,7 +91,8 @@ class Matcher {
   std::vector<std::pair<int, std::regex>> sources_;
 };
 
-// The name with the target in place of what was found.
+// The name with the target in place of what was found. As in transformers it is the first place that has this
+// text, from the scope's begin on, which may be before the match.
 std::string replaced(const std::string& name, const Match& match, std::string target) {
   if (std::size_t group = target.find("\\1"); group != target.npos) target.replace(group, 2, match.group);
   const std::size_t at = match.text.empty() ? match.at : name.find(match.text, match.at);
@@ -179,7 +180,25 @@ class Transforming {
     groups_[at->second].tensors.emplace_back(match.source, tensor);
   }
 
+  // A class makes one tensor of all its parts. One that is missing would leave rows out that nobody asks for.
+  void check_parts(const Group& group) const {
+    std::map<int, i64> counts;
+    for (const Alternative& a : group.transform->sources) counts[a.source];
+    for (auto [source, tensor] : group.tensors) counts[source]++;
+    i64 most = 0;
+    for (auto [source, count] : counts) most = std::max(most, count);
+    for (auto [source, count] : counts)
+      if (count != most)
+        throw Error(Code::kUnaccounted,
+                    "a tensor of the model's folder consists of several of the model's, and not all are there")
+            .file(store_.root())
+            .tensor(group.name)
+            .expected(cat(most, " of '", std::ranges::find(group.transform->sources, source, &Alternative::source)->pattern, "'"))
+            .found(count);
+  }
+
   void transform(const Group& group) {
+    check_parts(group);
     const Transform& t = *group.transform;
     StepInput input{{}, t.targets, options_.config_numbers, kMostModelTensors - std::ssize(out_.tensors)};
     std::vector<std::pair<int, i64>> parts = group.tensors;

@@ -203,8 +203,8 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
           options_.expected.empty()
               ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; "
                 "or `model_dict` NAME"
-              : "`model_dict` NAME   the dict that is the model: none of them has all tensors of the model's "
-                "folder, or several have them");
+              : "`model_dict` NAME   the dict that is the model: the tensors of the model's folder do not show "
+                "which one it is");
 }
 
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is

@@ -285,6 +285,7 @@ ChunkData PieceStore::piece_of(ChunkData out, i64 t, const Part& part, i64 row) 
   }
   out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);
   if (out.checksum) out.checksum->tensor = t;
+  for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;
 }
 

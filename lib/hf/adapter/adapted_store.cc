@@ -97,6 +97,17 @@ BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
   return facts;
 }
 
+// The tensors of the adapter that a tensor of the result is made of.
+std::vector<i64> parts_of(const AdaptedTensor& t) {
+  std::vector<i64> parts;
+  for (i64 part : {t.replaced, t.added, t.tokens})
+    if (part >= 0) parts.push_back(part);
+  for (const AdaptedFactors& f : t.factors)
+    for (i64 part : {f.a, f.b, f.magnitude})
+      if (part >= 0) parts.push_back(part);
+  return parts;
+}
+
 class NamedBase final : public AdapterBase {
  public:
   NamedBase(std::string path, MakeMemoryNames names) : path_(std::move(path)), names_(std::move(names)) {}
@@ -178,10 +189,17 @@ Chunk AdaptedStore::chunk(i64 t, i64 index) const {
 ChunkData AdaptedStore::resolve_as(i64 t, i64 index, DType type) const {
   const AdaptedTensor* a = adapted(t);
   if (!a && type == dtype(t)) return base_->resolve(t, index);
-  return {.file = base_->chunk(from(t), 0).file,
-          .offset = 0,
-          .dtype = type,
-          .unpacked = adapted_bytes(a ? *a : plain_[t], type, *memory_)};
+  ChunkData out{.file = base_->chunk(from(t), 0).file,
+                .offset = 0,
+                .dtype = type,
+                .unpacked = adapted_bytes(a ? *a : plain_[t], type, *memory_)};
+  add_sums(*base_, from(t), out.beneath);
+  // The factors of an adapter in a folder of its own are in files that the view does not list; their format
+  // stores no sums.
+  if (a && adapter_->root() == base_->root())
+    for (i64 part : parts_of(*a)) add_sums(*adapter_, part, out.beneath);
+  for (Checksum& sum : out.beneath) sum.tensor = t;
+  return out;
 }
 
 void AdaptedStore::warn_of_base(std::string text) {

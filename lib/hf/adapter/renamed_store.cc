@@ -63,13 +63,18 @@ Chunk RenamedStore::chunk(i64 t, i64 index) const {
 }
 
 ChunkData RenamedStore::resolve(i64 t, i64 index) const {
-  if (tensors_[t].whole)
-    return {.file = source_->chunk(of(t), 0).file,
-            .offset = 0,
-            .dtype = dtype(t),
-            .unpacked = std::make_shared<const WholeBytes>(*source_, files_, of(t))};
-  ChunkData out = source_->resolve(of(t), index);
+  ChunkData out;
+  if (tensors_[t].whole) {
+    out = {.file = source_->chunk(of(t), 0).file,
+           .offset = 0,
+           .dtype = dtype(t),
+           .unpacked = std::make_shared<const WholeBytes>(*source_, files_, of(t))};
+    add_sums(*source_, of(t), out.beneath);
+  } else {
+    out = source_->resolve(of(t), index);
+  }
   if (out.checksum) out.checksum->tensor = t;
+  for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;
 }
 

@@ -68,10 +68,14 @@ ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
     if (out.checksum) out.checksum->tensor = t;
     return out;
   }
-  return {.file = source_->chunk(at(t).source, 0).file,
-          .offset = 0,
-          .dtype = dtype_,
-          .unpacked = value_bytes(*source_, *q, dtype_, *memory_, *faults_)};
+  ChunkData out{.file = source_->chunk(at(t).source, 0).file,
+                .offset = 0,
+                .dtype = dtype_,
+                .unpacked = value_bytes(*source_, *q, dtype_, *memory_, *faults_)};
+  for (i64 part : {q->codes, q->scales, q->zero_points, q->tensor_scale, q->shape})
+    if (part >= 0) add_sums(*source_, part, out.beneath);
+  for (Checksum& sum : out.beneath) sum.tensor = t;
+  return out;
 }
 
 // The sums of codes and scales are those of the files all the same; they belong to no tensor of the view.

@@ -235,11 +235,14 @@ ChunkData QuantizedStore::resolve(i64 t, i64 index) const {
       break;
     case From::kCodes:
       out.unpacked = requantizer_->codes(*tensor.how);
+      add_sums(*values_, tensor.how->values, out.beneath);
       break;
     case From::kScales:
       out.unpacked = requantizer_->scales(*tensor.how);
+      add_sums(*values_, tensor.how->values, out.beneath);
       break;
   }
+  for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;
 }
 

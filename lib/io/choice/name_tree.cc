@@ -30,7 +30,9 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "io/choice/tree_names.h"
 #include "io/store/open/torch_names.h"
+#include "io/store/state_part.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -40,25 +42,6 @@ namespace {
 constexpr int kMaxDepth = 64;
 
 constexpr u32 kNone = 0;  // the index of the root, which is not a child of any node
-
-// The colon behind the name of a file, as in "model.pt:layers.0.weight", whose dots divide nothing; npos if
-// the name does not begin with a file.
-std::size_t file_end(std::string_view name) {
-  std::size_t colon = name.find(':');
-  return colon != name.npos && has_torch_suffix(name.substr(0, colon)) ? colon : name.npos;
-}
-
-// Where the part of the name that begins at `begin` ends.
-std::size_t part_end(std::string_view name, std::size_t begin) {
-  std::size_t colon = begin == 0 ? file_end(name) : name.npos;
-  return std::min(colon != name.npos ? colon : name.find('.', begin), name.size());
-}
-
-// Whether a part of the name ends there.
-bool ends_part(std::string_view name, std::size_t at) {
-  std::size_t colon = file_end(name);
-  return at == colon || (name[at] == '.' && (colon == name.npos || at > colon));
-}
 
 // One part of the names. Children are in the order of the names, each the `next` of the one before.
 struct Node {
@@ -73,41 +56,6 @@ struct Node {
 u64 mix(u64 a, u64 b) {
   u64 h = (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
   return h ^ (h >> 32);
-}
-
-bool is_number(std::string_view s) {
-  return !s.empty() && s.size() < 10 &&
-         std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// A tensor whose name has the number of an expert in it: "weight12_w" of a module of grouped experts.
-struct ExpertName {
-  std::string_view stem, number, ending;
-};
-
-std::optional<ExpertName> expert_name(std::string_view name) {
-  for (std::string_view stem : {"weight", "bias"}) {
-    if (!name.starts_with(stem)) continue;
-    const std::size_t end = std::min(name.find_first_not_of("0123456789", stem.size()), name.size());
-    const std::string_view number = name.substr(stem.size(), end - stem.size()), ending = name.substr(end);
-    if (is_number(number) && (ending.empty() || ending == "_w" || ending == "_v"))
-      return ExpertName{stem, number, ending};
-  }
-  return std::nullopt;
-}
-
-// "{0..2,5}"
-std::string ranges(const std::vector<std::string_view>& numbers) {
-  auto number = [&](std::size_t i) { return std::stol(std::string(numbers[i])); };
-  std::string out = "{";
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t end = i + 1;
-    while (end < numbers.size() && number(end) == number(end - 1) + 1) end++;
-    out += cat(i ? "," : "", numbers[i]);
-    if (end - i > 1) out += cat(end - i == 2 ? "," : "..", numbers[end - 1]);
-    i = end;
-  }
-  return out + "}";
 }
 
 // Two phases: insert() for every tensor in order, then build() once.
@@ -136,8 +84,15 @@ class Builder {
     std::vector<u32> top = children(0);
     std::vector<NameTree> out;
     out.reserve(top.size());
+    const std::map<u32, std::vector<u32>> ranks = fold_ ? ranks_among(top) : std::map<u32, std::vector<u32>>{};
+    std::unordered_set<u32> in_line;
+    for (const auto& [first, group] : ranks) in_line.insert(group.begin() + 1, group.end());
     for (u32 c : top) {
-      if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
+      if (in_line.contains(c)) continue;
+      if (auto group = ranks.find(c); group != ranks.end()) {
+        append_root_branch(c, out);
+        name_ranks(group->second, out.back());
+      } else if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
         append(c, "", out);
       } else {
         append_root_branch(c, out);
@@ -237,9 +192,65 @@ class Builder {
     out.push_back(std::move(branch));
   }
 
+  // The files of ranks at the root whose trees are equal, by the first of them.
+  std::map<u32, std::vector<u32>> ranks_among(const std::vector<u32>& top) const {
+    std::map<std::pair<std::string_view, u64>, std::vector<u32>> alike;
+    for (u32 c : top)
+      if (auto rank = rank_in_name(nodes_[c].name); rank && nodes_[c].tensors > 1 && nodes_[c].tensor < 0)
+        alike[{rank->second, nodes_[c].likeness}].push_back(c);
+    std::map<u32, std::vector<u32>> out;
+    for (auto& [key, group] : alike)
+      if (group.size() > 1) out.emplace(group[0], std::move(group));
+    return out;
+  }
+
+  // "mp_rank_{00_000,01_001}/model", of more than a few ranks the first and the last.
+  void name_ranks(const std::vector<u32>& group, NameTree& branch) const {
+    constexpr std::size_t kMostNamed = 4;
+    std::string ranks;
+    for (std::size_t i = 0; i < group.size(); i++) {
+      if (group.size() > kMostNamed && i > 1 && i + 1 < group.size()) continue;
+      if (group.size() > kMostNamed && i == 1) ranks += ",...";
+      else ranks += cat(i ? "," : "", rank_in_name(nodes_[group[i]].name)->first);
+    }
+    const std::string first(rank_in_name(nodes_[group[0]].name)->first);
+    branch.label.replace(branch.label.find(first), first.size(), cat("{", ranks, "}"));
+    branch.copies = std::ssize(group);
+  }
+
+  // "{exp_avg,exp_avg_sq,step}" of a node whose children are the states of one parameter, and are alike but for counts;
+  // "" of any other.
+  std::string states_below(u32 node) const {
+    std::string out;
+    std::optional<u64> likeness;
+    if (!fold_ || nodes_[node].tensor >= 0 || nodes_[node].first == nodes_[node].last) return "";
+    for (u32 c = nodes_[node].first; c != kNone; c = nodes_[c].next) {
+      const Node& state = nodes_[c];
+      if (state.tensor < 0 || state.first != kNone) return "";
+      const bool count = is_counter(state.name);
+      if (!count && !is_state_field(state.name)) return "";
+      if (count && store_.shape(state.tensor).items() != 1) return "";
+      if (!count && likeness && *likeness != state.likeness) return "";
+      if (!count) likeness = state.likeness;
+      out += cat(out.empty() ? "{" : ",", state.name);
+    }
+    return likeness ? out + "}" : "";
+  }
+
+  // The line of the states of a parameter, with the shape and type of the first that is no count.
+  NameTree states_line(u32 node, std::string label, i64 copies) const {
+    u32 shown = nodes_[node].first;
+    while (is_counter(nodes_[shown].name)) shown = nodes_[shown].next;
+    return {std::move(label), nodes_[shown].tensor, copies, nodes_[node].bytes, nodes_[node].tensors, {}};
+  }
+
   // Appends the node itself if it is a tensor, and what is below it, under names that begin with `prefix`.
   void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
     std::string name = cat(prefix, nodes_[node].name);
+    if (const std::string states = states_below(node); !states.empty()) {
+      out.push_back(states_line(node, cat(name, ".", states), 1));
+      return;
+    }
     if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
     if (nodes_[node].first != kNone) append_children(node, cat(name, joint_behind(nodes_[node].name)), out);
   }
@@ -287,11 +298,15 @@ class Builder {
     }
     for (const std::vector<u32>& group : alike) {
       std::string label =
-          prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(names_of(group)));
+          prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : braced_ranges(names_of(group)));
       i64 copies = static_cast<i64>(group.size());
       const Node& first = nodes_[group[0]];
       if (first.tensor >= 0 && first.first == kNone) {
         out.push_back(leaf(group[0], std::move(label), copies));
+        continue;
+      }
+      if (const std::string states = states_below(group[0]); !states.empty()) {
+        out.push_back(states_line(group[0], cat(label, ".", states), copies));
         continue;
       }
       NameTree branch{std::move(label), -1, copies, first.bytes, first.tensors, {}};
@@ -324,7 +339,7 @@ class Builder {
     std::vector<std::string_view> numbers;
     for (u32 c : group) numbers.push_back(expert_name(nodes_[c].name)->number);
     const ExpertName first = *expert_name(nodes_[group[0]].name);
-    return leaf(group[0], cat(prefix, first.stem, ranges(numbers), first.ending), std::ssize(group));
+    return leaf(group[0], cat(prefix, first.stem, braced_ranges(numbers), first.ending), std::ssize(group));
   }
 
   // Likenesses of the numbered branches of one node. Most have one alone.

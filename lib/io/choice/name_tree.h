@@ -7,6 +7,9 @@
 //   |                               a line only where it repeats
 //   `- norm.weight
 //
+// The states of a parameter are one line, {exp_avg,exp_avg_sq,step}, if each is a tensor of the parameter's shape or a
+// count; and so are the files of ranks (mp_rank_*) whose trees are equal.
+//
 // Tensors of grouped experts, weight0_w to weight127_w, are one line too if they are alike: weight{0..127}_w
 // x128. Two numbered branches are alike if all names, data types and shapes below them are equal. Layers of
 // two kinds become two lines: layers.{0..2,4..6} x6 and layers.{3,7} x2.

@@ -164,7 +164,8 @@ void DcpStore::list_files(const Folder& folder) {
 void DcpStore::add_objects(const Folder& folder) {
   for (i64 o = 0; o < meta_.object_names.size(); o++) {
     const DcpRecord& r = meta_.object_records[o];
-    objects_.push_back({std::string(meta_.object_name(o)), r.file, r.offset, r.bytes, {}});
+    const std::string_view packing = r.packing < 0 ? "" : std::string_view(meta_.packings[r.packing]);
+    objects_.push_back({std::string(meta_.object_name(o)), r.file, r.offset, r.bytes, {}, packing});
   }
   for (std::size_t part = 0; part < parts_.folders.size(); part++)
     for (std::string_view name : kObjectFiles) {
@@ -268,7 +269,8 @@ void DcpStore::collect_facts() {
   if (auto iteration = iteration_number(folder)) add_fact("iteration", cat(*iteration));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
   if (safetensors_inside_) add_fact("records", "safetensors");
-  if (!meta_.packings.empty()) add_fact(std::string(kPackedFact), listed(meta_.packings));
+  traits.packed = !meta_.packings.empty();
+  if (traits.packed) add_fact("records packed with", listed(meta_.packings));
   if (std::string spelling = to_string(spelling_of_names()); !spelling.empty())
     add_fact("spelling", spelling);
   for (const char* embedding : {"tok_embeddings.weight", "tok_embeddings.embedding.weight",

@@ -123,7 +123,7 @@ bool begins_with_zeros(const ByteSource& record) {
 }
 
 [[noreturn]] void throw_not_an_archive(const ByteSource& record, FileKind kind) {
-  if (kind == FileKind::kUnknown && begins_with_zeros(record))
+  if ((kind == FileKind::kUnknown || kind == FileKind::kZeros) && begins_with_zeros(record))
     throw Error(Code::kItemMismatch, "the record is damaged: it begins with zeros")
         .expected("an archive of torch.save")
         .help("copy or download the file again");

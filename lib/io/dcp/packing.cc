@@ -7,6 +7,7 @@
 #include "io/dcp/item.h"
 #include "io/dcp/metadata/metadata.h"
 #include "io/file/crc32.h"
+#include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/zstd/zstd.h"
@@ -14,7 +15,9 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::size_t kMostKept = 16;  // records: one for each thread that reads a chunk
+// Unpacked records are kept up to so many bytes, and one for each thread that reads a chunk, whatever its size: a
+// record that is not kept is unpacked again for each block of its chunk.
+constexpr i64 kMostKeptBytes = i64{1} << 30;
 // The largest pickle that is read, and what is around it in an archive.
 constexpr i64 kMostObject = (i64{256} << 20) + (i64{1} << 20);
 
@@ -23,14 +26,6 @@ constexpr std::string_view kZstd = "stream.zstd/1";
 // torch reads all versions that begin with 1: "stream.zstd/1", "stream.zstd/1.2".
 bool is_zstd(std::string_view extension) {
   return extension.starts_with(kZstd) && (extension.size() == kZstd.size() || extension[kZstd.size()] == '.');
-}
-
-bool begins_as_zstd(const ByteSource& record) {
-  constexpr u8 kMagic[] = {0x28, 0xb5, 0x2f, 0xfd};
-  u8 head[sizeof kMagic];
-  if (record.size() < std::ssize(head)) return false;
-  record.read(0, head);
-  return std::ranges::equal(head, kMagic);
 }
 
 class UnpackedBytes final : public ByteSource {
@@ -91,12 +86,8 @@ std::vector<u8> unpack_record(const ByteSource& record, std::string_view packing
 
 std::shared_ptr<const ByteSource> open_object_record(const StoreFiles& files, const Object& object) {
   auto part = std::make_shared<FilePart>(files.open(object.file), object.record_offset, object.record_bytes);
-  if (!begins_as_zstd(*part)) return part;
-  return std::make_shared<UnpackedBytes>(unpack_record(*part, kZstd, kMostObject));
-}
-
-bool has_packed_records(const Store& store) {
-  return std::ranges::any_of(store.facts(), [](const auto& fact) { return fact.first == kPackedFact; });
+  if (object.packing.empty()) return part;
+  return std::make_shared<UnpackedBytes>(unpack_record(*part, object.packing, kMostObject));
 }
 
 std::shared_ptr<const ByteSource> UnpackedRecords::find(const DcpRecord& record) const {
@@ -117,7 +108,11 @@ std::shared_ptr<const ByteSource> UnpackedRecords::open(const StoreFiles& files,
   auto bytes = std::make_shared<const UnpackedBytes>(unpack_record(part, packing, most_bytes));
   std::lock_guard lock(mutex_);
   kept_.push_front({record.file, record.offset, bytes});
-  if (kept_.size() > kMostKept) kept_.pop_back();
+  kept_bytes_ += bytes->size();
+  while (kept_bytes_ > kMostKeptBytes && std::ssize(kept_) > default_threads()) {
+    kept_bytes_ -= kept_.back().bytes->size();
+    kept_.pop_back();
+  }
   return bytes;
 }
 

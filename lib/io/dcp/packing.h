@@ -22,7 +22,6 @@ namespace mckpt::impl {
 
 struct DcpRecord;
 struct Object;
-class Store;
 class StoreFiles;
 
 // Undoes what the extensions did, the last of them first. `packing`: their names, parted by commas. Throws
@@ -30,11 +29,7 @@ class StoreFiles;
 // kBadChecksum where the archive in it does not match its sums.
 std::vector<u8> unpack_record(const ByteSource& record, std::string_view packing, i64 most_bytes);
 
-// The fact of a store some of whose records are packed; its value says with what.
-inline constexpr std::string_view kPackedFact = "records packed with";
-bool has_packed_records(const Store& store);
-
-// The record of an object, as torch.save wrote it: one that Zstandard packed is recognised by its first bytes.
+// The record of an object, as torch.save wrote it. Throws what unpack_record() throws.
 std::shared_ptr<const ByteSource> open_object_record(const StoreFiles& files, const Object& object);
 
 // The unpacked records of a store. Thread-safe.
@@ -54,6 +49,7 @@ class UnpackedRecords {
 
   mutable std::mutex mutex_;
   mutable std::list<Entry> kept_;  // the one used last is in front
+  mutable i64 kept_bytes_ = 0;
 };
 
 }  // namespace mckpt::impl

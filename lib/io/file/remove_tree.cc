@@ -93,7 +93,8 @@ class Walk {
     std::vector<std::string> names;
     if (int error = names_in(fd, names); error != 0) return fail(error, path);
     if (depth == 0 && !last_.empty())
-      std::ranges::stable_partition(names, [&](const std::string& name) { return name != last_; });
+      std::stable_partition(names.begin(), names.end(),
+                            [&](const std::string& name) { return name != last_; });
     for (const std::string& name : names) {
       if (fault_.error != 0) return;
       visit_entry(fd, name, below(path, name), depth);

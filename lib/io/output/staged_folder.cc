@@ -3,7 +3,7 @@
 //
 //   constructor   refuse what may not be replaced; create and lock .NAME.mckpt-tmp; put .NAME.mckpt-old back
 //                 if a run was killed between two renames; empty the folder and write .replaces and .plan,
-//                 or go on if its .plan is this plan
+//                 or go on if its .plan is this plan; refuse a folder that cannot be renamed
 //   publish       fsync of all folders inside; rename; fsync of the folder above; last step; remove the
 //                 replaced folder; remove the marks, .plan last
 //
@@ -29,6 +29,7 @@
 #include "io/file/place.h"
 #include "io/file/remove_tree.h"
 #include "io/file/retried.h"
+#include "io/output/lower_layer.h"
 #include "io/output/staging_marks.h"
 #include "io/output/unfinished.h"
 
@@ -182,6 +183,7 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
     settle_old();
     check_folder(path_, options_, plan_);
     resumes_ = begin_plan();
+    refuse_lower_layer();
   } catch (...) {
     let_go();
     throw;
@@ -290,6 +292,23 @@ bool StagedFolder::begin_plan() {
   return false;
 }
 
+// The hidden folder has its marks, so that nothing can take its name. What is not begun yet does not stay.
+void StagedFolder::refuse_lower_layer() {
+  if (!is_there(path_) || !is_of_lower_layer(path_, staging_)) return;
+  if (!resumes_) {
+    give_up();
+    remove_tree(staging_);
+  }
+  throw Error(Code::kOutputExists, std::string(kLowerLayer)).file(path_).help(help_of_lower_layer(path_));
+}
+
+void StagedFolder::fail_rename(const char* what, int error) const {
+  if (error != EXDEV) fail(what, error);
+  throw Error(Code::kWriteFailed, cat(what, ": ", kLowerLayer))
+      .file(path_)
+      .help(cat(help_of_lower_layer(path_), "; then repeat the command, which goes on where it stopped"));
+}
+
 void StagedFolder::fail(const char* what, int error) const { fail(what, errno_text(error)); }
 
 void StagedFolder::fail(const char* what, const std::string& why) const {
@@ -317,8 +336,8 @@ void StagedFolder::rename_into_place() const {
   }
   note_replaced();
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) fail("publishing the folder failed", errno);
-  if (::rename(path_.c_str(), old_.c_str()) != 0) fail("putting the old folder aside failed", errno);
+  if (errno != EINVAL && errno != ENOSYS) fail_rename("publishing the folder failed", errno);
+  if (::rename(path_.c_str(), old_.c_str()) != 0) fail_rename("putting the old folder aside failed", errno);
   if (::rename(staging_.c_str(), path_.c_str()) != 0) {
     error = errno;
     ::rename(old_.c_str(), path_.c_str());

@@ -50,7 +50,8 @@ class StagedFolder {
 
   // Makes, or takes over, and locks the hidden folder. `plan` is a text that identifies what is made: from
   // what, how, by which version. Throws kOutputExists, kOutputBusy if another program makes the same folder,
-  // kOtherPlan if a run with another plan was interrupted and is not to be replaced, kWriteFailed.
+  // kOtherPlan if a run with another plan was interrupted and is not to be replaced, kWriteFailed. kOutputExists
+  // for a folder of a lower layer of overlayfs, too: it has no room for another one under its name.
   StagedFolder(std::string path, Options options, std::string plan);
   // Unlocks. What was not published stays for the next run of the plan, unless the options say otherwise.
   ~StagedFolder();
@@ -88,7 +89,9 @@ class StagedFolder {
   void go_on() const;
   void empty_folder() const;
   void note_replaced() const;
+  void refuse_lower_layer();
   void rename_into_place() const;
+  [[noreturn]] void fail_rename(const char* what, int error) const;
   void remove_replaced() const;
   void conclude(const std::function<void()>& last_step) const;
   [[noreturn]] void fail(const char* what, int error) const;

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
+#include "io/file/unfinished_download.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
@@ -93,25 +94,27 @@ class FolderOpener {
   }
 
   // The number of the file, or nothing if it could not be read: then a finding says why.
-  std::optional<i32> load(const std::string& name) {
+  std::optional<i32> load(std::string name) {
     i64 bytes = -1;
     try {
       InputFile file = folder_.open_file(name);
       bytes = file.size();
-      return store_->add_file(name, bytes, read_safetensors_table(file));
+      SafetensorsTable table = read_safetensors_table(file);
+      return store_->add_file(std::move(name), bytes, std::move(table));
     } catch (Error& e) {
       Finding finding = to_finding(e.code() == Code::kNotFound ? missing_shard(name) : e);
       finding.file = name;
       odd_.add(std::move(finding));
-      store_->add_lost_file(name, bytes);
+      store_->add_lost_file(std::move(name), bytes);
       return std::nullopt;
     }
   }
 
   Error missing_shard(const std::string& name) const {
-    return Error(Code::kShardMissing,
-                 cat("the shard ", escaped(name), " is missing (not found in the folder)"))
-        .help("fetch or copy the file again");
+    constexpr int kMostLooks = 50;  // an index may name any number of files
+    const std::string left = looks_++ < kMostLooks ? unfinished_download(folder_, name) : "";
+    return Error(Code::kShardMissing, cat("the shard is missing", left.empty() ? "" : cat(": ", left)))
+        .help(left.empty() ? "fetch or copy the file again" : "start the download again");
   }
 
   void open_indexed(const std::string& index_name);
@@ -126,11 +129,12 @@ class FolderOpener {
   void check_counts(std::span<const std::string> names);
   void add_absent(std::string_view before, std::string_view after, const std::set<i64>& there, i64 count);
   Finding absent(const std::string& name) const;
-  void add_unused(const std::vector<std::string>& used, std::string_view why = kNotReferenced);
+  void add_unused(std::string_view why, std::string_view but = "");  // of the files that the store has not
   void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
 
   Folder folder_;
-  Findings odd_;  // a bounded number of each kind
+  mutable int looks_ = 0;  // for what is left of missing files
+  Findings odd_;           // a bounded number of each kind
   std::unique_ptr<SafetensorsStore> store_;
   std::vector<std::string> weights_, indexes_;
 
@@ -152,34 +156,36 @@ void FolderOpener::open_indexed(const std::string& index_name) {
       has_weights(kSingleFile) && std::ranges::find(index.files, kSingleFile) == index.files.end();
   if (two && folder_.opening().model_files == ModelFiles::kSingle) {
     store_->add_fact("files", cat(kSingleFile, " (chosen of two models)"));
-    return open_single(std::string(kSingleFile), "of the other model in the folder, which was not chosen");
+    return open_single(std::string(kSingleFile), std::string(kNotChosen));
   }
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
     odd_.add({.code = Code::kBadIndex, .file = index_name, .message = "the weight_map names no tensor"});
   store_->reserve_files(std::ssize(index.files));
-  for (const std::string& name : index.files) lost_.push_back(!load(name));
+  // A hundred thousand names of files that are not there are kept once: in the store.
+  for (std::string& name : index.files) lost_.push_back(!load(std::move(name)));
   add_listed(index);
   add_strays(index);
   note_lost(index, index_name);
-  for (Finding& f : index.findings) {
-    f.file = index_name;
-    odd_.add(std::move(f));
-  }
+  for (Finding& f : index.findings) f.file = index_name, odd_.add(std::move(f));
   check_total_size(index, index_name);
-  if (two) {
-    odd_.add(judge_two_models(*store_, folder_, index_name));
-    index.files.emplace_back(kSingleFile);
+  // A shard that cannot be read is what is wrong, and may be of the model that is meant.
+  if (two && std::ranges::find(lost_, true) == lost_.end()) {
+    const TwoModelNames names{std::string(kSingleFile), cat("the shards that ", escaped(index_name), " names"),
+                              "vLLM and SGLang load the shards"};
+    const auto single = [&] { return open_safetensors_file(folder_.inside(kSingleFile), folder_.opening()); };
+    odd_.add(judge_two_models(*store_, names, single));
   }
-  add_unused(index.files);
+  add_unused(kNotReferenced, two ? kSingleFile : "");
 }
 
 // Adds the tensors that are where the index says, and notes the others as strays.
 void FolderOpener::add_listed(const SafetensorsIndex& index) {
+  found_.assign(index.weight_map.size(), false);
+  if (std::ranges::find(lost_, false) == lost_.end()) return;
   NameMap<std::string_view, std::size_t> entries;
   entries.reserve(index.weight_map.size());
   for (std::size_t i = 0; i < index.weight_map.size(); i++) entries.emplace(index.weight_map[i].tensor, i);
-  found_.assign(index.weight_map.size(), false);
   for (i32 f = 0; f < static_cast<i32>(index.files.size()); f++) {
     const SafetensorsTable& table = store_->table(f);
     for (i64 row = 0; row < table.size(); row++) {
@@ -195,7 +201,7 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 }
 
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
-  auto file_name = [&](i32 file) { return escaped(index.files[file]); };
+  auto file_name = [&](i32 file) { return escaped(store_->files()[file].path); };
   NameMap<std::string_view, i32> stray_files;  // the file of the first of each name
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
   NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
@@ -275,7 +281,7 @@ void FolderOpener::open_single(const std::string& name, std::string_view others)
     for (i64 row = 0; row < table.size(); row++) store_->add_tensor(file, row);
   }
   check_counts({&name, 1});
-  add_unused({name}, others);
+  add_unused(others);
 }
 
 void FolderOpener::open_set() {
@@ -372,14 +378,15 @@ Finding FolderOpener::absent(const std::string& name) const {
   return finding;
 }
 
-void FolderOpener::add_unused(const std::vector<std::string>& used, std::string_view why) {
-  for (const std::string& name : weights_) {
-    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    odd_.add({.code = Code::kUnusedFile,
-              .file = name,
-              .message = cat("the file ", escaped(name), " is ", why),
-              .warning = true});
-  }
+void FolderOpener::add_unused(std::string_view why, std::string_view but) {
+  NameSet<std::string_view> unused(weights_.begin(), weights_.end());
+  for (const StoreFile& file : store_->files()) unused.erase(file.path);
+  for (const std::string& name : weights_)
+    if (unused.contains(name) && name != but)
+      odd_.add({.code = Code::kUnusedFile,
+                .file = name,
+                .message = cat("the file ", escaped(name), " is ", why),
+                .warning = true});
 }
 
 }  // namespace

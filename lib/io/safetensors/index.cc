@@ -14,6 +14,30 @@
 namespace mckpt::impl {
 namespace {
 
+// The numbers of the files by their names: an open table of numbers alone, as an index may name as many
+// files as tensors, and each name is kept once.
+class FileNumbers {
+ public:
+  // The place of a name, with its number and one; 0 there: the name is new, and gets the next number.
+  u32& at(const std::vector<std::string>& files, std::string_view name) {
+    if (2 * (files.size() + 1) > slots_.size()) grow(files);
+    return find(files, name);
+  }
+
+ private:
+  u32& find(const std::vector<std::string>& files, std::string_view name) {
+    std::size_t slot = NameHash{}(name) % slots_.size();
+    while (slots_[slot] != 0 && files[slots_[slot] - 1] != name) slot = (slot + 1) % slots_.size();
+    return slots_[slot];
+  }
+  void grow(const std::vector<std::string>& files) {
+    slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), 0);
+    for (u32 i = 0; i < files.size(); i++) find(files, files[i]) = i + 1;
+  }
+
+  std::vector<u32> slots_;
+};
+
 // Reads one text; used once.
 class IndexReader {
  public:
@@ -55,17 +79,17 @@ class IndexReader {
 
   // The number of a file, new the first time. Throws for a name that leads out of the folder.
   u32 file_index(const std::string& name, i64 offset) {
-    if (auto known = known_files_.find(name); known != known_files_.end()) return known->second;
+    u32& number = numbers_.at(index_.files, name);
+    if (number != 0) return number - 1;
     check_inside_name(name);
     if (!name.ends_with(".safetensors")) {
       fail(cat("weight_map names the file '", escaped(name),
                "', which is not in safetensors format by its name"),
            offset);
     }
-    u32 index = static_cast<u32>(index_.files.size());
     index_.files.emplace_back(name);
-    known_files_.emplace(name, index);
-    return index;
+    number = static_cast<u32>(index_.files.size());
+    return number - 1;
   }
 
   [[noreturn]] static void fail(std::string message, i64 offset) {
@@ -80,13 +104,14 @@ class IndexReader {
               [&](u32 a, u32 b) { return natural_less(index_.files[a], index_.files[b]); });
     for (u32 i = 0; i < order.size(); i++) place[order[i]] = i;
     std::vector<std::string> sorted;
+    sorted.reserve(order.size());
     for (u32 i : order) sorted.push_back(std::move(index_.files[i]));
     index_.files = std::move(sorted);
     for (SafetensorsIndex::Entry& e : index_.weight_map) e.file = place[e.file];
   }
 
   SafetensorsIndex index_;
-  NameMap<std::string, u32> known_files_;
+  FileNumbers numbers_;
 };
 
 }  // namespace

@@ -124,9 +124,12 @@ SafetensorsTable read_safetensors_table(const ByteSource& file) {
     return SafetensorsTable(file);
   } catch (Error& e) {
     if (e.code() != Code::kBadHeader && e.code() != Code::kBadJson && e.code() != Code::kCutShort) throw;
-    if (std::string_view kind = sniffed_name(sniff(file)); !kind.empty())
-      e.note(cat("the file seems to be ", kind));
-    throw;
+    const FileKind kind = sniff(file);
+    if (sniffed_name(kind).empty()) throw;
+    // The cause: numbers that were read from such a file say nothing.
+    Error cause(e.code(), cat("this is not a safetensors file: it is ", sniffed_name(kind)));
+    const bool again = kind == FileKind::kZeros || kind == FileKind::kHtml || kind == FileKind::kEmpty;
+    throw again ? cause.help("fetch or copy the file again") : cause;
   }
 }
 

@@ -1,27 +1,42 @@
-// Two models in one folder: model.safetensors, and an index with shards that does not name it. One of them is
-// left over from an earlier save, and programs load different ones:
+// Two models in one folder: a single file, and shards that are another model. One of them is left over from an
+// earlier save, and programs load different ones:
 //
-//   transformers       model.safetensors where it is there, else the index
-//   vLLM, SGLang       the files that the index names, where there is an index
+//   model.safetensors    beside an index that does not name it   transformers loads the file, vLLM and SGLang
+//                                                                the files that the index names
+//   pytorch_model.bin    beside pytorch_model-*-of-N.bin         transformers loads the file, vLLM and SGLang
+//                                                                all of them, over each other
 //
 // So the folder is read only if the tensors of both are equal, or if the caller chooses one
 // (OpenOptions::model_files).
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace mckpt::impl {
 
-class Folder;
-class SafetensorsStore;
+class Store;
 struct Finding;
+struct OpenOptions;
 
 inline constexpr std::string_view kSingleFile = "model.safetensors";
 
-// What is to be said of model.safetensors in the folder of the shards. Throws kTwoModels where the models are
-// not equal, none is chosen and the folder's options do not want a finding (TwoModels). pre: the folder has
-// both, and the caller reads the shards.
-Finding judge_two_models(const SafetensorsStore& shards, const Folder& folder, const std::string& index_name);
+// The two, in words.
+struct TwoModelNames {
+  std::string single;  // the file
+  std::string shards;  // "the shards that model.safetensors.index.json names"
+  std::string others;  // what other programs than transformers load: "vLLM and SGLang load the shards"
+};
+
+// What is to be said of the single file in a folder whose shards are read. Throws kTwoModels where the models
+// are not equal, none is chosen and the folder's options do not want a finding (TwoModels). `open_single`
+// opens the file. pre: the folder has both.
+Finding judge_two_models(const Store& shards, const TwoModelNames& names,
+                         const std::function<std::unique_ptr<Store>()>& open_single);
+
+// The name of the finding for the files of the model that the caller did not choose.
+inline constexpr std::string_view kNotChosen = "of the other model in the folder, which was not chosen";
 
 }  // namespace mckpt::impl

@@ -41,10 +41,12 @@ Chunk JoinedStore::chunk(i64 t, i64 index) const {
 ChunkData JoinedStore::resolve(i64 t, i64 index) const {
   ChunkData out = of(t).resolve(in(t), index);
   out.file += shift(t);
-  if (out.checksum) {
-    out.checksum->file += shift(t);
-    if (second(t) && out.checksum->tensor >= 0) out.checksum->tensor += first_.tensor_count();
-  }
+  auto move = [&](Checksum& sum) {
+    sum.file += shift(t);
+    if (second(t) && sum.tensor >= 0) sum.tensor += first_.tensor_count();
+  };
+  if (out.checksum) move(*out.checksum);
+  std::ranges::for_each(out.beneath, move);
   return out;
 }
 

@@ -127,6 +127,9 @@ std::string_view part_name(StatePart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
+bool is_state_field(std::string_view last) { return is_one_of(kStateFields, last); }
+bool is_counter(std::string_view last) { return is_one_of(kCounters, last); }
+
 StatePart part_of_path(std::string_view path) {
   path = path.substr(path.rfind('/') + 1);
   auto has = [&](std::string_view word) { return has_whole_word(path, word); };
@@ -186,6 +189,12 @@ StatePart StateParts::part(i64 tensor) const {
   StatePart part = part_of(name);
   if (part == StatePart::kModel) part = of_file_;
   return part == StatePart::kModel && !names_.empty() && is_of_quantization(name) ? StatePart::kOther : part;
+}
+
+bool StateParts::is_scale(i64 tensor) const {
+  const std::string_view name = store_.name(tensor);
+  return !names_.empty() && part_of(name) == StatePart::kModel && of_file_ == StatePart::kModel &&
+         is_of_quantization(name);
 }
 
 i64 StateParts::parameters_per_item(i64 tensor) const {

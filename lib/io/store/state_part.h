@@ -28,6 +28,11 @@ std::string_view part_name(StatePart part);  // "model"
 // The part by the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
 StatePart part_of(std::string_view name);
 
+// Whether the last part of a name is that of a state of a parameter: "exp_avg", "momentum_buffer".
+bool is_state_field(std::string_view last);
+// Whether it counts what was done: "step".
+bool is_counter(std::string_view last);
+
 // The part by the name of a file or folder alone: "optimizer_0", "rng_state_0.pth", "training_args.bin" are
 // none of the model.
 StatePart part_of_path(std::string_view path);
@@ -42,6 +47,8 @@ class StateParts {
   explicit StateParts(const Store& store);
 
   StatePart part(i64 tensor) const;
+  // Whether a tensor that is not of the model is of its quantised weights: scales, zero points, shapes, tables.
+  bool is_scale(i64 tensor) const;
   // The number of parameters in each item of a tensor of the model: more than 1 if values are packed.
   i64 parameters_per_item(i64 tensor) const;
 

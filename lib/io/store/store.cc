@@ -24,6 +24,15 @@ Finding to_finding(const Error& e) {
           .offset = e.offset()};
 }
 
+void add_sums(ChunkData&& data, std::vector<Checksum>& to) {
+  if (data.checksum) to.push_back(std::move(*data.checksum));
+  std::ranges::move(data.beneath, std::back_inserter(to));
+}
+
+void add_sums(const Store& store, i64 tensor, std::vector<Checksum>& to) {
+  for (i64 c = 0; c < store.chunk_count(tensor); c++) add_sums(store.resolve(tensor, c), to);
+}
+
 void Store::describe_as(const Store& source) {
   root_ = source.root_;
   opening_ = source.opening_;
@@ -31,6 +40,7 @@ void Store::describe_as(const Store& source) {
   ranks_ = source.ranks_;
   files_ = source.files_;
   facts_ = source.facts_;
+  traits = source.traits;
 }
 
 Shape Store::shape(i64 tensor) const { return Shape(dims(tensor)); }

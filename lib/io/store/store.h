@@ -60,7 +60,15 @@ struct ChunkData {
   // The items as bytes that are not bytes of the file, because the file has them compressed: `offset` counts
   // in here. Otherwise null.
   std::shared_ptr<const ByteSource> unpacked{};
+  // The sums of the records from which `unpacked` is computed.
+  std::vector<Checksum> beneath{};
 };
+
+class Store;
+
+// Adds all sums of a chunk, and those of all chunks of a tensor, as far as they are stored.
+void add_sums(ChunkData&& data, std::vector<Checksum>& to);
+void add_sums(const Store& store, i64 tensor, std::vector<Checksum>& to);
 
 // Something that is not a tensor: the args, an iteration number, a scheduler's field, a random state.
 struct Object {
@@ -69,6 +77,7 @@ struct Object {
   i64 record_offset = 0;
   i64 record_bytes = 0;
   std::string summary;  // "int 10" or "Namespace, 312 fields"; empty if only object() knows
+  std::string_view packing = {};  // the extensions that packed the record; the store has the text
 };
 
 // A file of the checkpoint, whether it is there or only named by an index.
@@ -78,6 +87,12 @@ struct StoreFile {
 };
 
 class PickleValue;  // io/pickle/value.h
+
+// Where a store comes from, as far as conversions do something else for it. A view has its source's.
+struct StoreTraits {
+  bool of_verl = false;  // a save that verl lists: its weights are a training run's, whatever their format
+  bool packed = false;   // some records are packed by extensions
+};
 
 // A tensor is an index in [0, tensor_count()). The functions about tensors and chunks may be called from all
 // threads.
@@ -98,6 +113,7 @@ class Store {
   void add_fact(std::string name, std::string value) {
     facts_.emplace_back(std::move(name), std::move(value));
   }
+  StoreTraits traits{};
 
   // Tensors in the order of the file; names and dimensions live as long as the store.
   virtual i64 tensor_count() const = 0;

@@ -3,17 +3,20 @@
 //   model_world_size_4_rank_0.pt ...    one file for each rank: the pieces that ranks have of a tensor become
 //                                       one tensor (io/torch/rank_group.h); names in the files of other
 //                                       groups than the model's begin with the group, "optim:"
-//   pytorch_model-00001-of-00002.bin    shards of one state dict, each with tensors of its own
+//   pytorch_model-00001-of-00002.bin    shards of one state dict, each with tensors of its own; a
+//                                       pytorch_model.bin beside them is another model
+//                                       (io/safetensors/two_models.h)
 //   model.pt, optimizer.pt              independent files; tensors are named FILE:NAME
 #include <algorithm>
 #include <map>
 
-#include "core/base/error_code.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
 #include "io/safetensors/config_facts.h"
 #include "io/store/open/torch_names.h"
+#include "io/safetensors/two_models.h"
 #include "io/store/state_part.h"
 #include "io/torch/files.h"
 #include "io/torch/item_folder.h"
@@ -53,6 +56,30 @@ void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
                                         set.second, " are there")});
 }
 
+// Of the shards' names, the name that the whole model has in one file: "pytorch_model.bin".
+std::string single_name(std::string_view shard) {
+  const std::string_view numbered = shard.substr(0, shard.rfind("-of-"));
+  return cat(numbered.substr(0, numbered.rfind('-')), shard.substr(shard.rfind('.')));
+}
+
+// The single file beside the shards that are all of one model; "" if there is none, or more than one set.
+std::string single_beside(const std::vector<std::string>& names, const std::vector<std::string>& shards) {
+  if (shards.empty()) return "";
+  const std::string name = single_name(shards[0]);
+  const bool one_set = std::ranges::all_of(shards, [&](const std::string& s) { return single_name(s) == name; });
+  return one_set && std::ranges::find(names, name) != names.end() ? name : "";
+}
+
+// The one of two models that was chosen; the shards are beside it.
+std::unique_ptr<TorchStore> open_single(const Folder& folder, const std::string& name) {
+  std::vector<OpenedTorchFile> files = open_torch_files(folder, {name});
+  if (files[0].problem) throw Error(files[0].problem->code, files[0].problem->message).file(folder.inside(name));
+  auto store = std::make_unique<TorchStore>(folder.path(), files[0].file->format, folder.opening());
+  store->add_fact("files", cat(name, " (chosen of two models)"));
+  add_lone_file(*store, store->add_file(name, files[0].bytes, std::move(*files[0].file)));
+  return store;
+}
+
 // Files that have nothing to do with each other.
 void add_separate(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   for (OpenedTorchFile& o : files) {
@@ -74,6 +101,17 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
     if (rank_name(e.name)) ranked.push_back(e.name);
     if (shard_count(e.name) > 0) shards.push_back(e.name);
   }
+  const std::string single = ranked.empty() ? single_beside(names, shards) : "";
+  if (!single.empty() && opening.model_files == ModelFiles::kSingle) {
+    std::unique_ptr<TorchStore> store = open_single(folder, single);
+    add_config_facts(folder, *store, [&](Finding f) { store->add_finding(std::move(f)); });
+    for (std::string& name : shards)
+      store->add_finding({.code = Code::kUnusedFile,
+                          .file = std::move(name),
+                          .message = std::string(kNotChosen),
+                          .warning = true});
+    return store;
+  }
   // Beside the files of ranks or shards there may be others, which are not the model; those of the trainer
   // are expected there.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
@@ -86,7 +124,8 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
                                                                      : Format::kTorchFiles,
                                             opening);
   for (const std::string& n : names)
-    if (std::find(chosen.begin(), chosen.end(), n) == chosen.end() && part_of_path(n) == StatePart::kModel)
+    if (n != single && std::find(chosen.begin(), chosen.end(), n) == chosen.end() &&
+        part_of_path(n) == StatePart::kModel)
       store->add_finding({.code = Code::kUnusedFile,
                           .file = n,
                           .message = "the file is not of a rank or a shard, so it is not part of the model",
@@ -102,6 +141,12 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
     add_shards(*store, files);
   else
     add_separate(*store, files);
+  if (!single.empty()) {
+    const TwoModelNames two{single, cat("the shards ", escaped(shards[0]), " and on"),
+                            "vLLM and SGLang load all of them, over each other"};
+    store->add_finding(
+        judge_two_models(*store, two, [&] { return open_torch_file(folder.inside(single), opening); }));
+  }
   return store;
 }
 

@@ -4,8 +4,9 @@
 //
 //   bfloat16    0x7f80 infinity    0xff80 -infinity    0x7fc0 NaN    0x7f7f the largest finite number
 //
-// The scan has two steps: a loop that only counts such numbers in stretches of 4,096, and that compilers turn
-// into vector instructions; and, for the rare stretch with a count, a slow loop that finds places and kinds.
+// The scan has two steps: a loop that only takes the largest code of a stretch of 4,096 numbers, and that compilers
+// turn into vector instructions; and, for the rare stretch whose largest code is not finite, a slow loop that finds
+// places and kinds. Where the largest value of all is a large number, its stretch is looked at too (loudest.h).
 #include "io/values/finite.h"
 
 #include <algorithm>
@@ -50,54 +51,58 @@ T magnitude_mask(const Rule& rule) {
   return rule.no_sign ? static_cast<T>(~T{0}) : static_cast<T>(static_cast<T>(~T{0}) >> 1);
 }
 
-// The number of codes with least <= (code & mask) <= most. The sum has the type of the codes, because vectors
-// of one type are fastest; 128 numbers at a time cannot overflow it.
+// The largest of the codes & mask.
 template <typename T>
-[[gnu::always_inline]] inline i64 count_codes(const u8* bytes, i64 count, T mask, T least, T most) {
-  i64 total = 0;
-  for (i64 i = 0; i < count;) {
-    T found = 0;
-    for (i64 end = std::min<i64>(count, i + 128); i < end; i++) {
-      T m = load<T>(bytes, i) & mask;
-      found = static_cast<T>(found + static_cast<T>((m >= least) & (m <= most)));
-    }
-    total += static_cast<i64>(found);
+[[gnu::always_inline]] inline T largest_code(const u8* bytes, i64 count, T mask) {
+  T most = 0;
+  for (i64 i = 0; i < count; i++) {
+    const T m = load<T>(bytes, i) & mask;
+    most = m > most ? m : most;
   }
-  return total;
+  return most;
 }
 
-MCKPT_CLONES i64 count(const u8* b, i64 n, u8 mask, u8 least, u8 most) {
-  return count_codes<u8>(b, n, mask, least, most);
-}
-MCKPT_CLONES i64 count(const u8* b, i64 n, u16 mask, u16 least, u16 most) {
-  return count_codes<u16>(b, n, mask, least, most);
-}
-MCKPT_CLONES i64 count(const u8* b, i64 n, u32 mask, u32 least, u32 most) {
-  return count_codes<u32>(b, n, mask, least, most);
-}
-MCKPT_CLONES i64 count(const u8* b, i64 n, u64 mask, u64 least, u64 most) {
-  return count_codes<u64>(b, n, mask, least, most);
+MCKPT_CLONES u8 largest(const u8* b, i64 n, u8 mask) { return largest_code<u8>(b, n, mask); }
+MCKPT_CLONES u16 largest(const u8* b, i64 n, u16 mask) { return largest_code<u16>(b, n, mask); }
+MCKPT_CLONES u32 largest(const u8* b, i64 n, u32 mask) { return largest_code<u32>(b, n, mask); }
+// Without the sign the codes of 64 bits are the same signed, as which AVX2 compares them.
+MCKPT_CLONES u64 largest(const u8* b, i64 n, u64 mask) {
+  return static_cast<u64>(largest_code<i64>(b, n, static_cast<i64>(mask)));
 }
 
-// Scans numbers of one width: counts in stretches, and looks closer at a stretch with numbers that count.
+// Counts the numbers of a stretch that are not finite. Returns the largest code of the others.
+template <typename T>
+T count_non_finite(const Rule& rule, const u8* bytes, i64 count, i64 at, NonFinite& found) {
+  const T mask = magnitude_mask<T>(rule), least = static_cast<T>(rule.least);
+  const T most = rule.no_sign ? least : static_cast<T>(~T{0});
+  T finite = 0;
+  for (i64 i = 0; i < count; i++) {
+    T m = load<T>(bytes, i) & mask;
+    if (m < least || m > most) {
+      finite = std::max(finite, m);
+      continue;
+    }
+    bool infinite = rule.infinity != 0 && m == static_cast<T>(rule.infinity);
+    i64& first = infinite ? found.first_infinity : found.first_nan;
+    if (first < 0) first = at + i;
+    (infinite ? found.infinities : found.nans)++;
+  }
+  return finite;
+}
+
+// Scans numbers of one width in stretches, and looks closer at one with numbers that are not finite.
 template <typename T>
 void scan(const Rule& rule, std::span<const u8> bytes, i64 at, NonFinite& found) {
   const T mask = magnitude_mask<T>(rule), least = static_cast<T>(rule.least);
-  const T most = rule.no_sign ? least : static_cast<T>(~T{0});
   const i64 numbers = static_cast<i64>(bytes.size() / sizeof(T));
   constexpr i64 kStretch = 4096;
   for (i64 begin = 0; begin < numbers; begin += kStretch) {
     i64 n = std::min(kStretch, numbers - begin);
     const u8* here = bytes.data() + begin * static_cast<i64>(sizeof(T));
-    if (count(here, n, mask, least, most) == 0) continue;
-    for (i64 i = 0; i < n; i++) {
-      T m = load<T>(here, i) & mask;
-      if (m < least || m > most) continue;
-      bool infinite = rule.infinity != 0 && m == static_cast<T>(rule.infinity);
-      i64& first = infinite ? found.first_infinity : found.first_nan;
-      if (first < 0) first = at + begin + i;
-      (infinite ? found.infinities : found.nans)++;
-    }
+    T most = largest(here, n, mask);
+    if (most >= least) most = count_non_finite<T>(rule, here, n, at + begin, found);
+    if (most > found.loudest.code)
+      found.loudest = look_closer(rule.dtype, {here, static_cast<std::size_t>(n) * sizeof(T)}, at + begin, most);
   }
 }
 
@@ -108,13 +113,18 @@ void NonFinite::merge(const NonFinite& later) {
   infinities += later.infinities;
   if (first_nan < 0) first_nan = later.first_nan;
   if (first_infinity < 0) first_infinity = later.first_infinity;
+  if (later.loudest.code > loudest.code) loudest = later.loudest;
 }
 
 bool may_be_non_finite(DType dtype) { return rule_of(dtype) != nullptr; }
 
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found) {
   const Rule* rule = rule_of(dtype);
-  if (!rule) return;
+  if (!rule) {
+    auto is_set = [](u8 b) { return b != 0; };
+    if (found.loudest.code == 0) found.loudest.code = std::ranges::any_of(bytes, is_set);
+    return;
+  }
   switch (element_form(dtype).number_bits) {
     case 8:
       return scan<u8>(*rule, bytes, at, found);

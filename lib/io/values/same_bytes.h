@@ -1,6 +1,6 @@
-// Whether two tensors of a store have the same bytes, whatever pieces they are stored in. A model with tied
-// weights may be stored with both of them (embedding and output layer): only one is converted, which is right
-// only if they are equal.
+// Whether two tensors have the same bytes, whatever pieces they are stored in. A model with tied weights may
+// be stored with both of them (embedding and output layer): only one is converted, which is right only if
+// they are equal. A folder may hold two models (io/safetensors/two_models.h).
 #pragma once
 
 #include <span>
@@ -18,5 +18,9 @@ class Store;
 // by one thread. Throws what TensorReader::read() throws.
 std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<i64, i64>> pairs,
                                   int threads);
+
+// The first of the pairs that are not equal; -1 if all are. `one` has the first tensor of each pair, `other`
+// the second. Pairs behind an unequal one are not read any more.
+i64 first_unlike(const Store& one, const Store& other, std::span<const std::pair<i64, i64>> pairs, int threads);
 
 }  // namespace mckpt::impl

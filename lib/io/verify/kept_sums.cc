@@ -291,6 +291,12 @@ void check_kept_sums(const std::string& path, const Store* store, const OpenOpti
   if (kept.sums.empty() && kept.findings.empty()) return;
   Check check{.name = "sums", .status = Check::Status::kPass, .unit = "files"};
   std::vector<Finding> found = unlike_sums(folder, kept, threads, going_on, check.count);
+  // A shard that is missing is a problem already, with its cause.
+  std::erase_if(found, [&](const Finding& f) {
+    return std::ranges::any_of(report.findings, [&](const Finding& o) {
+      return o.code == Code::kShardMissing && !o.file.empty() && o.file == f.file;
+    });
+  });
   std::ranges::move(kept.findings, std::back_inserter(found));
   check.status = status_of(found);
   if (!kept.sums.empty()) check.note = note_of(store, place.name, kept);

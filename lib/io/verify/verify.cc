@@ -28,6 +28,7 @@
 #include "io/verify/checksums.h"
 #include "io/verify/expert_twins.h"
 #include "io/verify/first_failures.h"
+#include "io/verify/implausible.h"
 #include "io/verify/lost_chunks.h"
 
 namespace mckpt::impl {
@@ -88,6 +89,7 @@ Which check_of_code(Code code) {
     case Code::kMixedSaves:
       return kParts;
     case Code::kNonFinite:
+    case Code::kImplausible:
       return kValues;
     case Code::kEqualExperts:
       return kExperts;
@@ -166,7 +168,7 @@ class Verifier {
   using Readers = std::vector<std::unique_ptr<TensorReader>>;  // by thread
   std::vector<Unit> units(const ExpertTwins& twins) const;
   std::vector<NonFinite> scan(std::span<const Unit> units, ExpertTwins& twins, Readers& readers);
-  void report_values(std::span<const Unit> units, std::span<const NonFinite> found);
+  void report_values(std::span<const Unit> units, std::span<const NonFinite> found, TensorReader& reader);
   void add_non_finite(i64 tensor, const NonFinite& found);
 
   const Store& store_;
@@ -327,9 +329,11 @@ std::vector<NonFinite> Verifier::scan(std::span<const Unit> units, ExpertTwins& 
 }
 
 // Adds up what was found in the units of each tensor.
-void Verifier::report_values(std::span<const Unit> units, std::span<const NonFinite> found) {
+void Verifier::report_values(std::span<const Unit> units, std::span<const NonFinite> found,
+                             TensorReader& reader) {
   for (i64 t : unreadable_) at(kValues).unseen += store_.shape(t).items();
   if (at(kValues).unseen > 0) at(kValues).status = Check::Status::kWarn;
+  Implausible implausible(store_);
   for (std::size_t u = 0; u < units.size();) {
     i64 tensor = units[u].tensor;
     NonFinite all;
@@ -337,17 +341,20 @@ void Verifier::report_values(std::span<const Unit> units, std::span<const NonFin
     if (unreadable_.contains(tensor)) continue;
     at(kValues).count += store_.shape(tensor).items();
     if (all.count() > 0) add_non_finite(tensor, all);
+    implausible.add(tensor, all);
   }
+  for (Finding& f : implausible.findings(reader)) add(kValues, std::move(f));
 }
 
-// Looks for NaN and infinities, and for experts with equal bytes, in one read of all data.
+// Looks for NaN, infinities and implausible values, and for experts with equal bytes, in one read of all data.
 void Verifier::check_values() {
   ExpertTwins twins(store_);
   Readers readers;
   for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
   for (i64 t = 0; t < store_.tensor_count(); t++) paddings_.push_back(bucket_padding(store_, t));
   const std::vector<Unit> all = units(twins);
-  report_values(all, scan(all, twins, readers));
+  const std::vector<NonFinite> found = scan(all, twins, readers);
+  report_values(all, found, *readers[0]);
   at(kExperts).count = twins.compared();
   for (Finding& f : twins.findings(*readers[0])) add(kExperts, std::move(f));
 }

@@ -7,7 +7,7 @@
 //   coverage  chunks tile every tensor                            headers
 //   items     chunks have the types and sizes of the table        headers of chunks
 //   crc32     bytes fit the sums that the format stores           all records with sums
-//   values    no NaN, no infinities                               all data of tensors
+//   values    no NaN, no infinities, none implausible             all data of tensors
 //   experts   no two experts of a layer are equal                 (the same read)
 //   parts     what only the format can check                      names, objects
 //

@@ -13,8 +13,8 @@
 
 namespace mckpt::impl {
 
-// The content of all frames, one after the other. Throws kItemMismatch for a stream that is damaged or needs a
-// dictionary, kBadChecksum where a checksum does not match, kTooLarge beyond `most_bytes`.
+// The content of all frames, one after the other. Throws kItemMismatch for a stream that is damaged, needs a
+// dictionary or has more than `most_bytes`, kBadChecksum where a checksum does not match.
 std::vector<u8> unpack_zstd(std::span<const u8> stream, i64 most_bytes);
 
 }  // namespace mckpt::impl

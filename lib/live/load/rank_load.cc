@@ -40,7 +40,7 @@ class RankChunks final : public ChunkList {
   DType dtype(i64 c) const override { return chunks_[c].dtype; }
   std::string name(i64 c) const override { return keys_[key(c)].name; }
   Place place(i64 c) const override {
-    return {chunks_[c].block, chunks_[c].offset, chunks_[c].dtype, std::nullopt};
+    return {chunks_[c].block, chunks_[c].offset, chunks_[c].dtype};
   }
 
  private:

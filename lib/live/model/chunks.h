@@ -29,7 +29,7 @@ class LiveChunks final : public ChunkList {
   std::span<const i64> dims(i64 c) const override { return keys_[key(c)].shape.dims(); }
   DType dtype(i64 c) const override { return at(c).dtype; }
   std::string name(i64 c) const override { return keys_[key(c)].name; }
-  Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype, std::nullopt}; }
+  Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype}; }
 
   // The chunk of a key whose box begins at `offsets`; -1: this rank has none.
   i64 find(i32 key, std::span<const i64> offsets) const;

@@ -47,7 +47,7 @@ function columnHeads(map) {
       ? "its file is not there" : ""]]);
   const step = [1, 2, 4, 8, 16, 32, 64].find((s) => n / s <= 17) || Math.ceil(n / 16);
   const marks = el("div", { class: "marks", style: `max-width:${n * widest(n)}px` }, map.columns.flatMap((c, i) => i % step ? [] :
-    [el("span", { style: `left:${(100 * i) / n}%` }, map.by_rank ? "r" + i * map.per_column : "f" + (i * map.per_column + 1))]));
+    [el("span", { style: `left:${(100 * (i + 0.5)) / n}%` }, map.by_rank ? "r" + i * map.per_column : "f" + (i * map.per_column + 1))]));
   const even = most === least ? "each has " + bytes(most) : bytes(least) + " to " + bytes(most) + " each";
   return el("div", { class: "heads line" }, el("div", { class: "what soft" },
       el("span", { class: "number" }, "bytes of each " + (map.by_rank ? "rank" : "file") + ": "), even),

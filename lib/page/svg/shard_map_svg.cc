@@ -164,9 +164,9 @@ class MapDrawing {
     i64 every = 1;
     while (static_cast<double>(every) * step_ < 34) every *= 2;
     for (i64 c = 0; c < std::ssize(map_.columns); c += every)
-      text(cell_x(c), y_,
+      text(cell_x(c) + cell_width() / 2, y_,
            cat(map_.by_rank ? "r" : "f", map_.by_rank ? c * map_.per_column : c * map_.per_column + 1),
-           "soft");
+           "soft middle");
   }
 
   void block_title(const ShardBlock& block) {

@@ -76,7 +76,7 @@ for world in ANSWERS:
         check(f"world {world} to {again}", resharded(at, f"world{world}to{again}", again), again)
 
 # Over the form of v1 and back: nothing is lost but the sections that v2 has no place for, and groups are found again.
-mckpt("convert", "reshard", SOURCE, place("v1"), "--any-model", "--dp", 2, "--no-sync")
+mckpt("convert", "to-fsdp", SOURCE, place("v1"), "--any-model", "--dp", 2, "--no-sync")
 told = mckpt(
     "convert", "reshard", place("v1"), place("back"), "--any-model", "--engine", "v2", "--fsdp-module", "blocks.*", "--dp", 2, "--no-sync"
 )

@@ -1,5 +1,5 @@
 """A model goes from Hugging Face to fsdp_dtensor, to torch_dist, to fsdp_dtensor again, to files of ranks and back, each on a grid of
-its own; what comes out is the model, byte for byte, and no step drops or invents a tensor. Each chain is of another family.
+its own, and on another grid of the same format; what comes out is the model, byte for byte, and no step drops or invents a tensor. Each chain is of another family.
 
     format_chains.py [CHAINS]      so many chains, more than a few of them over the families again (label long: 100)
 """
@@ -25,7 +25,7 @@ TOWERS = {"qwen2_5_vl", "qwen2_audio", "qwen3_omni_moe", "ministral3", "minimax_
 SHARDED = ["--tp 1 --dp 3", "--tp 2 --dp 1", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8", "--dp 7", "--dp 5 --strategy optim"]
 CORE = ["--tp 1", "--tp 2", "--tp 4", "--ep 4", "--tp 2 --ep 2", "--tp 2 --ep 2 --etp 2", "--tp 2 --pp 2 --cp 2", "--pp 2 --first-stage-layers 1", "--pp 3"]
 RANKS = ["--tp 1", "--tp 2", "--tp 4", "--tp 2 --ep 4", "--ep 8", "--tp 2 --pp 2", "--pp 3", "--pp 2 --vpp 2", "--tp 2 --ep 2 --etp 2", "--pp 2 --first-stage-layers 1"]
-STEPS = [("hf-to-fsdp", SHARDED), ("to-mcore", CORE), ("reshard", SHARDED), ("to-pt", RANKS)]
+STEPS = [("hf-to-fsdp", SHARDED), ("to-mcore", CORE), ("reshard", CORE), ("to-fsdp", SHARDED), ("reshard", SHARDED), ("to-pt", RANKS), ("reshard", RANKS)]
 # A grid that the model does not divide over.
 MISFIT = ("MC2006", "MC2007", "MC0201", "MC0203", "MC0204")
 # Layers that use the keys of another layer have a norm of ones in Megatron, which no tensor of the model gives.

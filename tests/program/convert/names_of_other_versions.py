@@ -113,9 +113,9 @@ card = json.loads(mckpt("inspect", apart, "--json").stdout)["facts"]
 expect(card.get("spelling") == "unfused-norms", f"{card}")
 mckpt("verify", apart, "--assets", dense, "--against", os.path.join(DATA, "dcp", "torch_dist_pp2"), "-q")
 usual = place("usual")
-mckpt("convert", "reshard", os.path.join(DATA, "dcp", "torch_dist_pp2"), usual, "--assets", dense, "--dp", 2, "--no-sync", "-q")
+mckpt("convert", "to-fsdp", os.path.join(DATA, "dcp", "torch_dist_pp2"), usual, "--assets", dense, "--dp", 2, "--no-sync", "-q")
 stacked = place("stacked")
-mckpt("convert", "reshard", apart, stacked, "--assets", dense, "--dp", 2, "--no-sync", "-q")
+mckpt("convert", "to-fsdp", apart, stacked, "--assets", dense, "--dp", 2, "--no-sync", "-q")
 want = {renamed(name, UNFUSED_NORMS): value for name, value in digests(usual).items()}
 expect(len(set(want) - set(digests(usual))) >= 4, "both norms of both layers have other names")
 expect_equal("torch_dist", sorted(digests(stacked).items()), sorted(want.items()))

@@ -77,7 +77,7 @@ def there_and_back(number, name, grid, chain):
     count["ways"] += 1
     if chain:
         steps += [at(tag + "_b"), at(tag + "_c")]
-        done("convert", "reshard", steps[0], steps[1], *flags(tp=chain, dp=2))
+        done("convert", "to-fsdp", steps[0], steps[1], *flags(tp=chain, dp=2))
         done("convert", "to-pt", steps[1], steps[2], *flags(**grid))
         # Padding of the vocabulary stays where the rows divide.
         got, want = ([t for t in sorted(listing(step).items()) if chain == 1 or "embed" not in t[0] and "output_layer" not in t[0]]
@@ -147,7 +147,7 @@ done("convert", "to-pt", deep, at("hollow"), *flags(tp=2, pp=3, first_stage_laye
 expect_equal("ranks of a stage without layers", [name[11:14] for name in ranks_of(at("hollow"))], ["000", "001", "002"] * 2)
 expect_equal("its tensors", [name for name in listing(at("hollow")) if name[11:14] == "001"], [])
 equal(at("hollow"), deep)
-done("convert", "reshard", at("hollow"), at("hollow_fsdp"), "--dp", "2")
+done("convert", "to-fsdp", at("hollow"), at("hollow_fsdp"), "--dp", "2")
 done("export", at("hollow_fsdp"), at("hollow_hf"))
 expect(filecmp.cmp(weights(at("hollow_hf")), weights(deep), shallow=False), "a stage without layers: exported")
 
@@ -166,7 +166,7 @@ expect(filecmp.cmp(weights(at("sparse_hf")), weights(sparse), shallow=False), "i
 
 # Parameters that the model has no tensor for: ones where they are made, and after that what the source has.
 done("convert", "to-pt", families.path("gemma4_ple"), at("norms"))
-for step, mode, *grid in (("norms_1", "to-mcore"), ("norms_2", "to-pt", "--tp", "2"), ("norms_3", "reshard", "--dp", "2"), ("norms_4", "to-pt")):
+for step, mode, *grid in (("norms_1", "to-mcore"), ("norms_2", "to-pt", "--tp", "2"), ("norms_3", "to-fsdp", "--dp", "2"), ("norms_4", "to-pt")):
     done("convert", mode, at("norms" if step == "norms_1" else f"norms_{int(step[-1]) - 1}"), at(step), *grid)
 expect_equal("parameters without a tensor of the model, by way of three formats", sorted(listing(at("norms_4")).items()), sorted(listing(at("norms")).items()))
 ones = json.loads(run_mckpt("stats", at("norms_4"), "--json", "-q").stdout)["tensors"]
@@ -275,7 +275,7 @@ refused(3, "verify", flipped, "--against", model, says=["MC1113", "final_layerno
 # States of the optimizer: never left out in silence, and results of two formats are equal but for what the format says.
 optimizer_file = os.path.join(DATA, "pt", "dtypes.pt")
 states = broken("states", lambda f: shutil.copy(optimizer_file, os.path.join(f, "mp_rank_00_000", "distrib_optim.pt")))
-for mode in ("reshard", "to-mcore"):
+for mode in ("to-fsdp", "to-mcore"):
     refused(4, "convert", mode, states, at("no"), says=["MC3005", "are not read", "--weights-only"])
 expect("of the optimizer are not in the result" in run_mckpt("export", states, at("states_hf"), "--no-sync", "-j1").stderr, "states: export says")
 expect(filecmp.cmp(weights(at("states_hf")), weights(model), shallow=False), "states: exported")

@@ -196,8 +196,8 @@ def of_megatron(model):
     os.rename(os.path.join(above, "release"), os.path.join(above, "iter_0000003"))
     for source in (run, os.path.join(run, "release"), above, ranks, path("checkpoint")):
         for assets in ([], ["--assets", model]):
-            refused(3, "MC1112", ["of Megatron", "convert reshard", "mckpt export"], "convert", "to-fsdp", source, path("out"), *assets)
-    refused(3, "MC1112", ["convert reshard", "mckpt export"], "convert", "to-dcp", ranks, path("out"))
+            refused(3, "MC1112", ["of Megatron", "convert to-fsdp", "mckpt export"], "convert", "hf-to-fsdp", source, path("out"), *assets)
+    refused(3, "MC1112", ["convert to-fsdp", "mckpt export"], "convert", "to-dcp", ranks, path("out"))
 
 
 def places(model):

@@ -40,7 +40,7 @@ has out "not compared: args, which a change of format makes again"
 has out "pass  against  36 tensors      as in the source"
 has err "main    the main weights of the optimizer, made of the weights, are compared with the weights"
 lacks out "\.param"
-expect 0 "$mckpt" convert reshard states back --dp 3 --no-sync
+expect 0 "$mckpt" convert to-fsdp states back --dp 3 --no-sync
 lacks err "common_state.optimizer"
 [ ! -e back/iter_0000007/common.pt ] || fail "common.pt is copied to fsdp_dtensor"
 expect 1 "$mckpt" verify back --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
@@ -65,6 +65,6 @@ expect 0 "$mckpt" convert to-mcore lost other --assets "$llama" -n --weights-onl
 expect 2 "$mckpt" convert hf2torch-dist "$moe" other
 has err "did you mean \`mckpt convert to-mcore\`?"
 expect 2 "$mckpt" convert torch-dist-to-fsdp core other
-has err "did you mean \`mckpt convert reshard\`?"
+has err "did you mean \`mckpt convert to-fsdp\`?"
 expect 4 "$mckpt" convert to-mcore "$moe" other --ep 3
 expect 2 "$mckpt" convert to-mcore "$moe" other --iteration 0

@@ -19,13 +19,12 @@ says 'torch.save' convert safetensors-to-pt one.safetensors one.pt
 expect 0 "$mckpt" convert to-mcore core again --tp 1 --dry-run --json
 has out '"format": "torch_dist"'
 
-# torch_dist is another command's.
-says 'fsdp_dtensor: 3 ranks' convert reshard core resharded --dp 3 --dry-run
-has err 'format  torch_dist becomes that of Megatron-FSDP; mckpt convert to-mcore writes torch_dist for another grid'
-expect 0 "$mckpt" convert reshard fsdp resharded --dp 3 --dry-run
-lacks err 'convert to-mcore'
+# The format of the source stays.
+for source in 'fsdp fsdp_dtensor: 3 ranks' 'core torch_dist: 3 ranks' 'pt Megatron rank files: 1 file'; do
+  says "${source#* }" convert reshard ${source%% *} resharded --dp 3 --dry-run
+done
 expect 0 "$mckpt" convert reshard --help
-has out 'convert to-mcore'
+has out 'The format of SRC stays'
 
 # Stages: the option is on the short page, and a number that does not divide has another way.
 for mode in to-mcore to-pt; do

@@ -340,7 +340,7 @@ def dicts():
         out = new()
         said = mckpt("export", os.path.join(saves, source), out, "--assets", config)
         expect_equal(f"names of {source}", sorted(safetensors(out)), ["bert.embeddings.weight", "bert.pooler.dense.bias", "cls.bias"])
-        expect("tensors beside the model: ema.bert" in said, f"{source}: what is beside is not named: {said}")
+        expect("tensors that are not of the model: ema.bert" in said, f"{source}: what is beside is not named: {said}")
     refused = mckpt("export", os.path.join(saves, "two_models.pt"), new(), "--assets", config, status=3)
     expect("actor, critic" in refused and "--model-dict NAME" in refused, f"two models: {refused}")
     two, out = os.path.join(saves, "two_models.pt"), new()

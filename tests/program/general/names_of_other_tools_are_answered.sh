@@ -23,7 +23,7 @@ expect 0 "$mckpt" convert --tp 2 hf-to-fsdp "$model" dst --dry-run
 expect 2 "$mckpt" convert torch-dist-to-hf a b
 has err "did you mean \`mckpt export SRC DST\`?"
 expect 2 "$mckpt" convert-torch-dist-to-fsdp-dtensor a b
-has err "mckpt convert reshard"
+has err "mckpt convert to-fsdp"
 
 expect 1 "$mckpt" cat "$MCKPT_SOURCE"/test_data/dcp/plain args
 has err "'args' is an object and no tensor"

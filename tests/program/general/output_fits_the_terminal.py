@@ -75,7 +75,7 @@ with tempfile.TemporaryDirectory() as folder:
             failures += 1
             print(f"FAIL {line}: {status}, {again}; too long: {long[:3]}; lost: {list(lost)[:10]}")
     # What another program reads is never broken.
-    for args in (["completions", "bash"], ["man", "verify"], ["ls", "models/tiny_qwen3_moe", "--jsonl"]):
+    for args in (["completions", "bash"], ["ls", "models/tiny_qwen3_moe", "--jsonl"]):
         plain = run_mckpt(*args, cwd=DATA).stdout
         if "\n".join(screen_lines(on_terminal(*args, columns=NARROW, cwd=DATA)[1])) != plain:
             failures += 1

@@ -102,6 +102,14 @@ run(0, "inspect", two, words=("their data were not compared",))
 run_inspect = run_mckpt("inspect", path("less"))
 expect("'model.norm.weight' is in the shards alone" in run_inspect.stdout + run_inspect.stderr, f"inspect: {run_inspect.stdout[:500]}")
 
+# A shard that is lost is what is wrong: nobody is told to remove the only whole model.
+lost = made("lost", other_values)
+os.remove(os.path.join(lost, sorted(file for file in os.listdir(lost) if file.startswith("model-"))[0]))
+for command in (["ls", lost], ["convert", "hf-to-fsdp", lost, path("ck_lost"), "--no-sync"], ["verify", lost]):
+    result = run_mckpt(*command)
+    expect(result.returncode != 0 and "MC1106" in result.stdout + result.stderr and "MC1114" not in result.stdout + result.stderr,
+           f"{command[0]}: {result.returncode} {result.stdout[:300]} {result.stderr[:300]}")
+
 # One is chosen.
 run(0, "convert", "to-safetensors", two, path("shards.safetensors"), "--model-files", "shards", "-q")
 run(0, "convert", "to-safetensors", two, path("single.safetensors"), "--model-files", "single", "-q")

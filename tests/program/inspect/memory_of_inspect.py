@@ -140,16 +140,20 @@ with tempfile.TemporaryDirectory(prefix="mckpt_memory_") as folder:
         judge(f"deflated {name}", path, os.path.getsize(path), [1, 3], "error[MC12", ["inspect", "verify"])
         apart(lambda: written(path, make()))
         judge(f"plain {name}", path, os.path.getsize(path), [0, 1, 3], "", ["inspect"])
-    # An index that names a hundred thousand files, none of which is there, or one file that lacks all that it names.
-    for name, file in (("absent shards", "s{}.safetensors"), ("absent tensors", "m.safetensors")):
+    # An index that names as many files as tensors, none of which is there, or one file that lacks all that it names. With 300,000 names a
+    # name that is kept twice is beyond the bound.
+    for name, count, tensor, file, commands in (
+        ("absent shards", 300_000, "t{}", "s{}.safetensors", ["inspect", "verify"]),
+        ("absent tensors", 100_000, "tensor.{}.weight", "m.safetensors", ["inspect", "verify", "ls"]),
+    ):
         path = os.path.join(folder, name)
         os.mkdir(path)
         index = os.path.join(path, "model.safetensors.index.json")
-        weights = {f"tensor.{i}.weight": file.format(i) for i in range(100_000)}
-        written(index, json.dumps({"metadata": {"total_size": 1}, "weight_map": weights}).encode())
+        weights = lambda: {tensor.format(i): file.format(i) for i in range(count)}  # noqa: E731
+        apart(lambda: written(index, json.dumps({"metadata": {"total_size": 1}, "weight_map": weights()}).encode()))
         if name == "absent tensors":
             written(os.path.join(path, "m.safetensors"), entries(["a"]))
-        judge(name, path, os.path.getsize(index), [0, 1, 3], "", ["inspect", "verify", "ls"])
+        judge(name, path, os.path.getsize(index), [0, 1, 3], "", commands)
 
 for what in failed:
     print("FAIL", what)

@@ -48,5 +48,5 @@ expect 0 "$mckpt" plot core --as fsdp --dp 2 -o core.html
 for path in fsdp core/release pt/release; do
   expect 3 "$mckpt" convert hf-to-fsdp $path no
   has err 'this is a checkpoint of Megatron'
-  has err 'mckpt convert reshard'
+  has err 'mckpt convert to-fsdp'
 done

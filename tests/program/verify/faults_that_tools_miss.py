@@ -119,7 +119,7 @@ class Faults(unittest.TestCase):
                 "error[MC1101]",
                 f"expected {len(whole)} bytes",
                 f"found    {len(whole) - 768} bytes",
-                "7 of 19 tensors are whole, 12 are not",
+                "7 of 19 tensors are whole; 12 are not",
                 "the first tensor that is cut: layers.7.w",
             ):
                 self.assertIn(words, run.stderr)

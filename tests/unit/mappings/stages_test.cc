@@ -81,12 +81,12 @@ TEST(PipelineSplit, SaysHowStagesMayDiffer) {
     }
     return "";
   };
-  const std::string general =
-      "choose another `pp`, or `first_stage_layers` and `last_stage_layers` for stages that differ";
-  EXPECT_EQ(help(7, 2, {}), general + ", such as `first_stage_layers` 4");
-  EXPECT_EQ(help(11, 4, {}), general + ", such as `first_stage_layers` 5");
-  EXPECT_EQ(help(2, 3, {}), general);
-  EXPECT_EQ(help(8, 3, {.first_layers = 1}), general);
+  const std::string general = "; or `first_stage_layers` and `last_stage_layers` for stages that differ";
+  const std::string fits = "sizes that fit: `pp` ";
+  EXPECT_EQ(help(7, 2, {}), fits + "1, 7" + general + ", such as `first_stage_layers` 4");
+  EXPECT_EQ(help(11, 4, {}), fits + "1, 11" + general + ", such as `first_stage_layers` 5");
+  EXPECT_EQ(help(2, 3, {}), fits + "1, 2" + general);
+  EXPECT_EQ(help(8, 3, {.first_layers = 1}), "choose another `pp`" + general);
   for (i64 layers = 2; layers < 20; layers++)
     for (i64 stages = 2; stages <= layers; stages++) {
       std::string text = help(layers, stages, {});

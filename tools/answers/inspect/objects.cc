@@ -80,7 +80,7 @@ void write_object_values(Output& out, const Store& store, bool whole) {
     else if (kind == left_out.end()) left_out.emplace_back(as, 1);
     else kind->second++;
   }
-  std::ranges::stable_partition(shown, [&](i64 i) {
+  std::stable_partition(shown.begin(), shown.end(), [&](i64 i) {
     const std::string& name = store.objects()[i].name;
     return holds_args(name) || name.ends_with("/args");
   });

@@ -71,9 +71,13 @@ std::string format_line(const Store& store) {
     out += cat(" | ", counted(files, "file"));
   if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
   const std::string* modules = fact(store, "quantized modules");
-  for (const auto& [name, value] : store.facts())
-    if (name != "quantized" || !modules || !modules->starts_with(value))  // which says it too
-      out += cat(" | ", escaped(name), " ", escaped(value));
+  for (const auto& [name, value] : store.facts()) {
+    // What the modules are says the bits and blocks that the config declares; only its method may be news.
+    const bool declared = modules && name == "quantized";
+    const std::string_view shown = std::string_view(value).substr(0, declared ? value.find(", ") : value.npos);
+    if ((declared && modules->starts_with(shown)) || (modules && name == "packed bits")) continue;
+    out += cat(" | ", escaped(name), " ", escaped(shown));
+  }
   return out;
 }
 
@@ -84,6 +88,14 @@ std::string params_text(const Store& store, const Amount& model) {
   const std::optional<i64> once = parameters_of_ranks(store);
   return once ? cat(human_count(*once), " params, ", all, " with copies")
               : cat(all, " params, with the ranks' copies");
+}
+
+// What is neither of the model nor of its optimizer, in a word.
+std::string_view name_of_others(const Store& store) {
+  const StateParts parts(store);
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (parts.part(t) == StatePart::kOther && !parts.is_scale(t)) return part_name(StatePart::kOther);
+  return "scales";
 }
 
 // A line for each part of the state (model, optimizer, other) that has tensors, and their sum.
@@ -97,13 +109,15 @@ void write_parts(Output& out, const Store& store, const StoreSummary& s) {
   };
   int parts = 0;
   for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther})
-    if (s.part(p).tensors > 0) row(part_name(p), s.part(p)), parts++;
+    if (s.part(p).tensors > 0)
+      row(p == StatePart::kOther ? name_of_others(store) : part_name(p), s.part(p)), parts++;
   // Quantised weights are counted as parameters, and stored as fewer items: several in one.
   if (parts != 1) row(s.all.items < s.part(StatePart::kModel).items ? "stored" : "total", s.all);
   table.write(out);
 }
 
-// Objects whose names differ only in numbers share a line.
+// Objects whose names differ only in numbers share a line. Of DCP, values are in records of their own, and are not read
+// for this.
 void write_objects(Output& out, const Store& store) {
   if (store.objects().empty()) return;
   struct Group {
@@ -123,7 +137,8 @@ void write_objects(Output& out, const Store& store) {
     if (g.count++ == 0) g.summary = o.summary;
   }
   out.line("");
-  out.line(out.styled(Style::kBold, "other objects"));
+  const bool unread = std::ranges::any_of(groups, [](const auto& g) { return g.second.summary.empty(); });
+  out.line(cat(out.styled(Style::kBold, "other objects"), unread ? "  (-v and --args show their values)" : ""));
   std::size_t shown = 0;
   for (const auto& [name, g] : groups) {
     if (shown++ == kMostObjectLines) {
@@ -206,13 +221,13 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
 }
 
-void write_tree(Output& out, const Store& store, bool whole) {
+void write_tree(Output& out, const Store& store, bool whole, bool objects) {
   if (store.tensor_count() > 0) {
     out.line("");
     std::vector<NameTree> tree = name_tree(store, natural_order(store), !whole);
     TreeWriter(store, out.unicode(), whole ? INT64_MAX : kMostTreeLines).write(out, tree);
   }
-  write_objects(out, store);
+  if (objects) write_objects(out, store);
 }
 
 }  // namespace mckpt::impl

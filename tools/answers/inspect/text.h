@@ -14,8 +14,9 @@ class Store;
 // The format, the parts and what is not a tensor.
 void write_card(Output& out, const Store& store, const std::string& path);
 
-// The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is.
-void write_tree(Output& out, const Store& store, bool whole);
+// The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is. `objects`: the names
+// of what is not a tensor below it.
+void write_tree(Output& out, const Store& store, bool whole, bool objects);
 
 // "1.24 B (1,235,814,400)"; small numbers are printed alone.
 std::string human_count(i64 n);

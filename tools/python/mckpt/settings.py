@@ -71,7 +71,7 @@ Kind = Literal[
 class Files(TypedDict, total=False):
     """
     follow_links: follow links that lead out of the checkpoint's folder
-    model_files: which weights are read of a folder with model.safetensors and an index that does not name it: equal, single or shards
+    model_files: which weights are read of a folder with two models, model.safetensors or pytorch_model.bin and other shards: equal, single or shards
     base: the Hugging Face model that an adapter of PEFT (LoRA) changes: the adapter's folder is read as that model with it merged
     """
 
@@ -312,11 +312,18 @@ class WeightsOnly(TypedDict, total=False):
     weights_only: Flag
 
 
+class KeepNames(TypedDict, total=False):
+    """
+    keep_names: with any_model: every tensor keeps its name
+    """
+
+    keep_names: Flag
+
+
 class Resharding(TypedDict, total=False):
     """
     any_model: accept a model that no table knows
     fsdp_module: with any_model and engine v2: globs of modules that are FSDP units
-    keep_names: with any_model: every tensor keeps its name
     rank_states: folder with the optimizer states of the ranks, a file each
     source_ep: expert-parallel ranks of the training run that wrote rank_states
     source_hsdp: FSDP instances of that training run
@@ -324,7 +331,6 @@ class Resharding(TypedDict, total=False):
 
     any_model: Flag
     fsdp_module: Texts
-    keep_names: Flag
     rank_states: Place
     source_ep: Int
     source_hsdp: Int
@@ -417,6 +423,7 @@ class ConversionSettings(
     SingleFile,
     WeightsOnly,
     Resharding,
+    KeepNames,
     Layers,
     Stacks,
     Choice,
@@ -436,10 +443,13 @@ COMPARE: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Tested, ParamsDtype, Dtyp
 LOAD: dict[str, tuple[type, ...]] = {"": (Files, Rank, Ranks, Grid, Model, Vocab, ParamsDtype, DtypeRule, Naming)}
 EXPORT: dict[str, tuple[type, ...]] = {"": (*_SOURCE, Dtype, DtypeRule, Export, Quantizing, ModelDict)}
 CONVERSION: dict[str, tuple[type, ...]] = {
-    "fsdp": (Files, Model, Assets, Accept, ModelDict, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, Iteration),
+    "fsdp": (
+        *(*_SOURCE, ModelDict, Ranks, Grid, Fsdp, Vocab, ParamsDtype, Dtype, DtypeRule, Naming, WeightsOnly),
+        *(Resharding, Iteration),
+    ),
     "mcore": (*_SOURCE, ModelDict, Ranks, Grid, Pipeline, Vocab, ParamsDtype, Dtype, DtypeRule, Spelling, Stacks, WeightsOnly, Iteration),
     "hf": EXPORT[""],
-    "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Vocab, WeightsOnly, Resharding, Iteration),
+    "reshard": (*_SOURCE, Ranks, Grid, Fsdp, Pipeline, Vocab, WeightsOnly, Resharding, KeepNames, Iteration),
     "safetensors": (Files, Assets, Accept, Dtype, DtypeRule, ModelDict),
     "dcp": (Files, Assets, Accept, Ranks, Dict, WeightsOnly, Dtype, ModelDict),
     "dequantize": (Files, Accept, Dtype, Export),
@@ -454,10 +464,10 @@ CONVERSION: dict[str, tuple[type, ...]] = {
 
 #: What each `to` makes, and the program's word where it is another one.
 WORDS: dict[str, str] = {
-    "fsdp": "fsdp_dtensor of Megatron-FSDP, of a Hugging Face model or a checkpoint with its names; hf-to-fsdp, to-fsdp",
+    "fsdp": "fsdp_dtensor of Megatron-FSDP, of any checkpoint; of Megatron's with the states of the optimizer; to-fsdp, hf-to-fsdp",
     "mcore": "torch_dist of Megatron-Core, of any checkpoint; to-mcore",
     "hf": "a Hugging Face folder, of a checkpoint of a training run; to-hf, fsdp-to-hf; as mckpt.export()",
-    "reshard": "fsdp_dtensor of another grid, with the states of the optimizer",
+    "reshard": "the same format for another grid: fsdp_dtensor, torch_dist, other DCP, files of Megatron's ranks (weights only)",
     "safetensors": "one safetensors file, of a Hugging Face model or a checkpoint with its names; to-safetensors",
     "dcp": "a torch DCP folder, of the same; to-dcp",
     "dequantize": "a Hugging Face folder with plain numbers, of a quantised one",

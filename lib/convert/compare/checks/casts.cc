@@ -64,7 +64,7 @@ void note_casts(std::span<const ComparedTypes> tensors, Observer& observer) {
     observer.note({Note::Kind::kNote,
                    cat("types   ", counted(std::ssize(names), "tensor"), " of ", dtype_name(types.first),
                        names.size() == 1 ? " is" : " are", " compared as ", dtype_name(types.second),
-                       ", which the conversion makes of ", names.size() == 1 ? "it" : "them")});
+                       ", the type that the tested side has for ", names.size() == 1 ? "it" : "them")});
 }
 
 }  // namespace mckpt::impl

@@ -64,7 +64,7 @@ class Groups {
     std::ranges::stable_sort(
         out, [](const DiffGroup& a, const DiffGroup& b) { return natural_less(a.pattern, b.pattern); });
     std::ranges::stable_sort(out, {}, [](const DiffGroup& g) { return diff_part(g.pattern); });
-    std::ranges::stable_partition(out, [](const DiffGroup& g) { return g.differ > 0; });
+    std::stable_partition(out.begin(), out.end(), [](const DiffGroup& g) { return g.differ > 0; });
     return out;
   }
 

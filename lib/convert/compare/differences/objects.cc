@@ -21,7 +21,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostOfOneObject = 32, kNoLimit = 1'000'000;
+constexpr i64 kMostOfOneObject = 32, kMostOfAll = 1'000'000;
 constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"};
 
 // The objects of one side, numbered: first those in files, then those that a view made.
@@ -177,7 +177,7 @@ class Objects {
       auto b = found_.value(found);
       if (!a || !b) throw Error(Code::kUnsupportedPickle, "the object has no value that could be compared");
       PickleDifferences differences =
-          pickle_differences(*a, *b, every_ ? kNoLimit : kMostOfOneObject, [&](PickleValue x, PickleValue y) {
+          pickle_differences(*a, *b, every_ ? kMostOfAll : kMostOfOneObject, [&](PickleValue x, PickleValue y) {
             return expected_.storage(expected, x) == found_.storage(found, y);
           });
       tell(place, name, differences, found_.file(found));

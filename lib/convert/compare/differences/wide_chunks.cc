@@ -128,7 +128,7 @@ ChunkList::Place WideChunks::place(i64 c) const {
     return StoreChunks::place(c);
   data.unpacked = nullptr;
   check_plain(store(), e.tensor, store().chunk(e.tensor, e.chunk), data);
-  return {static_cast<i32>(real_ + c), 0, dtype(c), std::nullopt};
+  return {static_cast<i32>(real_ + c), 0, dtype(c)};
 }
 
 std::shared_ptr<const ByteSource> WideChunks::made(i32 file) const {

@@ -13,6 +13,7 @@
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/source_args.h"
+#include "convert/plan/run_config.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
@@ -36,17 +37,6 @@ namespace mckpt::impl {
 namespace {
 
 const std::string kArgs = "args", kIteration = "iteration", kVersion = "checkpoint_version";
-constexpr const char* kRunConfig = "run_config.yaml";
-constexpr i64 kMostConfigBytes = i64{4} << 20;
-
-// Replaces the value in each line "  key: value" of the configuration's sections.
-void set_yaml_number(std::string& text, std::string_view key, i64 value) {
-  std::string front = cat("\n  ", key, ": ");
-  for (std::size_t at = text.find(front); at != text.npos; at = text.find(front, at + 1)) {
-    std::size_t begin = at + front.size(), end = std::min(text.find('\n', begin), text.size());
-    text.replace(begin, end - begin, cat(value));
-  }
-}
 
 // One pass over all sources of objects; take() is called once.
 class ReshardObjects {
@@ -223,16 +213,6 @@ HiddenObjects hidden_objects(const CheckpointModel& model, bool weights_only) {
         out.names.push_back(cat("common_state.", escaped(e.key.text())));
   if (extra > 0) out.names.push_back(cat(extra, " _extra_state objects"));
   return out;
-}
-
-ChangedFiles files_with_grid(const Store& store, const Grid& grid) {
-  Folder folder(store.root(), store.opening());
-  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
-  if (!bytes || *bytes > kMostConfigBytes) return {};
-  std::string text(static_cast<std::size_t>(*bytes), '\0');
-  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  for (auto [name, value] : grid_args(grid)) set_yaml_number(text, name, value);
-  return {{kRunConfig, std::move(text)}};
 }
 
 SideFiles reshard_assets(const ReshardSource& source) {

@@ -44,10 +44,6 @@ struct HiddenObjects {
 };
 HiddenObjects hidden_objects(const CheckpointModel& model, bool weights_only);
 
-// Files beside the data whose text names the grid, with the new one. `store`: the source as it is on the
-// disk.
-ChangedFiles files_with_grid(const Store& store, const Grid& grid);
-
 // The assets that the result gets. Those that mckpt put beside a checkpoint are copied even if the model is
 // treated as unknown.
 SideFiles reshard_assets(const ReshardSource& source);

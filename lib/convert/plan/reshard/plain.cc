@@ -45,7 +45,10 @@ bool has_states_of_megatron(const Store& store) {
 
 // The reason in the note that names are kept: "as 'rng' and 3 more belong to no known convention".
 std::string why_kept(const Store& store) {
-  if (dcp_dialect(store) != DcpDialect::kPlain) return "as `keep_names` asks";
+  const DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
+  if (dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp)
+    return "with the format of the source";
+  if (dialect != DcpDialect::kPlain) return "as `keep_names` asks";
   std::string keys = keys_of_no_format(store);
   return keys.empty() ? "as together they follow no known convention"
                       : cat("as ", keys, " belong to no known convention");

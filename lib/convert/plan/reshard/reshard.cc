@@ -54,25 +54,10 @@
 namespace mckpt::impl {
 namespace {
 
-// Throws kUsage for options of v2 that exclude each other, or that only v2 has.
-void refuse_contradictions(const ReshardOptions& o) {
-  bool v2 = o.fsdp.saves_state_dict();
-  if (!o.modules.empty() && (!v2 || !o.from.checkpoint.any_model))
-    throw Error(Code::kUsage, "`fsdp_module` is for `engine` v2 and models without tables")
-        .help("give `any_model` and `engine` v2 too");
-  if (!v2) return;
-  if (o.from.keep_names)
-    throw Error(Code::kUsage, "`engine` v2 gives the tensors its own names, `keep_names` keeps theirs")
-        .help("leave one of them out");
-  if (o.from.rank_states)
-    throw Error(Code::kUsage, "states in files of the ranks are those of a run of `engine` v1")
-        .help("reshard with `rank_states` first, and the result to `engine` v2");
-}
-
 // The source, the target's key table and the lookups of the planning steps. A part of the conversion.
 class Resharding {
  public:
-  explicit Resharding(const ReshardOptions& options);
+  Resharding(std::unique_ptr<Store> opened, const ReshardOptions& options);
 
   void match_states();
   void carry_tensors(DcpLayout& layout) const;
@@ -125,8 +110,8 @@ std::string bare_name(std::string_view name) {
   return std::string(name);
 }
 
-Resharding::Resharding(const ReshardOptions& options)
-    : options_(options), source_(options.source, options.from) {
+Resharding::Resharding(std::unique_ptr<Store> opened, const ReshardOptions& options)
+    : options_(options), source_(std::move(opened), options.from) {
   set_up_run();
   target_keys_ =
       std::make_unique<KeyTable>(model().map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
@@ -325,7 +310,6 @@ void add_oddities(Conversion& c, const Resharding& r) {
 void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
   warn_of_unsaid_order(r.model().on_disk(), c.notes);
   c.notes.append(r.notes);
-  note_other_format(r.model().on_disk(), c.notes);
   if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
       r.v2() && parts > whole)
     c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
@@ -333,9 +317,9 @@ void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
   c.notes.append(of_objects);
 }
 
-Conversion plan_known(const ReshardOptions& options) {
+Conversion plan_known(std::unique_ptr<Store> store, const ReshardOptions& options) {
   Conversion c;
-  auto& r = c.parts.make<Resharding>(options);
+  auto& r = c.parts.make<Resharding>(std::move(store), options);
   add_oddities(c, r);
   r.match_states();
   options.frozen.refuse_unmatched(r.target_keys().parameters());
@@ -378,11 +362,25 @@ Conversion plan_known(const ReshardOptions& options) {
 
 }  // namespace
 
-Conversion plan_reshard(const ReshardOptions& options) {
-  refuse_contradictions(options.from);
+void refuse_contradictions(const ReshardOptions& o) {
+  refuse_contradictions(o.from);
+  refuse_unlike_v2(o.grid, o.fsdp);
+  bool v2 = o.fsdp.saves_state_dict();
+  if (!o.modules.empty() && (!v2 || !o.from.checkpoint.any_model))
+    throw Error(Code::kUsage, "`fsdp_module` is for `engine` v2 and models without tables")
+        .help("give `any_model` and `engine` v2 too");
+  if (!v2) return;
+  if (o.from.keep_names)
+    throw Error(Code::kUsage, "`engine` v2 gives the tensors its own names, `keep_names` keeps theirs")
+        .help("leave one of them out");
+  if (o.from.rank_states)
+    throw Error(Code::kUsage, "states in files of the ranks are those of a run of `engine` v1")
+        .help("reshard with `rank_states` first, and the result to `engine` v2");
+}
+
+Conversion plan_sharded_to_fsdp(std::unique_ptr<Store> store, const ReshardOptions& options) {
   refuse_contradictions(options);
-  refuse_unlike_v2(options.grid, options.fsdp);
-  PlainSource plain = open_plain_source(options.source, options.from);
+  PlainSource plain = open_plain_source(store, options.from);
   bool v2 = options.fsdp.saves_state_dict();
   if (plain.store && v2)
     throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in v2")
@@ -394,7 +392,7 @@ Conversion plan_reshard(const ReshardOptions& options) {
   }
   ReshardOptions how = options;
   how.from.checkpoint.whole = v2;
-  return plan_known(how);
+  return plan_known(std::move(store), how);
 }
 
 }  // namespace mckpt::impl

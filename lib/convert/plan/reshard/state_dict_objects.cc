@@ -1,6 +1,7 @@
 // Groups are found by the bytes of the options: parameters whose options have equal pickles, apart from the
 // step, are of one group. Groups are numbered by their first parameters, in the order of the model.
 #include "convert/plan/reshard/state_dict_objects.h"
+#include "convert/plan/run_config.h"
 #include "convert/jobs/carry_object.h"
 
 #include <algorithm>

@@ -47,6 +47,7 @@
 #include "io/store/store.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 
@@ -69,8 +70,7 @@ bool has_model_names(const Store& store) {
   return format_family(store.format()) == FormatFamily::kSafetensors || has_own_names(store);
 }
 
-OpenSource open_source(const ToRanksOptions& options, Conversion& c) {
-  std::unique_ptr<Store> store = open_store(options.source, options.checkpoint.model.files);
+OpenSource open_source(std::unique_ptr<Store> store, const ToRanksOptions& options, Conversion& c) {
   if (has_model_names(*store)) {
     auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
                                                                   .assets = options.checkpoint.assets,
@@ -104,6 +104,7 @@ i64 vocab_of(const OpenSource& source, const ToRanksOptions& options, Conversion
 RankRun run_of(const OpenSource& source, const ToRanksOptions& options, Conversion& c) {
   RankRun run;
   run.grid = options.grid;
+  if (std::string text = idle_sizes_note(source.map().model(), run.grid); !text.empty()) c.notes.note(text);
   run.pipeline = options.pipeline;
   run.run.vocab_rows = vocab_of(source, options, c);
   run.run.params_dtype = options.values.params_dtype.of(source.map().model());
@@ -195,13 +196,18 @@ void refuse_name_of_file(const std::string& target) {
           "model");
 }
 
+void refuse_contradictions(const ToRanksOptions& options) {
+  refuse_instances(options.grid);
+  refuse_name_of_file(options.target);
+}
+
 void set_ranks(Conversion& c, const Grid& grid, const RankPlan& plan) {
   c.grid = grid;
   c.format = "Megatron rank files";
   c.extent = cat(counted(plan.file_count(), "file"), " (", to_string(grid), "), ",
                  counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes));
   if (const std::size_t copies = c.proof.tied.size(); copies > 0)
-    c.details.note(cat("tied    are the ", copies, " that an earlier rank has alike"));
+    c.details.note(cat("copies  ", copies, copies == 1 ? " is a copy" : " are copies", " of what an earlier rank holds"));
 }
 
 // The type of the parameters that the args say: the one that is written for all weights, or that of the run.
@@ -256,22 +262,49 @@ void note_mtp_names(Conversion& c, const KeyTable& keys, const Spelling& spellin
                     kOldMtpWord, " writes ", kOldMtpModule, ", as up to 0.16"));
 }
 
-// The files have weights only.
-void note_states(Conversion& c, const OpenSource& source) {
-  if (!source.checkpoint) return;
+// The states of the optimizer in the source; the files have weights only.
+i64 states_of(const OpenSource& source) {
+  if (!source.checkpoint) return 0;
   const Store& store = source.checkpoint->store();
   i64 states = std::ssize(source.checkpoint->left_states());
   for (i64 t = 0; t < store.tensor_count(); t++) states += is_of_optimizer(store.name(t));
-  note_left_states(states, c.details);
+  return states;
+}
+
+bool has_old_mtp(const Store& ranks) {
+  for (i64 t = 0; t < ranks.tensor_count(); t++)
+    if (std::string name(ranks.name(t)); with_usual_mtp(name) != name) return true;
+  return false;
+}
+
+// What a resharding takes from its source, where it is to be like it.
+ToRanksOptions settled(ToRanksOptions options, const OpenSource& source, Notes& notes) {
+  if (!options.like_source) return options;
+  const i64 states = states_of(source);
+  if (states > 0 && !options.weights_only)
+    throw Error(Code::kNotHeld, cat("files of ranks are written without the states of the optimizer, and there are ",
+                                    counted(states, "tensor"), " of them"))
+        .file(source.store().root())
+        .help("`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, "
+              "where the optimizer is not distributed");
+  options.spelling = source.checkpoint->spelling_on_disk();
+  options.spelling.old_mtp = has_old_mtp(source.checkpoint->on_disk());
+  options.iteration = iteration_of_result(source.checkpoint->on_disk(), options.iteration, false, notes);
+  return options;
 }
 
 }  // namespace
 
 Conversion plan_to_ranks(const ToRanksOptions& options) {
-  refuse_instances(options.grid);
-  refuse_name_of_file(options.target);
+  refuse_contradictions(options);
+  return plan_to_ranks(open_store(options.source, options.checkpoint.model.files), options);
+}
+
+Conversion plan_to_ranks(std::unique_ptr<Store> store, const ToRanksOptions& given) {
+  refuse_contradictions(given);
   Conversion c;
-  auto& source = c.parts.make<OpenSource>(open_source(options, c));
+  auto& source = c.parts.make<OpenSource>(open_source(std::move(store), given, c));
+  const ToRanksOptions options = settled(given, source, c.notes);
   auto& run = c.parts.make<RankRun>(run_of(source, options, c));
   const ModelConfig& model = source.map().model();
   if (std::string text = vocab_run_note(model, source.map().family(), run.run, run.grid.tp); !text.empty())
@@ -326,7 +359,7 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
   c.identity = identity_of(options, source, plan, beside);
   add_beside(c, std::move(beside));
   set_ranks(c, run.grid, plan);
-  note_states(c, source);
+  note_left_states(states_of(source), c.details);
   return c;
 }
 

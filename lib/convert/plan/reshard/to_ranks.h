@@ -8,6 +8,10 @@
 // checkpoint_version and iteration.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/int.h"
@@ -17,6 +21,7 @@
 
 namespace mckpt::impl {
 
+class Store;
 struct Conversion;
 
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
@@ -29,6 +34,9 @@ struct ToRanksOptions {
   Spelling spelling{};  // the names of parameters that have more than one
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release
+  // Of files of ranks that are written for another grid: the spelling and the iteration are those of the
+  // source, and states of the optimizer are refused unless only the weights are wanted.
+  bool like_source = false, weights_only = false;
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;  // for all of these together
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
@@ -36,7 +44,10 @@ struct ToRanksOptions {
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_hf_model(), open_checkpoint(), KeyTable, RankPlan, import_job() and gather_job() throw; kNotFound for
-// a model without weights; kUsage for a spelling without effect; kBadLayout for HSDP instances.
+// a model without weights; kUsage for a spelling without effect; kBadLayout for HSDP instances; kNotHeld for
+// states of the optimizer that are refused.
 Conversion plan_to_ranks(const ToRanksOptions& options);
+// The same, of a source that is open.
+Conversion plan_to_ranks(std::unique_ptr<Store> source, const ToRanksOptions& options);
 
 }  // namespace mckpt::impl

@@ -36,8 +36,7 @@ void note_names(const ReshardSource& source, const ReshardOptions& options, Note
   if (source.model().translated() && !v2)
     notes.note(
         "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of "
-        "optimizer "
-        "states; `keep_names` keeps the names");
+        "optimizer states; `mckpt convert reshard` keeps the names");
   notes.note(
       options.modules.empty()
           ? "the model is treated as unknown: all parameters of one type are packed into one buffer, in the "

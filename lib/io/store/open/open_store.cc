@@ -67,6 +67,13 @@ bool leads_to_folder(const std::string& path, const OpenOptions& opening) {
   throw_open_failed(path, errno);
 }
 
+// What helps with a file that is no checkpoint: a packed one may have one in it.
+std::string help_for_kind(FileKind kind, const std::string& path) {
+  if (kind != FileKind::kGzip) return kSeeFormats;
+  const bool tar = path.ends_with(".tar.gz") || path.ends_with(".tgz");
+  return cat("unpack it first: ", tar ? "tar xzf " : "gunzip -k ", escaped(path, 4096));
+}
+
 std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
   // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
@@ -101,7 +108,7 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
           .file(path)
           .expected(kExpectedFile)
           .help(name == "config.json" ? cat("name the folder: ", escaped(parent_folder(path), 4096))
-                                      : kSeeFormats);
+                                      : help_for_kind(kind, path));
   }
 }
 

@@ -81,13 +81,17 @@ FileKind sniff(const ByteSource& file) {
   std::string_view head(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (begins_like_npz(head)) return FileKind::kNumpyArchive;
   for (const Magic& m : kMagics)
-    if (head.size() >= m.at && head.substr(m.at).starts_with(m.bytes)) return m.kind;
+    if (head.size() >= m.at && head.substr(m.at).starts_with(m.bytes) &&
+        !(m.kind == FileKind::kGzip && begins_like_safetensors(head, file.size())))  // a header of 35,615 bytes
+      return m.kind;
   if (begins_like_safetensors(head, file.size())) return FileKind::kSafetensors;
   if (begins_like_onnx(head)) return FileKind::kOnnx;
   if (begins_like_html(head)) return FileKind::kHtml;
   if (begins_like_json(head)) return FileKind::kJson;
   if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 1 && head[1] <= 5) return FileKind::kPickle;
-  return find_hdf5_superblock(file) < 0 ? FileKind::kUnknown : FileKind::kHdf5;
+  if (find_hdf5_superblock(file) >= 0) return FileKind::kHdf5;
+  const bool zeros = head.size() > 8 && head.find_first_not_of('\0') == head.npos;
+  return zeros ? FileKind::kZeros : FileKind::kUnknown;
 }
 
 i64 find_hdf5_superblock(const ByteSource& file) {
@@ -128,13 +132,15 @@ std::string_view sniffed_name(FileKind kind) {
     case FileKind::kTflite:
       return "a TensorFlow Lite model";
     case FileKind::kGzip:
-      return "gzip data";
+      return "packed (gzip)";
     case FileKind::kLfsPointer:
       return "a git-lfs pointer: the data were never fetched (git lfs pull)";
     case FileKind::kHtml:
       return "an HTML page, so the download was an error page";
     case FileKind::kJson:
       return "a JSON text";
+    case FileKind::kZeros:
+      return "zeros from its first byte on: its place was reserved, and the data were not written";
   }
   return "";
 }

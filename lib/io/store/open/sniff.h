@@ -35,6 +35,7 @@ enum class FileKind : u8 {
   kLfsPointer,
   kHtml,
   kJson,
+  kZeros,
 };
 
 // Throws kReadFailed.

@@ -20,11 +20,10 @@ namespace {
 
 constexpr i64 kMostBytes = i64{1} << 20, kMostTrackerBytes = 64;
 constexpr i64 kVersion = 2;
-constexpr std::string_view kFact = "verl";
 constexpr std::string_view kShards = "megatron_dist_checkpoint", kHuggingFace = "huggingface";
 constexpr std::string_view kMark = "metadata.json";  // which Megatron writes into a folder of torch_dist
 // The folders of shards, also of saves without a list.
-constexpr std::string_view kParts[] = {"model/dist_ckpt", "optimizer/dist_ckpt", "extra/dist_ckpt"};
+constexpr std::string_view kPartFolders[] = {"model/dist_ckpt", "optimizer/dist_ckpt", "extra/dist_ckpt"};
 
 // A logical part of the save, and where it is.
 struct Entry {
@@ -184,7 +183,8 @@ std::unique_ptr<Store> open_verl(const Folder& folder) {
     else
       store->add_fact("parts", listed(parts.folders));
   }
-  store->add_fact(std::string(kFact), escaped(contents.of()));
+  store->add_fact("verl", escaped(contents.of()));
+  store->traits.of_verl = true;
   return store;
 }
 
@@ -201,12 +201,8 @@ std::string verl_adapter(const Folder& folder) {
   }
 }
 
-bool is_of_verl(const Store& store) {
-  return std::ranges::any_of(store.facts(), [](const auto& fact) { return fact.first == kFact; });
-}
-
 void refuse_unfinished_verl(const Folder& folder) {
-  for (std::string_view part : kParts)
+  for (std::string_view part : kPartFolders)
     if (has_shards(folder, std::string(part)))
       throw Error(Code::kIncomplete, cat("the folder has no ", kVerlContents,
                                          ", which verl writes last: the save was interrupted"))

@@ -33,9 +33,6 @@ std::unique_ptr<Store> open_verl(const Folder& folder);
 // nothing: what is wrong with the list is said where it is opened.
 std::string verl_adapter(const Folder& folder);
 
-// Whether the store was opened so. Its weights are then those of a training run, whatever their format.
-bool is_of_verl(const Store& store);
-
 // Throws kIncomplete if the folder is of this layout and has no list. pre: it has none.
 void refuse_unfinished_verl(const Folder& folder);
 

@@ -34,7 +34,7 @@ has err "error[MC3003]"
 # With --overwrite another command begins anew, and the same one goes on.
 begin ck --overwrite --tp 1
 expect 0 "$mckpt" convert hf-to-fsdp "$model" ck --tp 2 --overwrite --no-sync --json
-has err "with which this one cannot go on, was removed"
+has err "that this run cannot continue; it was removed"
 has out '"resumed": "nothing"'
 begin ck --overwrite --tp 1
 expect 4 "$mckpt" convert hf-to-fsdp "$model" ck --tp 1 --no-sync

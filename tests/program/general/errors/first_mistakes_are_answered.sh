@@ -53,12 +53,12 @@ expect 4 "$mckpt" convert hf-to-fsdp model run --no-sync
 has err "error[MC3007]"
 has err "give --overwrite"
 expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
-has err "the unfinished output of an interrupted run, with which this one cannot go on, was removed"
+has err "an interrupted run left an unfinished output that this run cannot continue; it was removed"
 expect 0 "$mckpt" convert hf-to-fsdp model run --overwrite --no-sync
 lacks err "was removed"
 
 # A cache folder of the hub whose refs/main is lost; a plain model to decode; codes where a checkpoint is expected.
-mkdir -p cache/snapshots && cp -r "$model" cache/snapshots/abc
+mkdir -p cache/snapshots cache/blobs && cp -r "$model" cache/snapshots/abc
 expect 0 "$mckpt" inspect cache
 has out "chosen snapshots/abc (the only snapshot)"
 mkdir cache/snapshots/other

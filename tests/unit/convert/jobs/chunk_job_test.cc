@@ -63,7 +63,7 @@ class MadeChunks final : public ChunkList {
   Box box(i64 c) const override { return {entries[c].offsets, entries[c].sizes}; }
   std::span<const i64> dims(i64 c) const override { return entries[c].dims; }
   DType dtype(i64 c) const override { return entries[c].type; }
-  Place place(i64 c) const override { return {0, entries[c].at, entries[c].type, std::nullopt}; }
+  Place place(i64 c) const override { return {0, entries[c].at, entries[c].type}; }
   std::string name(i64 c) const override { return cat("key ", key(c)); }
 };
 

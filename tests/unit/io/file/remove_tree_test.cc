@@ -42,8 +42,8 @@ TEST(RemoveTree, RemovesNothingOfAFolderWithAMount) {
   TempFolder temp;
   temp.put("out/first", "1");
   temp.put("out/sub/hf_assets/model", "2");
-  for (auto* remove : {&remove_tree, &empty_tree}) {
-    RemovalFault fault = remove(temp.at("out"), mounted_on("hf_assets"));
+  for (bool whole : {true, false}) {
+    RemovalFault fault = (whole ? remove_tree : empty_tree)(temp.at("out"), mounted_on("hf_assets"), "");
     EXPECT_EQ(fault.error, EBUSY);
     EXPECT_EQ(fault_text(fault), "Device or resource busy (sub/hf_assets: something is mounted there)");
     EXPECT_TRUE(fs::exists(temp.at("out/first")));

@@ -150,7 +150,7 @@ TEST(SafetensorsTable, SaysWhatACutFileStillHolds) {
     EXPECT_EQ(e.expected(), cat(8 + static_cast<i64>(header.size()) + 190, " bytes, as the header promises"));
     ASSERT_EQ(e.notes().size(), 2u);
     EXPECT_EQ(e.notes()[0], "the first tensor that is cut: w7, data bytes 70..80 of 75 present");
-    EXPECT_EQ(e.notes()[1], "7 of 19 tensors are whole, 12 are not");
+    EXPECT_EQ(e.notes()[1], "7 of 19 tensors are whole; 12 are not");
   }
 }
 

@@ -26,7 +26,7 @@ class SomeBoxes final : public ChunkList {
   std::span<const i64> dims(i64 c) const override { return of(c).sizes; }
   DType dtype(i64) const override { return DType::kF32; }
   std::string name(i64) const override { return "t"; }
-  Place place(i64 c) const override { return {0, of(c).at, DType::kF32, std::nullopt}; }
+  Place place(i64 c) const override { return {0, of(c).at, DType::kF32}; }
 
  private:
   const Entry& of(i64 c) const { return entries[static_cast<std::size_t>(c)]; }

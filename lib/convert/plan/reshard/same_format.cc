@@ -1,0 +1,138 @@
+// Chooses the planner by the format of the source: this is the only place that knows which format stays
+// under which planner. Options of Megatron-FSDP have no meaning for other formats, and are refused there.
+#include "convert/plan/conversion.h"
+#include "convert/plan/reshard/reshard.h"
+#include "convert/plan/reshard/to_ranks.h"
+#include "convert/plan/to_mcore.h"
+#include "convert/source/unsaid_order.h"
+#include "core/base/error.h"
+#include "core/fsdp/param_groups.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The first of the options that say how Megatron-FSDP packs parameters; "" if none is given.
+std::string_view fsdp_option(const ReshardOptions& o) {
+  const FsdpSetup& f = o.fsdp;
+  const FsdpSetup usual;
+  if (f.engine != usual.engine) return "`engine`";
+  if (f.strategy != usual.strategy) return "`strategy`";
+  if (f.unit_scope != usual.unit_scope) return "`fsdp_units_for`";
+  if (!f.transformer_units || !f.mamba_units || f.hybrid_stack_units) return "`fsdp_unit`";
+  if (!o.frozen.empty()) return "`freeze`";
+  if (f.bucket_items != usual.bucket_items &&
+      f.bucket_items != default_bucket_items(f.engine, o.grid.dp * o.grid.cp))
+    return "`bucket_size`";
+  return o.from.rank_states ? "`rank_states`" : "";
+}
+
+// The first of the options that say how pipeline stages divide the layers.
+std::string_view pipeline_option(const PipelineOptions& o) {
+  if (o.chunks != 1) return "`vpp`";
+  if (o.first_layers) return "`first_stage_layers`";
+  return o.last_layers ? "`last_stage_layers`" : "";
+}
+
+// `instead`: what has a use for the option.
+void refuse_option(const Store& source, std::string_view option, std::string_view instead) {
+  if (option.empty()) return;
+  throw Error(Code::kUsage, cat(option, " has no meaning for the format of the source, which stays"))
+      .file(source.root())
+      .found(format_text(source.format()))
+      .help(cat("leave ", option, " out; ", instead));
+}
+
+// How a torch_dist has the layers of its language model. Those that are stored in both ways are Megatron's
+// choice.
+LayerStacks stacks_of(const Store& torch_dist) {
+  bool stacked = false, indexed = false;
+  for (i64 t = 0; t < torch_dist.tensor_count(); t++) {
+    constexpr std::string_view kLayers = "decoder.layers.";
+    const std::string_view name = torch_dist.name(t);
+    const std::size_t at = name.starts_with("optimizer.") ? name.npos : name.find(kLayers);
+    if (at == name.npos || at + kLayers.size() == name.size()) continue;
+    const char next = name[at + kLayers.size()];
+    (next >= '0' && next <= '9' ? indexed : stacked) = true;
+  }
+  if (stacked == indexed) return LayerStacks::kAuto;
+  return stacked ? LayerStacks::kStacked : LayerStacks::kIndexed;
+}
+
+Conversion plan_torch_dist(std::unique_ptr<Store> source, const ReshardOptions& o) {
+  if (o.from.checkpoint.any_model)
+    throw Error(Code::kUnknownFormat, "torch_dist is written of models that mckpt has a table of")
+        .file(source->root())
+        .help("`keep_names` too divides the rows of every tensor and keeps its name; `mckpt convert to-fsdp` "
+              "gives the tensors the names of fsdp_dtensor");
+  const LayerStacks layers = stacks_of(*source);
+  return plan_to_mcore(std::move(source), {.source = o.source,
+                                           .target = o.target,
+                                           .checkpoint = o.from.checkpoint,
+                                           .weights_only = o.from.weights_only,
+                                           .grid = o.grid,
+                                           .pipeline = o.pipeline,
+                                           .layers = layers,
+                                           .values = {.vocab = o.vocab},
+                                           .iteration = o.iteration,
+                                           .threads = o.threads,
+                                           .rank = o.rank});
+}
+
+Conversion plan_ranks(std::unique_ptr<Store> source, const ReshardOptions& o) {
+  if (o.from.checkpoint.any_model)
+    throw Error(Code::kUnknownFormat, "files of ranks are written of models that mckpt has a table of")
+        .file(source->root())
+        .help("name the folder of the model with `assets`");
+  return plan_to_ranks(std::move(source), {.source = o.source,
+                                           .target = o.target,
+                                           .checkpoint = o.from.checkpoint,
+                                           .grid = o.grid,
+                                           .pipeline = o.pipeline,
+                                           .values = {.vocab = o.vocab},
+                                           .iteration = o.iteration,
+                                           .like_source = true,
+                                           .weights_only = o.from.weights_only,
+                                           .threads = o.threads,
+                                           .rank = o.rank});
+}
+
+// A DCP folder with names that are none of Megatron's formats: FSDP2, Megatron-FSDP alone, torchtitan.
+Conversion plan_own_names(std::unique_ptr<Store> source, const ReshardOptions& o) {
+  if (o.from.checkpoint.assets)
+    throw Error(Code::kUsage, "names and format of this checkpoint stay, whichever model it is of")
+        .file(source->root())
+        .found(cat(format_text(source->format()), ", with `assets`"))
+        .help("leave `assets` out; `mckpt convert to-fsdp` makes fsdp_dtensor of any grid with it");
+  if (o.grid.tp * o.grid.ep * o.grid.etp * o.grid.pp > 1)
+    throw Error(Code::kUnknownPartition, "names and format of this checkpoint stay, and of such a checkpoint "
+                                         "data-parallel ranks divide the rows, and no others")
+        .file(source->root())
+        .expected("`tp` 1, `ep` 1, `etp` 1 and `pp` 1")
+        .found(to_string(o.grid))
+        .help("choose a grid of `dp`, `cp` and `hsdp`; `mckpt convert to-fsdp` makes fsdp_dtensor of any grid");
+  ReshardOptions how = o;
+  how.from.checkpoint.any_model = how.from.keep_names = true;
+  return plan_sharded_to_fsdp(std::move(source), how);
+}
+
+}  // namespace
+
+Conversion plan_reshard(const ReshardOptions& o) {
+  refuse_contradictions(o);
+  std::unique_ptr<Store> source = open_store(o.source, o.from.checkpoint.model.files);
+  const Format format = source->format();
+  const bool ranks = format == Format::kMegatronRanks;
+  const bool core = format == Format::kDcpTorchDist && !o.from.keep_names;
+  const bool own = format == Format::kDcp || format == Format::kDcpStateDict || format == Format::kDcpMegatronFsdp;
+  const bool named = own && !o.fsdp.saves_state_dict();
+  if (core || ranks || named)
+    refuse_option(*source, fsdp_option(o), "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP");
+  if (!core && !ranks)
+    refuse_option(*source, pipeline_option(o.pipeline), "`mckpt convert to-mcore` and `to-pt` write such stages");
+  if (core) return plan_torch_dist(std::move(source), o);
+  if (ranks) return plan_ranks(std::move(source), o);
+  return named ? plan_own_names(std::move(source), o) : plan_sharded_to_fsdp(std::move(source), o);
+}
+
+}  // namespace mckpt::impl
