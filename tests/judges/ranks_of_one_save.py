@@ -4,6 +4,7 @@ conversion refuses the folder. What ranks say each for itself is no difference."
 
 import io
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -164,7 +165,10 @@ def check_stages(run):
 
     run.plant({rank: own_words(n) for n, rank in enumerate(run.ranks)})
     text = mckpt("verify", run.path)
-    expect(": sound" in text and "MC1315" not in text, f"what ranks say each for itself: {text}")
+    # The values are random bits, of which verify may find some implausible; it warns of nothing else.
+    warned = set(re.findall(r"warning\[(MC\d+)\]", text))
+    ends = ": sound, with warnings\n" if warned else ": sound\n"
+    expect(text.endswith(ends) and warned <= {"MC1013"}, f"what ranks say each for itself: {text}")
     run.plant({last[1]: lambda saved: setattr(saved["args"], "data_cache_path", "/scratch/node7")})
     text = mckpt("verify", run.path)
     expect("warning[MC1315]" in text and "args.data_cache_path is '/scratch/node7' here and nothing there" in text, f"a path: {text}")
