@@ -6,6 +6,7 @@ alone takes gigabytes; its program saves cases, and tests/judges/newest_cases.py
 
 import dataclasses
 import datetime
+import glob
 import json
 import os
 import re
@@ -70,11 +71,21 @@ def python_of(folder):
     return os.path.join(folder, "bin", "python")
 
 
+def newest_python():
+    """Of the environments: PyPI serves older releases of some writers to a Python below 3.12."""
+    if given := os.environ.get("MCKPT_NEWEST_PYTHON"):
+        return given
+    for python in [*(shutil.which(f"python3.{minor}") for minor in (12, 13)), *sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[23].*/bin/python3"))), sys.executable]:
+        if python and subprocess.run([python, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))"], capture_output=True).returncode == 0:
+            return python
+    sys.exit("newest: needs Python 3.12 or newer, named by $MCKPT_NEWEST_PYTHON or on the PATH: PyPI serves older releases of some writers to older ones")
+
+
 def environment(name, packages, options=(), env=None, before=(), base=None):
     """A virtual environment with these packages, over those of `base`; its folder."""
     folder = os.path.join(ROOT, "venv", name)
     if not os.path.exists(python_of(folder)):
-        run([os.environ.get("MCKPT_NEWEST_PYTHON", sys.executable), "-m", "venv", folder])
+        run([newest_python(), "-m", "venv", folder])
     if base:
         with open(os.path.join(site_of(folder), "base.pth"), "w") as f:
             f.write(site_of(base) + "\n")
