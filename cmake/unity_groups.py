@@ -1,6 +1,6 @@
 """Sorts the source files of a library into groups that can each be one translation unit, for unity builds: no two files of
-a group give the same name in an unnamed namespace, or by #define. A file that so gives a name which is also a type of a
-header is in no group. It looks at the text alone, so two files may be apart that need not be.
+a group give the same name in an unnamed namespace, or by #define, and none calls a function of a header whose name another
+one so gives, as that hides it. A file that so gives a name which is also a type of a header is in no group. It looks at the text alone, so two files may be apart that need not be.
 
 usage: unity_groups.py ROOT FOLDER MOST FILE...      ROOT: where the headers are; FOLDER: what the files are relative to;
 prints a line "GROUP FILE" for each file that has a group, of at most MOST files
@@ -75,19 +75,41 @@ def header_types(root):
     return types
 
 
+def header_functions(root):
+    """Names of functions that headers declare, which one of the same name in an unnamed namespace hides."""
+    functions = set()
+    for top in ("lib", "mappings", "tools", "tests"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                if name.endswith(".h"):
+                    with open(os.path.join(folder, name)) as f:
+                        functions |= set(re.findall(r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\(", f.read(), re.M))
+    return functions
+
+
+def called(path):
+    with open(path) as f:
+        return set(re.findall(r"\b(\w+)\s*\(", CODE.sub(" ", f.read())))
+
+
 def main():
     root, folder, most, files = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
-    types, groups = header_types(root), []  # a group: its files, and the names that they give
+    types, functions = header_types(root), header_functions(root)
+    groups = []  # a group: its files, the names that they give, those of them that hide functions, what they call of headers
     for file in files:
         names = own_names(os.path.join(folder, file))
         if any(name in types for _, name in names):
             continue
-        group = next((group for group in groups if len(group[0]) < most and not group[1] & names), None)
+        hiding = {name for _, name in names} & functions
+        calls = called(os.path.join(folder, file)) & functions
+        group = next((group for group in groups
+                      if len(group[0]) < most and not (group[1] & names or group[2] & calls or group[3] & hiding)), None)
         if group is None:
-            groups.append(group := ([], set()))
+            groups.append(group := ([], set(), set(), set()))
         group[0].append(file)
-        group[1].update(names)
-    for number, (together, _) in enumerate(groups):
+        for known, more in zip(group[1:], (names, hiding, calls)):
+            known.update(more)
+    for number, (together, *_) in enumerate(groups):
         for file in together:
             print(f"{number} {file}")
 

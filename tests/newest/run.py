@@ -6,10 +6,12 @@ alone takes gigabytes; its program saves cases, and tests/judges/newest_cases.py
 
 import dataclasses
 import datetime
+import glob
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -22,6 +24,7 @@ ROOT = os.environ.get("MCKPT_NEWEST") or os.path.join(SOURCE, "build", "newest")
 PAGE = os.path.join(SOURCE, "docs", "tested_with.md")
 BASE = ["torch", "transformers", "safetensors", "numpy"]
 TORCH_MINORS = 4
+MOST_SECONDS = 900  # for one program; writers that fork beside threads hang at times, and are then tried once more
 HEAD = """# What was tested with which release
 
 `scripts/newest` installs the newest release that PyPI serves of each writer below, saves tiny checkpoints with it on CPU ranks, and runs `inspect`, `verify`, `ls --digest`, `export`,
@@ -68,11 +71,21 @@ def python_of(folder):
     return os.path.join(folder, "bin", "python")
 
 
+def newest_python():
+    """Of the environments: PyPI serves older releases of some writers to a Python below 3.12."""
+    if given := os.environ.get("MCKPT_NEWEST_PYTHON"):
+        return given
+    for python in [*(shutil.which(f"python3.{minor}") for minor in (12, 13)), *sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[23].*/bin/python3"))), sys.executable]:
+        if python and subprocess.run([python, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))"], capture_output=True).returncode == 0:
+            return python
+    sys.exit("newest: needs Python 3.12 or newer, named by $MCKPT_NEWEST_PYTHON or on the PATH: PyPI serves older releases of some writers to older ones")
+
+
 def environment(name, packages, options=(), env=None, before=(), base=None):
     """A virtual environment with these packages, over those of `base`; its folder."""
     folder = os.path.join(ROOT, "venv", name)
     if not os.path.exists(python_of(folder)):
-        run([os.environ.get("MCKPT_NEWEST_PYTHON", sys.executable), "-m", "venv", folder])
+        run([newest_python(), "-m", "venv", folder])
     if base:
         with open(os.path.join(site_of(folder), "base.pth"), "w") as f:
             f.write(site_of(base) + "\n")
@@ -128,19 +141,37 @@ def saved(title):
     return os.path.join(ROOT, "cases", title.replace(" ", "_"))
 
 
+def ended(command, env):
+    """Runs a command; its stderr, or None where it, or a process that it started, did not end in time. All of them are ended then."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True) as started:
+        try:
+            return started.communicate(timeout=MOST_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+            return None
+
+
 def save(title, program, folder_of_env, env=None):
     """Runs a program. Returns why it did not even say which releases it has, or ""."""
     out = saved(title)
-    shutil.rmtree(out, ignore_errors=True)
     print(f"== {title}", flush=True)
-    # A program has the name of its writer, so its folder must not be where Python looks for packages.
-    ran = subprocess.run([python_of(folder_of_env), "-P", os.path.join(HERE, program), out], capture_output=True, text=True,
-                         env={**os.environ, "PYTHONPATH": os.path.join(HERE, "shared"), "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "",
-                              "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
+    # A program has the name of its writer, so its folder must not be where Python looks for packages. One thread: libraries fork writers, and a fork of a
+    # process whose OpenMP has started threads hangs.
+    command = [python_of(folder_of_env), "-P", os.path.join(HERE, program), out]
+    how = {**os.environ, "PYTHONPATH": os.path.join(HERE, "shared"), "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1",
+           "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+    for last in (False, True):
+        shutil.rmtree(out, ignore_errors=True)
+        errors = ended(command, how)
+        if errors is not None:
+            break
+        print(f"  {title}: no end after {MOST_SECONDS} s", flush=True)
+        if last:
+            return f"not run: no end after {MOST_SECONDS} s, twice"
     if os.path.exists(os.path.join(out, "versions.json")):
         return ""
-    print(ran.stderr[-3000:])
-    return "not run: " + (ran.stderr.strip().splitlines() or ["no reason"])[-1][:200]
+    print(errors[-3000:])
+    return "not run: " + (errors.strip().splitlines() or ["no reason"])[-1][:200]
 
 
 def judged(title):

@@ -1,7 +1,7 @@
-"""The facts about families: every family has them, the grids are those of test_data/golden, and README has the table that
-`mckpt mappings list` prints.
+"""The facts about families: every family has them, the grids are those of test_data/golden, docs/families.md has the table that
+`mckpt mappings list` prints, and README.md names the models that people look for.
 
-usage: family_facts.py [--update]      --update writes the grids into mappings/models/family_facts.cc, and the table into README.md
+usage: family_facts.py [--update]      --update writes the grids into mappings/models/family_facts.cc, and the table into docs/families.md
 """
 import collections
 import json
@@ -15,8 +15,10 @@ from mckpt_tests.setting import DATA, SOURCE
 
 GOLDEN = os.path.join(DATA, "golden")
 README = os.path.join(SOURCE, "README.md")
+PAGE = os.path.join(SOURCE, "docs", "families.md")
 FACTS = os.path.join(SOURCE, "mappings", "models", "family_facts.cc")
 TABLE = re.compile(r"(?<=<!-- families -->\n).*?(?=<!-- end of families -->)", re.S)
+NAMES = re.compile(r"(?<=<!-- models -->\n).*?(?=<!-- end of models -->)", re.S)
 
 
 def grid(run):
@@ -81,12 +83,26 @@ def cell(text):
 rows = ["| family | on the hub | quantised as | compared with real ranks on |", "|---|---|---|---|"]
 rows += [f"| `{f['name']}` | {cell(f['examples'])} | {cell(f['quantised'])} | {cell(tested[f['name']])} |" for f in families]
 want = "\n" + "\n".join(rows) + "\n\n"
-with open(README, encoding="utf-8") as f:
+with open(PAGE, encoding="utf-8") as f:
     page = f.read()
 found = TABLE.search(page)
-if expect(found, "README.md has no place for the table of families") and "--update" in sys.argv:
-    with open(README, "w", encoding="utf-8") as f:
+if expect(found, "docs/families.md has no place for the table of families") and "--update" in sys.argv:
+    with open(PAGE, "w", encoding="utf-8") as f:
         f.write(page[:found.start()] + want + page[found.end():])
 elif found:
-    expect(found[0] == want, "README.md has another table of families: tests/program/general/family_facts.py --update writes it")
-finish(2 * len(families) + 2)
+    expect(found[0] == want, "docs/families.md has another table of families: tests/program/general/family_facts.py --update writes it")
+
+
+def plain(text):
+    """Text without what people write in several ways: "Gemma 4", "gemma-4"."""
+    return re.sub(r"[ _-]", "", text.lower())
+
+
+with open(README, encoding="utf-8") as f:
+    named = NAMES.search(f.read())
+names = [plain(name) for name in re.split(r"[,;]", named[0])] if expect(named, "README.md has no place for the names of models") else []
+for family in families:
+    expect(any(name in plain(family["examples"]) for name in names), f"README.md names no model of the family {family['name']}: {family['examples']}")
+for name in names:
+    expect(any(name in plain(family["examples"]) for family in families), f"README.md names a model of no family: {name}")
+finish(3 * len(families) + len(names) + 3)
