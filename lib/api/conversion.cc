@@ -1,24 +1,18 @@
-// A Conversion of the interface is one of the engine, and whether it was proved. Each plan() makes the
-// engine's options of the words of the interface.
+// A Conversion of the interface is one of the engine, and whether it was proved. What a struct asks for is planned
+// in convert/asked.
 #include "mckpt/conversion.h"
 
 #include "api/boundary.h"
 #include "api/conversion_access.h"
-#include "api/words.h"
-#include "convert/output/fsdp_folder.h"
+#include "api/public_notes.h"
+#include "convert/asked/plan.h"
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/export.h"
-#include "convert/plan/reshard/to_fsdp.h"
-#include "convert/plan/quantize.h"
-#include "convert/plan/relayer.h"
-#include "convert/plan/reshard/reshard.h"
-#include "convert/plan/reshard/to_ranks.h"
-#include "convert/plan/to_mcore.h"
 #include "convert/run/result_card.h"
 #include "convert/run/run.h"
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"
+#include "io/safetensors/layout.h"
 #include "io/store/soundness.h"
 #include "runtime/comm/comm.h"
 
@@ -164,136 +158,28 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
   });
 }
 
-Conversion plan(const ToFsdp& what, int threads) {
+Conversion ConversionAccess::plan(const impl::AnyConversion& what, int threads) {
   return impl::guarded([&] {
     impl::check_threads(threads);
-    impl::check_iteration(what.iteration);
-    impl::Grid grid = impl::grid_of(what.grid);
-    SourceOptions opening{.assets = what.assets,
-                          .source_tp = what.source_tp,
-                          .source_etp = what.source_etp,
-                          .accept = what.accept,
-                          .model = what.model};
-    impl::ReshardSourceOptions from{.checkpoint = impl::checkpoint_options(opening, {what.source}),
-                                    .weights_only = what.weights_only,
-                                    .rank_states = what.rank_states,
-                                    .source_ep = what.source_ep,
-                                    .source_hsdp = what.source_hsdp};
-    from.checkpoint.any_model = what.any_model;
-    // Words that may be wrong are read before the options are put together: where one throws inside of nested
-    // braces, gcc 13 destroys members twice.
-    const auto fsdp = impl::setup_of(what.fsdp, grid);
-    const impl::FrozenNames frozen(what.fsdp.freeze);
-    const auto spelling = impl::spelling_of(what.spelling);
-    const auto values = impl::value_options(what.values);
-    const impl::UnitModules modules(what.fsdp_module);
-    return ConversionAccess::make(impl::plan_to_fsdp({.model = {.source = what.source,
-                                                                .target = what.target,
-                                                                .model_dict = what.model_dict,
-                                                                .grid = grid,
-                                                                .fsdp = fsdp,
-                                                                .frozen = frozen,
-                                                                .spelling = spelling,
-                                                                .values = values,
-                                                                .hybrid_pattern = what.hybrid_pattern,
-                                                                .iteration = what.iteration,
-                                                                .threads = threads},
-                                                      .from = from,
-                                                      .modules = modules}));
+    impl::Planning how;
+    how.threads = threads;
+    return make(impl::plan_asked(what, how));
   });
 }
 
-Conversion plan(const ToMcore& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    impl::check_iteration(what.iteration);
-    return ConversionAccess::make(
-        impl::plan_to_mcore({.source = what.source,
-                             .target = what.target,
-                             .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
-                             .model_dict = what.model_dict,
-                             .weights_only = what.weights_only,
-                             .grid = impl::grid_of(what.grid),
-                             .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
-                             .layers = impl::layer_stacks(what.layers),
-                             .spelling = impl::spelling_of(what.spelling),
-                             .values = impl::value_options(what.values),
-                             .iteration = what.iteration,
-                             .threads = threads}));
-  });
-}
-
-Conversion plan(const ToHf& what) {
-  return impl::guarded([&] {
-    impl::ExportTypes types{.rules = impl::dtype_rules(what.dtype_rule)};
-    if (what.dtype == "keep")
-      types.kind = impl::ExportTypes::kStored;
-    else if (what.dtype != "auto")
-      types.kind = impl::ExportTypes::kGiven,
-      types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
-    bool original = what.max_shard_size == ToHf{}.max_shard_size;
-    const impl::ExportOptions how{.source = what.source,
-                                  .target = what.target,
-                                  .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
-                                  .model_dict = what.model_dict,
-                                  .types = types,
-                                  .max_shard_bytes = what.max_shard_size,
-                                  .original_files = original};
-    return ConversionAccess::make(
-        what.quantize.empty() ? impl::plan_export(how)
-                              : impl::plan_quantized_export(
-                                    how, impl::quantize_scheme(what.quantize, "the value of quantize")));
-  });
-}
-
-Conversion plan(const Reshard& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    impl::check_iteration(what.iteration);
-    impl::Grid grid = impl::grid_of(what.grid);
-    impl::ReshardSourceOptions from{impl::checkpoint_options(what.opening, {what.source}),
-                                    what.weights_only,
-                                    what.keep_names,
-                                    what.rank_states,
-                                    what.source_ep,
-                                    what.source_hsdp};
-    from.checkpoint.any_model = what.any_model;
-    return ConversionAccess::make(impl::plan_reshard({.source = what.source,
-                                                      .target = what.target,
-                                                      .from = from,
-                                                      .grid = grid,
-                                                      .fsdp = impl::setup_of(what.fsdp, grid),
-                                                      .frozen = impl::FrozenNames(what.fsdp.freeze),
-                                                      .modules = impl::UnitModules(what.fsdp_module),
-                                                      .pipeline = {what.vpp, what.first_stage_layers,
-                                                                   what.last_stage_layers},
-                                                      .vocab = impl::vocab_choice(what.vocab_size),
-                                                      .iteration = what.iteration,
-                                                      .threads = threads}));
-  });
-}
-
-Conversion plan(const ToRanks& what, int threads) {
-  return impl::guarded([&] {
-    impl::check_threads(threads);
-    impl::check_iteration(what.iteration);
-    return ConversionAccess::make(
-        impl::plan_to_ranks({.source = what.source,
-                             .target = what.target,
-                             .checkpoint = impl::checkpoint_options(what.opening, {what.source}),
-                             .model_dict = what.model_dict,
-                             .grid = impl::grid_of(what.grid),
-                             .pipeline = {what.vpp, what.first_stage_layers, what.last_stage_layers},
-                             .spelling = impl::spelling_of(what.spelling),
-                             .values = impl::value_options(what.values),
-                             .iteration = what.iteration,
-                             .threads = threads}));
-  });
-}
-
-Conversion plan(const Relayer& what) {
-  return impl::guarded(
-      [&] { return ConversionAccess::make(impl::plan_relayer(impl::relayer_options(what))); });
-}
+Conversion plan(const ToFsdp& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToMcore& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToHf& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const Reshard& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToRanks& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const Relayer& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToSafetensors& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToDcp& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const Dequantize& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const Quantize& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToHdf5& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const FromHdf5& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const PtToSafetensors& what, int threads) { return ConversionAccess::plan(what, threads); }
+Conversion plan(const ToPt& what, int threads) { return ConversionAccess::plan(what, threads); }
 
 }  // namespace mckpt

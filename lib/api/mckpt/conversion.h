@@ -20,6 +20,7 @@
 #include "mckpt/observer.h"
 #include "mckpt/plain_plans.h"
 #include "mckpt/plans.h"
+#include "mckpt/run_options.h"
 
 namespace mckpt {
 
@@ -34,21 +35,6 @@ struct ChosenGrid {
   std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
   std::int64_t dp = 1, hsdp = 1;  // dp: without cp, with hsdp
   std::int64_t ranks = 1;         // pp * tp * cp * dp
-};
-
-struct RunOptions {
-  int threads = 1;
-  std::int64_t max_memory = std::int64_t{256} << 20;  // bytes, for the buffers of all threads together
-  bool sync = true;                                   // wait until the result is on the disk
-  // Replace an existing result, once the new one is complete, and what another conversion left unfinished
-  bool overwrite = false;
-  // What an interrupted run of the same conversion left is continued in any case; with `resume` also where
-  // that run was to replace a result. Not of one file (kUsage)
-  bool resume = false;
-  bool allow_overflow = false;  // publish although a cast made finite values infinite
-  // Files that get a card of the result (mckpt/verify.h), which is read for it
-  std::vector<std::string> card{};
-  std::string command{};            // for the card: what was asked for
 };
 
 // The numbers of a finished run.
@@ -97,16 +83,16 @@ class MCKPT_API Conversion {
 // Each reads headers and writes nothing. `threads` may plan at once. Throws for whatever cannot be converted.
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
 MCKPT_API Conversion plan(const ToMcore& what, int threads = 1);
-MCKPT_API Conversion plan(const ToHf& what);
+MCKPT_API Conversion plan(const ToHf& what, int threads = 1);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
 MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);
-MCKPT_API Conversion plan(const Relayer& what);
+MCKPT_API Conversion plan(const Relayer& what, int threads = 1);
 MCKPT_API Conversion plan(const ToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToDcp& what, int threads = 1);
 MCKPT_API Conversion plan(const Dequantize& what, int threads = 1);
 MCKPT_API Conversion plan(const Quantize& what, int threads = 1);
 MCKPT_API Conversion plan(const ToHdf5& what, int threads = 1);
-MCKPT_API Conversion plan(const FromHdf5& what);
+MCKPT_API Conversion plan(const FromHdf5& what, int threads = 1);
 MCKPT_API Conversion plan(const PtToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToPt& what, int threads = 1);
 

@@ -30,7 +30,7 @@ struct ToFsdp {
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
-  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
+  std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
   // Of a checkpoint of Megatron, as in SourceOptions and Reshard.
   std::optional<std::int64_t> source_tp{}, source_etp{};
   bool weights_only = false, any_model = false;
@@ -52,7 +52,7 @@ struct ToMcore {
   bool weights_only = false;
   std::vector<std::string> spelling{};  // as in ToFsdp: "unfused-norms", of a model with experts
   std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
-  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
+  std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // A sharded checkpoint -> a Hugging Face folder.
@@ -63,9 +63,9 @@ struct ToHf {
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   // Bytes of tensors in one file; with this default the files are those of the model's own folder, if that is
   // known and has the same tensors.
-  std::int64_t max_shard_size = kUsualShardSize;
-  std::string quantize{};  // fp8-block, mxfp4, like-source (that of opening.assets); "": plain numbers
-  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
+  std::optional<std::int64_t> max_shard_size{};
+  std::optional<std::string> quantize{};  // fp8-block, mxfp4, like-source (that of opening.assets); none: plain numbers
+  std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // A sharded checkpoint, with its optimizer states -> another grid or strategy, in its own format: fsdp_dtensor
@@ -101,7 +101,7 @@ struct ToRanks {
   Values values{};
   std::vector<std::string> spelling{};  // as in ToFsdp, and "mtp-transformer-layer"
   std::optional<std::int64_t> iteration{};  // none: target/release
-  std::string model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
+  std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
 // The layers of a hybrid model under the names that another form of the model has for them.

@@ -22,7 +22,7 @@ struct ToSafetensors {
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
   // Of a save with several dicts that may be the model: the one that is, "actor"; "": it is found.
-  std::string model_dict{};
+  std::optional<std::string> model_dict{};
 };
 
 // A checkpoint -> a folder that torch.distributed.checkpoint loads, with names kept: all of a DCP folder; of
@@ -39,7 +39,7 @@ struct ToDcp {
   std::string dtype = "keep";
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
-  std::string model_dict{};  // as of ToSafetensors; not of a DCP folder
+  std::optional<std::string> model_dict{};  // as of ToSafetensors; not of a DCP folder
 };
 
 // A Hugging Face folder of quantised weights, or one safetensors file of them -> a folder, or a file, of
@@ -48,7 +48,7 @@ struct Dequantize {
   std::string source{}, target{};
   // Of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
   std::string dtype = "bf16";
-  std::int64_t max_shard_size = kUsualShardSize;
+  std::optional<std::int64_t> max_shard_size{};
   std::vector<std::string> accept{};  // damage that is accepted: "MC2017"
   OpenOptions files{};
 };
@@ -59,7 +59,7 @@ struct Quantize {
   // Fp8-block, mxfp4, or like-source: what the model in `like` has, with its scales where values are equal
   std::string scheme{};
   std::optional<std::string> like{};
-  std::int64_t max_shard_size = kUsualShardSize;  // not of like-source, which has the files of `like`
+  std::optional<std::int64_t> max_shard_size{};  // not of like-source, which has the files of `like`
   OpenOptions files{};
 };
 

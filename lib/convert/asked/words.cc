@@ -1,5 +1,5 @@
 // Each word is looked up in a table of the words that its setting can have.
-#include "api/words.h"
+#include "convert/asked/words.h"
 
 #include <algorithm>
 #include <charconv>
@@ -17,6 +17,7 @@
 #include "io/file/model_files.h"
 #include "io/file/source_stamps.h"
 #include "mappings/model/vocab_words.h"
+#include "options/field.h"
 
 namespace mckpt::impl {
 namespace {
@@ -56,27 +57,18 @@ VocabChoice vocab_choice(std::string_view word) {
   return *choice;
 }
 
-mckpt::Note to_public(const Note& note) {
-  std::string_view text = note.text;
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return {note.kind == Note::Kind::kWarning, std::string(text)};
-}
-
-std::vector<mckpt::Note> to_public(const Notes& notes) {
-  std::vector<mckpt::Note> out;
-  for (const Note& n : notes) out.push_back(to_public(n));
-  return out;
-}
-
-mckpt::Finding to_public(const Finding& f) {
-  return {code_name(f.code), f.warning, f.tensor, f.file, f.offset, f.rank, f.message, f.help};
-}
-
 DType value_type(std::string_view word, std::string_view setting, std::string_view others) {
-  if (word == "bf16" || word == "bfloat16") return DType::kBF16;
-  if (word == "fp16" || word == "float16") return DType::kF16;
-  if (word == "fp32" || word == "float32") return DType::kF32;
-  refuse_word(setting, cat(others, "bf16, fp16, fp32"), word);
+  constexpr DType kTypes[] = {DType::kBF16, DType::kF16, DType::kF32};
+  std::optional<DType> type;
+  try {
+    type = dtype_from_name(word);
+  } catch (const Error&) {  // it would list the types that files may have
+  }
+  if (!type || std::ranges::count(kTypes, *type) == 0)
+    throw Error(Code::kUsage, cat("the value of `", setting, "` is not a data type that weights can be given"))
+        .expected(cat(others, "bf16, fp16 or fp32"))
+        .found(cat("'", escaped(word), "'"));
+  return *type;
 }
 
 std::optional<DType> value_type_or_kept(std::string_view word) {
@@ -120,11 +112,31 @@ ValueOptions value_options(const mckpt::Values& values) {
   return options;
 }
 
-Grid grid_of(const mckpt::Grid& g) {
+Grid sizes_of(const mckpt::Grid& g) {
   HsdpOuter outer = word_in<HsdpOuter>({{"replicate", HsdpOuter::kReplicate}, {"shard", HsdpOuter::kShard}},
                                        g.hsdp_outer, "hsdp_outer");
-  return complete_grid(
-      {.tp = g.tp, .cp = g.cp, .ep = g.ep, .etp = g.etp, .pp = g.pp, .hsdp = g.hsdp, .outer = outer}, g.dp);
+  return {.tp = g.tp, .cp = g.cp, .ep = g.ep, .etp = g.etp, .pp = g.pp, .hsdp = g.hsdp, .outer = outer};
+}
+
+Grid grid_of(const mckpt::Grid& g) { return complete_grid(sizes_of(g), g.dp); }
+
+// Only if the size was chosen here; the world is the number of ranks of the training run, not of this
+// process.
+std::string chosen_dp_note(const mckpt::Grid& grid) {
+  if (grid.dp) return "";
+  const Grid g = grid_of(grid);
+  return cat("dp=", g.dp, " chosen, the smallest that works: ", counted(g.world(), "rank"), " in all");
+}
+
+FrozenNames frozen_of(const mckpt::Fsdp& fsdp) { return FrozenNames(parts_of(fsdp.freeze)); }
+
+Spelling spelling_in(const std::vector<std::string>& words) { return spelling_of(parts_of(words)); }
+
+std::string model_dict_of(const std::optional<std::string>& dict) {
+  if (dict && dict->empty())
+    throw Error(Code::kUsage, "`model_dict` is the name of a dict, and not empty")
+        .expected("a name such as actor or state.policy");
+  return dict.value_or("");
 }
 
 LayerStacks layer_stacks(std::string_view word) {
@@ -151,21 +163,25 @@ ModelFiles model_files_in(const std::string& word) {
   return word_in<ModelFiles>(kModelFilesWords, word, "model_files");
 }
 
-OpenOptions opening_of(const mckpt::OpenOptions& options, const NamedPaths& paths) {
+OpenOptions opening_of(const mckpt::OpenOptions& options, const Opening& what) {
   OpenOptions out{.follow_links = options.follow_links,
                   .model_files = model_files_in(options.model_files),
-                  .stamps = std::make_shared<SourceStamps>()};
-  if (options.base) out.base = adapter_base_for(*options.base, paths, out, memory_names());
+                  .stamps = std::make_shared<SourceStamps>(),
+                  .helper_folders = what.helper_folders};
+  if (options.base) out.base = adapter_base_for(*options.base, what.paths, out, memory_names());
   return out;
 }
 
-HfModelOptions model_options(const ModelOptions& options, const NamedPaths& paths) {
-  ExpertLayout layout = word_in<ExpertLayout>({{"auto", ExpertLayout::kAuto},
-                                               {"apart", ExpertLayout::kApart},
-                                               {"fused", ExpertLayout::kFused},
-                                               {"hub", ExpertLayout::kHub}},
-                                              options.expert_layout, "expert_layout");
-  return {.expert_layout = layout, .map_file = options.map_file, .files = opening_of(options.files, paths)};
+HfModelOptions model_options(const ModelOptions& options, const Opening& what) {
+  const ExpertLayout layout = word_in<ExpertLayout>({{"auto", ExpertLayout::kAuto},
+                                                     {"apart", ExpertLayout::kApart},
+                                                     {"fused", ExpertLayout::kFused},
+                                                     {"hub", ExpertLayout::kHub}},
+                                                    options.expert_layout, "expert_layout");
+  HfModelOptions out;
+  out.expert_layout = layout, out.map_file = options.map_file;
+  out.files = opening_of(options.files, what);
+  return out;
 }
 
 std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
@@ -185,39 +201,38 @@ std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
   return codes;
 }
 
-CheckpointOptions checkpoint_options(const SourceOptions& from, const NamedPaths& paths) {
+CheckpointOptions checkpoint_options(const SourceOptions& from, const Opening& what) {
   CheckpointOptions options;
   options.assets = from.assets;
   options.source_tp = from.source_tp, options.source_etp = from.source_etp;
   options.accept = accepted_codes(from.accept);
-  options.model = model_options(from.model, paths);
+  options.model = model_options(from.model, what);
   return options;
 }
 
-RelayerOptions relayer_options(const Relayer& what) {
+LayerWay layer_way(std::string_view word) {
+  return word_in<LayerWay>({{"ungroup", LayerWay::kUngroup},
+                            {"group", LayerWay::kGroup},
+                            {"hybrid-to-gpt", LayerWay::kToGpt},
+                            {"gpt-to-hybrid", LayerWay::kToHybrid}},
+                           word, "way");
+}
+
+RelayerOptions::GroupNames group_names(std::string_view word) {
   using Names = RelayerOptions::GroupNames;
+  return word_in<Names>({{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}}, word,
+                        "keys");
+}
+
+RelayerOptions::GptLayers gpt_layers(std::string_view word) {
   using Layers = RelayerOptions::GptLayers;
-  RelayerOptions options;
-  options.way = word_in<LayerWay>({{"ungroup", LayerWay::kUngroup},
-                                   {"group", LayerWay::kGroup},
-                                   {"hybrid-to-gpt", LayerWay::kToGpt},
-                                   {"gpt-to-hybrid", LayerWay::kToHybrid}},
-                                  what.way, "way");
-  options.source = what.source, options.target = what.target;
-  options.pattern = what.pattern;
-  options.keys = word_in<Names>(
-      {{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}}, what.keys, "keys");
-  options.layers =
-      word_in<Layers>({{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}},
-                      what.layers, "layers");
-  options.how.norms = word_in<NormPlace>(
-      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, what.norms,
-      "norms");
-  options.how.without_mixers = what.without_mixers;
-  options.how.weights_only = what.weights_only;
-  options.accept = accepted_codes(what.accept);
-  options.files = opening_of(what.files, {what.source});
-  return options;
+  return word_in<Layers>({{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}},
+                         word, "layers");
+}
+
+NormPlace norm_place(std::string_view word) {
+  return word_in<NormPlace>(
+      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, word, "norms");
 }
 
 }  // namespace mckpt::impl
