@@ -39,15 +39,6 @@ Account to_public(const impl::Conversion& c) {
           .quantized = a.quantized};
 }
 
-impl::RunOptions to_engine(const RunOptions& options) {
-  return {.threads = options.threads,
-          .memory_bytes = options.max_memory,
-          .durable = options.sync,
-          .overwrite = options.overwrite,
-          .resume = options.resume,
-          .allow_overflow = options.allow_overflow};
-}
-
 RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
   RunReport report{.output = c.path,
                    .bytes = c.bytes,
@@ -122,7 +113,7 @@ const Account& Conversion::prove(int threads, Observer* observer) {
 }
 
 void Conversion::check(const RunOptions& options) const {
-  impl::guarded([&] { impl::check_result(state_->conversion, to_engine(options)); });
+  impl::guarded([&] { impl::check_result(state_->conversion, impl::run_options(options)); });
 }
 
 RunReport Conversion::run(const RunOptions& options, Observer* observer) {
@@ -146,7 +137,7 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
     std::unique_ptr<impl::Comm> alone = impl::local_comm();
     impl::ObserverBridge bridge(observer);
     try {
-      impl::RunResult done = impl::run(state_->conversion, to_engine(options), *alone, bridge);
+      impl::RunResult done = impl::run(state_->conversion, impl::run_options(options), *alone, bridge);
       impl::write_result_cards(state_->conversion, cards, bridge);
       return to_public(state_->conversion, done);
     } catch (impl::Error& e) {

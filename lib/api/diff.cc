@@ -4,7 +4,7 @@
 #include "api/boundary.h"
 #include "api/public_report.h"
 #include "api/public_notes.h"
-#include "convert/asked/words.h"
+#include "convert/asked/compare.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/tolerance_text.h"
 #include "io/file/parallel.h"
@@ -47,11 +47,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
     impl::check_threads(options.threads);
     if (!options.html.empty()) impl::check_page_path(options.html);
     impl::ObserverBridge bridge(observer);
-    impl::DiffOptions how;
-    how.comparing.opening = impl::checkpoint_options(options.opening, {{a, b}});
-    how.comparing.path_tp = options.path_tp, how.comparing.path_etp = options.path_etp;
-    how.comparing.model_dict = impl::model_dict_of(options.model_dict);
-    how.comparing.threads = options.threads;
+    impl::DiffOptions how = impl::diff_options(options, {{a, b}});
     how.comparing.choice = {options.names, options.regex};
     for (const std::string& rule : options.within) impl::add_tolerance(how.within, rule);
     impl::Diff found = impl::diff(a, b, how, bridge);

@@ -4,7 +4,7 @@
 #include "api/boundary.h"
 #include "api/public_report.h"
 #include "api/public_notes.h"
-#include "convert/asked/words.h"
+#include "convert/asked/compare.h"
 #include "convert/compare/verify.h"
 #include "io/file/parallel.h"
 
@@ -30,13 +30,7 @@ Report verify(const std::string& path, const VerifyOptions& options, Observer* o
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::VerifyOptions how{.threads = options.threads,
-                            .reports = options.cards.report,
-                            .card = options.card,
-                            .command = options.cards.command};
-    how.compare.opening.assets = options.assets;
-    how.compare.model_dict = impl::model_dict_of(options.model_dict);
-    how.compare.opening.model.files = impl::opening_of(options.files, {{path}});
+    const impl::VerifyOptions how = impl::verify_options(options, {{path}});
     return to_public(impl::verify(path, how, bridge));
   });
 }
@@ -46,13 +40,7 @@ Report compare(const std::string& tested, const std::string& source, const Compa
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::CompareOptions how;
-    how.opening = impl::checkpoint_options(options.opening, {{tested, source}});
-    how.path_tp = options.path_tp, how.path_etp = options.path_etp;
-    how.params_dtype = impl::params_dtype_of(options.params_dtype);
-    how.types = impl::type_claim(options.dtype, options.dtype_rule);
-    how.model_dict = impl::model_dict_of(options.model_dict);
-    how.weights_only = options.weights_only;
+    const impl::CompareOptions how = impl::compare_options(options, {{tested, source}});
     return to_public(impl::verify(tested,
                                   {.threads = options.threads,
                                    .against = source,

@@ -41,8 +41,7 @@ class FlagOf final : public FieldVisitor {
  public:
   FlagOf(std::string_view kind, std::string_view name) : FieldVisitor(kind), name_(name) {}
   void field(const Field& field, FieldValue) override {
-    if (!found.empty() || field.name != name_ || field.argument) return;
-    // Python's classes of units are one flag.
+    if (!found.empty() || field.name != name_ || field.argument || field.doors == FieldDoors::kSettings) return;
     found = flags_of(field).front();
   }
   std::string found;

@@ -35,18 +35,18 @@ void state_fields(What& o, FieldVisitor& v, FieldDoors doors) {
   v({.name = "rank_states",
      .value = "DIR",
      .doors = doors,
-     .help = "read the optimizer states from files ..._rank_R.pt, in which each rank of the training run that wrote "
-             "`source` saved its own pieces"},
+     .help = "read the optimizer states from files ..._rank_R.pt, in which each rank of `source`'s training run "
+             "saved its own pieces"},
     o.rank_states);
   v({.name = "source_ep",
      .value = "N",
      .doors = doors,
-     .help = "number of expert-parallel ranks that wrote `source`, if it does not say so itself"},
+     .help = "number of expert-parallel ranks that wrote `source`, if `source` does not say so itself"},
     o.source_ep);
   v({.name = "source_hsdp",
      .value = "N",
      .doors = doors,
-     .help = "number of HSDP instances that wrote `source`, if it does not say so itself"},
+     .help = "number of HSDP instances that wrote `source`, if `source` does not say so itself"},
     o.source_hsdp);
   v({.name = "any_model",
      .common = true,
@@ -112,7 +112,7 @@ void fields(ToMcore& o, FieldVisitor& v) {
                "a Hugging Face model, a checkpoint with its names, or one of Megatron: fsdp_dtensor, torch_dist, FSDP2 "
                "or Megatron-FSDP alone");
   target_field(o.target, v, "the folder for the checkpoints of a training run");
-  iteration_field(o.iteration, v, "the name of the folder of `source`, or release");
+  iteration_field(o.iteration, v, "the name of `source`'s folder, or release");
   fields(o.opening, v);
   model_dict_field(o.model_dict, v);
   weights_only_field(o.weights_only, v);
@@ -164,7 +164,7 @@ void fields(Reshard& o, FieldVisitor& v) {
                "a sharded checkpoint: fsdp_dtensor, torch_dist, files of Megatron's ranks, or another DCP folder; the "
                "folder of a training run, or one iteration of it");
   target_field(o.target, v, "the folder for the checkpoints of the new training run");
-  iteration_field(o.iteration, v, "the name of the folder of `source`, or release");
+  iteration_field(o.iteration, v, "the name of `source`'s folder, or release");
   state_fields(o, v, FieldDoors::kBoth);
   v({.name = "keep_names",
      .help = "with `any_model`: keep every tensor's own name, also where the names follow a convention that would be "

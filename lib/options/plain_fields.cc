@@ -140,7 +140,7 @@ void fields(ToHdf5& o, FieldVisitor& v) {
 }
 
 void fields(FromHdf5& o, FieldVisitor& v) {
-  ends(o, v, "an archive that to-hdf5 made", "the folder to make, or the file if `source` has only one");
+  ends(o, v, "an archive that convert to-hdf5 made", "the folder to make, or the file if `source` has only one");
   plain_files(o.files, v);
 }
 

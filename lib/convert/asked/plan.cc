@@ -17,6 +17,7 @@
 #include "convert/plan/reshard/to_fsdp.h"
 #include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/to_mcore.h"
+#include "convert/run/run.h"
 #include "core/base/error.h"
 
 namespace mckpt::impl {
@@ -201,6 +202,15 @@ Conversion plan_of(const ToPt& what, const Planning& how) {
 
 Conversion plan_asked(const AnyConversion& what, const Planning& how) {
   return std::visit([&](const auto& one) { return plan_of(one, how); }, what);
+}
+
+RunOptions run_options(const mckpt::RunOptions& options) {
+  return {.threads = options.threads,
+          .memory_bytes = options.max_memory,
+          .durable = options.sync,
+          .overwrite = options.overwrite,
+          .resume = options.resume,
+          .allow_overflow = options.allow_overflow};
 }
 
 const mckpt::Grid* asked_grid(const AnyConversion& what) {

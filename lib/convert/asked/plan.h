@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "mckpt/run_options.h"
 #include "options/kinds.h"
 
 namespace mckpt::impl {
 
 struct Conversion;
+struct RunOptions;
 
 // What planning is told beside the conversion itself.
 struct Planning {
@@ -25,6 +27,9 @@ struct Planning {
 
 // Reads headers and writes nothing. Throws kUsage for a word that is not known, and whatever the planner throws.
 Conversion plan_asked(const AnyConversion& what, const Planning& how);
+
+// How the run is carried out.
+RunOptions run_options(const mckpt::RunOptions& options);
 
 // The grid of the training run that a conversion is for; null if it has none.
 const mckpt::Grid* asked_grid(const AnyConversion& what);
