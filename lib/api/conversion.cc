@@ -6,6 +6,7 @@
 #include "api/conversion_access.h"
 #include "api/public_notes.h"
 #include "convert/asked/plan.h"
+#include "convert/asked/results.h"
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/result_card.h"
@@ -19,40 +20,6 @@
 namespace mckpt {
 static_assert(kUsualShardSize == impl::kUsualShardBytes);
 
-namespace {
-
-Account to_public(const impl::Conversion& c) {
-  const impl::Account& a = c.account;
-  return {.tensors_in = a.tensors_in,
-          .tensors_out = a.tensors_out,
-          .copied = a.copied,
-          .fused = a.fused,
-          .split = a.split,
-          .tied = a.copies + a.tied + c.shared_tensors,
-          .padded = a.padded,
-          .unpadded = a.unpadded,
-          .changed = a.changed,
-          .dropped = a.dropped,
-          .dropped_objects = c.dropped_objects,
-          .invented = a.invented,
-          .dequantized = a.dequantized,
-          .quantized = a.quantized};
-}
-
-RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
-  RunReport report{.output = c.path,
-                   .bytes = c.bytes,
-                   .bytes_read = result.counts.bytes_read,
-                   .bytes_written = result.counts.bytes_written,
-                   .rounded_norms = result.counts.rounded,
-                   .became_infinite = result.became_infinite,
-                   .became_zero = result.became_zero,
-                   .notes = impl::to_public(result.notes)};
-  for (const impl::LostValues::Tensor& t : result.overflowed) report.overflowed.push_back(t.name);
-  return report;
-}
-
-}  // namespace
 
 Conversion::Conversion(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Conversion::Conversion(Conversion&&) noexcept = default;
@@ -108,7 +75,7 @@ const Account& Conversion::prove(int threads, Observer* observer) {
     impl::prove(state_->conversion, threads, false, [&] { return bridge.stop(); });
     bridge.end();
     state_->proved = true;
-    return state_->account = to_public(state_->conversion);
+    return state_->account = impl::account_of(state_->conversion);
   });
 }
 
@@ -139,7 +106,9 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
     try {
       impl::RunResult done = impl::run(state_->conversion, impl::run_options(options), *alone, bridge);
       impl::write_result_cards(state_->conversion, cards, bridge);
-      return to_public(state_->conversion, done);
+      RunReport report = impl::run_report_of(state_->conversion, done);
+      report.notes = impl::to_public(done.notes);
+      return report;
     } catch (impl::Error& e) {
       if (e.code() == impl::Code::kInterrupted && e.help().empty())
         e.help(state_->conversion.single_file ? "plan the same conversion again and run it: it starts anew"

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "options/fields.h"
 #include "options/kinds.h"
+#include "options/results.h"
 
 namespace mckpt::impl {
 namespace {
@@ -96,6 +97,18 @@ class FieldsJson final : public FieldVisitor {
   std::string text;
 };
 
+template <typename Result>
+void add_result(const char* name, std::string& to) {
+  to += cat("  {\"name\": ", quoted(name), ", \"fields\": [");
+  const Result result{};
+  bool first = true;
+  fields(result, [&](const char* field, const auto&, const char* help) {
+    to += cat(first ? "\n" : ",\n", "      {\"name\": ", quoted(field), ", \"help\": ", quoted(help), "}");
+    first = false;
+  });
+  to += "\n    ]}";
+}
+
 }  // namespace
 
 std::string flag_of_field(std::string_view name) {
@@ -124,6 +137,10 @@ std::string field_list_json() {
     out += cat(", \"fields\": [\n", v.text, "\n    ]}");
     first = false;
   });
+  out += "\n],\n\"results\": [\n";
+  add_result<mckpt::Account>("Account", out);
+  add_result<mckpt::RunReport>("RunReport", out += ",\n");
+  add_result<mckpt::Statistics>("Statistics", out += ",\n");
   return out + "\n]}\n";
 }
 

@@ -21,6 +21,7 @@
 #include "mckpt/plain_plans.h"
 #include "mckpt/plans.h"
 #include "mckpt/run_options.h"
+#include "mckpt/run_report.h"
 
 namespace mckpt {
 
@@ -35,16 +36,6 @@ struct ChosenGrid {
   std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
   std::int64_t dp = 1, hsdp = 1;  // dp: without cp, with hsdp
   std::int64_t ranks = 1;         // pp * tp * cp * dp
-};
-
-// The numbers of a finished run.
-struct RunReport {
-  std::string output{};  // the folder or file that was made
-  std::int64_t bytes = 0, bytes_read = 0, bytes_written = 0;
-  std::int64_t rounded_norms = 0;  // items that were rounded because norms are stored less one
-  std::int64_t became_infinite = 0, became_zero = 0;  // items, by casts
-  std::vector<std::string> overflowed{};              // tensors with items that became infinite
-  std::vector<Note> notes{};
 };
 
 // One planned conversion. Movable. A conversion belongs to one thread; its work uses as many as it is given.
