@@ -26,7 +26,7 @@ void made_fields(const mckpt::Account& a, Visit&& v) {
   v("quantized", a.quantized,
     "tensors of the result that are codes or scales, computed of one tensor of the source");
   v("tied", a.tied,
-    "tensors that have the items of another tensor: they are left out, or, by `export` and between files, written in "
+    "tensors that have the items of another tensor: they are left out, or, by export and between files, written in "
     "full");
   v("padded", a.padded, "tensors of the result with zeros at their ends");
   v("unpadded", a.unpadded,

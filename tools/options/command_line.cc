@@ -14,13 +14,11 @@
 
 #include "core/base/error.h"
 #include "io/file/model_files.h"
-#include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "options/fields.h"
 #include "tools/help/help_text.h"
 #include "tools/options/field_flags.h"
 #include "tools/options/other_names.h"
-#include "tools/options/parse_number.h"
 #include "tools/process/module_path.h"
 #include "tools/render/progress.h"
 
@@ -239,45 +237,15 @@ CommandLine::Option CommandLine::flag(const std::string& names, bool& value, con
   return impl_->flag(names, value, help);
 }
 
-CommandLine::Option CommandLine::option(const std::string& names, std::string& value,
-                                        const std::string& help) {
-  return impl_->valued(names, "TEXT", help,
-                       [&value](const std::string& v, const std::string&) { value = v; });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, std::optional<std::string>& value,
-                                        const std::string& help) {
-  return impl_->valued(names, "TEXT", help,
-                       [&value](const std::string& v, const std::string&) { value = v; });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, std::vector<std::string>& values,
-                                        const std::string& help) {
-  HelpPage::Row& row = impl_->declare(names, "TEXT", help);
-  row.several = true;
-  return impl_->repeatable(row, into(values));
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, i64& value, const std::string& help) {
-  return impl_->valued(names, "N", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, std::optional<i64>& value,
-                                        const std::string& help) {
-  return impl_->valued(names, "N", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return impl_->valued(names, "X", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_double(v, n); });
+CommandLine::Option CommandLine::taking_one(const std::string& names, const char* value, TakeOne take,
+                                            const std::string& help) {
+  return impl_->valued(names, value, help, std::move(take));
 }
 
 CommandLine::Option CommandLine::taking(const std::string& names, Take take, bool several,
                                         const std::string& help) {
   if (!several)
-    return impl_->valued(names, "TEXT", help, [take](const std::string& v, const std::string&) { take({v}); });
+    return taking_one(names, "TEXT", [take](const std::string& v, const std::string&) { take({v}); }, help);
   HelpPage::Row& row = impl_->declare(names, "TEXT", help);
   row.several = true;
   return impl_->repeatable(row, [take](const std::vector<std::string>& values) {
@@ -315,25 +283,6 @@ CommandLine::Option CommandLine::optional_value(const std::string& names, std::o
     if (!value) value = "";
   };
   return Option(impl_->app.add_flag_function(Impl::all_names(row), take, help), row);
-}
-
-CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, const std::string& help) {
-  return impl_->valued(names, "SIZE", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); });
-}
-
-CommandLine::Option CommandLine::bytes(const std::string& names, std::optional<i64>& value,
-                                       const std::string& help) {
-  return impl_->valued(names, "SIZE", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); });
-}
-
-CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
-  return impl_->valued("-j,--threads", "N", help, [&value](const std::string& v, const std::string& n) {
-    i64 given = parse_i64(v, n);
-    check_threads(given);
-    value = static_cast<int>(given);
-  });
 }
 
 CommandLine::Option CommandLine::positional(const std::string& name, std::string& value,

@@ -52,6 +52,9 @@ class CommandLine {
   Option option(const std::string& names, i64& value, const std::string& help);
   Option option(const std::string& names, std::optional<i64>& value, const std::string& help);
   Option option(const std::string& names, double& value, const std::string& help);
+  // Calls `take` with the one value and the option's name. `value`: the help's name of it, if `names` has none.
+  using TakeOne = std::function<void(const std::string& value, const std::string& name)>;
+  Option taking_one(const std::string& names, const char* value, TakeOne take, const std::string& help);
   // Calls `take` with all values that were given; `several`: there may be more than one.
   using Take = std::function<void(const std::vector<std::string>&)>;
   Option taking(const std::string& names, Take take, bool several, const std::string& help);
@@ -88,8 +91,7 @@ class CommandLine {
   // How the command opens files: with --follow-links, and with stamps of its own that note each of them.
   // Complete after parse(); it lives as long as this.
   const OpenOptions& opening() const { return opening_; }
-  // --follow-links and --model-files, as they were given.
-  const mckpt::OpenOptions& files() const { return files_; }
+  const mckpt::OpenOptions& files() const { return files_; }  // --follow-links, --model-files
   // The model of adapters, for all that is opened from now on (tools/options/base_flag.h).
   void set_base(std::shared_ptr<const AdapterBase> base) { opening_.base = std::move(base); }
   const std::string& command() const { return command_; }

@@ -12,6 +12,7 @@ namespace {
 
 // What texts of the library name beside fields: options of commands that take no struct of lib/options.
 constexpr std::string_view kSettings[] = {
+    "against",
     "device",
     "pp_size",
     "rank",

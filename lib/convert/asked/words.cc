@@ -67,7 +67,7 @@ DType value_type(std::string_view word, std::string_view setting, std::string_vi
   if (!type || std::ranges::count(kTypes, *type) == 0)
     throw Error(Code::kUsage, cat("the value of `", setting, "` is not a data type that weights can be given"))
         .expected(cat(others, "bf16, fp16 or fp32"))
-        .found(cat("'", escaped(word), "'"));
+        .found(escaped(word));
   return *type;
 }
 
