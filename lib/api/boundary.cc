@@ -3,7 +3,7 @@
 // library once.
 #include "api/boundary.h"
 
-#include "api/words.h"
+#include "api/public_notes.h"
 #include "core/base/error_code.h"
 #include "mckpt/mckpt.h"
 

@@ -3,10 +3,13 @@
 
 #include <functional>
 #include <map>
+#include <type_traits>
 
 #include "api/c_call.h"
 #include "api/public_json.h"
 #include "api/settings.h"
+#include "options/field_list.h"
+#include "options/results.h"
 
 struct mckpt_conversion {
   mckpt::Conversion conversion;
@@ -22,24 +25,17 @@ using mckpt::impl::c_result;
 using mckpt::impl::c_status;
 using mckpt::impl::c_written;
 
-// Proves, and keeps the account by name.
+// Keeps the numbers of a result by name.
+template <typename Result>
+void keep_numbers(const Result& result, std::map<std::string, std::int64_t, std::less<>>& to) {
+  mckpt::impl::fields(result, [&](const char* name, const auto& value, const char*) {
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) to.insert({name, value});
+  });
+}
+
 void prove(mckpt_conversion& c, int threads, mckpt::Observer& observer) {
   if (c.account) return;
-  const mckpt::Account& a = c.account.emplace(c.conversion.prove(threads, &observer));
-  c.numbers = {{"tensors_in", a.tensors_in},
-               {"tensors_out", a.tensors_out},
-               {"copied", a.copied},
-               {"fused", a.fused},
-               {"split", a.split},
-               {"tied", a.tied},
-               {"padded", a.padded},
-               {"changed", a.changed},
-               {"dropped", a.dropped},
-               {"dropped_objects", a.dropped_objects},
-               {"invented", a.invented},
-               {"unpadded", a.unpadded},
-               {"dequantized", a.dequantized},
-               {"quantized", a.quantized}};
+  keep_numbers(c.account.emplace(c.conversion.prove(threads, &observer)), c.numbers);
 }
 
 }  // namespace
@@ -67,14 +63,12 @@ int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_obse
     s.refuse_rest();
     mckpt::impl::CObserver to(observer);
     prove(*c, options.threads, to);
-    const mckpt::RunReport& done = c->run.emplace(c->conversion.run(options, &to));
-    c->numbers.insert({{"bytes", done.bytes},
-                       {"bytes_read", done.bytes_read},
-                       {"bytes_written", done.bytes_written},
-                       {"rounded_norms", done.rounded_norms},
-                       {"became_infinite", done.became_infinite},
-                       {"became_zero", done.became_zero}});
+    keep_numbers(c->run.emplace(c->conversion.run(options, &to)), c->numbers);
   });
+}
+
+char* mckpt_settings_json(mckpt_error** error) {
+  return c_written(error, [](std::string& to) { to = mckpt::impl::field_list_json(); });
 }
 
 void mckpt_conversion_free(mckpt_conversion* c) { delete c; }

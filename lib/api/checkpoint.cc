@@ -5,7 +5,8 @@
 #include <mutex>
 
 #include "api/boundary.h"
-#include "api/words.h"
+#include "api/public_notes.h"
+#include "convert/asked/words.h"
 #include "convert/source/checkpoint.h"
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
@@ -272,7 +273,7 @@ Statistics Checkpoint::slice_statistics(std::string_view name, std::string_view 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
-    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options, {path}));
+    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options, {{path}}));
     const impl::Store& opened = *store;
     return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(store), nullptr, opened}));
   });
@@ -282,7 +283,7 @@ Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
     auto model = std::make_unique<impl::CheckpointModel>(
-        impl::open_checkpoint(path, impl::checkpoint_options(options, {path})));
+        impl::open_checkpoint(path, impl::checkpoint_options(options, {{path}})));
     const impl::Store& view = model->store();
     return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view}));
   });

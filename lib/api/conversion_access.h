@@ -6,6 +6,7 @@
 
 #include "convert/plan/conversion.h"
 #include "mckpt/conversion.h"
+#include "options/kinds.h"
 
 namespace mckpt {
 
@@ -18,6 +19,7 @@ struct Conversion::State {
 
 // Makes the objects, whose constructor is private.
 struct ConversionAccess {
+  static Conversion plan(const impl::AnyConversion& what, int threads);
   static Conversion make(impl::Conversion conversion) {
     return Conversion(std::make_unique<Conversion::State>(Conversion::State{std::move(conversion)}));
   }

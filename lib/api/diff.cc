@@ -3,7 +3,8 @@
 
 #include "api/boundary.h"
 #include "api/public_report.h"
-#include "api/words.h"
+#include "api/public_notes.h"
+#include "convert/asked/compare.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/tolerance_text.h"
 #include "io/file/parallel.h"
@@ -46,11 +47,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
     impl::check_threads(options.threads);
     if (!options.html.empty()) impl::check_page_path(options.html);
     impl::ObserverBridge bridge(observer);
-    impl::DiffOptions how{.comparing = {.opening = impl::checkpoint_options(options.opening, {a, b}),
-                                        .path_tp = options.path_tp,
-                                        .path_etp = options.path_etp,
-                                        .model_dict = options.model_dict,
-                                        .threads = options.threads}};
+    impl::DiffOptions how = impl::diff_options(options, {{a, b}});
     how.comparing.choice = {options.names, options.regex};
     for (const std::string& rule : options.within) impl::add_tolerance(how.within, rule);
     impl::Diff found = impl::diff(a, b, how, bridge);

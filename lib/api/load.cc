@@ -7,7 +7,8 @@
 #include <optional>
 
 #include "api/boundary.h"
-#include "api/words.h"
+#include "api/public_notes.h"
+#include "convert/asked/words.h"
 #include "core/base/error.h"
 #include "core/hybrid/pattern.h"
 #include "hf/model.h"
@@ -128,7 +129,7 @@ Loaded load(const std::string& path, const TensorsToLoad& what, Observer* observ
   return impl::guarded([&] {
     const std::optional<impl::DType> dtype = impl::value_type_or_kept(what.dtype);
     OpeningDevice device(what.how, dtype.has_value());
-    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(what.files, {path}));
+    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(what.files, {{path}}));
     // A type is one of values; as they are stored, quantised weights are codes and scales.
     if (dtype) store = impl::dequantized(std::move(store), *dtype, impl::BadNumbers::kRefuse);
     impl::require_sound(store->findings(), store->root());
@@ -150,12 +151,12 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     std::optional<impl::LayerPattern> groups;
     if (!what.hybrid_pattern.empty())
       groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
-    impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model, {path}));
+    impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model, {{path}}));
     impl::refuse_unlike_copies(model, device.threads().threads);
     impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,
                                                     .rank = what.rank,
                                                     .values = values,
-                                                    .spelling = impl::spelling_of(what.spelling),
+                                                    .spelling = impl::spelling_in(what.spelling),
                                                     .groups = groups ? &*groups : nullptr});
     return loaded(std::move(plan), device, model.opening, observer);
   });

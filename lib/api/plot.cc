@@ -2,7 +2,8 @@
 #include "mckpt/plot.h"
 
 #include "api/boundary.h"
-#include "api/words.h"
+#include "api/public_notes.h"
+#include "convert/asked/words.h"
 #include "core/base/error.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/choice/tensor_choice.h"
@@ -28,7 +29,7 @@ Plotted plot(const std::string& path, const std::string& output, const PlotOptio
           .expected("an output that ends in .html")
           .found(output);
     impl::check_picture_path(output);
-    const impl::OpenOptions files = impl::opening_of(options.files, {path});
+    const impl::OpenOptions files = impl::opening_of(options.files, {{path}});
     const impl::TensorChoice choice{options.names, options.regex};
     const auto store = impl::open_store(path, files);
     impl::CheckpointPicture picture = impl::checkpoint_picture(*store, choice.choose(*store), path);

@@ -1,6 +1,8 @@
 // Each put() writes one struct, field by field in the order of its declaration.
 #include "api/public_json.h"
 
+#include "options/results.h"
+
 namespace mckpt::impl {
 namespace {
 
@@ -65,24 +67,29 @@ JsonWriter& put_list(JsonWriter& json, std::string_view name, const std::vector<
   return json.end_array();
 }
 
-void put(JsonWriter& json, const mckpt::Account& a) {
-  json.begin_object().field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out);
-  json.field("copied", a.copied).field("fused", a.fused).field("split", a.split).field("tied", a.tied);
-  json.field("padded", a.padded).field("unpadded", a.unpadded).field("changed", a.changed);
-  json.field("dropped", a.dropped).field("dropped_objects", a.dropped_objects);
-  json.field("invented", a.invented)
-      .field("dequantized", a.dequantized)
-      .field("quantized", a.quantized)
-      .end_object();
+// Writes each field of a result that it is called with.
+struct PutField {
+  JsonWriter& json;
+
+  template <typename T>
+  void operator()(const char* name, const T& value, const char*) const {
+    json.field(name, value);
+  }
+  template <typename T>
+  void operator()(const char* name, const std::vector<T>& list, const char*) const {
+    put_list(json, name, list);
+  }
+};
+
+template <typename Result>
+void put_result(JsonWriter& json, const Result& result) {
+  json.begin_object();
+  fields(result, PutField{json});
+  json.end_object();
 }
 
-void put(JsonWriter& json, const mckpt::RunReport& r) {
-  json.begin_object().field("output", r.output).field("bytes", r.bytes).field("bytes_read", r.bytes_read);
-  json.field("bytes_written", r.bytes_written).field("rounded_norms", r.rounded_norms);
-  json.field("became_infinite", r.became_infinite).field("became_zero", r.became_zero);
-  put_list(json, "overflowed", r.overflowed);
-  put_list(json, "notes", r.notes).end_object();
-}
+void put(JsonWriter& json, const mckpt::Account& a) { put_result(json, a); }
+void put(JsonWriter& json, const mckpt::RunReport& r) { put_result(json, r); }
 
 void put(JsonWriter& json, const mckpt::ChosenGrid& g) {
   json.begin_object()
@@ -134,9 +141,7 @@ void write_json(std::string& to, const std::vector<mckpt::TensorChunk>& chunks) 
 
 void write_json(std::string& to, const mckpt::Statistics& s) {
   JsonWriter json(to);
-  json.begin_object().field("numbers", s.numbers).field("finite", s.finite).field("zeros", s.zeros);
-  json.field("nan", s.nan).field("infinite", s.infinite).field("min", s.min).field("max", s.max);
-  json.field("mean", s.mean).field("deviation", s.deviation).end_object();
+  put_result(json, s);
 }
 
 void write_json(std::string& to, const mckpt::Conversion& c, const std::optional<mckpt::Account>& account,

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/words.h"
+#include "api/public_notes.h"
 #include "core/base/text.h"
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"

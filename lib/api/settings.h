@@ -1,5 +1,5 @@
 // Settings: the options of the interface's structs as texts "name=value", as they come from another language.
-// Each read() takes the settings that are fields of its struct:
+// read() takes the settings that are fields of a struct:
 //
 //   Settings settings({"source=hf", "target=ckpt", "tp=2"});
 //   ToFsdp what;
@@ -16,10 +16,7 @@
 #include <vector>
 
 #include "mckpt/conversion.h"
-#include "mckpt/diff.h"
-#include "mckpt/load.h"
-#include "mckpt/plot.h"
-#include "mckpt/verify.h"
+#include "options/fields.h"
 
 namespace mckpt::impl {
 
@@ -35,7 +32,7 @@ class Settings {
   void take(std::string_view name, int& to);
   void take(std::string_view name, std::int64_t& to);
   void take(std::string_view name, std::vector<std::string>& to);                          // all of the name
-  void take(std::string_view name, std::vector<std::pair<std::string, std::string>>& to);  // texts GLOB=TYPE
+  void take(std::string_view name, TextPairs& to);                 // texts GLOB=TYPE
   template <typename T>
   void take(std::string_view name, std::optional<T>& to) {
     T value{};
@@ -58,18 +55,24 @@ class Settings {
   std::set<std::string, std::less<>> known_;  // names that were asked for
 };
 
-void read(Settings& from, mckpt::OpenOptions& to);
-void read(Settings& from, SourceOptions& to);
-void read(Settings& from, mckpt::RunOptions& to);
-void read(Settings& from, mckpt::CardFiles& to);
-void read(Settings& from, mckpt::VerifyOptions& to);
-void read(Settings& from, mckpt::CompareOptions& to);
-void read(Settings& from, mckpt::DiffOptions& to);
-void read(Settings& from, mckpt::PlotOptions& to);
-void read(Settings& from, TensorsToLoad& to);
-void read(Settings& from, mckpt::RankToLoad& to);
+// Takes the settings that are fields of a struct.
+class SettingsReader final : public FieldVisitor {
+ public:
+  explicit SettingsReader(Settings& settings, std::string_view kind = "")
+      : FieldVisitor(kind), settings_(settings) {}
+  void field(const Field& field, FieldValue value) override;
 
-// The conversion of that kind (api/kinds.h), planned.
+ private:
+  Settings& settings_;
+};
+
+template <typename What>
+void read(Settings& from, What& to) {
+  SettingsReader reader(from);
+  fields(to, reader);
+}
+
+// The conversion of that kind (options/kinds.h), planned.
 mckpt::Conversion plan_kind(std::string_view word, Settings& settings);
 
 }  // namespace mckpt::impl

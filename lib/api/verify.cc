@@ -3,7 +3,8 @@
 
 #include "api/boundary.h"
 #include "api/public_report.h"
-#include "api/words.h"
+#include "api/public_notes.h"
+#include "convert/asked/compare.h"
 #include "convert/compare/verify.h"
 #include "io/file/parallel.h"
 
@@ -29,13 +30,7 @@ Report verify(const std::string& path, const VerifyOptions& options, Observer* o
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::VerifyOptions how{.threads = options.threads,
-                            .reports = options.cards.report,
-                            .card = options.card,
-                            .command = options.cards.command};
-    how.compare.opening.assets = options.assets;
-    how.compare.model_dict = options.model_dict;
-    how.compare.opening.model.files = impl::opening_of(options.files, {path});
+    const impl::VerifyOptions how = impl::verify_options(options, {{path}});
     return to_public(impl::verify(path, how, bridge));
   });
 }
@@ -45,13 +40,7 @@ Report compare(const std::string& tested, const std::string& source, const Compa
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    impl::CompareOptions how{.opening = impl::checkpoint_options(options.opening, {tested, source}),
-                             .path_tp = options.path_tp,
-                             .path_etp = options.path_etp,
-                             .params_dtype = impl::params_dtype_of(options.params_dtype),
-                             .types = impl::type_claim(options.dtype, options.dtype_rule),
-                             .model_dict = options.model_dict,
-                             .weights_only = options.weights_only};
+    const impl::CompareOptions how = impl::compare_options(options, {{tested, source}});
     return to_public(impl::verify(tested,
                                   {.threads = options.threads,
                                    .against = source,

@@ -19,7 +19,7 @@ def show(progress):
     if progress.phase == "write" and progress.done and not started:
         started.append(print("writing", flush=True))
 try:
-    mckpt.convert(sys.argv[1], sys.argv[2], to="pt", threads=1, progress=show)
+    mckpt.convert(sys.argv[1], sys.argv[2], to="torch-file", threads=1, progress=show)
     print("done")
 except KeyboardInterrupt as stopped:
     print("interrupted", *getattr(stopped, "__notes__", []))
@@ -55,7 +55,7 @@ class Interrupted(unittest.TestCase):
             import mckpt
 
             seen = []
-            self.assertEqual(mckpt.convert(source, target, to="pt", progress=seen.append).output, target)
+            self.assertEqual(mckpt.convert(source, target, to="torch-file", progress=seen.append).output, target)
             self.assertEqual((seen[-1].done, seen[-1].bytes > 0), (seen[-1].bytes, True))  # what was there before is done, too
             self.assertTrue(mckpt.verify(target, source, progress=False).equal)
 

@@ -193,7 +193,7 @@ class Loads(unittest.TestCase):
             (dict(device="cpu", tp=2), "`tp` 2, but no rank is named"),
             (dict(device="cpu", rank=2, tp=2), "expected 0 to 1, found 2"),
             (dict(device="cpu", rank=0, tp=3), "expected a multiple of 3, found 4"),
-            (dict(device="cpu", dtype="int8"), "expected keep, bf16, fp16, fp32"),
+            (dict(device="cpu", dtype="int8"), "expected keep, bf16, fp16 or fp32"),
             (dict(device="cpu", dtyp="bf16"), "did you mean `dtype`"),
             (dict(device="cpu", threads=-1), "threads"),
         ]:

@@ -1,13 +1,17 @@
 """Each setting that the library reads is a key of the TypedDicts of mckpt.settings, with its type, and has a line in the text of
-its function; and nothing else is. The library is asked: its error for an unknown setting lists those that there are.
+its function; and nothing else is. The library is asked: its error for an unknown setting lists those that there are. What
+scripts/fields writes is what the library says today.
 usage: settings_are_known.py, with any Python from 3.10 on"""
 import inspect
-import re
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
 from mckpt_tests.package import run
-from mckpt_tests.setting import TINY_MODEL
+from mckpt_tests.setting import BUILD, MCKPT, SOURCE, TINY_MODEL
 
 import mckpt
 from mckpt import settings
@@ -27,15 +31,14 @@ class Settings(unittest.TestCase):
         (note,) = raised.exception.notes
         return note.removeprefix("the settings are ").split(", ")
 
-    def check(self, function, call, groups, also=()):
-        names = settings.names_of(groups)
-        self.assertEqual(len(names), len(set(names)))
+    def check(self, function, call, group, keys, also=()):
+        names = list(settings.FIELDS[group])
         known = set(self.read_by(call)) - PARAMETERS
         self.assertEqual(sorted(known), sorted(set(names) - PARAMETERS | set(also)))
-        for group in groups:
-            for name, given in group.__annotations__.items():
-                self.assertRegex(function.__doc__, rf"(?m)^{name}: \S")
-                self.check_type(call, name, getattr(given, "__forward_arg__", given))
+        for name in names:
+            given = keys.__annotations__[name]
+            self.assertRegex(function.__doc__, rf"(?m)^{name}: \S")
+            self.check_type(call, name, getattr(given, "__forward_arg__", given))
 
     def check_type(self, call, name, given):
         if name == "rank":  # without which others are read: see test_loading
@@ -50,18 +53,18 @@ class Settings(unittest.TestCase):
             self.assertNotRegex(str(raised.exception), "expected (a whole number|0 or 1)")
 
     def test_conversions(self):
-        for kind, groups in settings.CONVERSION.items():
+        for kind in settings.CONVERSION:
             with self.subTest(kind):
-                self.check(mckpt.plan, lambda kind=kind, **what: mckpt.plan(TINY_MODEL, "b.pt" if kind == "pt" else "b", to=kind, threads=1, **what), groups)
+                self.check(mckpt.plan, lambda kind=kind, **what: mckpt.plan(TINY_MODEL, "b", to=kind, threads=1, **what), kind, settings.ConversionSettings)
                 self.assertIn(f'to="{kind}": ', mckpt.convert.__doc__)
-        self.check(mckpt.export, lambda **what: mckpt.export(TINY_MODEL, "b", threads=1, progress=False, **what), settings.EXPORT[""])
+        self.check(mckpt.export, lambda **what: mckpt.export(TINY_MODEL, "b", threads=1, progress=False, **what), "hf", settings.ExportSettings)
 
     def test_comparing(self):
-        self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.COMPARE[""], ["against", "command", "report"])
-        self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), settings.DIFF[""], ["html", "regex"])
-        self.check(mckpt.open_as_fsdp, lambda **how: mckpt.open_as_fsdp(TINY_MODEL, **how), settings.SOURCE[""])
+        self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), "compare", settings.CompareSettings, ["against", "command", "report"])
+        self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), "diff", settings.DiffSettings, ["html", "regex"])
+        self.check(mckpt.open_as_fsdp, lambda **how: mckpt.open_as_fsdp(TINY_MODEL, **how), "open_as_fsdp", settings.SourceSettings)
         with tempfile.TemporaryDirectory() as folder:
-            self.check(mckpt.plot, lambda **how: mckpt.plot(TINY_MODEL, folder + "/p.html", progress=False, **how), settings.PLOT[""], ["regex", "stats"])
+            self.check(mckpt.plot, lambda **how: mckpt.plot(TINY_MODEL, folder + "/p.html", progress=False, **how), "plot", settings.PlotSettings, ["regex", "stats"])
         alone = set(self.read_by(lambda **how: mckpt.verify(TINY_MODEL, progress=False, **how)))
         self.assertEqual(alone - PARAMETERS - {"against"}, {"assets", "base", "card", "command", "follow_links", "model_dict", "model_files", "report"})
         self.assertRaisesRegex(mckpt.Error, "no setting `source_tp`", lambda: mckpt.verify(TINY_MODEL, source_tp=1, progress=False))
@@ -70,37 +73,46 @@ class Settings(unittest.TestCase):
         def load(**what):
             mckpt.load(TINY_MODEL, "cpu", progress=False, **{"rank": 0, **what})
 
-        self.check(mckpt.load, load, settings.LOAD[""])
+        self.check(mckpt.load, load, "load_rank", settings.LoadSettings)
         self.assertRaisesRegex(mckpt.Error, "`rank` is not allowed: expected a whole number", lambda: load(rank="x"))
 
     def test_the_keys_of_functions_are_those_of_their_groups(self):
-        for keys, parts in ((settings.SourceSettings, settings.SOURCE), (settings.DiffSettings, settings.DIFF), (settings.PlotSettings, settings.PLOT), (settings.CompareSettings, settings.COMPARE),
-                            (settings.ExportSettings, settings.EXPORT), (settings.LoadSettings, settings.LOAD), (settings.ConversionSettings, settings.CONVERSION)):
-            self.assertEqual(set(keys.__annotations__), {name for groups in parts.values() for name in settings.names_of(groups)})
+        for keys, groups in ((settings.SourceSettings, settings.SOURCE), (settings.DiffSettings, settings.DIFF), (settings.PlotSettings, settings.PLOT), (settings.CompareSettings, settings.COMPARE),
+                             (settings.ExportSettings, settings.EXPORT), (settings.LoadSettings, settings.LOAD), (settings.ConversionSettings, settings.CONVERSION)):
+            self.assertEqual(set(keys.__annotations__), {name for group in groups for name in settings.FIELDS[group]})
         for function, keys in ((mckpt.plan, settings.ConversionSettings), (mckpt.convert, settings.ConversionSettings), (mckpt.load, settings.LoadSettings),
                                (mckpt.verify, settings.CompareSettings), (mckpt.diff, settings.DiffSettings), (mckpt.plot, settings.PlotSettings), (mckpt.export, settings.ExportSettings)):
             self.assertFalse(explicit(function) & set(keys.__annotations__))
-        for name in settings.names_of(sum(settings.CONVERSION.values(), ())):
-            self.assertRegex(mckpt.convert.__doc__, rf"(?m)^{name}: \S")
-        for group in (v for v in vars(settings).values() if isinstance(v, type) and hasattr(v, "__total__")):
-            if ":" in (group.__doc__ or ""):
-                self.assertEqual(re.findall(r"(?m)^ *(\w+): ", group.__doc__), list(group.__annotations__), group.__name__)
+
+    def test_files_that_are_written_are_current(self):
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "fields"), "--check", "--library", os.path.join(BUILD, "libmckpt.so")], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
     def test_words_for_a_conversion(self):
         self.assertEqual(list(settings.WORDS), list(settings.CONVERSION))
         for to in settings.Kind.__args__:
             self.assertRegex(mckpt.convert.__doc__, rf'(?m)(^"|; |, ){to}([",;]|$)')
-        for to in settings.Kind.__args__:
             with self.assertRaises(mckpt.Error) as raised:
-                mckpt.plan("/nowhere", "b.pt" if to == "pt" else "b", to=to)
+                mckpt.plan("/nowhere", "b", to=to)
             self.assertNotIn("no such kind", str(raised.exception), to)
         for wrong, near in (("fdsp", "fsdp"), ("hf-to-fspd", "hf-to-fsdp"), ("safetensor", "safetensors"), ("to-dpc", "to-dcp")):
             self.assertRaisesRegex(mckpt.Error, f"did you mean `{near}`", lambda wrong=wrong: mckpt.plan("a", "b", to=wrong))
 
+    def test_both_doors_have_the_same_words(self):
+        """A mode of the program is a word of Python, and makes the same."""
+        modes = subprocess.run([MCKPT, "help", "--json"], capture_output=True, text=True, check=True)
+        names = {page["name"].removeprefix("convert ") for page in json.loads(modes.stdout)["commands"] if page["name"].startswith("convert ")}
+        self.assertGreaterEqual(len(names), 18)
+        self.assertEqual(names - set(settings.Kind.__args__), set())
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(os.path.isdir(mckpt.convert(TINY_MODEL, folder + "/ranks", to="pt", progress=False).output))
+            self.assertRaisesRegex(mckpt.Error, "torch-file", lambda: mckpt.convert(TINY_MODEL, folder + "/m.pt", to="pt", progress=False))
+            self.assertTrue(os.path.isfile(mckpt.convert(TINY_MODEL, folder + "/m.pt", to="torch-file", progress=False).output))
+
     def test_types_of_tensors_as_torch_spells_them(self):
         narrow = mckpt.load(TINY_MODEL, "cpu", "float16", progress=False)
         self.assertEqual({t.dtype for t in narrow.values()}, {"float16"})
-        self.assertRaisesRegex(mckpt.Error, "bf16, fp16, fp32", lambda: mckpt.load(TINY_MODEL, "cpu", "int8", progress=False))
+        self.assertRaisesRegex(mckpt.Error, "bf16, fp16 or fp32", lambda: mckpt.load(TINY_MODEL, "cpu", "int8", progress=False))
 
 
 run()

@@ -11,11 +11,12 @@ literals() { # path:line:"text", comments left out
 flags=$(literals | grep -E '"([^"\\]|\\.)*--[a-z]' || true)
 [ -z "$flags" ] || { echo "these texts name flags:"; echo "$flags"; exit 1; }
 
-known=$(sed -n '/kSettings\[\]/,/};/p' tools/render/setting_names.cc | grep -oE '"[a-z_]+"' | tr -d '"')
+known=$({ sed -n '/kSettings\[\]/,/};/p' tools/render/setting_names.cc | grep -oE '"[a-z_]+"'
+          grep -rhoE '\.name = "[a-z_]+"' lib/options | grep -oE '"[a-z_]+"'; } | tr -d '"')
 [ "$(wc -w <<<"$known")" -ge 30 ] || { echo "the list of settings was not found"; exit 1; }
 status=0
 while read -r name; do
   grep -qx "$name" <<<"$known" ||
-    { echo "\`$name\` is named by a text of the library, but is not in tools/render/setting_names.cc"; status=1; }
+    { echo "\`$name\` is named by a text of the library, but is no field of lib/options and not in tools/render/setting_names.cc"; status=1; }
 done < <(literals | grep -oE '`[a-z][a-z_]*`' | tr -d '`' | sort -u)
 exit $status

@@ -1,7 +1,7 @@
-// mckpt convert MODE SRC DST: one table of modes. A mode declares its own options and does the work.
+// mckpt convert MODE SRC DST: finds the kind of conversion that MODE names (options/kinds.h).
 //
 //   mckpt convert --color never hf-to-fsdp Qwen3-0.6B ckpt --tp 2
-//                               '-- the first word that is not an option chooses the row of kModes;
+//                               '-- the first word that is not an option chooses the kind;
 //                                   the line is then that of the command "convert hf-to-fsdp"
 //
 // Without a mode, or with --help in its place, the list of modes is printed. Under mpirun, a mode whose work
@@ -14,10 +14,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 
 #include "core/base/argument.h"
 #include "core/base/error.h"
+#include "options/kinds.h"
 #include "runtime/job/job.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/commands.h"
@@ -27,43 +27,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A row of the table. The name is what the user types; the summary is shown in the list of modes and as the
-// title of the mode's help page.
-struct Mode {
-  std::string_view name, summary;
-  Exit (*run)(CommandLine&);
-  bool shares_work = false;  // among ranks; the others run in rank 0 alone
-};
-
-constexpr Mode kModes[] = {
-    {"hf-to-fsdp", "make the checkpoint of a Megatron-FSDP run of any grid from a Hugging Face model",
-     convert_hf_to_fsdp, true},
-    {"fsdp-to-hf", "make a Hugging Face folder, as `mckpt export` does", convert_fsdp_to_hf, true},
-    {"to-mcore", "make the torch_dist checkpoint of any Megatron run", convert_to_mcore, true},
-    {"reshard", "write a checkpoint for another grid, in its own format", convert_reshard, true},
-    {"ungroup", "remove the groups of hybrid layers: [*-]M becomes *-M", convert_ungroup, true},
-    {"group", "group the layers of a hybrid checkpoint: *-M becomes [*-]M", convert_group, true},
-    {"hybrid-to-gpt", "make a GPT model's checkpoint from a hybrid one",
-     convert_hybrid_to_gpt, true},
-    {"gpt-to-hybrid", "make a hybrid model's checkpoint from that of a GPT model", convert_gpt_to_hybrid,
-     true},
-    {"pt-to-safetensors", "copy the tensors of a .pt file into a safetensors file",
-     convert_pt_to_safetensors},
-    {"safetensors-to-pt", "copy the tensors of safetensors files into a .pt file", convert_safetensors_to_pt},
-    {"to-safetensors", "make one safetensors file of an FSDP2, verl or ZeRO model",
-     convert_to_safetensors, true},
-    {"to-fsdp", "make a Megatron-FSDP checkpoint from any other", convert_hf_to_fsdp, true},
-    {"to-pt", "write files of Megatron's ranks (mp_rank_*), weights only", convert_to_pt, true},
-    {"dequantize", "write the values of a model in FP8, MXFP4, NVFP4 or INT4", convert_dequantize, true},
-    {"quantize", "write a model in blocks of FP8, in MXFP4, or as another one", convert_quantize, true},
-    {"to-dcp", "make a torch DCP folder of a model or another DCP folder", convert_to_dcp, true},
-    {"to-hdf5", "archive any checkpoint in HDF5; h5py sees whole tensors", convert_to_hdf5, true},
-    {"from-hdf5", "write the files that an archive was made of", convert_from_hdf5, true},
-};
-
-bool is_mode(std::string_view name) {
-  return std::ranges::find(kModes, name, &Mode::name) != std::end(kModes);
-}
+bool is_mode(std::string_view name) { return conversion_mode(name) != nullptr; }
 
 // The position of the mode among the arguments: the first word that is not an option. --color and --progress
 // have a value, which is skipped. Behind options of the mode, whose values are not known here, the mode is
@@ -137,7 +101,7 @@ std::string_view or_other_format(std::string_view word, std::string_view meant) 
 
 std::vector<std::string> convert_modes() {
   std::vector<std::string> names;
-  for (const Mode& m : kModes) names.emplace_back(m.name);
+  for (const ConversionKind& kind : conversion_kinds()) names.emplace_back(kind.name);
   return names;
 }
 
@@ -175,14 +139,14 @@ std::string convert_mode_meant(std::string_view word) {
 Exit convert_command(CommandLine& line) {
   std::size_t at = mode_index(line);
   std::string name = at < line.args().size() ? line.args()[at] : "";
-  for (const Mode& m : kModes) {
-    if (m.name != name) continue;
-    if (this_job().rank() != 0 && !m.shares_work) return Exit::kOk;
-    line.enter(at, std::string(m.summary));
-    return m.run(line);
+  if (const ConversionKind* kind = conversion_mode(name)) {
+    if (this_job().rank() != 0 && !kind->shares_work) return Exit::kOk;
+    line.enter(at, std::string(kind->summary));
+    return run_mode(line, *kind, "convert");
   }
   if (!name.empty()) throw_unknown_mode(name);
-  for (const Mode& m : kModes) line.described(std::string(m.name), std::string(m.summary));
+  for (const ConversionKind& kind : conversion_kinds())
+    line.described(std::string(kind.name), std::string(kind.summary));
   line.description("`mckpt convert MODE --help` shows the options of a mode.");
   std::string mode, source, target;
   line.positional("MODE", mode, "the conversion to run (listed above)").words(convert_modes());

@@ -6,19 +6,19 @@
 // tolerances; 1: not.
 #include "convert/compare/diff/diff.h"
 
+#include "convert/asked/compare.h"
 #include "convert/compare/diff/tolerance_text.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "options/fields.h"
 #include "page/html/pages.h"
 #include "page/picture_file.h"
 #include "tools/answers/diff/answer.h"
 #include "tools/commands/commands.h"
-#include "tools/options/base_flag.h"
-#include "tools/options/checkpoint_flags.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
-#include "tools/options/model_dict_flag.h"
+#include "tools/options/field_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/output.h"
@@ -84,8 +84,8 @@ DiffShown::Only only_of(const std::string& word) {
 Exit diff_command(CommandLine& line) {
   std::string a, b, only = "all";
   i64 top = 20;
-  std::optional<std::string> html;
-  int threads = default_threads();
+  mckpt::DiffOptions reading;
+  reading.threads = default_threads();
   line.positional("A", a, "a checkpoint: a file or folder of any format").required();
   line.positional("B", b, "the other one").required();
   ChosenOfTwo chosen;
@@ -98,21 +98,8 @@ Exit diff_command(CommandLine& line) {
       .choices({"all", "changed", "equal"})
       .common();
   line.option("--top N", top, "how many tensors are listed; 20 by default, -v lists all").common();
-  line.option("--html FILE", html,
-              "also draw the change by layer and module as one HTML page; an earlier one is replaced")
-      .common();
-  line.threads(threads, "threads that read; by default one for each processor");
-  line.heading("Reading checkpoints");
-  BaseFlag base;
-  base.declare(line);
-  ModelDictFlag dict;
-  dict.declare(line);
-  CheckpointFlags checkpoint;
-  checkpoint.declare(line);
-  std::optional<i64> path_tp, path_etp;
-  line.option("--path-tp N", path_tp,
-              "tensor-parallel ranks that wrote A, if it does not say so (--source-tp describes B)");
-  line.option("--path-etp N", path_etp, "expert-tensor-parallel ranks that wrote A, if it does not say so");
+  FieldFlags flags_of_reading(line);
+  fields(reading, flags_of_reading);
   line.description(
       "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects "
       "and files. "
@@ -131,26 +118,22 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff ckpt Qwen3-30B-A3B '*layers.0.*'");
   line.parse();
   chosen.settle(a, b);
-  base.settle(line, std::vector{a, b});
-  if (html) check_page_path(*html);
+  FieldsOfEveryCommand of_every_command(line);
+  fields(reading, of_every_command);
+  const std::string& html = reading.html;
+  if (!html.empty()) check_page_path(html);
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
 
-  // g++ 13 destroys members of a braced list twice if a later one throws.
-  DiffOptions how;
+  DiffOptions how = diff_options(reading, {{a, b}, line.opening().helper_folders});
   how.within = tolerance.read();
-  how.comparing.opening = checkpoint.options();
-  how.comparing.opening.model.files = line.opening();
-  how.comparing.path_tp = path_tp, how.comparing.path_etp = path_etp;
-  how.comparing.model_dict = dict.name();
-  how.comparing.threads = threads;
   how.comparing.choice = chosen.choice;
   const GlobalFlags& flags = line.flags();
   ShownWork work(flags);
   Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });
-  check_unchanged(line.opening());
+  check_unchanged(how.comparing.opening.model.files);
   for (const Oddities& o : found.oddities) tell_findings(flags, o.findings, o.root);
   if (!flags.json) tell_of_sides(flags, found, a, b);
-  if (html) write_picture(*html, diff_page(found, a, b));
+  if (!html.empty()) write_picture(html, diff_page(found, a, b));
   Output out(flags);
   if (out.json()) {
     AnswerJson json(out);
@@ -161,7 +144,7 @@ Exit diff_command(CommandLine& line) {
     write_diff_text(out, found, {only_of(only), static_cast<std::size_t>(top)}, flags);
   }
   out.flush();
-  if (html) note(flags, cat("page    ", escaped(*html, 4096)));
+  if (!html.empty()) note(flags, cat("page    ", escaped(html, 4096)));
   return found.alike ? Exit::kOk : Exit::kNo;
 }
 

@@ -13,16 +13,15 @@
 
 #include <algorithm>
 
+#include "convert/asked/compare.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
+#include "options/fields.h"
 #include "tools/answers/verify_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/as_given.h"
-#include "tools/options/base_flag.h"
-#include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
-#include "tools/options/model_dict_flag.h"
-#include "tools/options/run_flags.h"
+#include "tools/options/field_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/output.h"
@@ -31,70 +30,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// The options of --against; without it, giving one of them is an error.
-struct AgainstFlags {
-  std::optional<std::string> source;
-  CheckpointFlags checkpoint;
-  std::optional<i64> path_tp, path_etp;
-  ValueFlags values{"none"};
-  std::string dtype = "any";
-  bool weights_only = false;
-
-  void declare_assets(CommandLine& line);
-  void declare(CommandLine& line);
-  CompareOptions options() const;
-  TypeClaim claim() const;
-};
-
-void AgainstFlags::declare_assets(CommandLine& line) {
-  checkpoint.declare_assets(
-      line,
-      "folder of the original model, or of its config.json: the tensors must have the names and "
-      "shapes of the model; with --against gives names, packing and data types");
-}
-
-void AgainstFlags::declare(CommandLine& line) {
-  line.heading("Comparison");
-  line.option("--against SRC", source,
-              "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects "
-              "are compared by value, and objects that are not compared are named")
-      .common();
-  line.only_with("--against");
-  checkpoint.declare_rest(line);
-  line.option(
-      "--path-tp N", path_tp,
-      "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (--source-tp describes SRC)");
-  line.option("--path-etp N", path_etp,
-              "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
-  values.declare_params(line);
-  line.option("--dtype TYPE", dtype,
-              "the type that the conversion was asked for: a weight in another type is a difference; any "
-              "(the default: "
-              "types are taken as they are found), keep (those of SRC), bf16, fp16 or fp32");
-  values.declare_rules(line);
-  line.flag("--weights-only", weights_only,
-            "PATH was made without the states of the optimizer: those of SRC are named as not compared");
-}
-
-TypeClaim AgainstFlags::claim() const {
-  TypeClaim claim{.rules = values.options().rules};
-  if (dtype == "keep") claim.kind = TypeClaim::kKept;
-  if (dtype == "keep" || dtype == "any") return claim;
-  claim.kind = TypeClaim::kGiven;
-  claim.given = parameter_type(dtype, "--dtype", "any, keep");
-  return claim;
-}
-
-// Throws kUsage for values that are not one of the choices.
-CompareOptions AgainstFlags::options() const {
-  return {.opening = checkpoint.options(),
-          .path_tp = path_tp,
-          .path_etp = path_etp,
-          .params_dtype = values.options().params_dtype,
-          .types = claim(),
-          .weights_only = weights_only};
-}
 
 // The answer about one path.
 struct Answer {
@@ -154,20 +89,21 @@ Exit verify_all(const CommandLine& line, const std::vector<std::string>& paths,
 }  // namespace
 
 Exit verify_command(CommandLine& line) {
-  std::vector<std::string> paths, reports;
-  std::optional<std::string> card;
-  int threads = default_threads();
+  std::vector<std::string> paths;
+  std::optional<std::string> source;
+  mckpt::VerifyOptions alone;
+  mckpt::CompareOptions against;
+  alone.threads = default_threads();
   line.positional("PATH", paths, "checkpoints: files or folders").required();
-  line.threads(threads, "threads that read; by default one for each processor").common();
-  line.option("--report FILE", reports,
-              "write a card of PATH: its files and tensors with their SHA-256, the checks, and what was not "
-              "read; as JSON (.json), Markdown (.md) or a list for sha256sum (.sha256); may be repeated")
+  FieldFlags flags(line);
+  fields(alone, flags);
+  line.heading("Comparison");
+  line.option("--against SRC", source,
+              "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects "
+              "are compared by value, and objects that are not compared are named")
       .common();
-  line.option(
-          "--card FILE", card,
-          "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; "
-          "nothing else is checked")
-      .common();
+  line.only_with("--against");
+  fields(against, flags);
   line.description(
       "Checks that a checkpoint is whole and sound by itself. With --against, compares it with SRC instead, "
       "tensor by tensor and object by object; run both to know both. Reads all data and changes nothing. "
@@ -188,30 +124,26 @@ Exit verify_command(CommandLine& line) {
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
   line.example("mckpt verify ckpt --report ckpt.json --report ckpt.md");
   line.example("mckpt verify ckpt --card ckpt.json");
-  AgainstFlags against;
-  against.declare_assets(line);
-  BaseFlag base;
-  ModelDictFlag dict;
-  base.declare(line);
-  dict.declare(line);
-  against.declare(line);
   line.parse();
   std::vector<std::string> all = paths;
-  if (against.source) all.push_back(*against.source);
-  base.settle(line, all);
-  if (against.source && paths.size() > 1)
+  if (source) all.push_back(*source);
+  if (source && paths.size() > 1)
     throw Error(Code::kUsage, "--against compares one PATH").found(counted(std::ssize(paths), "path"));
-  if ((card || !reports.empty()) && paths.size() > 1)
+  if ((alone.card || !alone.cards.report.empty()) && paths.size() > 1)
     throw Error(Code::kUsage, "a card is of one PATH").found(counted(std::ssize(paths), "path"));
-  VerifyOptions options{.threads = threads,
-                        .against = against.source,
-                        .reports = reports,
-                        .card = card,
-                        .command = as_given(line)};
-  options.compare.opening.assets = against.checkpoint.assets();
-  if (against.source) options.compare = against.options();
-  options.compare.opening.model.files = line.opening();
-  options.compare.model_dict = dict.name();
+  FieldsOfEveryCommand of_every_command(line);
+  fields(alone, of_every_command);
+  alone.cards.command = as_given(line);
+  const Opening opening{all, line.opening().helper_folders};
+  VerifyOptions options = verify_options(alone, opening);
+  if (source) {
+    const CheckpointOptions opened = options.compare.opening;
+    against.model_dict = alone.model_dict;
+    options.against = source;
+    options.compare = compare_options(against, opening);
+    options.compare.opening.assets = opened.assets;
+    options.compare.opening.model.files = opened.model.files;
+  }
   return verify_all(line, paths, options);
 }
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "mckpt/options.h"
+
 namespace mckpt::impl {
 
 class CommandLine;
@@ -19,7 +21,7 @@ class BaseFlag {
   void settle(CommandLine& line, std::span<const std::string> paths) const;
 
  private:
-  std::string base_;
+  mckpt::OpenOptions given_;
 };
 
 }  // namespace mckpt::impl

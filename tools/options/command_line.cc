@@ -13,12 +13,12 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
-#include "io/file/parallel.h"
+#include "io/file/model_files.h"
 #include "io/file/source_stamps.h"
+#include "options/fields.h"
 #include "tools/help/help_text.h"
-#include "tools/options/model_files_flag.h"
+#include "tools/options/field_flags.h"
 #include "tools/options/other_names.h"
-#include "tools/options/parse_number.h"
 #include "tools/process/module_path.h"
 #include "tools/render/progress.h"
 
@@ -237,39 +237,32 @@ CommandLine::Option CommandLine::flag(const std::string& names, bool& value, con
   return impl_->flag(names, value, help);
 }
 
-CommandLine::Option CommandLine::option(const std::string& names, std::string& value,
-                                        const std::string& help) {
-  return impl_->valued(names, "TEXT", help,
-                       [&value](const std::string& v, const std::string&) { value = v; });
+CommandLine::Option CommandLine::taking_one(const std::string& names, const char* value, TakeOne take,
+                                            const std::string& help) {
+  return impl_->valued(names, value, help, std::move(take));
 }
 
-CommandLine::Option CommandLine::option(const std::string& names, std::optional<std::string>& value,
+CommandLine::Option CommandLine::taking(const std::string& names, Take take, bool several,
                                         const std::string& help) {
-  return impl_->valued(names, "TEXT", help,
-                       [&value](const std::string& v, const std::string&) { value = v; });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, std::vector<std::string>& values,
-                                        const std::string& help) {
+  if (!several)
+    return taking_one(names, "TEXT", [take](const std::string& v, const std::string&) { take({v}); }, help);
   HelpPage::Row& row = impl_->declare(names, "TEXT", help);
   row.several = true;
-  return impl_->repeatable(row, into(values));
+  return impl_->repeatable(row, [take](const std::vector<std::string>& values) {
+    std::vector<std::string> texts;
+    for (const std::string& v : values) texts.push_back(unshielded(v));
+    take(texts);
+    return true;
+  });
 }
 
-CommandLine::Option CommandLine::option(const std::string& names, i64& value, const std::string& help) {
-  return impl_->valued(names, "N", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, std::optional<i64>& value,
-                                        const std::string& help) {
-  return impl_->valued(names, "N", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); });
-}
-
-CommandLine::Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return impl_->valued(names, "X", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_double(v, n); });
+CommandLine::Option CommandLine::flag(const std::string& names, std::function<void()> take,
+                                      const std::string& help) {
+  HelpPage::Row& row = impl_->declare(names, "", help);
+  auto count = [take](std::int64_t times) {
+    if (times > 0) take();
+  };
+  return impl_->noted(impl_->app.add_flag_function(Impl::all_names(row), count, help)->disable_flag_override(), row);
 }
 
 CommandLine::Option CommandLine::optional_value(const std::string& names, std::optional<std::string>& value,
@@ -290,19 +283,6 @@ CommandLine::Option CommandLine::optional_value(const std::string& names, std::o
     if (!value) value = "";
   };
   return Option(impl_->app.add_flag_function(Impl::all_names(row), take, help), row);
-}
-
-CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, const std::string& help) {
-  return impl_->valued(names, "SIZE", help,
-                       [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); });
-}
-
-CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
-  return impl_->valued("-j,--threads", "N", help, [&value](const std::string& v, const std::string& n) {
-    i64 given = parse_i64(v, n);
-    check_threads(given);
-    value = static_cast<int>(given);
-  });
 }
 
 CommandLine::Option CommandLine::positional(const std::string& name, std::string& value,
@@ -360,8 +340,9 @@ void CommandLine::declare_globals() {
   option("--color WHEN", color_, "when colour is used: auto, always or never")
       .choices({"auto", "always", "never"});
   flag("--ascii", flags_.ascii, "draw with ASCII characters only");
-  flag("--follow-links", flags_.follow_links, "follow links that lead out of a checkpoint's folder");
-  option("--model-files WHICH", flags_.model_files, kModelFilesHelp).choices(model_files_words());
+  FieldFlags common(*this);
+  common.every_command();
+  fields(files_, common);
   flag("-h,--help", help_, "print the options that most people need");
   flag(kHelpAll, help_, "print all options of a command");
 }
@@ -369,6 +350,8 @@ void CommandLine::declare_globals() {
 void CommandLine::parse() {
   impl_->own = std::as_const(impl_->app).get_options();
   declare_globals();
+  if (impl_->taken || asks_for_help(args_))
+    for (HelpPage::Row& row : impl_->page.rows) row.help = help_with_flags(row.help);
   if (impl_->taken) {
     *impl_->taken = std::move(impl_->page);
     throw HelpShown{};
@@ -392,8 +375,8 @@ void CommandLine::parse() {
   impl_->parse(std::move(reversed));
   impl_->check_dependents();
   flags_.color = color_ == "always" ? When::kAlways : color_ == "never" ? When::kNever : When::kAuto;
-  opening_.follow_links = flags_.follow_links;
-  opening_.model_files = model_files_of(flags_.model_files).value();  // one of the choices
+  opening_.follow_links = files_.follow_links;
+  opening_.model_files = model_files_of(files_.model_files).value();  // one of the choices
   impl_->waiting.emplace(flags_, command_, Progress::Waiting{});
 }
 

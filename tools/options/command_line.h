@@ -9,6 +9,7 @@
 //   line.parse();
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 
 #include "core/base/int.h"
 #include "io/file/open_options.h"
+#include "mckpt/options.h"
 #include "tools/options/declared_option.h"
 #include "tools/render/output.h"
 
@@ -50,12 +52,20 @@ class CommandLine {
   Option option(const std::string& names, i64& value, const std::string& help);
   Option option(const std::string& names, std::optional<i64>& value, const std::string& help);
   Option option(const std::string& names, double& value, const std::string& help);
+  // Calls `take` with the one value and the option's name. `value`: the help's name of it, if `names` has none.
+  using TakeOne = std::function<void(const std::string& value, const std::string& name)>;
+  Option taking_one(const std::string& names, const char* value, TakeOne take, const std::string& help);
+  // Calls `take` with all values that were given; `several`: there may be more than one.
+  using Take = std::function<void(const std::vector<std::string>&)>;
+  Option taking(const std::string& names, Take take, bool several, const std::string& help);
+  Option flag(const std::string& names, std::function<void()> take, const std::string& help);
   // Takes an optional value: --map or --map=GLOB.
   Option optional_value(const std::string& names, std::optional<std::string>& value, const std::string& help);
   // -j: 1 to 1024.
   Option threads(int& value, const std::string& help);
   // A number of bytes: 5GB is 5x10^9, 5GiB is 5x2^30.
   Option bytes(const std::string& names, i64& value, const std::string& help);
+  Option bytes(const std::string& names, std::optional<i64>& value, const std::string& help);
   Option positional(const std::string& name, std::string& value, const std::string& help);
   Option positional(const std::string& name, std::optional<std::string>& value, const std::string& help);
   Option positional(const std::string& name, std::vector<std::string>& values, const std::string& help);
@@ -81,6 +91,7 @@ class CommandLine {
   // How the command opens files: with --follow-links, and with stamps of its own that note each of them.
   // Complete after parse(); it lives as long as this.
   const OpenOptions& opening() const { return opening_; }
+  const mckpt::OpenOptions& files() const { return files_; }  // --follow-links, --model-files
   // The model of adapters, for all that is opened from now on (tools/options/base_flag.h).
   void set_base(std::shared_ptr<const AdapterBase> base) { opening_.base = std::move(base); }
   const std::string& command() const { return command_; }
@@ -98,6 +109,7 @@ class CommandLine {
   GlobalFlags flags_;
   std::string color_ = "auto";  // --color
   bool help_ = false;           // answered before the line is parsed
+  mckpt::OpenOptions files_;
   OpenOptions opening_;
   std::unique_ptr<Impl> impl_;
 };

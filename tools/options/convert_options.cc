@@ -6,15 +6,16 @@
 #include <filesystem>
 #include <functional>
 
-#include "convert/output/fsdp_folder.h"
 #include "core/base/error.h"
 #include "io/card/card_text.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_file.h"
+#include "options/fields.h"
 #include "tools/options/as_given.h"
 #include "tools/options/command_line.h"
+#include "tools/options/field_flags.h"
 
 namespace mckpt::impl {
 namespace {
@@ -31,52 +32,34 @@ void said_of(const std::string& option, const std::function<void()>& fn) {
 
 }  // namespace
 
-ConvertOptions::ConvertOptions() : threads(default_threads()) {}
+ConvertOptions::ConvertOptions() { run.threads = default_threads(); }
 
-void ConvertOptions::declare(CommandLine& line, const std::string& source_is, const std::string& target_is) {
-  line.positional("SRC", source, source_is).required();
-  line.positional("DST", target, target_is).required();
+void ConvertOptions::declare(CommandLine& line, bool resumes, bool shares_work) {
+  auto of_run = [&](std::vector<std::string_view> names) {
+    FieldFlags flags(line);
+    flags.only(std::move(names));
+    fields(run, flags);
+  };
   line.flag("-n,--dry-run", dry_run, "show what would be done; write nothing").common();
-  line.flag("--overwrite", overwrite, "replace DST when the new result is complete").common();
+  of_run({"overwrite"});
   line.option(
       "--report FILE", report,
       "also write the account as JSON into FILE, tensor by tensor: what each is made of, and what changed");
-  line.option(
-      "--card FILE", cards,
-      "also write a card of the result: its files and tensors with their SHA-256, for `verify --card`, "
-      "sha256sum and signing; .json, .md or .sha256 (repeatable). It takes one more read of the result");
-  command = as_given(line);
-  line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
-  line.threads(threads, "number of threads; by default one for each processor").common();
-  line.bytes("--max-memory", memory_bytes,
-             "memory for the buffers of all threads together; by default 256MiB");
-}
-
-void ConvertOptions::declare_choice(CommandLine& line) {
-  line.option("--include GLOB", include, "convert only tensors whose whole name matches (repeatable)")
-      .common();
-  line.option("--exclude GLOB", exclude, "leave out tensors whose whole name matches (repeatable)").common();
-}
-
-void ConvertOptions::declare_resume(CommandLine& line) {
-  line.flag("--resume", resume, "continue an interrupted run of the same command").common();
-  ranks.declare(line);
+  run.command = as_given(line);
+  of_run({"card", "no_sync", "threads", "max_memory"});
+  if (resumes) of_run({"resume"});
+  if (shares_work) ranks.declare(line);
 }
 
 void ConvertOptions::declare_casts(CommandLine& line) {
-  line.flag(
-      "--allow-overflow", allow_overflow,
-      "publish the result although a cast made finite values infinite; without this option that is an error");
-}
-
-void ConvertOptions::declare_iteration(CommandLine& line, const std::string& otherwise) {
-  line.option("--iteration N", iteration, cat("write DST/iter_000000N, N above 0; by default ", otherwise));
+  FieldFlags flags(line);
+  flags.only({"allow_overflow"});
+  fields(run, flags);
 }
 
 void ConvertOptions::check() const {
-  check_iteration(iteration);
   ranks.check();
-  if (resume && overwrite)
+  if (run.resume && run.overwrite)
     throw Error(Code::kUsage,
                 "--resume continues an unfinished result and refuses any other, --overwrite replaces what is "
                 "there: give "
@@ -107,18 +90,18 @@ void ConvertOptions::check_place(const std::string& option, const std::string& f
 
 void ConvertOptions::check_report() const {
   if (report) check_place("--report", *report);
-  for (const std::string& card : cards) {
+  for (const std::string& card : run.card) {
     check_place("--card", card);
     said_of("--card", [&] { check_card_name(card); });
   }
-  std::vector<std::string> written = cards;
+  std::vector<std::string> written = run.card;
   if (report) written.push_back(*report);
   refuse_shared_places(written);
 }
 
 void ConvertOptions::check_report(const OutputRules& rules, const std::vector<std::string>& results) const {
   if (report) said_of("--report", [&] { rules.check_report(*report, results); });
-  for (const std::string& card : cards) said_of("--card", [&] { rules.check_report(card, results); });
+  for (const std::string& card : run.card) said_of("--card", [&] { rules.check_report(card, results); });
 }
 
 }  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // The flags that say how to read a Hugging Face model: --expert-layout and --map-file.
 #pragma once
 
-#include <string>
+#include "mckpt/options.h"
 
 namespace mckpt::impl {
 
@@ -16,7 +16,7 @@ class HfModelFlags {
   HfModelOptions options() const;  // pre: declare() was called; its command line lives
 
  private:
-  std::string expert_layout_ = "auto", map_file_;
+  ModelOptions given_;
   const OpenOptions* opening_ = nullptr;  // of the command line
 };
 

@@ -24,8 +24,6 @@ struct GlobalFlags {
   bool jsonl = false;
   bool quiet = false;
   bool ascii = false;
-  bool follow_links = false;
-  std::string model_files = "equal";
   int verbose = 0;
   When color = When::kAuto;
   std::string progress = "auto";

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "convert/asked/plan.h"
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/result_card.h"
@@ -30,10 +31,10 @@ using Clock = std::chrono::steady_clock;
 void show_and_check(Conversion& conversion, const ConvertOptions& options, const GlobalFlags& flags) {
   for (const Oddities& odd : conversion.oddities) tell_findings(flags, odd.findings, odd.root);
   print_notes(flags, conversion.notes);
-  prove(conversion, options.threads, options.report || flags.verbose > 0);
+  prove(conversion, options.run.threads, options.report || flags.verbose > 0);
   auto check = [&] {
     options.check_report(output_rules(conversion), results_of(conversion));
-    check_result(conversion, run_options(options));
+    check_result(conversion, run_options(options.run));
   };
   if (!options.dry_run) check();  // a dry run shows its plan in any case
   note_plan(flags, conversion);
@@ -43,15 +44,6 @@ void show_and_check(Conversion& conversion, const ConvertOptions& options, const
 }
 
 }  // namespace
-
-RunOptions run_options(const ConvertOptions& options) {
-  return {.threads = options.threads,
-          .memory_bytes = options.memory_bytes,
-          .durable = !options.no_sync,
-          .overwrite = options.overwrite,
-          .resume = options.resume,
-          .allow_overflow = options.allow_overflow};
-}
 
 Exit run_conversion(const std::function<Conversion()>& plan, std::string_view command,
                     const ConvertOptions& options, const GlobalFlags& flags, bool shares_work) {
@@ -71,13 +63,13 @@ Exit run_conversion(const std::function<Conversion()>& plan, std::string_view co
   std::optional<RunResult> result;
   if (!options.dry_run) {
     RunObserver observer(flags, ranks.activity());
-    result = run(conversion, run_options(options), ranks, observer);
+    result = run(conversion, run_options(options.run), ranks, observer);
     if (leader)
       write_result_cards(conversion,
-                         {.files = options.cards,
-                          .command = options.command,
-                          .threads = options.threads,
-                          .durable = !options.no_sync},
+                         {.files = options.run.card,
+                          .command = options.run.command,
+                          .threads = options.run.threads,
+                          .durable = options.run.sync},
                          observer);
   }
   if (!leader) return Exit::kOk;

@@ -15,9 +15,6 @@ namespace mckpt::impl {
 struct Conversion;
 struct ConvertOptions;
 struct GlobalFlags;
-struct RunOptions;
-
-RunOptions run_options(const ConvertOptions& options);
 
 // `command`: "convert" or "export", as the answer names it. `shares_work`: among ranks; else rank 0 does all.
 Exit run_conversion(const std::function<Conversion()>& plan, std::string_view command,

@@ -9,10 +9,8 @@ extern "C" {
 
 typedef struct mckpt_conversion mckpt_conversion;
 
-/* `kind` and its settings: to-fsdp (ToFsdp), to-mcore (ToMcore), to-hf (ToHf), reshard (Reshard),
- * to-ranks (ToRanks), ungroup, group, hybrid-to-gpt, gpt-to-hybrid (Relayer), to-safetensors (ToSafetensors),
- * to-dcp (ToDcp), dequantize (Dequantize), quantize (Quantize), to-hdf5 (ToHdf5), from-hdf5 (FromHdf5), pt-to-safetensors (PtToSafetensors), safetensors-to-pt
- * (ToPt); and `threads`. */
+/* `kind` is a word of docs/settings.md, such as "to-fsdp" (ToFsdp) or "hf" (ToHf), which has the settings of each kind,
+ * too: the fields of its struct; and `threads`. */
 MCKPT_API mckpt_conversion* mckpt_plan(const char* kind, const char* const* settings, mckpt_error** error);
 MCKPT_API int mckpt_prove(mckpt_conversion* conversion, int threads, const mckpt_observer* observer,
                           mckpt_error** error);
@@ -28,6 +26,10 @@ MCKPT_API int64_t mckpt_conversion_number(const mckpt_conversion* conversion, co
 /* {"path", "bytes", "sources": [text], "outputs": [OutputFile], "notes": [Note], "findings": [Finding],
  *  "grid": ChosenGrid or null if the result has none, "account": Account or null before proving, "run": RunReport or null before the run} */
 MCKPT_API char* mckpt_conversion_json(const mckpt_conversion* conversion, mckpt_error** error);
+
+/* All kinds with their settings, and the settings of other functions, as JSON:
+ * {"kinds": [{"name", "word", "others", "fields": [{"name", "type", "words", "help", ...}]}], "results": [...]} */
+MCKPT_API char* mckpt_settings_json(mckpt_error** error);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@
 #include "mckpt/export.h"
 #include "mckpt/finding.h"
 #include "mckpt/options.h"
+#include "mckpt/statistics.h"
 
 namespace mckpt {
 
@@ -52,12 +53,6 @@ struct TensorStretch {
 // Something that is not a tensor, such as the args or an iteration number.
 struct Object {
   std::string name{}, file{}, summary{};  // summary: "int 10", "Namespace, 312 fields"
-};
-
-// Statistics of one tensor's numbers. A complex element is two numbers.
-struct Statistics {
-  std::int64_t numbers = 0, finite = 0, zeros = 0, nan = 0, infinite = 0;
-  double min = 0, max = 0, mean = 0, deviation = 0;  // of the finite numbers
 };
 
 // An open checkpoint. Movable; const functions may be called from all threads. The functions that read data

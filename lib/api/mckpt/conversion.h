@@ -20,6 +20,8 @@
 #include "mckpt/observer.h"
 #include "mckpt/plain_plans.h"
 #include "mckpt/plans.h"
+#include "mckpt/run_options.h"
+#include "mckpt/run_report.h"
 
 namespace mckpt {
 
@@ -34,31 +36,6 @@ struct ChosenGrid {
   std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
   std::int64_t dp = 1, hsdp = 1;  // dp: without cp, with hsdp
   std::int64_t ranks = 1;         // pp * tp * cp * dp
-};
-
-struct RunOptions {
-  int threads = 1;
-  std::int64_t max_memory = std::int64_t{256} << 20;  // bytes, for the buffers of all threads together
-  bool sync = true;                                   // wait until the result is on the disk
-  // Replace an existing result, once the new one is complete, and what another conversion left unfinished
-  bool overwrite = false;
-  // What an interrupted run of the same conversion left is continued in any case; with `resume` also where
-  // that run was to replace a result. Not of one file (kUsage)
-  bool resume = false;
-  bool allow_overflow = false;  // publish although a cast made finite values infinite
-  // Files that get a card of the result (mckpt/verify.h), which is read for it
-  std::vector<std::string> card{};
-  std::string command{};            // for the card: what was asked for
-};
-
-// The numbers of a finished run.
-struct RunReport {
-  std::string output{};  // the folder or file that was made
-  std::int64_t bytes = 0, bytes_read = 0, bytes_written = 0;
-  std::int64_t rounded_norms = 0;  // items that were rounded because norms are stored less one
-  std::int64_t became_infinite = 0, became_zero = 0;  // items, by casts
-  std::vector<std::string> overflowed{};              // tensors with items that became infinite
-  std::vector<Note> notes{};
 };
 
 // One planned conversion. Movable. A conversion belongs to one thread; its work uses as many as it is given.
@@ -97,16 +74,16 @@ class MCKPT_API Conversion {
 // Each reads headers and writes nothing. `threads` may plan at once. Throws for whatever cannot be converted.
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
 MCKPT_API Conversion plan(const ToMcore& what, int threads = 1);
-MCKPT_API Conversion plan(const ToHf& what);
+MCKPT_API Conversion plan(const ToHf& what, int threads = 1);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
 MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);
-MCKPT_API Conversion plan(const Relayer& what);
+MCKPT_API Conversion plan(const Relayer& what, int threads = 1);
 MCKPT_API Conversion plan(const ToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToDcp& what, int threads = 1);
 MCKPT_API Conversion plan(const Dequantize& what, int threads = 1);
 MCKPT_API Conversion plan(const Quantize& what, int threads = 1);
 MCKPT_API Conversion plan(const ToHdf5& what, int threads = 1);
-MCKPT_API Conversion plan(const FromHdf5& what);
+MCKPT_API Conversion plan(const FromHdf5& what, int threads = 1);
 MCKPT_API Conversion plan(const PtToSafetensors& what, int threads = 1);
 MCKPT_API Conversion plan(const ToPt& what, int threads = 1);
 

@@ -56,22 +56,6 @@ struct Diff {
   std::vector<std::string> unread{};  // files and folders beside `a` that were not looked at
 };
 
-struct DiffOptions {
-  SourceOptions opening{};                            // of both; its ranks are those of `b`
-  std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
-  std::string model_dict{};  // of the side with several dicts that may be the model: the one that is
-  // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first
-  // glob decides.
-  std::vector<std::string> within{};
-  // Only tensors of these names, as `a` has them, are compared, and neither objects nor files: a glob, or
-  // with `regex` a regular expression; "": everything.
-  std::string names{};
-  bool regex = false;
-  // A file that ends in .html, which gets a page of the change by layer and module; "": none
-  std::string html{};
-  int threads = 1;
-};
-
 // Reads all data of both sides once, and twice where they differ. Throws Error if one of the two cannot be
 // opened, or if a sharded checkpoint lacks parameters of the model that it is compared with.
 MCKPT_API Diff diff(const std::string& a, const std::string& b, const DiffOptions& options = {},

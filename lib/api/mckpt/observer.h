@@ -13,15 +13,9 @@
 #include <string>
 
 #include "mckpt/export.h"
+#include "mckpt/note.h"
 
 namespace mckpt {
-
-// A remark of one line. A warning is something that may be wrong; any other note is something to know, such
-// as a choice that the library made.
-struct Note {
-  bool warning = false;
-  std::string text{};
-};
 
 // Every function does nothing unless it is overridden. No function may throw. The observer belongs to the
 // caller and has to live until the call that it was given to returns.

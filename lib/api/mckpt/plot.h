@@ -10,18 +10,10 @@
 #include <cstdint>
 #include <string>
 
+#include "mckpt/check_options.h"
 #include "mckpt/observer.h"
-#include "mckpt/options.h"
 
 namespace mckpt {
-
-struct PlotOptions {
-  std::string names{};  // a glob of the tensors; "": all
-  bool regex = false;   // `names` is a regular expression, found anywhere in a name
-  bool stats = false;   // also read all values, for a page
-  OpenOptions files{};
-  int threads = 1;
-};
 
 // What was drawn.
 struct Plotted {

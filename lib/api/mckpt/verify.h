@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "mckpt/check_options.h"
 #include "mckpt/checkpoint.h"
 #include "mckpt/observer.h"
 
@@ -55,42 +56,6 @@ struct Report {
   std::vector<Difference> differences{};
   std::vector<std::string> unread{};  // files and folders that no check looked at
   std::vector<Finding> oddities{};    // about the two sides of a comparison: odd, but nothing is lost
-};
-
-// Files that get a card of what was found: files and tensors with their SHA-256, checks, and what was not
-// read. The end of each name says the form: .json, .md or .sha256.
-struct CardFiles {
-  std::vector<std::string> report{};
-  std::string command{};  // for the card: what was asked for, in words
-};
-
-struct VerifyOptions {
-  OpenOptions files{};
-  // The folder of the original model, or of its config.json: names and shapes of the tensors are compared
-  // with those that the model has. None: with a config.json that the checkpoint itself has, if any.
-  std::optional<std::string> assets{};
-  std::string model_dict{};  // with `assets`, of several dicts that may be the model: the one that is
-  CardFiles cards{};
-  // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing
-  // else is checked. Not together with `cards`.
-  std::optional<std::string> card{};
-  int threads = 1;
-};
-
-struct CompareOptions {
-  SourceOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
-  std::optional<std::int64_t> path_tp{},
-      path_etp{};                     // ranks that wrote the tested side, if it does not say so
-  std::string params_dtype = "none";  // type at run time through which an import passed values
-  // The types that the conversion was asked for: a weight that is stored in another type is a difference. any
-  // (types are taken as they are found), keep (those of the source), bf16, fp16, fp32; dtype_rule as in
-  // plans.h.
-  std::string dtype = "any";
-  std::vector<std::pair<std::string, std::string>> dtype_rule{};
-  bool weights_only = false;  // the conversion left the states of the optimizer out
-  std::string model_dict{};   // of the side with several dicts that may be the model: the one that is
-  CardFiles cards{};
-  int threads = 1;
 };
 
 // The checkpoint by itself: files, sizes, headers, coverage, stored sums, NaN, equal experts. Reads all data.

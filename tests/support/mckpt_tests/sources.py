@@ -4,7 +4,7 @@ import re
 
 from mckpt_tests.setting import SOURCE
 
-LIBRARIES = "lib"  # lib/io/zip/zip.h is included as "io/zip/zip.h", mappings/rule.h as "mappings/rule.h"
+LIBRARIES = "lib"  # lib/io/zip/zip.h is included as "io/zip/zip.h", mappings/rule.h as "mappings/rule.h"; public headers as "mckpt/plans.h"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
@@ -28,7 +28,8 @@ def include_graph():
     known = set(files)
     graph = {}
     for file in files:
-        named = [(f"{LIBRARIES}/{name}", f"tools/{name}", name) for name in INCLUDE.findall(read(file))]
+        named = [(f"{LIBRARIES}/{name}", f"{LIBRARIES}/options/{name}", f"{LIBRARIES}/api/{name}", f"tools/{name}", name)
+                 for name in INCLUDE.findall(read(file))]
         graph[file] = [path for candidates in named for path in candidates if path in known]
     return graph
 

@@ -200,7 +200,7 @@ TEST(ApiC, RefusesSettingsThatDoNotExist) {
   EXPECT_NE(error_text([&](mckpt_error** e) { mckpt_verify(kModel.c_str(), without_against, nullptr, e); }, 2)
                 .find("`params_dtype`"),
             std::string::npos);
-  EXPECT_NE(planned("to-gguf", {}, 2).find("safetensors, pt"), std::string::npos);
+  EXPECT_NE(planned("to-gguf", {}, 2).find("torch-file, safetensors"), std::string::npos);
   EXPECT_NE(planned("group", {"source=/nowhere", "target=b", "pattern=[*-]"}, 3).find("/nowhere"),
             std::string::npos);
 }

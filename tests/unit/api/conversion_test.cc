@@ -72,6 +72,17 @@ TEST(ApiConversion, GoesRoundThroughAllFormats) {
   for (const std::string& name : one.names()) EXPECT_EQ(one.read(name), first.read(name)) << name;
 }
 
+// A size that is given splits at that size, also the usual one; without a size the files are the original ones.
+TEST(ApiConversion, ASizeThatIsGivenIsNotTheSizeThatIsLeftOut) {
+  impl::TempFolder t;
+  plan(ToFsdp{.source = kModel, .target = t.path() + "/ckpt"}).run();
+  plan(ToHf{.source = t.path() + "/ckpt", .target = t.path() + "/like"}).run();
+  EXPECT_TRUE(is_there(t.path() + "/like/model-00002-of-00002.safetensors"));
+  plan(ToHf{.source = t.path() + "/ckpt", .target = t.path() + "/usual", .max_shard_size = kUsualShardSize}).run();
+  EXPECT_TRUE(is_there(t.path() + "/usual/model.safetensors"));
+  EXPECT_FALSE(is_there(t.path() + "/usual/model-00002-of-00002.safetensors"));
+}
+
 TEST(ApiConversion, TakesCheckpointsWithTheModelsOwnNames) {
   impl::TempFolder t;
   std::string dcp = t.path() + "/dcp", one = t.path() + "/one.safetensors",

@@ -14,7 +14,7 @@
 #include <functional>
 #include <span>
 
-#include "convert/jobs/proof.h"
+#include "convert/asked/results.h"
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
@@ -23,6 +23,7 @@
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
 #include "io/output/staged_file.h"
+#include "options/results.h"
 #include "tools/answers/conversion/account_rows.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/progress.h"
@@ -79,24 +80,17 @@ void write_grid(JsonWriter& json, const Grid& g) {
 
 // The fields of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
 void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
-  const Account& a = c.account;
+  const mckpt::RunReport run = run_report_of(c, o.result);
+  const mckpt::Account account = account_of(c);
+  auto write = [&](const char* name, const auto& value, const char*) { json.field(name, value); };
   json.field("dry_run", o.dry_run).field("resumed", resumed_word(o.result.resumed));
-  json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
-  json.field("fused", a.fused).field("split", a.split);
-  json.field("dequantized", a.dequantized).field("quantized", a.quantized);
-  json.field("tied", tied_tensors(c)).field("padded", a.padded);
-  json.field("unpadded", a.unpadded);
-  json.field("changed", a.changed)
-      .field("rounded_norms", o.result.counts.rounded)
-      .field("became_infinite", o.result.became_infinite)
-      .field("became_zero", o.result.became_zero)
-      .field("dropped", a.dropped)
-      .field("dropped_objects", c.dropped_objects)
-      .field("invented", a.invented);
+  made_fields(account, write);
+  cast_fields(run, write);
+  lost_fields(account, write);
   json.key("overflowed").begin_array();
-  for (const LostValues::Tensor& t : o.result.overflowed) json.value(t.name);
+  for (const std::string& name : run.overflowed) json.value(name);
   json.end_array();
-  json.field("bytes", c.bytes).field("bytes_read", o.result.counts.bytes_read).field("seconds", o.seconds);
+  json.field("bytes", run.bytes).field("bytes_read", run.bytes_read).field("seconds", o.seconds);
   json.field("peak_rss", o.peak_rss).field("format", c.format).field("output", c.path);
   if (c.grid) write_grid(json.key("grid"), *c.grid);
 }

@@ -18,7 +18,7 @@ std::string_view fsdp_option(const ReshardOptions& o) {
   const FsdpSetup usual;
   if (f.engine != usual.engine) return "`engine`";
   if (f.strategy != usual.strategy) return "`strategy`";
-  if (f.unit_scope != usual.unit_scope) return "`fsdp_units_for`";
+  if (f.unit_scope != usual.unit_scope) return "`units_for`";
   if (!f.transformer_units || !f.mamba_units || f.hybrid_stack_units) return "`fsdp_unit`";
   if (!o.frozen.empty()) return "`freeze`";
   if (f.bucket_items != usual.bucket_items &&

@@ -192,7 +192,7 @@ void refuse_name_of_file(const std::string& target) {
       .expected("a name that does not end in .pt, .pth, .bin or .ckpt")
       .found(escaped(target, 4096))
       .help(
-          "`mckpt convert safetensors-to-pt`, in Python to=\"pt\", makes one .pt file of a Hugging Face "
+          "`mckpt convert safetensors-to-pt`, in Python to=\"torch-file\", makes one .pt file of a Hugging Face "
           "model");
 }
 

@@ -33,7 +33,7 @@ expect 0 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp -
 
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 expect 2 "$mckpt" convert hf-to-fsdp "$model" ckpt --dtype fp8
-has err "--dtype: not a data type that weights can be given"
+has err "the value of --dtype is not a data type that weights can be given"
 has err "bf16, fp16 or fp32"
 lacks err "mckpt formats"
 said "--report needs the name of a file" export "$model" hf --report -

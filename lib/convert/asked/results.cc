@@ -1,0 +1,40 @@
+// Copies field by field; what shares storage in the result counts as tied.
+#include "convert/asked/results.h"
+
+#include "convert/plan/account_text.h"
+#include "convert/plan/conversion.h"
+#include "convert/run/run.h"
+
+namespace mckpt::impl {
+
+mckpt::Account account_of(const Conversion& c) {
+  const Account& a = c.account;
+  return {.tensors_in = a.tensors_in,
+          .tensors_out = a.tensors_out,
+          .copied = a.copied,
+          .fused = a.fused,
+          .split = a.split,
+          .tied = tied_tensors(c),
+          .padded = a.padded,
+          .unpadded = a.unpadded,
+          .changed = a.changed,
+          .dropped = a.dropped,
+          .dropped_objects = c.dropped_objects,
+          .invented = a.invented,
+          .dequantized = a.dequantized,
+          .quantized = a.quantized};
+}
+
+mckpt::RunReport run_report_of(const Conversion& c, const RunResult& result) {
+  mckpt::RunReport report{.output = c.path,
+                          .bytes = c.bytes,
+                          .bytes_read = result.counts.bytes_read,
+                          .bytes_written = result.counts.bytes_written,
+                          .rounded_norms = result.counts.rounded,
+                          .became_infinite = result.became_infinite,
+                          .became_zero = result.became_zero};
+  for (const LostValues::Tensor& t : result.overflowed) report.overflowed.push_back(t.name);
+  return report;
+}
+
+}  // namespace mckpt::impl

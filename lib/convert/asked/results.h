@@ -1,0 +1,17 @@
+// What a conversion says of itself, as the structs of lib/options/mckpt: the same numbers for all doors.
+#pragma once
+
+#include "mckpt/account.h"
+#include "mckpt/run_report.h"
+
+namespace mckpt::impl {
+
+struct Conversion;
+struct RunResult;
+
+// pre: the conversion is proved
+mckpt::Account account_of(const Conversion& conversion);
+// Without the notes, which the doors show in different ways.
+mckpt::RunReport run_report_of(const Conversion& conversion, const RunResult& result);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,142 @@
+// Checks, pictures, and loading into memory.
+#include "options/fields.h"
+
+namespace mckpt::impl {
+namespace {
+
+void threads_field(int& threads, FieldVisitor& v, bool common = true) {
+  v({.name = "threads", .common = common, .help = "threads that read; by default one for each processor"}, threads);
+}
+
+// The ranks that wrote the first of two sides.
+template <typename What>
+void path_ranks(What& o, FieldVisitor& v, std::string_view tp, std::string_view etp) {
+  v({.name = "path_tp", .value = "N", .help = tp}, o.path_tp);
+  v({.name = "path_etp", .value = "N", .help = etp}, o.path_etp);
+}
+
+// How both sides of a comparison are opened.
+void source_ranks(SourceOptions& o, FieldVisitor& v) {
+  v({.name = "source_tp",
+     .value = "N",
+     .help = "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+    o.source_tp);
+  v({.name = "source_etp",
+     .value = "N",
+     .help = "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+    o.source_etp);
+  accept_field(o.accept, v);
+  expert_layout_and_map(o.model, v);
+}
+
+void choice_of_names(std::string& names, bool& regex, FieldVisitor& v) {
+  constexpr FieldDoors kSettings = FieldDoors::kSettings;
+  v({.name = "names", .doors = kSettings, .help = "a glob: only tensors whose whole name matches"}, names);
+  v({.name = "regex", .doors = kSettings, .help = "`names` is a regular expression, found anywhere in the name"},
+    regex);
+}
+
+}  // namespace
+
+void fields(mckpt::CardFiles& o, FieldVisitor& v) {
+  v({.name = "report",
+     .value = "FILE",
+     .common = true,
+     .help = "write a card of PATH: its files and tensors with their SHA-256, the checks, and what was not read; as "
+             "JSON (.json), Markdown (.md) or a list for sha256sum (.sha256); may be repeated"},
+    o.report);
+  v({.name = "command", .doors = FieldDoors::kSettings, .help = "for the card: what was asked for"}, o.command);
+}
+
+void fields(mckpt::VerifyOptions& o, FieldVisitor& v) {
+  threads_field(o.threads, v);
+  fields(o.cards, v);
+  v({.name = "card",
+     .value = "FILE",
+     .common = true,
+     .help = "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; nothing "
+             "else is checked"},
+    o.card);
+  assets_field(o.assets, v,
+               "folder of the original model, or of its config.json: the tensors must have the names and shapes of the "
+               "model; with `against` gives names, packing and data types");
+  fields(o.files, v);
+  model_dict_field(o.model_dict, v);
+}
+
+void fields(mckpt::CompareOptions& o, FieldVisitor& v) {
+  InSettingsAlone unflagged(v);
+  // The program has these as options of every verification.
+  threads_field(o.threads, unflagged);
+  fields(o.cards, unflagged);
+  assets_field(o.opening.assets, unflagged);
+  fields(o.opening.model.files, unflagged);
+  model_dict_field(o.model_dict, unflagged);
+  source_ranks(o.opening, v);
+  path_ranks(o, v, "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (`source_tp` describes SRC)",
+             "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
+  params_dtype_field(o.params_dtype, v);
+  v({.name = "dtype",
+     .value = "TYPE",
+     .help = "the type that the conversion was asked for: a weight in another type is a difference; any (the default: "
+             "types are taken as they are found), keep (those of SRC), bf16, fp16 or fp32"},
+    o.dtype);
+  dtype_rule_field(o.dtype_rule, v);
+  v({.name = "weights_only",
+     .help = "PATH was made without the states of the optimizer: those of SRC are named as not compared"},
+    o.weights_only);
+}
+
+void fields(mckpt::DiffOptions& o, FieldVisitor& v) {
+  v({.name = "within",
+     .doors = FieldDoors::kSettings,
+     .help = "tolerances: rtol:1e-3, or atol:1e-6,ulp:4, of all tensors; *.norm.weight=ulp:4 of some"},
+    o.within);
+  choice_of_names(o.names, o.regex, v);
+  v({.name = "html",
+     .value = "FILE",
+     .common = true,
+     .help = "also draw the change by layer and module as one HTML page; an earlier one is replaced"},
+    o.html);
+  threads_field(o.threads, v, false);
+  v.heading("Reading checkpoints");
+  fields(o.opening.model.files, v);
+  model_dict_field(o.model_dict, v);
+  assets_field(o.opening.assets, v);
+  source_ranks(o.opening, v);
+  path_ranks(o, v, "tensor-parallel ranks that wrote A, if it does not say so (`source_tp` describes B)",
+             "expert-tensor-parallel ranks that wrote A, if it does not say so");
+}
+
+void fields(mckpt::PlotOptions& o, FieldVisitor& v) {
+  choice_of_names(o.names, o.regex, v);
+  v({.name = "stats", .doors = FieldDoors::kSettings, .help = "also read all values, for a page"}, o.stats);
+  threads_field(o.threads, v);
+  fields(o.files, v);
+}
+
+void fields(TensorsToLoad& o, FieldVisitor& v) {
+  v({.name = "device", .help = "cpu, cuda (the first one that this process may use), or cuda:N"}, o.how.device);
+  v({.name = "threads",
+     .help = "threads that read; 0: one for each processor, for a GPU eight, and more while it waits for them"},
+    o.how.threads);
+  v({.name = "names", .help = "a glob: only tensors whose whole name matches"}, o.names);
+  v({.name = "dtype", .words = "keep bf16 fp16 fp32", .help = "data type on the device: keep, bf16, fp16 or fp32"},
+    o.dtype);
+  fields(o.files, v);
+}
+
+void fields(mckpt::RankToLoad& o, FieldVisitor& v) {
+  v({.name = "device", .help = "cpu, cuda (the first one that this process may use), or cuda:N"}, o.how.device);
+  v({.name = "threads",
+     .help = "threads that read; 0: one for each processor, for a GPU eight, and more while it waits for them"},
+    o.how.threads);
+  v({.name = "rank", .help = "the rank whose tensors are loaded; tp varies fastest, then cp, dp, pp"}, o.rank);
+  fields(o.model, v);
+  fields(o.grid, v);
+  fields(o.values, v);
+  spelling_field(o.spelling, v);
+  hybrid_pattern_field(o.hybrid_pattern, v);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,14 @@
+// Statistics of values.
+#pragma once
+
+#include <cstdint>
+
+namespace mckpt {
+
+// Statistics of one tensor's numbers. A complex element is two numbers.
+struct Statistics {
+  std::int64_t numbers = 0, finite = 0, zeros = 0, nan = 0, infinite = 0;
+  double min = 0, max = 0, mean = 0, deviation = 0;  // of the finite numbers
+};
+
+}  // namespace mckpt

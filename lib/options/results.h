@@ -1,0 +1,89 @@
+// The fields of results (lib/options/mckpt), each with its name and a sentence. A visitor is called with each:
+//
+//   fields(account, v)      v("tensors_in", 45, "number of tensors of the source")
+//
+// JSON of both doors, numbers of the C interface, and the rows of docs/json.md are made of them. The program writes
+// numbers of the run between those of the account.
+#pragma once
+
+#include "mckpt/account.h"
+#include "mckpt/run_report.h"
+#include "mckpt/statistics.h"
+
+namespace mckpt::impl {
+
+// What is made of the tensors, and what became of it: the first of the two calls is of all fields up to `changed`.
+template <typename Visit>
+void made_fields(const mckpt::Account& a, Visit&& v) {
+  v("tensors_in", a.tensors_in,
+    "number of tensors of the source; `from-hdf5` copies whole files, and this and the numbers below are then of files");
+  v("tensors_out", a.tensors_out, "number of tensors of the result");
+  v("copied", a.copied, "tensors of the result that are bit for bit as in the source");
+  v("fused", a.fused, "tensors of the result that are joined from several of the source");
+  v("split", a.split, "tensors of the result that are one of several parts of a tensor of the source");
+  v("dequantized", a.dequantized,
+    "tensors of the result that are the values of one tensor, of which the source has codes and scales");
+  v("quantized", a.quantized,
+    "tensors of the result that are codes or scales, computed of one tensor of the source");
+  v("tied", a.tied,
+    "tensors that have the items of another tensor: they are left out, or, by export and between files, written in "
+    "full");
+  v("padded", a.padded, "tensors of the result with zeros at their ends");
+  v("unpadded", a.unpadded,
+    "tensors of the source whose last rows are padding of the vocabulary and are not in the result");
+  v("changed", a.changed,
+    "tensors of the result with other values or another type, those that are dequantized, quantized or merged with an "
+    "adapter among them");
+}
+
+template <typename Visit>
+void lost_fields(const mckpt::Account& a, Visit&& v) {
+  v("dropped", a.dropped, "tensors of the source that the options leave out");
+  v("dropped_objects", a.dropped_objects,
+    "objects of the source that the options leave out, or that the result cannot have, such as an empty "
+    "`output_layer._extra_state` of a model in groups, or what a training run has beside a model's tensors");
+  v("invented", a.invented,
+    "tensors of the result that are not made from the source: 0, because any other plan is refused (MC0302)");
+}
+
+template <typename Visit>
+void fields(const mckpt::Account& a, Visit&& v) {
+  made_fields(a, v);
+  lost_fields(a, v);
+}
+
+// Values that a run has changed.
+template <typename Visit>
+void cast_fields(const mckpt::RunReport& r, Visit&& v) {
+  v("rounded_norms", r.rounded_norms,
+    "items (not tensors) of norms that are stored less one and were rounded by the subtraction or addition of 1");
+  v("became_infinite", r.became_infinite, "items that are infinite after a cast and were finite before it");
+  v("became_zero", r.became_zero, "items that are zero after a cast and were not before it");
+}
+
+template <typename Visit>
+void fields(const mckpt::RunReport& r, Visit&& v) {
+  v("output", r.output, "the folder or file that was made");
+  v("bytes", r.bytes, "size of the result");
+  v("bytes_read", r.bytes_read, "bytes read of the source's tensors");
+  v("bytes_written", r.bytes_written, "bytes written");
+  cast_fields(r, v);
+  v("overflowed", r.overflowed, "the names of the tensors in which items became infinite, most first");
+  v("notes", r.notes, "what is worth knowing of the run");
+}
+
+// The program's names are count, std and inf for numbers, deviation and infinite.
+template <typename Visit>
+void fields(const mckpt::Statistics& s, Visit&& v) {
+  v("numbers", s.numbers, "number of values; a complex item has two");
+  v("finite", s.finite, "number of values that are neither NaN nor infinite");
+  v("zeros", s.zeros, "number of zeros");
+  v("nan", s.nan, "number of NaN");
+  v("infinite", s.infinite, "number of infinities");
+  v("min", s.min, "of the finite values");
+  v("max", s.max, "of the finite values");
+  v("mean", s.mean, "of the finite values");
+  v("deviation", s.deviation, "standard deviation of the finite values, divided by n");
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,14 @@
+// The help pages of conversions, but for their options.
+#pragma once
+
+#include <string_view>
+
+namespace mckpt::impl {
+
+class CommandLine;
+
+// Declares the paragraphs and examples of a kind (options/kinds.h). The page of fsdp-to-hf is that of `mckpt export`,
+// too: its examples have the name of the command.
+void describe_conversion(std::string_view kind, CommandLine& line);
+
+}  // namespace mckpt::impl
