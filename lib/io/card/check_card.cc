@@ -16,6 +16,7 @@
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
@@ -65,8 +66,7 @@ class CardChecker {
       }
       there_.push_back(bytes.has_value());
       if (!bytes)
-        findings.push_back(
-            {.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
+        findings.push_back(missing_file(Code::kNotAsCard, f.name, "", kHelp));
       else if (*bytes != f.bytes)
         findings.push_back({.code = Code::kNotAsCard,
                             .file = f.name,

@@ -16,6 +16,7 @@
 #include "io/file/sha256.h"
 #include "io/output/manifest.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 #include "io/store/store.h"
 #include "io/verify/sum_list.h"
 #include "io/verify/verify.h"
@@ -207,11 +208,9 @@ bool compare_file(const Folder& folder, const std::string& name, const std::vect
     }
     const std::string& from = sums[0]->from;
     // What was downloaded may have been removed on purpose; a list is of files that are there.
-    found.push_back({.code = Code::kWrongSum,
-                     .file = name,
-                     .message = cat("the file is missing, but ", escaped(from, 4096), " has its sum"),
-                     .help = "fetch or copy the file again",
-                     .warning = from.starts_with(kHubFolder)});
+    found.push_back(missing_file(Code::kWrongSum, name, cat(", but ", escaped(from, 4096), " has its sum"),
+                                 "fetch or copy the file again"));
+    found.back().warning = from.starts_with(kHubFolder);
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     found.push_back(to_finding(e));
@@ -281,7 +280,7 @@ void check_kept_sums(const std::string& path, const Store* store, const OpenOpti
                      const std::function<void(i64)>& going_on, std::string_view prefix,
                      VerifyReport& report) {
   OpenOptions plain = opening;
-  plain.archives = nullptr;  // sums are of the files on the disk
+  plain.containers = nullptr;  // sums are of the files on the disk
   const ListedPlace place = listed_place(path, plain);
   std::error_code failed;
   if (!std::filesystem::is_directory(place.folder, failed)) return;

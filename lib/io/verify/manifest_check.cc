@@ -14,6 +14,7 @@
 #include "io/output/manifest.h"
 #include "io/output/staging_marks.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 #include "io/values/digest.h"
 #include "io/verify/checksums.h"
 
@@ -28,16 +29,17 @@ bool is_hidden(std::string_view name) { return name.starts_with('.') || name.fin
 
 // Compares existence and size first, then the SHA-256 if the entry has one, which reads the whole file.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
-  auto finding = [&](std::string message, Code code = Code::kBadManifest) {
-    return Finding{.code = code, .file = listed.name, .message = std::move(message), .help = kHelp};
+  auto finding = [&](std::string message) {
+    return Finding{.code = Code::kBadManifest, .file = listed.name, .message = std::move(message), .help = kHelp};
   };
   std::optional<i64> bytes = folder.file_bytes(listed.name);
   // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
   if (!bytes)
-    return finding(
-        cat("the file is missing, but mckpt_manifest.json lists it",
+    return missing_file(
+        listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete, listed.name,
+        cat(", but mckpt_manifest.json lists it",
             is_hidden(listed.name) ? ": lost in copying, `*` leaves out names that begin with a dot" : ""),
-        listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
+        kHelp);
   if (*bytes != listed.bytes)
     return finding(cat("the file has ", *bytes, " bytes, but mckpt_manifest.json says ", listed.bytes));
   if (listed.sha256.empty()) return std::nullopt;

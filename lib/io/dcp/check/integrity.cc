@@ -8,6 +8,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 #include "io/values/digest.h"
 
 namespace mckpt::impl {
@@ -27,9 +28,7 @@ std::string lower(std::string text) {
 void check_file(const Folder& folder, const std::string& name, const std::string& want, Findings& findings) {
   std::optional<i64> bytes = folder.file_bytes(name);
   if (!bytes)
-    return findings.add({.code = Code::kIncomplete,
-                         .file = name,
-                         .message = "integrity.json lists the file, but it is missing"});
+    return findings.add(named_file_missing(Code::kIncomplete, name, "integrity.json lists"));
   std::string found = sha256_of(folder.open_file(name));
   if (found != lower(want))
     findings.add(
