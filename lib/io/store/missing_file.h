@@ -1,7 +1,7 @@
 // The words for a file that is named and not there, wherever it is found out: by a list of files, by the format, by
 // a tensor whose bytes are asked for. Who writes them elsewhere makes one fact that is searched under two texts.
 //
-//   the file is missing, but SHA256SUMS has its sum
+//   the file is missing, but SHA256SUMS lists it
 //   the rank's file is missing: its folder has no model_optim_rng.pt
 //   .metadata names the file, but it is missing
 #pragma once
