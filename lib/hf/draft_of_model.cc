@@ -334,7 +334,7 @@ std::string draft_command(const std::string& path) {
 }
 
 void add_family_fact(Store& store) {
-  if (store.format() != Format::kSafetensorsFolder) return;
+  if (!store.driver().hf_folder) return;
   auto type =
       std::ranges::find_if(store.facts(), [](const auto& fact) { return fact.first == "model_type"; });
   if (type == store.facts().end()) return;

@@ -17,7 +17,6 @@
 #include "hf/folder_tensors.h"
 #include "hf/map_file.h"
 #include "hf/quantized/dequantized_store.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/index.h"

@@ -19,7 +19,7 @@ struct SourceTensor {
   std::string_view name;
   std::span<const i64> dims;   // valid only if header_known
   DType dtype = DType::kBF16;  // valid only if header_known
-  bool header_known = true;    // false: an index names the tensor, but its file is missing
+  bool header_known = true;    // false: an index names the tensor, but its file is not there
 };
 
 // Look-ups take constant time; the hash is keyed, because names come from files (core/base/name_hash.h).

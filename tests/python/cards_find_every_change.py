@@ -232,7 +232,7 @@ class Cards(unittest.TestCase):
         report = mckpt.verify(path, card=card, progress=False)
         self.assertFalse(report.ok)
         self.assertEqual([(f.file, f.message, f.warning) for f in report.findings],
-                         [("config.json", "the file is missing", False), (".hidden", "the card does not list the file", True),
+                         [("config.json", "the file is missing, but the card lists it", False), (".hidden", "the card does not list the file", True),
                           ("model-00003-of-00003.safetensors", "the card does not list the file", False)])
         self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "fail"), ("digests", "fail")])
         (path / "model-00003-of-00003.safetensors").unlink()

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/items/shape.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

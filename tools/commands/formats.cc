@@ -5,12 +5,13 @@
 //   torch.save legacy   yes   no       torch's number in a pickle, before torch 1.6
 //   GGUF                no    no       its first 4 bytes
 //
-// The table of formats is written here by hand; a format that is read or written newly needs a row. Data
-// types come from the table of the library.
+// Formats and data types come from the tables of the library.
+#include <vector>
+
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
-#include "io/store/format.h"
+#include "io/store/driver.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -19,53 +20,23 @@
 namespace mckpt::impl {
 namespace {
 
-// As `inspect` calls it, and what it is recognised by. Formats that are not read are named when they are met.
-struct FileFormat {
-  std::string_view name, recognised_by;
-  bool reads = true, writes = false;
-};
-
-constexpr FileFormat kFileFormats[] = {
-    {format_text(Format::kSafetensors), "a length of 8 bytes and a JSON header", true, true},
-    {format_text(Format::kSafetensorsFolder),
-     "*.safetensors with or without *.safetensors.index.json; torch DCP's shard-*-model-*", true, true},
-    {format_text(Format::kTorchZip), "a zip archive with data.pkl (.pt .pth .bin .ckpt)", true, true},
-    {format_text(Format::kTorchLegacy), "torch's magic number in a pickle; the format before torch 1.6"},
-    {format_text(Format::kTorchShards), "pytorch_model-*-of-*.bin"},
-    {format_text(Format::kTorchRanks), "model_world_size_*_rank_*.pt, pytorch_model_fsdp_*_rank*.bin"},
-    {format_text(Format::kTorchFlat),
-     "the same names, and _flat_param in the files (FSDP1's LOCAL_STATE_DICT)"},
-    {format_text(Format::kTorchFiles), "other .pt .pth .bin .ckpt files of a folder"},
-    {format_text(Format::kDeepSpeed),
-     "*_model_states.pt and *_optim_states.pt, or the folder that latest names"},
-    {format_text(Format::kMegatronRanks), "mp_rank_* folders", true, true},
-    {format_text(Format::kDcp), ".metadata and *.distcp of torch.distributed.checkpoint"},
-    {format_text(Format::kDcpFsdpDtensor), "DCP with the names of a Megatron-FSDP save by Megatron-LM", true,
-     true},
-    {format_text(Format::kDcpMegatronFsdp), "DCP with the names of a Megatron-FSDP module"},
-    {format_text(Format::kDcpTorchDist),
-     "DCP with metadata.json, or with the names of Megatron's dist_checkpointing", true, true},
-    {format_text(Format::kDcpStateDict), "DCP with the names of torch's get_state_dict; Megatron-FSDP v2",
-     true, true},
-    {"Megatron run", "latest_checkpointed_iteration.txt: the iter_* or release folder that it names", true,
-     true},
-    {format_text(Format::kHdf5),
-     "the signature of HDF5 in 8 bytes, first or after a user block of 512, 1024, 2048 ... bytes"},
-    {"TorchScript", "a zip archive with code", false},
-    {"torch.save tar", "a tar archive, before torch 0.2", false},
-    {"GGUF", "the signature of GGUF in the first 4 bytes", false},
-    {"NumPy", "the signature of NumPy in the first 6 bytes", false},
-};
+// The rows that people are shown. Formats that are not read are named when they are met.
+std::vector<const Driver*> shown() {
+  std::vector<const Driver*> out;
+  for (const Driver& d : all_drivers())
+    if (!d.recognised_by.empty()) out.push_back(&d);
+  return out;
+}
 
 void write_json(Output& out) {
   AnswerJson json(out);
   json.begin_answer("formats", true).key("formats").begin_array();
-  for (const FileFormat& f : kFileFormats)
+  for (const Driver* f : shown())
     json.begin_object()
-        .field("name", f.name)
-        .field("recognised_by", f.recognised_by)
-        .field("reads", f.reads)
-        .field("writes", f.writes)
+        .field("name", f->name)
+        .field("recognised_by", f->recognised_by)
+        .field("reads", f->reads)
+        .field("writes", f->writes)
         .end_object();
   json.end_array().key("dtypes").begin_array();
   for (const DTypeInfo& d : all_dtypes()) {
@@ -82,8 +53,8 @@ void write_text(Output& out) {
   using enum Align;
   TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft, true}});
   auto yes_or_no = [](bool v) { return std::string(v ? "yes" : "no"); };
-  for (const FileFormat& f : kFileFormats)
-    formats.row({std::string(f.name), yes_or_no(f.reads), yes_or_no(f.writes), std::string(f.recognised_by)});
+  for (const Driver* f : shown())
+    formats.row({std::string(f->name), yes_or_no(f->reads), yes_or_no(f->writes), std::string(f->recognised_by)});
   formats.write(out);
   out.line("");
   TextTable dtypes({{"dtype", kLeft}, {"safetensors", kLeft}, {"bits", kRight}});

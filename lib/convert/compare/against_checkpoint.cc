@@ -230,7 +230,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   bool other_layers = differ_in_layers(*tested, *source);
   bool state_dict = dcp_dialect(*tested) == DcpDialect::kStateDict;
   bool to_v2 = state_dict && dcp_dialect(*source) != DcpDialect::kStateDict;
-  bool to_ranks = tested->format() == Format::kMegatronRanks;
+  bool to_ranks = tested->driver().ranks_apart;
   bool to_core = dcp_dialect(*tested) == DcpDialect::kTorchDist;
   CheckpointOptions how = c.options.opening;
   how.parts = CheckedPart::kAll, how.renamed = how.records_apart = how.usual_names = true;

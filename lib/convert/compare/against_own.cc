@@ -120,21 +120,6 @@ std::unique_ptr<Store> with_made_heads(OwnModel& own, const Store& folder) {
   return take_written(own);
 }
 
-// Whether the files are those of a training program, which has names and stacks of experts as in memory.
-bool is_of_a_run(Format format) {
-  switch (format) {
-    case Format::kSafetensorsShards:
-    case Format::kTorchShards:
-    case Format::kTorchRanks:
-    case Format::kTorchFlat:
-    case Format::kTorchFiles:
-    case Format::kDeepSpeed:
-      return true;
-    default:
-      return format_family(format) == FormatFamily::kDcp;
-  }
-}
-
 // The folder with the model's config, beside one of the two or as the caller names it.
 std::optional<std::string> config_beside(const Store& source, const std::string& source_path,
                                          const Store& tested, const std::string& path, const Comparing& c) {
@@ -162,7 +147,7 @@ bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
   // The tensors of a single file are compared under the names that they have, unless the other side is a
   // model.
   bool of_files = !checkpoint.files().empty() && !checkpoint.files()[0].path.empty();
-  return folder.format() == Format::kSafetensorsFolder && (of_files || has_config(folder)) &&
+  return folder.driver().hf_folder && (of_files || has_config(folder)) &&
          is_own_source(checkpoint);
 }
 
@@ -192,10 +177,10 @@ bool is_dcp_of_own_names(const Store& one, const Store& other) {
 }
 
 bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
-  bool readable = tested.format() != Format::kHdf5 && source.format() != Format::kHdf5;
+  bool readable = tested.driver().family != FormatFamily::kHdf5 && source.driver().family != FormatFamily::kHdf5;
   if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
   if (!model_dict.empty()) return true;
-  const bool of_run = is_of_a_run(tested.format()) || is_of_a_run(source.format());
+  const bool of_run = tested.driver().of_a_run || source.driver().of_a_run;
   const bool alike = tested.format() == source.format() || is_dcp_of_own_names(tested, source);
   if (of_run != alike) return of_run;
   // Two of a run of one format; or a file and one with a dict around the model: {"model": {...}}.
@@ -211,7 +196,7 @@ bool against_own_pair(std::unique_ptr<Store> tested, const std::string& path, st
                              : cat(format_text(tested->format()), " and ", format_text(source->format()),
                                    " do not store objects in the same way"),
                          c.report);
-  const bool flat = tested->format() == Format::kTorchFlat || source->format() == Format::kTorchFlat;
+  const bool flat = tested->driver().flat || source->driver().flat;
   if (!flat && c.options.model_dict.empty() && same_names(*tested, *source))
     return check_types_by_name(*tested, *source, c) &
            against_names(*tested, *source, nullptr, c, intended_casts(*tested, *source));

@@ -13,7 +13,6 @@
 #include "io/card/card_json.h"
 #include "io/card/check_card.h"
 #include "io/copy/observed_sink.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/store/store.h"

@@ -27,7 +27,6 @@
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/finding.h"
 #include "io/store/soundness.h"
@@ -42,7 +41,7 @@ constexpr const char* kOneSideHasObjects =
     "a Hugging Face folder has no objects, such as args and the iteration, to compare with";
 
 bool is_sharded(const Store& store) {
-  return dcp_dialect(store).has_value() || store.format() == Format::kMegatronRanks;
+  return dcp_dialect(store).has_value() || store.driver().ranks_apart;
 }
 
 // Throws kUnknownFormat for a single file beside a DCP folder or files of ranks with the names of Megatron:
@@ -58,7 +57,7 @@ void refuse_single_file(const Store& model) {
 // The folder of a model that was chosen below the path, as of a run that keeps it among its shards: it is opened
 // again as a model. Adapters and archives are opened by their own paths.
 std::string chosen_path(const Store& model, const std::string& path) {
-  const bool below = model.format() == Format::kSafetensorsFolder && !adapted_view(model) &&
+  const bool below = model.driver().hf_folder && !adapted_view(model) &&
                      model.root().starts_with(cat(path, path.ends_with("/") ? "" : "/"));
   return below && is_folder(model.root(), model.opening()) ? model.root() : path;
 }

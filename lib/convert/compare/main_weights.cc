@@ -15,27 +15,26 @@ bool is_main(std::string_view state) { return state.ends_with(".fp32_param") || 
 
 }  // namespace
 
-WithMainWeights::WithMainWeights(const CheckpointModel& source, const Store& tested)
-    : source_(source.store()) {
-  describe_as(source_);
-  objects_ = source_.objects();
+WithMainWeights::WithMainWeights(const CheckpointModel& model, const Store& tested)
+    : StoreView(model.store()) {
+  take_objects();
   NameSet<std::string> trained;  // keys with states
-  for (i64 t = 0; t < source_.tensor_count(); t++) {
-    std::optional<StateName> state = state_name(source_.name(t));
+  for (i64 t = 0; t < source().tensor_count(); t++) {
+    std::optional<StateName> state = state_name(source().name(t));
     if (!state) continue;
-    if (is_main(source_.name(t))) return;
+    if (is_main(source().name(t))) return;
     trained.insert(state->key);
   }
   for (i64 t = 0; t < tested.tensor_count(); t++) {
     std::optional<StateName> state = state_name(tested.name(t));
     if (!state || !is_main(tested.name(t)) || !trained.contains(state->key)) continue;
-    if (i32 weight = source.tensor_of_key(state->key); weight >= 0)
+    if (i32 weight = model.tensor_of_key(state->key); weight >= 0)
       made_.push_back({std::string(tested.name(t)), weight});
   }
 }
 
 ChunkData WithMainWeights::resolve(i64 t, i64 index) const {
-  ChunkData out = source_.resolve(of(t), index);
+  ChunkData out = source().resolve(of(t), index);
   if (is_made(t)) out.checksum.reset(), out.beneath.clear();  // they are the weight's, which is read once more
   return out;
 }

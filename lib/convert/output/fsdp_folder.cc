@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
@@ -76,7 +77,7 @@ SideFiles object_files(const Store& source) {
   Folder from(source.root(), source.opening());
   for (const Object& o : source.objects())
     if (is_file(source, o)) out.add_copy(from, o.name);
-  if (source.format() == Format::kDcpTorchDist && from.has_file(kMarker))
+  if (source.driver().dialect == DcpDialect::kTorchDist && from.has_file(kMarker))
     out.add_copy(from, std::string(kMarker));
   return out;
 }

@@ -9,7 +9,7 @@
 #include "convert/plan/own.h"
 #include "core/base/error.h"
 #include "hf/quantized/dequantized_store.h"
-#include "io/file/archive.h"
+#include "io/file/folder.h"
 #include "io/store/soundness.h"
 
 namespace mckpt::impl {

@@ -98,11 +98,6 @@ std::string identity_of(const ExportOptions& options, const CheckpointModel& mod
   return text.add(kBesideFiles, assets.identity()).add(kResult, headers).text();
 }
 
-// A Hugging Face folder is what an export makes: as a source it is a mistake, and open_checkpoint() says so.
-bool is_hf_weights(Format format) {
-  return format == Format::kSafetensors || format == Format::kSafetensorsFolder;
-}
-
 // A base with an adapter in it, with the files of the base around its tensors.
 Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view,
                        const ExportOptions& options) {
@@ -135,7 +130,8 @@ Conversion plan_export(const ExportOptions& options) {
       !adapter.empty() && !source->opening().base)
     throw adapter_alone(Folder(adapter, source->opening()));
   if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
-  if ((!is_hf_weights(source->format()) || source->traits.of_verl) && has_own_names(*source))
+  // A Hugging Face folder is what an export makes: as a source it is a mistake, and open_checkpoint() says so.
+  if ((!source->driver().hf_weights || source->traits.of_verl) && has_own_names(*source))
     return plan_export_own(std::move(source), options);
   refuse_model_dict(options.model_dict, options.source);
   Conversion c;

@@ -38,7 +38,7 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
         .help("`mckpt help convert` lists the modes");
   refuse_lone_shards(*store, "converted");
   require_sound(store->findings(), store->root());
-  if (store->format() == Format::kTorchFlat)
+  if (store->driver().flat)
     throw Error(Code::kUnknownAssets,
                 cat(mode, " copies tensors as they are, and these were saved flat, without shapes"))
         .file(store->root())

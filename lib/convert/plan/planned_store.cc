@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "hf/model.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/dcp/write/layout.h"
 #include "io/output/output_files.h"
 #include "io/store/store.h"
@@ -71,8 +72,8 @@ HfModel open_model(const std::string& path, HfModelOptions reading) {
 }
 
 PlannedCheckpoint checkpoint_of(const HfModel& model, const RunSetup& run, const Grid& grid, DcpLayout layout,
-                                Format format) {
-  PlannedCheckpoint out{std::make_unique<PlannedStore>(std::move(layout), model.path, format),
+                                DcpDialect dialect) {
+  PlannedCheckpoint out{std::make_unique<PlannedStore>(std::move(layout), model.path, dcp_format(dialect)),
                         notes_of(model)};
   if (std::string text = padding_note(model.map->model(), run, grid.tp); !text.empty()) out.notes.note(text);
   out.store->add_fact("grid", to_string(grid));
@@ -92,7 +93,7 @@ PlannedCheckpoint planned_fsdp(const HfToFsdpOptions& options) {
   FsdpPlan plan(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });
   options.frozen.refuse_unmatched(keys.parameters());
   return checkpoint_of(model, run.run, run.grid, std::move(plan.layout),
-                       run.fsdp.saves_state_dict() ? Format::kDcpMegatronFsdp : Format::kDcpFsdpDtensor);
+                       run.fsdp.saves_state_dict() ? DcpDialect::kMegatronFsdp : DcpDialect::kFsdpDtensor);
 }
 
 PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options) {
@@ -103,7 +104,7 @@ PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options) {
              options.values.params_dtype.of(map.model())};
   const KeyTable keys(map, run.run, KeyTable::TorchDist{});
   TorchDistPlan plan(keys, run);
-  return checkpoint_of(model, run.run, run.grid, std::move(plan.layout), Format::kDcpTorchDist);
+  return checkpoint_of(model, run.run, run.grid, std::move(plan.layout), DcpDialect::kTorchDist);
 }
 
 }  // namespace mckpt::impl

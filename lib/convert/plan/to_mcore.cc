@@ -27,6 +27,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/output/plan_identity.h"
 #include "io/store/store.h"
@@ -57,7 +58,7 @@ FsdpFolder::Beside beside_of(std::string common, SideFiles assets, SideFiles of_
 
 // Files such as the train_state.pt and run_config.yaml of Megatron-Bridge, with the new grid.
 SideFiles files_of_run(const Store& source, const Grid& grid) {
-  if (source.format() != Format::kDcpTorchDist) return {};
+  if (source.driver().dialect != DcpDialect::kTorchDist) return {};
   return files_beside(source, files_with_grid(source, grid));
 }
 

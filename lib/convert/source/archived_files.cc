@@ -8,6 +8,7 @@
 #include "core/base/names.h"
 #include "hf/assets.h"
 #include "io/file/place.h"
+#include "io/store/missing_file.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -81,7 +82,7 @@ class Collection {
       if (e.code() != Code::kNotAFile || by_path_.contains(name)) throw;
       return out_.left_out.push_back(name);  // a pipe, a device
     }
-    if (!bytes) throw Error(Code::kNotFound, "the file is missing").file(cat(store_.root(), "/", name));
+    if (!bytes) throw missing_file_error().file(cat(store_.root(), "/", name));
     auto known = by_path_.find(name);
     added_.insert(name);
     out_.files.push_back({name, *bytes, known == by_path_.end() ? -1 : known->second, 0, name});

@@ -59,7 +59,7 @@ i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tens
   return 0;
 }
 
-bool is_of_ranks(const Store& store) { return store.format() == Format::kMegatronRanks; }
+bool is_of_ranks(const Store& store) { return store.driver().ranks_apart; }
 
 void refuse_other_formats(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp || is_of_ranks(store)) return;

@@ -11,7 +11,7 @@
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "io/copy/side_files.h"
-#include "io/file/archive.h"
+#include "io/file/container.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/store/open/checkpoints_below.h"
@@ -125,7 +125,7 @@ SideFiles ImportSource::assets(std::string_view tensor_table) const {
 }
 
 bool ImportSource::has_sums() const {
-  return run || has_manifest(model.path, {}) || find_in_archive(model.path, {});
+  return run || has_manifest(model.path, {}) || find_inside(model.path, {});
 }
 
 bool is_model_folder(const std::string& path, const OpenOptions& opening) {

@@ -18,7 +18,7 @@ std::string unknown_shards(std::string_view why) {
 }
 
 void judge_shards(const Store& store, const OwnModelOptions& options, Notes& notes) {
-  if (options.complete || store.format() != Format::kSafetensorsShards) return;
+  if (options.complete || !store.driver().open_ended) return;
   if (find_model_folder(store, options.source, options.assets).path.empty())
     return notes.warn(unknown_shards("no config.json is beside them"));
   const OwnModel judged =

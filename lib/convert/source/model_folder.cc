@@ -14,7 +14,6 @@
 #include "hf/adapter/adapted_store.h"
 #include "hf/amended_model.h"
 #include "hf/assets.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -79,7 +78,7 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
 bool read_headers(const std::string& path, const OpenOptions& opening, KnownTensors& out) {
   std::unique_ptr<Store> store = open_safetensors_folder(path, opening);
   if (!is_sound(*store)) return false;
-  out.of_shards = store->format() == Format::kSafetensorsShards;
+  out.of_shards = store->driver().open_ended;
   for (i64 t = 0; t < store->tensor_count(); t++) {
     out.tensors.push_back({std::string(store->name(t)), std::nullopt});
     if (!out.of_shards) out.tensors.back().dims.emplace(store->dims(t).begin(), store->dims(t).end());
@@ -383,7 +382,7 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
     table = no_table_text(assets);
   }
   if (!out.tensors.empty()) return out;
-  if (store.format() == Format::kSafetensorsShards) notes.warn(unknown_shards(table));
+  if (store.driver().open_ended) notes.warn(unknown_shards(table));
   notes.note(cat("names   it was not judged whether tensors are missing: ", table, ", and ",
                  escaped(assets.path, 4096), " has no index of the weights"));
   return out;

@@ -335,7 +335,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
                       .dict_if_there = options.dict_if_there,
                       .with_adapter = !options.merge_adapter,
                       .in_model = options.in_model};
-  if (source->format() == Format::kTorchFlat) how.flat = flat_model(*source, options);
+  if (source->driver().flat) how.flat = flat_model(*source, options);
   how.expected = expected_tensors(model.folder, own_tensors);
   OwnNames own = own_names(std::move(source), how);
   model.store = std::move(own.store);

@@ -17,7 +17,6 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/paths.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -132,7 +131,7 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
   std::string assets = options.assets ? *options.assets : own_assets(store);
   if (assets.empty()) {
     Error e(Code::kUnknownAssets, "the checkpoint does not say to which Hugging Face model it belongs");
-    bool unknown = dialect == DcpDialect::kPlain && store.format() != Format::kMegatronRanks;
+    bool unknown = dialect == DcpDialect::kPlain && !store.driver().ranks_apart;
     if (std::string keys = unknown ? keys_of_no_format(store) : ""; !keys.empty())
       e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())

@@ -13,9 +13,9 @@
 namespace mckpt::impl {
 
 bool order_is_unsaid(const Store& store) {
-  if (store.format() == Format::kDeepSpeed) return !says_rank_order(store);
+  if (store.driver().zero) return !says_rank_order(store);
   if (format_family(store.format()) == FormatFamily::kTorch) return !pieces_say_rank_order(store);
-  return store.format() == Format::kMegatronRanks && !rank_order(store).said && has_ranks_alike(store);
+  return store.driver().ranks_apart && !rank_order(store).said && has_ranks_alike(store);
 }
 
 void warn_of_unsaid_order(const Store& store, Notes& notes) {

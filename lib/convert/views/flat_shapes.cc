@@ -12,20 +12,19 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "core/items/stretch_boxes.h"
-#include "io/store/store.h"
+#include "io/store/store_view.h"
 
 namespace mckpt::impl {
 namespace {
 
 // The view. Tensors, chunks' files and data are those of the source; a chunk of a tensor with another shape
 // is a few boxes here. Findings are the source's, and were judged with it.
-class ShapedStore final : public Store {
+class ShapedStore final : public StoreView {
  public:
-  explicit ShapedStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
-    describe_as(*source_);
-    objects_ = source_->objects();
-    for (i64 t = 0; t < source_->tensor_count(); t++) {
-      std::span<const i64> dims = source_->dims(t);
+  explicit ShapedStore(std::unique_ptr<Store> source) : StoreView(std::move(source)) {
+    take_objects();
+    for (i64 t = 0; t < tensor_count(); t++) {
+      std::span<const i64> dims = StoreView::dims(t);
       tensors_.push_back({{dims.begin(), dims.end()}, {}, {}});
     }
   }
@@ -34,8 +33,8 @@ class ShapedStore final : public Store {
   void shape(i64 tensor, std::vector<i64> dims) {
     Tensor& t = tensors_[tensor];
     t.dims = std::move(dims);
-    for (i64 c = 0; c < source_->chunk_count(tensor); c++) {
-      const Chunk flat = source_->chunk(tensor, c);
+    for (i64 c = 0; c < source().chunk_count(tensor); c++) {
+      const Chunk flat = source().chunk(tensor, c);
       const std::size_t first = t.numbers.size();
       const i64 boxes =
           stretch_boxes(t.dims, {flat.offsets[0], flat.offsets[0] + flat.sizes[0]}, t.numbers);
@@ -50,18 +49,15 @@ class ShapedStore final : public Store {
     t.numbers.insert(t.numbers.end(), t.dims.begin(), t.dims.end());
   }
 
-  i64 tensor_count() const override { return source_->tensor_count(); }
-  std::string_view name(i64 t) const override { return source_->name(t); }
-  DType dtype(i64 t) const override { return source_->dtype(t); }
   std::span<const i64> dims(i64 t) const override { return tensors_[t].dims; }
   i64 chunk_count(i64 t) const override {
-    return tensors_[t].boxes.empty() ? source_->chunk_count(t) : std::ssize(tensors_[t].boxes);
+    return tensors_[t].boxes.empty() ? source().chunk_count(t) : std::ssize(tensors_[t].boxes);
   }
   Chunk chunk(i64 t, i64 index) const override {
     const Tensor& of = tensors_[t];
-    if (of.boxes.empty()) return source_->chunk(t, index);
+    if (of.boxes.empty()) return source().chunk(t, index);
     const Box& box = of.boxes[index];
-    Chunk out = source_->chunk(t, box.chunk);
+    Chunk out = source().chunk(t, box.chunk);
     out.offsets = numbers(of, 0, 2 * index);
     out.sizes = numbers(of, 0, 2 * index + 1);
     out.record_offset += dtype_bytes(dtype(t), box.begin);
@@ -71,18 +67,14 @@ class ShapedStore final : public Store {
   // A stretch has no strides: its items are one after the other (io/torch/flat_pieces.h).
   ChunkData resolve(i64 t, i64 index) const override {
     const Tensor& of = tensors_[t];
-    if (of.boxes.empty()) return source_->resolve(t, index);
-    ChunkData out = source_->resolve(t, of.boxes[index].chunk);
+    if (of.boxes.empty()) return source().resolve(t, index);
+    ChunkData out = source().resolve(t, of.boxes[index].chunk);
     if (!out.strides.empty())
       throw Error(Code::kUnsupportedTensor, "the items of a flat tensor are apart from each other")
           .file(file_path(*this, out.file))
           .tensor(name(t));
     out.offset += dtype_bytes(dtype(t), of.boxes[index].begin);
     return out;
-  }
-  std::shared_ptr<const PickleValue> object(i64 index) const override { return source_->object(index); }
-  void each_checksum(const std::function<void(const Checksum&)>& visit) const override {
-    source_->each_checksum(visit);
   }
 
  private:
@@ -101,7 +93,6 @@ class ShapedStore final : public Store {
     return std::span(t.numbers).subspan(from + static_cast<std::size_t>(which) * rank, rank);
   }
 
-  std::unique_ptr<Store> source_;
   std::vector<Tensor> tensors_;
 };
 

@@ -122,7 +122,7 @@ class Choice {
       std::string name = without_wrappers(std::string_view(n->name).substr(d.front.size()));
       if (name.starts_with(front)) has.emplace(name.substr(front.size()), n->tensor);
     }
-    const bool flat = store_.format() == Format::kTorchFlat;  // without shapes
+    const bool flat = store_.driver().flat;  // without shapes
     return std::ranges::all_of(expected_, [&](const auto& e) {
       auto other_form = [&](std::string_view part) { return e.first.find(part) != e.first.npos; };
       if (std::ranges::any_of(kOtherForms, other_form)) return true;

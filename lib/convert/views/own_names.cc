@@ -108,7 +108,7 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
                                                   .dict_if_there = options.dict_if_there,
                                                   .with_adapter = options.with_adapter,
                                                   .in_model = options.in_model});
-  if (store->format() == Format::kTorchFlat)
+  if (store->driver().flat)
     store = with_shapes(std::move(store), names.model, options.flat.shapes, options.flat.model_type);
   Translated model = translated(*store, names, options);
   refuse_equal_names(*store, model.tensors);

@@ -33,17 +33,17 @@ void check_row_major(const Store& store, i64 tensor, const Chunk& chunk, const C
 
 }  // namespace
 
-PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source)) { describe_as(*source_); }
+PieceStore::PieceStore(std::unique_ptr<Store> source) : StoreView(std::move(source)) {}
 
 void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces) {
   Tensor t{std::move(name), pieces[0].tensor, std::move(dims), {}, 0};
   for (const StorePiece& piece : pieces) {
-    if (source_->dtype(piece.tensor) != source_->dtype(t.dtype_of))
+    if (source().dtype(piece.tensor) != source().dtype(t.dtype_of))
       throw Error(Code::kBadShards, "the parts of a parameter have different types")
           .file(root_)
-          .tensor(source_->name(piece.tensor))
-          .expected(dtype_name(source_->dtype(t.dtype_of)))
-          .found(dtype_name(source_->dtype(piece.tensor)));
+          .tensor(source().name(piece.tensor))
+          .expected(dtype_name(source().dtype(t.dtype_of)))
+          .found(dtype_name(source().dtype(piece.tensor)));
     auto add_part = [&](Part part) {
       part.first_chunk = t.chunks;
       part.replica = piece.replica;
@@ -71,7 +71,7 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
 // second one.
 std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
   std::vector<i64> out;
-  const i64 count = source_->chunk_count(piece.tensor);
+  const i64 count = source().chunk_count(piece.tensor);
   const bool again = by_begin_.tensor == piece.tensor;
   if (!again) by_begin_ = {piece.tensor, 0, {}};
   const bool along = !piece.axes.empty();
@@ -81,7 +81,7 @@ std::vector<i64> PieceStore::chunks_near(const StorePiece& piece) {
   }
   auto& chunks = by_begin_.chunks;
   for (i64 c = std::ssize(chunks); c < count; c++) {
-    Chunk chunk = source_->chunk(piece.tensor, c);
+    Chunk chunk = source().chunk(piece.tensor, c);
     chunks.emplace_back(chunk.offsets[0], c);
     by_begin_.longest = std::max(by_begin_.longest, chunk.sizes[0]);
     if (c == count - 1) std::ranges::sort(chunks);
@@ -119,7 +119,7 @@ std::optional<PieceStore::Part> PieceStore::rows_apart(Part part, const StorePie
 // then a range of rows are one stretch of the chunk's items: chunk [1, 0, 0] + [1, 28, 12] and rows 14 to 27
 // of layer 1 are the 168 items from item 168 on.
 std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64 chunk) const {
-  Chunk c = source_->chunk(piece.tensor, chunk);
+  Chunk c = source().chunk(piece.tensor, chunk);
   std::size_t depth = piece.at.size();
   i64 first = 0;
   for (std::size_t d = 0; d < depth; d++) {
@@ -149,7 +149,7 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
 // 2, 12 of its second dimension the second one.
 std::optional<PieceStore::Part> PieceStore::part_along(const StorePiece& piece, i64 chunk,
                                                        std::size_t rank) const {
-  const Chunk c = source_->chunk(piece.tensor, chunk);
+  const Chunk c = source().chunk(piece.tensor, chunk);
   Part out{piece.tensor, chunk, 0, std::vector<i64>(rank), std::vector<i64>(rank, 1)};
   out.strides.assign(rank, 1);
   i64 stride = 1;
@@ -173,8 +173,8 @@ std::optional<PieceStore::Part> PieceStore::part_along(const StorePiece& piece, 
 // all of, its items follow each other in both shapes: chunk [0, 0] + [8, 96] of [16, 96] is one stretch of 768
 // items, and [0, 48] + [8, 48] is 8 of 48 items.
 std::vector<PieceStore::Part> PieceStore::reshaped(const StorePiece& piece, i64 chunk) const {
-  const Chunk c = source_->chunk(piece.tensor, chunk);
-  std::span<const i64> dims = source_->dims(piece.tensor);
+  const Chunk c = source().chunk(piece.tensor, chunk);
+  std::span<const i64> dims = source().dims(piece.tensor);
   std::vector<Part> out;
   const i64 items = Shape(c.sizes).items();
   std::size_t whole = dims.size();  // from this dimension on the chunk has all
@@ -186,7 +186,7 @@ std::vector<PieceStore::Part> PieceStore::reshaped(const StorePiece& piece, i64 
   if (run > 0 && items / run > kMostRuns)
     throw Error(Code::kSourceShape, "a tensor is cut into too many pieces to have another shape")
         .file(root_)
-        .tensor(source_->name(piece.tensor))
+        .tensor(source().name(piece.tensor))
         .expected(cat("at most ", with_commas(kMostRuns)))
         .found(with_commas(items / run));
   for (i64 first = 0; first < items; first += run) {
@@ -206,19 +206,19 @@ std::vector<PieceStore::Part> PieceStore::reshaped(const StorePiece& piece, i64 
 }
 
 void PieceStore::add_object(std::string name, i64 object) {
-  Object o = source_->objects()[object];
+  Object o = source().objects()[object];
   o.name = std::move(name);
   objects_.push_back(std::move(o));
   object_of_.push_back(object);
 }
 
 std::span<const PieceStore::Made> PieceStore::made_by_source() const {
-  const auto* inner = dynamic_cast<const PieceStore*>(source_.get());
+  const auto* inner = dynamic_cast<const PieceStore*>(&source());
   return inner ? std::span(inner->made_) : std::span<const Made>();
 }
 
 std::shared_ptr<const PickleValue> PieceStore::object(i64 index) const {
-  return source_->object(object_of_[index]);
+  return source().object(object_of_[index]);
 }
 
 PieceStore::Place PieceStore::place(i64 t, i64 index) const {
@@ -229,7 +229,7 @@ PieceStore::Place PieceStore::place(i64 t, i64 index) const {
 
 Chunk PieceStore::chunk(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
-  Chunk out = source_->chunk(part.tensor, part.chunk);
+  Chunk out = source().chunk(part.tensor, part.chunk);
   if (part.zeros) out.record_offset = -1, out.record_bytes = 0;
   out.offsets =
       std::span(part.offsets).subspan(static_cast<std::size_t>(row) * part.sizes.size(), part.sizes.size());
@@ -240,18 +240,18 @@ Chunk PieceStore::chunk(i64 t, i64 index) const {
 
 // The source's chunk. Opening its header for each of a thousand rows would be slow.
 ChunkData PieceStore::resolved(const Part& part) const {
-  if (part.step_items == 0) return source_->resolve(part.tensor, part.chunk);
+  if (part.step_items == 0) return source().resolve(part.tensor, part.chunk);
   std::lock_guard lock(mutex_);
   std::pair<i64, i64> wanted(part.tensor, part.chunk);
   if (resolved_of_ != wanted) {
-    resolved_ = source_->resolve(part.tensor, part.chunk);
+    resolved_ = source().resolve(part.tensor, part.chunk);
     resolved_of_ = wanted;
   }
   return resolved_;
 }
 
 ChunkData PieceStore::zeros(const Part& part, DType type) const {
-  return {.file = source_->chunk(part.tensor, part.chunk).file,
+  return {.file = source().chunk(part.tensor, part.chunk).file,
           .dtype = type,
           .unpacked = std::make_shared<const ZeroBytes>(dtype_bytes(type, Shape(part.sizes).items()))};
 }
@@ -266,11 +266,11 @@ ChunkData PieceStore::resolve(i64 t, i64 index) const {
 ChunkData PieceStore::resolve_unrounded(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   if (part.zeros) return zeros(part, DType::kF32);
-  return piece_of(unrounded_values(*source_)->resolve_unrounded(part.tensor, part.chunk), t, part, row);
+  return piece_of(unrounded_values(source())->resolve_unrounded(part.tensor, part.chunk), t, part, row);
 }
 
 bool PieceStore::is_rounded(i64 t) const {
-  const UnroundedValues* values = unrounded_values(*source_);
+  const UnroundedValues* values = unrounded_values(source());
   return values &&
          std::ranges::any_of(of(t).parts, [&](const Part& p) { return values->is_rounded(p.tensor); });
 }
@@ -278,9 +278,9 @@ bool PieceStore::is_rounded(i64 t) const {
 // A whole chunk is as the source has it, at strides or compressed. A piece of one is a stretch of the chunk's
 // items, or at strides in it, only if these are stored row by row.
 ChunkData PieceStore::piece_of(ChunkData out, i64 t, const Part& part, i64 row) const {
-  Chunk chunk = source_->chunk(part.tensor, part.chunk);
+  Chunk chunk = source().chunk(part.tensor, part.chunk);
   if (part.step_items != 0 || !part.strides.empty() || !std::ranges::equal(part.sizes, chunk.sizes)) {
-    check_row_major(*source_, part.tensor, chunk, out);
+    check_row_major(source(), part.tensor, chunk, out);
     out.strides = part.strides;
   }
   out.offset += dtype_bytes(out.dtype, part.first_item + row * part.step_items);

@@ -12,7 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "io/store/store.h"
+#include "io/store/store_view.h"
 #include "io/store/unrounded.h"
 
 namespace mckpt::impl {
@@ -49,7 +49,7 @@ struct StorePiece {
 
 // The view. It owns the source. It is filled by one thread with add() and its siblings; then all functions
 // are const and as thread-safe as the source's.
-class PieceStore final : public Store, public UnroundedValues {
+class PieceStore final : public StoreView, public UnroundedValues {
  public:
   // A view without tensors and objects. Root, files, format and facts are those of the source.
   explicit PieceStore(std::unique_ptr<Store> source);
@@ -64,7 +64,6 @@ class PieceStore final : public Store, public UnroundedValues {
     made_.push_back({std::move(name), std::move(pickle)});
   }
 
-  const Store& source() const { return *source_; }
   struct Made {
     std::string name, pickle;
   };
@@ -74,12 +73,15 @@ class PieceStore final : public Store, public UnroundedValues {
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return of(t).name; }
-  DType dtype(i64 t) const override { return source_->dtype(of(t).dtype_of); }
+  DType dtype(i64 t) const override { return source().dtype(of(t).dtype_of); }
   std::span<const i64> dims(i64 t) const override { return of(t).dims; }
   i64 chunk_count(i64 t) const override { return of(t).chunks; }
   Chunk chunk(i64 t, i64 index) const override;
   ChunkData resolve(i64 t, i64 index) const override;
   std::shared_ptr<const PickleValue> object(i64 index) const override;
+  // Sums and checks of the source are about its tensors and objects, which the view does not have.
+  void each_checksum(const std::function<void(const Checksum&)>&) const override {}
+  std::optional<std::vector<Finding>> check(int) const override { return std::nullopt; }
   bool is_rounded(i64 t) const override;
   ChunkData resolve_unrounded(i64 t, i64 index) const override;
 
@@ -125,7 +127,6 @@ class PieceStore final : public Store, public UnroundedValues {
   ChunkData resolved(const Part& part) const;
   ChunkData zeros(const Part& part, DType type) const;
 
-  std::unique_ptr<Store> source_;
   std::deque<Tensor> tensors_;
   std::vector<i64> object_of_;
   std::vector<Made> made_;

@@ -15,6 +15,7 @@
 #include "core/fsdp/grid.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/folder.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/open/torch_names.h"
 #include "io/torch/files.h"
 #include "mappings/fsdp/layout.h"

@@ -14,7 +14,6 @@
 #include "hf/adapter/settings.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/quantized/dequantized_store.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -138,22 +137,21 @@ class NamedBase final : public AdapterBase {
 
 AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter,
                            const LoraConfig& config, std::string folder, const BaseFacts& facts)
-    : base_(std::move(base)),
+    : StoreView(std::move(base)),
       adapter_(std::move(adapter)),
       folder_(std::move(folder)),
       config_text_(config.text),
       rank_(config.rank) {
-  describe_as(*base_);
-  objects_ = base_->objects();
-  findings_ = base_->findings();
-  AdaptedModel model = with_file(folder_, [&] { return pair_adapter(*base_, *adapter_, config, facts); });
+  take_objects();
+  take_findings();
+  AdaptedModel model = with_file(folder_, [&] { return pair_adapter(this->base(), *adapter_, config, facts); });
   adapted_ = std::move(model.tensors), notes_ = std::move(model.notes);
   amended_.untied = model.untied;
   for (const AdaptedTensor& a : adapted_)
-    if (a.tensor >= base_->tensor_count()) added_.push_back(&a);
-  for (i64 t = 0; t < base_->tensor_count(); t++) plain_.push_back({.tensor = t, .from = t});
+    if (a.tensor >= this->base().tensor_count()) added_.push_back(&a);
+  for (i64 t = 0; t < this->base().tensor_count(); t++) plain_.push_back({.tensor = t, .from = t});
   amend();
-  memory_ = std::make_unique<AdapterMemory>(*base_, *adapter_);
+  memory_ = std::make_unique<AdapterMemory>(this->base(), *adapter_);
   add_fact("adapter", text());
 }
 
@@ -172,31 +170,31 @@ std::string AdaptedStore::text() const {
 // A tensor of the vocabulary that the adapter has whole may have other rows than the base's.
 void AdaptedStore::amend() {
   for (const AdaptedTensor& a : adapted_)
-    if (!std::ranges::equal(dims(a.tensor), base_->dims(a.from))) amended_.vocab = dims(a.tensor)[0];
+    if (!std::ranges::equal(dims(a.tensor), base().dims(a.from))) amended_.vocab = dims(a.tensor)[0];
 }
 
 std::span<const i64> AdaptedStore::dims(i64 t) const {
   const AdaptedTensor* a = adapted(t);
-  return a && a->replaced >= 0 ? adapter_->dims(a->replaced) : base_->dims(from(t));
+  return a && a->replaced >= 0 ? adapter_->dims(a->replaced) : base().dims(from(t));
 }
 
 Chunk AdaptedStore::chunk(i64 t, i64 index) const {
-  Chunk out = base_->chunk(from(t), index);
+  Chunk out = base().chunk(from(t), index);
   if (adapted(t)) out.sizes = dims(t);
   return out;
 }
 
 ChunkData AdaptedStore::resolve_as(i64 t, i64 index, DType type) const {
   const AdaptedTensor* a = adapted(t);
-  if (!a && type == dtype(t)) return base_->resolve(t, index);
-  ChunkData out{.file = base_->chunk(from(t), 0).file,
+  if (!a && type == dtype(t)) return base().resolve(t, index);
+  ChunkData out{.file = base().chunk(from(t), 0).file,
                 .offset = 0,
                 .dtype = type,
                 .unpacked = adapted_bytes(a ? *a : plain_[t], type, *memory_)};
-  add_sums(*base_, from(t), out.beneath);
+  add_sums(base(), from(t), out.beneath);
   // The factors of an adapter in a folder of its own are in files that the view does not list; their format
   // stores no sums.
-  if (a && adapter_->root() == base_->root())
+  if (a && adapter_->root() == base().root())
     for (i64 part : parts_of(*a)) add_sums(*adapter_, part, out.beneath);
   for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;

@@ -22,7 +22,7 @@
 #include "hf/adapter/amended_config.h"
 #include "hf/adapter/pairing.h"
 #include "io/store/open/adapter_base.h"
-#include "io/store/store.h"
+#include "io/store/store_view.h"
 #include "io/store/unrounded.h"
 
 namespace mckpt::impl {
@@ -32,14 +32,14 @@ class LostValues;
 struct LoraConfig;
 
 // The view. It owns both stores, and is as thread-safe.
-class AdaptedStore final : public Store, public UnroundedValues {
+class AdaptedStore final : public StoreView, public UnroundedValues {
  public:
   // Throws what pair_adapter() throws, with the adapter's folder.
   AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> adapter, const LoraConfig& config,
                std::string folder, const BaseFacts& facts = {});
   ~AdaptedStore() override;
 
-  const Store& base() const { return *base_; }
+  const Store& base() const { return source(); }
   const Store& adapter() const { return *adapter_; }
   const std::string& folder() const { return folder_; }  // of the adapter
   // How the adapter changes the tensor; null: not at all.
@@ -56,30 +56,25 @@ class AdaptedStore final : public Store, public UnroundedValues {
   // Finite values that reads have found to be infinite with the adapter.
   void add_losses(LostValues& lost) const;
 
-  i64 tensor_count() const override { return base_->tensor_count() + std::ssize(added_); }
-  std::string_view name(i64 t) const override { return is_added(t) ? added(t).name : base_->name(t); }
-  DType dtype(i64 t) const override { return base_->dtype(from(t)); }
+  i64 tensor_count() const override { return base().tensor_count() + std::ssize(added_); }
+  std::string_view name(i64 t) const override { return is_added(t) ? added(t).name : base().name(t); }
+  DType dtype(i64 t) const override { return base().dtype(from(t)); }
   std::span<const i64> dims(i64 t) const override;
-  i64 chunk_count(i64 t) const override { return is_added(t) ? 1 : base_->chunk_count(t); }
+  i64 chunk_count(i64 t) const override { return is_added(t) ? 1 : base().chunk_count(t); }
   Chunk chunk(i64 t, i64 index) const override;
   ChunkData resolve(i64 t, i64 index) const override { return resolve_as(t, index, dtype(t)); }
   bool is_rounded(i64 t) const override { return adapted(t) != nullptr; }
   ChunkData resolve_unrounded(i64 t, i64 index) const override { return resolve_as(t, index, DType::kF32); }
-  std::shared_ptr<const PickleValue> object(i64 index) const override { return base_->object(index); }
-  void each_checksum(const std::function<void(const Checksum&)>& visit) const override {
-    base_->each_checksum(visit);
-  }
-  std::optional<std::vector<Finding>> check(int threads) const override { return base_->check(threads); }
 
  private:
-  bool is_added(i64 t) const { return t >= base_->tensor_count(); }
-  const AdaptedTensor& added(i64 t) const { return *added_[t - base_->tensor_count()]; }
+  bool is_added(i64 t) const { return t >= base().tensor_count(); }
+  const AdaptedTensor& added(i64 t) const { return *added_[t - base().tensor_count()]; }
   // The tensor of the base that the tensor is made of.
   i64 from(i64 t) const { return is_added(t) ? added(t).from : t; }
   ChunkData resolve_as(i64 t, i64 index, DType type) const;
   void amend();
 
-  std::unique_ptr<Store> base_, adapter_;
+  std::unique_ptr<Store> adapter_;
   std::string folder_, config_text_;
   i64 rank_ = 0;
   std::vector<AdaptedTensor> adapted_;       // in the order of the base, those that it has not behind them

@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "io/file/archive.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
 

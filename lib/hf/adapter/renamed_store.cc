@@ -41,37 +41,36 @@ class WholeBytes final : public ByteSource {
 
 }  // namespace
 
-RenamedStore::RenamedStore(std::shared_ptr<const Store> source, std::vector<Tensor> tensors, bool objects)
-    : source_(std::move(source)),
+RenamedStore::RenamedStore(std::shared_ptr<const Store> whole, std::vector<Tensor> tensors, bool objects)
+    : StoreView(std::move(whole)),
       tensors_(std::move(tensors)),
-      own_number_(static_cast<std::size_t>(source_->tensor_count()), -1),
-      files_(*source_) {
-  describe_as(*source_);
+      own_number_(static_cast<std::size_t>(source().tensor_count()), -1),
+      files_(source()) {
   for (i64 t = 0; t < tensor_count(); t++) own_number_[of(t)] = t;
   if (!objects) return;
-  objects_ = source_->objects();
-  findings_ = source_->findings();
+  take_objects();
+  take_findings();
 }
 
 Chunk RenamedStore::chunk(i64 t, i64 index) const {
-  if (!tensors_[t].whole) return source_->chunk(of(t), index);
-  const std::span<const i64> dims = source_->dims(of(t));
+  if (!tensors_[t].whole) return source().chunk(of(t), index);
+  const std::span<const i64> dims = source().dims(of(t));
   return {.offsets = zero_offsets(dims.size()),
           .sizes = dims,
-          .file = source_->chunk(of(t), 0).file,
+          .file = source().chunk(of(t), 0).file,
           .record_offset = -1};
 }
 
 ChunkData RenamedStore::resolve(i64 t, i64 index) const {
   ChunkData out;
   if (tensors_[t].whole) {
-    out = {.file = source_->chunk(of(t), 0).file,
+    out = {.file = source().chunk(of(t), 0).file,
            .offset = 0,
            .dtype = dtype(t),
-           .unpacked = std::make_shared<const WholeBytes>(*source_, files_, of(t))};
-    add_sums(*source_, of(t), out.beneath);
+           .unpacked = std::make_shared<const WholeBytes>(source(), files_, of(t))};
+    add_sums(source(), of(t), out.beneath);
   } else {
-    out = source_->resolve(of(t), index);
+    out = source().resolve(of(t), index);
   }
   if (out.checksum) out.checksum->tensor = t;
   for (Checksum& sum : out.beneath) sum.tensor = t;
@@ -79,7 +78,7 @@ ChunkData RenamedStore::resolve(i64 t, i64 index) const {
 }
 
 void RenamedStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
-  source_->each_checksum([&](const Checksum& of_source) {
+  source().each_checksum([&](const Checksum& of_source) {
     Checksum own = of_source;
     if (own.tensor >= 0) own.tensor = own_number_[own.tensor];
     visit(own);

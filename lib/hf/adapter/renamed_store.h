@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store.h"
+#include "io/store/store_view.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {
 
 // Several views may share a source, which lives as long as any of them.
-class RenamedStore final : public Store {
+class RenamedStore final : public StoreView {
  public:
   struct Tensor {
     std::string name;
@@ -24,22 +24,20 @@ class RenamedStore final : public Store {
   // `objects`: whether the view has the source's objects and findings too.
   RenamedStore(std::shared_ptr<const Store> source, std::vector<Tensor> tensors, bool objects);
 
-  const Store& source() const { return *source_; }
-
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return tensors_[t].name; }
-  DType dtype(i64 t) const override { return source_->dtype(of(t)); }
-  std::span<const i64> dims(i64 t) const override { return source_->dims(of(t)); }
-  i64 chunk_count(i64 t) const override { return tensors_[t].whole ? 1 : source_->chunk_count(of(t)); }
+  DType dtype(i64 t) const override { return source().dtype(of(t)); }
+  std::span<const i64> dims(i64 t) const override { return source().dims(of(t)); }
+  i64 chunk_count(i64 t) const override { return tensors_[t].whole ? 1 : source().chunk_count(of(t)); }
   Chunk chunk(i64 t, i64 index) const override;
   ChunkData resolve(i64 t, i64 index) const override;
-  std::shared_ptr<const PickleValue> object(i64 index) const override { return source_->object(index); }
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+  // The checks of the source name its tensors.
+  std::optional<std::vector<Finding>> check(int) const override { return std::nullopt; }
 
  private:
   i64 of(i64 t) const { return tensors_[t].tensor; }
 
-  std::shared_ptr<const Store> source_;
   std::vector<Tensor> tensors_;
   std::vector<i64> own_number_;  // by tensor of the source; -1: it is not in the view
   StoreFiles files_;

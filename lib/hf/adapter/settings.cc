@@ -12,7 +12,6 @@
 #include "hf/adapter/lora_config.h"
 #include "hf/adapter/parameters.h"
 #include "hf/config/unlike_settings.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"

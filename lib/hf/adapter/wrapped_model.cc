@@ -12,7 +12,6 @@
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/lora_config.h"
 #include "hf/adapter/renamed_store.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"

@@ -8,28 +8,26 @@
 #include "core/quantized/dequantize.h"
 #include "hf/quantized/value_bytes.h"
 #include "hf/quantized/value_faults.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 
 namespace mckpt::impl {
 
 DequantizedStore::DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype,
                                    BadNumbers bad)
-    : source_(std::move(source)), model_(std::move(model)), dtype_(dtype) {
+    : StoreView(std::move(source)), model_(std::move(model)), dtype_(dtype) {
   if (!is_dequantized_type(dtype))
     throw Error(Code::kBadCast, "quantised weights are not decoded to this type")
         .expected("bfloat16, float16 or float32")
         .found(dtype_name(dtype));
-  describe_as(*source_);
-  objects_ = source_->objects();
-  findings_ = source_->findings();
+  take_objects();
+  take_findings();
   findings_.insert(findings_.end(), model_.findings.begin(), model_.findings.end());
-  std::vector<i64> made(static_cast<std::size_t>(source_->tensor_count()), -1);
+  std::vector<i64> made(static_cast<std::size_t>(StoreView::source().tensor_count()), -1);
   for (std::size_t q = 0; q < model_.tensors.size(); q++) made[model_.tensors[q].codes] = static_cast<i64>(q);
-  for (i64 t = 0; t < source_->tensor_count(); t++)
+  for (i64 t = 0; t < std::ssize(made); t++)
     if (!std::ranges::binary_search(model_.beside, t)) tensors_.push_back({t, made[t]});
-  memory_ = std::make_unique<ValueMemory>(*source_);
-  faults_ = std::make_unique<ValueFaults>(*source_, model_, bad);
+  memory_ = std::make_unique<ValueMemory>(StoreView::source());
+  faults_ = std::make_unique<ValueFaults>(StoreView::source(), model_, bad);
 }
 
 DequantizedStore::~DequantizedStore() = default;
@@ -40,22 +38,22 @@ const QuantizedTensor* DequantizedStore::quantized(i64 t) const {
 
 std::string_view DequantizedStore::name(i64 t) const {
   const QuantizedTensor* q = quantized(t);
-  return q ? std::string_view(q->name) : source_->name(at(t).source);
+  return q ? std::string_view(q->name) : source().name(at(t).source);
 }
 
-DType DequantizedStore::dtype(i64 t) const { return quantized(t) ? dtype_ : source_->dtype(at(t).source); }
+DType DequantizedStore::dtype(i64 t) const { return quantized(t) ? dtype_ : source().dtype(at(t).source); }
 
 std::span<const i64> DequantizedStore::dims(i64 t) const {
   const QuantizedTensor* q = quantized(t);
-  return q ? std::span<const i64>(q->dims) : source_->dims(at(t).source);
+  return q ? std::span<const i64>(q->dims) : source().dims(at(t).source);
 }
 
 i64 DequantizedStore::chunk_count(i64 t) const {
-  return quantized(t) ? 1 : source_->chunk_count(at(t).source);
+  return quantized(t) ? 1 : source().chunk_count(at(t).source);
 }
 
 Chunk DequantizedStore::chunk(i64 t, i64 index) const {
-  Chunk out = source_->chunk(at(t).source, index);
+  Chunk out = source().chunk(at(t).source, index);
   if (const QuantizedTensor* q = quantized(t))
     out.offsets = zero_offsets(q->dims.size()), out.sizes = q->dims;
   return out;
@@ -64,25 +62,25 @@ Chunk DequantizedStore::chunk(i64 t, i64 index) const {
 ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
   const QuantizedTensor* q = quantized(t);
   if (!q) {
-    ChunkData out = source_->resolve(at(t).source, index);
+    ChunkData out = source().resolve(at(t).source, index);
     if (out.checksum) out.checksum->tensor = t;
     return out;
   }
-  ChunkData out{.file = source_->chunk(at(t).source, 0).file,
+  ChunkData out{.file = source().chunk(at(t).source, 0).file,
                 .offset = 0,
                 .dtype = dtype_,
-                .unpacked = value_bytes(*source_, *q, dtype_, *memory_, *faults_)};
+                .unpacked = value_bytes(source(), *q, dtype_, *memory_, *faults_)};
   for (i64 part : {q->codes, q->scales, q->zero_points, q->tensor_scale, q->shape})
-    if (part >= 0) add_sums(*source_, part, out.beneath);
+    if (part >= 0) add_sums(source(), part, out.beneath);
   for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;
 }
 
 // The sums of codes and scales are those of the files all the same; they belong to no tensor of the view.
 void DequantizedStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
-  std::vector<i64> number(static_cast<std::size_t>(source_->tensor_count()), -1);
+  std::vector<i64> number(static_cast<std::size_t>(source().tensor_count()), -1);
   for (i64 t = 0; t < tensor_count(); t++) number[at(t).source] = t;
-  source_->each_checksum([&](const Checksum& sum) {
+  source().each_checksum([&](const Checksum& sum) {
     Checksum own = sum;
     if (own.tensor >= 0) own.tensor = number[own.tensor];
     visit(own);

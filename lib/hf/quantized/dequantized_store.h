@@ -15,7 +15,7 @@
 #include "core/items/dtype.h"
 #include "hf/quantized/bad_numbers.h"
 #include "hf/quantized/recognise.h"
-#include "io/store/store.h"
+#include "io/store/store_view.h"
 
 namespace mckpt::impl {
 
@@ -23,14 +23,13 @@ class ValueFaults;
 class ValueMemory;
 
 // The view. It owns the source, and is as thread-safe.
-class DequantizedStore final : public Store {
+class DequantizedStore final : public StoreView {
  public:
   // `dtype`: of all dequantised tensors: bfloat16, float16 or float32. Throws kBadCast for another one.
   // Findings are those of the source and of the model.
   DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype, BadNumbers bad);
   ~DequantizedStore() override;
 
-  const Store& source() const { return *source_; }
   const QuantizedModel& model() const { return model_; }
   DType values() const { return dtype_; }           // of all dequantised tensors
   ValueFaults& faults() const { return *faults_; }  // that reads have seen
@@ -44,9 +43,7 @@ class DequantizedStore final : public Store {
   i64 chunk_count(i64 t) const override;
   Chunk chunk(i64 t, i64 index) const override;
   ChunkData resolve(i64 t, i64 index) const override;
-  std::shared_ptr<const PickleValue> object(i64 index) const override { return source_->object(index); }
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
-  std::optional<std::vector<Finding>> check(int threads) const override { return source_->check(threads); }
 
  private:
   struct Tensor {
@@ -55,7 +52,6 @@ class DequantizedStore final : public Store {
   };
   const Tensor& at(i64 t) const { return tensors_[static_cast<std::size_t>(t)]; }
 
-  std::unique_ptr<Store> source_;
   QuantizedModel model_;
   DType dtype_;
   std::vector<Tensor> tensors_;

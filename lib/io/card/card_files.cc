@@ -73,7 +73,7 @@ class Walk {
 }  // namespace
 
 OpenOptions as_files(OpenOptions opening) {
-  opening.archives = nullptr;
+  opening.containers = nullptr;
   return opening;
 }
 

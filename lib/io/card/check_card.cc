@@ -15,6 +15,7 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
+#include "io/listing/listed_file.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -64,14 +65,9 @@ class CardChecker {
         continue;
       }
       there_.push_back(bytes.has_value());
-      if (!bytes)
-        findings.push_back(
-            {.code = Code::kNotAsCard, .file = f.name, .message = "the file is missing", .help = kHelp});
-      else if (*bytes != f.bytes)
-        findings.push_back({.code = Code::kNotAsCard,
-                            .file = f.name,
-                            .message = cat("the file has ", *bytes, " bytes, but ", f.bytes, " on the card"),
-                            .help = kHelp});
+      if (std::optional<Finding> unlike =
+              unlike_size(bytes, {f.name, f.bytes}, {"the card", Code::kNotAsCard, Code::kNotAsCard, kHelp}))
+        findings.push_back(std::move(*unlike));
     }
     if (folder_) find_others(findings);
     add({"files", Check::Status::kPass, std::ssize(card_.files), "files"}, std::move(findings));

@@ -13,7 +13,6 @@
 #include "core/items/shape.h"
 #include "io/card/card_files.h"
 #include "io/copy/observed_sink.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"

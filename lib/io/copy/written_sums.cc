@@ -122,7 +122,7 @@ Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summ
   Manifest manifest{std::move(version), std::move(summed)};
   std::ranges::sort(manifest.files, {}, &ManifestFile::name);
   std::vector<ManifestFile> others;
-  Folder from(folder, {.archives = nullptr});  // the files that were written, not those in an archive
+  Folder from(folder, {.containers = nullptr});  // the files that were written, not those in an archive
   for (const std::string& name : files_of(from, nullptr)) {
     if (is_staging_mark(name) || manifest.find(name) || name == kManifestName) continue;
     InputFile file = from.open_file(name);

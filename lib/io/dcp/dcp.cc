@@ -24,6 +24,7 @@
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 #include "io/store/open/iteration_names.h"
 
 namespace mckpt::impl {
@@ -194,15 +195,14 @@ void DcpStore::find_dialect(const Folder& folder) {
 // Facts and findings about files that only torch_dist has. Megatron reads common.pt alone where it is
 // there, so one that an older save left behind hides the object of this save.
 void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
-  if (!has_marker)
-    findings_.push_back(
-        {.code = Code::kIncomplete,
-         .file = std::string(kMarker),
-         .message = "the file is missing; Megatron writes it last and does not read a checkpoint without it",
-         .warning = true});
-  else
+  if (!has_marker) {
+    findings_.push_back(missing_file(Code::kIncomplete, std::string(kMarker),
+                                     "; Megatron writes it last and does not read a checkpoint without it"));
+    findings_.back().warning = true;
+  } else {
     for (Finding& f : of_parts([](const Folder& part) { return check_mark(part); }))
       findings_.push_back(std::move(f));
+  }
   bool in_file = false, in_item = false;
   for (const Object& o : objects_) {
     in_file |= o.name == kCommonFile;

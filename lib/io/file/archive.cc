@@ -39,29 +39,9 @@ std::string index_path(const std::string& path) {
 
 }  // namespace
 
-// Archives by path, each as it was when it was opened.
-class ArchiveCache {
- public:
-  std::shared_ptr<const Archive> find(const std::string& path, const FileStamp& stamp) {
-    std::lock_guard lock(mutex_);
-    auto at = archives_.find(path);
-    return at != archives_.end() && at->second->stamp() == stamp ? at->second : nullptr;
-  }
-  void add(const std::string& path, std::shared_ptr<const Archive> archive) {
-    std::lock_guard lock(mutex_);
-    archives_[path] = std::move(archive);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Archive>> archives_;
-};
-
-std::shared_ptr<ArchiveCache> new_archive_cache() { return std::make_shared<ArchiveCache>(); }
-
 Archive::Archive(InputFile first, std::string folder, const OpenOptions& opening)
     : stamp_(first.stamp()), folder_(std::move(folder)), opening_(opening) {
-  opening_.archives = nullptr;  // an archive has no archives, and is not kept by what it keeps
+  opening_.containers = nullptr;  // an archive has no archives, and is not kept by what it keeps
   with_file(first.path(), [&] {
     place_ = index_place(first);
     index_ = read_archive_index(first, place_);
@@ -140,59 +120,60 @@ std::shared_ptr<const InputFile> Archive::part(i64 number) const {
   return parts_[number] = std::move(opened);
 }
 
-std::shared_ptr<const Archive> open_archive(const std::string& given, const OpenOptions& opening) {
-  if (!opening.archives) return nullptr;
-  std::string plain_path = without_slashes(given), path = index_path(plain_path);
-  // A folder that has an archive of one file among others is a folder.
-  auto right = [&](std::shared_ptr<const Archive> archive) {
-    return path == plain_path || archive->index().folder ? std::move(archive) : nullptr;
-  };
-  if (path.empty()) return nullptr;
-  int fd = retried([&] { return ::open(path.c_str(), kReadFlags); });
-  if (fd < 0) return nullptr;
-  OpenOptions plain = opening;
-  plain.archives = nullptr;
-  plain.stamps = nullptr;
-  InputFile looked(fd, path, plain);
-  if (!is_archive(looked)) return nullptr;
-  if (std::shared_ptr<const Archive> known = opening.archives->find(path, looked.stamp()))
-    return right(std::move(known));
-  plain.stamps = opening.stamps;
-  auto archive = std::make_shared<const Archive>(InputFile(path, plain), folder_of(path), opening);
-  opening.archives->add(path, archive);
-  return right(std::move(archive));
-}
+namespace {
 
-std::optional<ArchivePlace> find_in_archive(const std::string& given, const OpenOptions& opening) {
-  if (!opening.archives) return std::nullopt;
-  std::string path = without_slashes(given);
-  if (auto archive = open_archive(path, opening)) return ArchivePlace{std::move(archive), ""};
-  struct stat itself;
-  if (::lstat(path.c_str(), &itself) == 0) return std::nullopt;
-  for (std::size_t slash = path.rfind('/'); slash != path.npos && slash > 0;
-       slash = path.rfind('/', slash - 1)) {
-    std::string outer = path.substr(0, slash);
-    struct stat st;
-    if (::stat(outer.c_str(), &st) != 0) continue;
-    if (auto archive = open_archive(outer, opening))
-      return ArchivePlace{std::move(archive), path.substr(slash + 1)};
-    return std::nullopt;
+// Archives by path, each as it was when it was opened.
+class Archives final : public Containers {
+ public:
+  std::shared_ptr<const Container> at(const std::string& given, const OpenOptions& opening) override {
+    const std::string plain_path = without_slashes(given), path = index_path(plain_path);
+    if (path.empty()) return nullptr;
+    int fd = retried([&] { return ::open(path.c_str(), kReadFlags); });
+    if (fd < 0) return nullptr;
+    OpenOptions plain = opening;
+    plain.containers = nullptr;
+    plain.stamps = nullptr;
+    InputFile looked(fd, path, plain);
+    if (!is_archive(looked)) return nullptr;
+    std::shared_ptr<const Archive> archive = find(path, looked.stamp());
+    if (!archive) {
+      plain.stamps = opening.stamps;
+      archive = std::make_shared<const Archive>(InputFile(path, plain), folder_of(path), opening);
+      std::lock_guard lock(mutex_);
+      archives_[path] = archive;
+    }
+    // A folder that has an archive of one file among others is a folder.
+    return path == plain_path || archive->index().folder ? archive : nullptr;
   }
-  return std::nullopt;
+
+ private:
+  std::shared_ptr<const Archive> find(const std::string& path, const FileStamp& stamp) {
+    std::lock_guard lock(mutex_);
+    auto at = archives_.find(path);
+    return at != archives_.end() && at->second->stamp() == stamp ? at->second : nullptr;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Archive>> archives_;
+};
+
+// Archives are the only containers.
+std::shared_ptr<const Archive> as_archive(std::shared_ptr<const Container> container) {
+  return std::static_pointer_cast<const Archive>(std::move(container));
 }
 
-bool is_folder(const std::string& path, const OpenOptions& opening) {
-  struct stat st;
-  if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return true;
-  std::optional<ArchivePlace> inside = find_in_archive(path, opening);
-  return inside && inside->archive->has_folder(inside->name);
+}  // namespace
+
+std::shared_ptr<Containers> new_containers() { return std::make_shared<Archives>(); }
+
+std::shared_ptr<const Archive> open_archive(const std::string& path, const OpenOptions& opening) {
+  return opening.containers ? as_archive(opening.containers->at(path, opening)) : nullptr;
 }
 
-bool is_file(const std::string& path, const OpenOptions& opening) {
-  struct stat st;
-  if (::stat(path.c_str(), &st) == 0) return S_ISREG(st.st_mode);
-  std::optional<ArchivePlace> inside = find_in_archive(path, opening);
-  return inside && inside->archive->find(inside->name) >= 0;
+std::optional<ArchivePlace> find_in_archive(const std::string& path, const OpenOptions& opening) {
+  std::optional<PlaceInside> inside = find_inside(path, opening);
+  if (!inside) return std::nullopt;
+  return ArchivePlace{as_archive(std::move(inside->container)), std::move(inside->name)};
 }
 
 }  // namespace mckpt::impl

@@ -1,8 +1,6 @@
-// Archive: an open archive (io/file/archive_index.h), whose files are read as if they were in a folder. Paths
-// that lead into one are opened by Folder and InputFile, so that no reader of a format knows of archives:
-//
-//   InputFile("ckpt.h5/config.json")        a file in the archive ckpt.h5
-//   Folder("ckpt")                          the files of the archive ckpt/archive.h5, with the parts beside it
+// Archive: an open archive (io/file/archive_index.h), a container (io/file/container.h) whose files are in HDF5
+// files: "ckpt.h5/config.json" is a file in the archive ckpt.h5, and the folder "ckpt" with an archive.h5 has the
+// files of that archive, whose other parts are beside it.
 #pragma once
 
 #include <list>
@@ -17,28 +15,30 @@
 
 #include "core/base/int.h"
 #include "io/file/archive_index.h"
+#include "io/file/container.h"
 #include "io/file/folder.h"
 #include "io/file/open_options.h"
 
 namespace mckpt::impl {
 
 // Const functions are thread-safe. Parts are opened when they are first read.
-class Archive {
+class Archive final : public Container {
  public:
   // Throws kBadHdf5 for a damaged index. pre: the file begins as an archive.
   Archive(InputFile first, std::string folder, const OpenOptions& opening);
 
   const ArchiveIndex& index() const { return index_; }
   const IndexPlace& place() const { return place_; }
-  const FileStamp& stamp() const { return stamp_; }  // of the file with the index
-  i64 find(std::string_view name) const;             // the number of a file; -1: there is none
-  bool has_folder(std::string_view name) const;      // "": the archive itself
-  std::vector<FolderEntry> entries(std::string_view folder) const;
   std::span<const ArchiveIndex::Row> rows(i64 file) const;
-  // pre: the bytes are inside of the file. Throws kReadFailed, and kNotFound for a part that is missing.
-  void read(i64 file, i64 offset, std::span<u8> to) const;
   // An HDF5 file of the archive. Throws kNotFound, kReadFailed for one of another size.
   std::shared_ptr<const InputFile> part(i64 number) const;
+
+  const FileStamp& stamp() const override { return stamp_; }
+  i64 find(std::string_view name) const override;
+  i64 file_bytes(i64 file) const override { return index_.files[file].bytes; }
+  bool has_folder(std::string_view name) const override;
+  std::vector<FolderEntry> entries(std::string_view folder) const override;
+  void read(i64 file, i64 offset, std::span<u8> to) const override;
 
  private:
   static constexpr std::size_t kMostOpen = 128;
@@ -65,10 +65,5 @@ struct ArchivePlace {
   std::string name;  // in it; "": the archive itself
 };
 std::optional<ArchivePlace> find_in_archive(const std::string& path, const OpenOptions& opening);
-
-// Whether the path leads to a folder; an archive is one, and has folders.
-bool is_folder(const std::string& path, const OpenOptions& opening);
-// Whether it leads to a regular file, which may be in an archive.
-bool is_file(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -21,7 +21,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "io/file/archive.h"
+#include "io/file/container.h"
 #include "io/file/denied.h"
 #include "io/file/retried.h"
 
@@ -138,20 +138,20 @@ InputFile::InputFile(const std::string& path, const OpenOptions& opening)
 InputFile InputFile::opened(const std::string& path, const OpenOptions& opening) {
   int fd = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-    std::optional<ArchivePlace> inside = find_in_archive(path, opening);
-    i64 file = inside ? inside->archive->find(inside->name) : -1;
-    if (file >= 0) return InputFile(std::move(inside->archive), file, path);
+    std::optional<PlaceInside> inside = find_inside(path, opening);
+    i64 file = inside ? inside->container->find(inside->name) : -1;
+    if (file >= 0) return InputFile(std::move(inside->container), file, path);
     errno = ENOENT;
   }
   return InputFile(fd, path, opening);
 }
 
-InputFile::InputFile(std::shared_ptr<const Archive> archive, i64 file, std::string path)
-    : ByteSource(archive->index().files[file].bytes),
-      archive_(std::move(archive)),
-      archive_file_(file),
+InputFile::InputFile(std::shared_ptr<const Container> container, i64 file, std::string path)
+    : ByteSource(container->file_bytes(file)),
+      container_(std::move(container)),
+      number_(file),
       path_(std::move(path)),
-      stamp_(archive_->stamp()) {
+      stamp_(container_->stamp()) {
   stamp_.bytes = size_;
 }
 
@@ -178,16 +178,16 @@ InputFile::~InputFile() {
 InputFile::InputFile(InputFile&& from) noexcept
     : ByteSource(from),
       fd_(std::exchange(from.fd_, -1)),
-      archive_(std::move(from.archive_)),
-      archive_file_(from.archive_file_),
+      container_(std::move(from.container_)),
+      number_(from.number_),
       path_(std::move(from.path_)),
       stamp_(from.stamp_) {}
 
 InputFile& InputFile::operator=(InputFile&& from) noexcept {
   std::swap(size_, from.size_);
   std::swap(fd_, from.fd_);
-  std::swap(archive_, from.archive_);
-  std::swap(archive_file_, from.archive_file_);
+  std::swap(container_, from.container_);
+  std::swap(number_, from.number_);
   std::swap(path_, from.path_);
   std::swap(stamp_, from.stamp_);
   return *this;
@@ -196,7 +196,7 @@ InputFile& InputFile::operator=(InputFile&& from) noexcept {
 void InputFile::throw_changed() const { throw source_changed(path_); }
 
 void InputFile::read_inside(i64 offset, std::span<u8> to) const {
-  if (archive_) return archive_->read(archive_file_, offset, to);
+  if (container_) return container_->read(number_, offset, to);
   while (!to.empty()) {
     std::size_t ask = static_cast<std::size_t>(std::min<i64>(static_cast<i64>(to.size()), kMostPerCall));
     ssize_t n = ::pread(fd_, to.data(), ask, offset);
@@ -217,7 +217,7 @@ void InputFile::read_inside(i64 offset, std::span<u8> to) const {
 // A direct read that fails or ends early is not an error: read_inside() reads the rest, and reports what is
 // wrong, if anything is.
 void InputFile::read_block_inside(i64 offset, std::span<u8> to) const {
-  if (!archive_ && !is_cached(fd_, offset, std::ssize(to))) {
+  if (!container_ && !is_cached(fd_, offset, std::ssize(to))) {
     std::string again = cat("/proc/self/fd/", fd_);
     int direct = retried([&] { return ::open(again.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC); });
     if (direct >= 0) {

@@ -20,7 +20,7 @@
 
 namespace mckpt::impl {
 
-class Archive;  // io/file/archive.h
+class Container;  // io/file/container.h
 
 // A fixed number of bytes. Reads are thread-safe.
 class ByteSource {
@@ -81,19 +81,18 @@ class RangeSource final : public ByteSource {
 class InputFile final : public ByteSource {
  public:
   // Opens a path that the user gave, or that Folder::inside() did; links are followed, and the path may lead
-  // into an archive. The stamps of `opening`
-  // note the file; without them nobody looks whether it changes, as with a file of the result, which the
+  // into a container. The stamps of `opening` note the file; without them nobody looks whether it changes, as with a file of the result, which the
   // program itself writes. Throws kNotFound, kNotAFile, kReadFailed.
   explicit InputFile(const std::string& path, const OpenOptions& opening = {});
-  // A file of an archive; `path` is for messages.
-  InputFile(std::shared_ptr<const Archive> archive, i64 file, std::string path);
+  // A file in a container; `path` is for messages.
+  InputFile(std::shared_ptr<const Container> container, i64 file, std::string path);
   // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
   InputFile(int fd, std::string path, const OpenOptions& opening = {});
   ~InputFile() override;
   InputFile(InputFile&& from) noexcept;
   InputFile& operator=(InputFile&& from) noexcept;
 
-  int fd() const { return fd_; }  // -1: a file of an archive
+  int fd() const { return fd_; }  // -1: a file in a container
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
   // Throws kReadFailed: for a caller that finds other bytes in the file than before.
@@ -105,8 +104,8 @@ class InputFile final : public ByteSource {
   void read_block_inside(i64 offset, std::span<u8> to) const override;
 
   int fd_ = -1;
-  std::shared_ptr<const Archive> archive_;  // whose file this is, by number; null: a file by itself
-  i64 archive_file_ = 0;
+  std::shared_ptr<const Container> container_;  // whose file this is, by number; null: a file by itself
+  i64 number_ = 0;
   std::string path_;
   FileStamp stamp_;
 };

@@ -29,7 +29,7 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
-#include "io/file/archive.h"
+#include "io/file/container.h"
 #include "io/file/denied.h"
 #include "io/file/hub_cache.h"
 #include "io/file/retried.h"
@@ -163,10 +163,10 @@ int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
 
 Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), opening_(std::move(opening)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  if (std::optional<ArchivePlace> inside = find_in_archive(path_, opening_)) {
-    archive_ = std::move(inside->archive);
-    if (!archive_->has_folder(inside->name)) {
-      bool file = archive_->find(inside->name) >= 0;
+  if (std::optional<PlaceInside> inside = find_inside(path_, opening_)) {
+    container_ = std::move(inside->container);
+    if (!container_->has_folder(inside->name)) {
+      bool file = container_->find(inside->name) >= 0;
       throw Error(file ? Code::kNotAFolder : Code::kNotFound,
                   file ? "this is not a folder" : "the archive has no such folder")
           .file(path_);
@@ -215,14 +215,14 @@ int Folder::open_inside(std::string_view name, int flags) const {
   return fd;
 }
 
-std::string Folder::in_archive(std::string_view name) const {
+std::string Folder::in_container(std::string_view name) const {
   check_inside_name(name);
   return cat(prefix_, name);
 }
 
 std::string Folder::inside(std::string_view name) const {
   std::string path = cat(path_, "/", name);
-  if (archive_) return with_file(path, [&] { in_archive(name); }), path;
+  if (container_) return with_file(path, [&] { in_container(name); }), path;
   with_file(path, [&] { Descriptor(open_inside(name, O_PATH | O_CLOEXEC)); });
   return path;
 }
@@ -230,19 +230,19 @@ std::string Folder::inside(std::string_view name) const {
 InputFile Folder::open_file(std::string_view name) const {
   std::string path = cat(path_, "/", name);
   return with_file(path, [&] {
-    if (!archive_) return InputFile(open_inside(name, kReadFlags), path, opening_);
-    i64 file = archive_->find(in_archive(name));
-    if (file < 0) throw_open_failed(path, archive_->has_folder(in_archive(name)) ? EISDIR : ENOENT);
-    return InputFile(archive_, file, path);
+    if (!container_) return InputFile(open_inside(name, kReadFlags), path, opening_);
+    i64 file = container_->find(in_container(name));
+    if (file < 0) throw_open_failed(path, container_->has_folder(in_container(name)) ? EISDIR : ENOENT);
+    return InputFile(container_, file, path);
   });
 }
 
 std::optional<i64> Folder::file_bytes(std::string_view name) const {
   std::string path = cat(path_, "/", name);
   return with_file(path, [&]() -> std::optional<i64> {
-    if (archive_) {
-      i64 file = archive_->find(in_archive(name));
-      return file < 0 ? std::nullopt : std::optional(archive_->index().files[file].bytes);
+    if (container_) {
+      i64 file = container_->find(in_container(name));
+      return file < 0 ? std::nullopt : std::optional(container_->file_bytes(file));
     }
     Descriptor fd(open_inside(name, O_PATH | O_CLOEXEC));
     struct stat st;
@@ -256,11 +256,11 @@ std::optional<i64> Folder::file_bytes(std::string_view name) const {
 
 std::vector<FolderEntry> Folder::entries(std::string_view name) const {
   std::string path = name.empty() ? path_ : cat(path_, "/", name);
-  if (archive_) {
+  if (container_) {
     std::string inner =
-        name.empty() ? prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1) : in_archive(name);
-    if (!archive_->has_folder(inner)) throw_open_failed(path, archive_->find(inner) < 0 ? ENOENT : ENOTDIR);
-    return archive_->entries(inner);
+        name.empty() ? prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1) : in_container(name);
+    if (!container_->has_folder(inner)) throw_open_failed(path, container_->find(inner) < 0 ? ENOENT : ENOTDIR);
+    return container_->entries(inner);
   }
   int fd = with_file(path, [&] {
     return name.empty() ? open_beneath(boundary_, prefix_.empty() ? "." : prefix_, kFolderFlags)

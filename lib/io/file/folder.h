@@ -31,7 +31,7 @@ class Folder {
  public:
   // Opens a path that the user gave. Files in it are opened with the same options. Throws kNotFound,
   // kNotAFolder, kReadFailed.
-  explicit Folder(const std::string& path, OpenOptions opening = {});  // the path may lead into an archive
+  explicit Folder(const std::string& path, OpenOptions opening = {});  // the path may lead into a container
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
@@ -57,15 +57,20 @@ class Folder {
 
  private:
   int open_inside(std::string_view name, int flags) const;  // a descriptor, or -1 and errno
-  std::string in_archive(std::string_view name) const;      // pre: archive_ is set
+  std::string in_container(std::string_view name) const;    // pre: container_ is set
 
   std::string path_;
   OpenOptions opening_;
-  std::shared_ptr<const Archive> archive_;  // whose folder this is; null: a folder of the system
+  std::shared_ptr<const Container> container_;  // whose folder this is; null: a folder of the system
   int boundary_ = -1;   // the folder that nothing may leave
-  // From there to this folder: "" or "snapshots/<revision>/"; in an archive "" or "hf_assets/"
+  // From there to this folder: "" or "snapshots/<revision>/"; in a container "" or "hf_assets/"
   std::string prefix_;
 };
+
+// Whether the path leads to a folder; a container is one, and has folders.
+bool is_folder(const std::string& path, const OpenOptions& opening);
+// Whether it leads to a regular file, which may be in a container.
+bool is_file(const std::string& path, const OpenOptions& opening);
 
 // Throws kBadPath unless the name is relative, without "..", ".", empty parts, NUL or backslash.
 void check_inside_name(std::string_view name);

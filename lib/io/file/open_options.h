@@ -13,10 +13,11 @@
 namespace mckpt::impl {
 
 class AdapterBase;
-class ArchiveCache;
+class Containers;
 class SourceStamps;
 
-std::shared_ptr<ArchiveCache> new_archive_cache();
+// Of all kinds that mckpt knows (io/file/container.h).
+std::shared_ptr<Containers> new_containers();
 
 // Which weights are read of a folder with two models: model.safetensors, and an index with shards that does
 // not name it. Programs differ in what they load (io/safetensors/two_models.h).
@@ -33,7 +34,7 @@ enum class TwoModels : unsigned char {
   kFindingUnread,   // the same by their headers alone: data are not read
 };
 
-// A value; copies share the stamps and the open archives.
+// A value; copies share the stamps and the open containers.
 struct OpenOptions {
   bool follow_links = false;  // follow links that lead out of a checkpoint's folder
   ModelFiles model_files = ModelFiles::kEqual;
@@ -42,8 +43,8 @@ struct OpenOptions {
   std::shared_ptr<SourceStamps> stamps{};
   // Where mckpt-hdf5 is looked for first (runtime/system/module_folders.h).
   std::vector<std::string> helper_folders{};
-  // Archives that are open (io/file/archive.h). Null: an archive is a file or folder like others.
-  std::shared_ptr<ArchiveCache> archives = new_archive_cache();
+  // Files that have files in them, as archives have (io/file/container.h). Null: they are files like others.
+  std::shared_ptr<Containers> containers = new_containers();
   // The model that adapters change (io/store/open/adapter_base.h): a folder with an adapter is opened as that
   // model with the adapter in it. Null: as the tensors of the adapter.
   std::shared_ptr<const AdapterBase> base{};

@@ -11,6 +11,7 @@
 #include "io/hdf5/helper.h"
 #include "io/hdf5/layout.h"
 #include "io/store/finding.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
 

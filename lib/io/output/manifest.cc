@@ -15,7 +15,7 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
-#include "io/file/archive.h"
+#include "io/file/container.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
@@ -183,8 +183,8 @@ std::optional<Manifest> read_manifest(const Folder& folder) {
 bool has_manifest(const std::string& path, const OpenOptions& opening) {
   std::string name = cat(path, "/", kManifestName);
   // The manifest beside the parts of an archive is that of the parts.
-  if (std::optional<ArchivePlace> inside = find_in_archive(path, opening))
-    return inside->archive->find(cat(inside->name, inside->name.empty() ? "" : "/", kManifestName)) >= 0;
+  if (std::optional<PlaceInside> inside = find_inside(path, opening))
+    return inside->container->find(cat(inside->name, inside->name.empty() ? "" : "/", kManifestName)) >= 0;
   struct stat st;
   return ::lstat(name.c_str(), &st) == 0;
 }

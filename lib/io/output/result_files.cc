@@ -53,7 +53,7 @@ bool is_data_or_config(std::string_view name) {
 // The list of what mckpt wrote into the folder; nothing if the folder has no manifest or a damaged one.
 std::optional<Manifest> manifest_of(const std::string& folder) {
   try {
-    const OpenOptions plain{.archives = nullptr};  // what is in the folder, not in an archive
+    const OpenOptions plain{.containers = nullptr};  // what is in the folder, not in an archive
     return has_manifest(folder, plain) ? read_manifest(Folder(folder, plain)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;

@@ -24,6 +24,7 @@
 #include "io/safetensors/shards.h"
 #include "io/safetensors/two_models.h"
 #include "io/store/findings.h"
+#include "io/store/open/format_ids.h"
 
 namespace mckpt::impl {
 namespace {

@@ -69,7 +69,7 @@ std::string index_name_of(const Folder& folder) {
 }  // namespace
 
 std::optional<SafetensorsOriginal> original_files(const Store& store) {
-  if (store.format() != Format::kSafetensorsFolder || !is_sound(store)) return std::nullopt;
+  if (!store.driver().hf_folder || !is_sound(store)) return std::nullopt;
   Folder folder(store.root(), store.opening());
   SafetensorsOriginal out;
   for (const StoreFile& f : store.files()) {

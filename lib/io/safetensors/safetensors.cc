@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/safetensors/shards.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/open/sniff.h"
 
 namespace mckpt::impl {

@@ -16,6 +16,7 @@
 #include "io/safetensors/table.h"
 #include "io/store/cover.h"
 #include "io/store/finding.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

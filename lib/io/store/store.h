@@ -26,8 +26,8 @@
 #include "core/items/dtype.h"
 #include "io/file/open_options.h"
 #include "io/store/checksum.h"
+#include "io/store/driver.h"
 #include "io/store/finding.h"
-#include "io/store/format.h"
 
 namespace mckpt::impl {
 
@@ -104,6 +104,7 @@ class Store {
   // How its files are opened, those of the same folder that belong to no store too.
   const OpenOptions& opening() const { return opening_; }
   Format format() const { return format_; }
+  const Driver& driver() const { return driver_of(format_); }  // what is done differently for the format
   i64 ranks() const { return ranks_; }  // the number of ranks that wrote it; 1 if the format does not say so
   const std::vector<StoreFile>& files() const { return files_; }
   const std::vector<Object>& objects() const { return objects_; }
@@ -144,7 +145,7 @@ class Store {
 
   std::string root_;
   OpenOptions opening_;
-  Format format_ = Format::kSafetensors;
+  Format format_{};
   i64 ranks_ = 1;
   std::vector<StoreFile> files_;
   std::vector<Object> objects_;

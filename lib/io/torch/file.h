@@ -23,7 +23,7 @@ class ByteSource;
 // What the headers of one file say. Made by read_torch_file(), taken over by TorchStore.
 struct TorchFile {
   TorchTable table;
-  Format format = Format::kTorchZip;
+  Format format{};
   i64 pickle_offset = 0;  // of the pickle that the table comes from
   i64 pickle_bytes = 0;
   bool big_endian = false;  // of the storages

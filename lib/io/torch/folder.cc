@@ -15,6 +15,7 @@
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
 #include "io/safetensors/config_facts.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/open/torch_names.h"
 #include "io/safetensors/two_models.h"
 #include "io/store/state_part.h"

@@ -13,6 +13,7 @@
 #include "io/json/json_file.h"
 #include "io/safetensors/config_facts.h"
 #include "io/safetensors/table.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/open/item_folder.h"
 #include "io/store/open/torch_names.h"
 #include "io/torch/files.h"
@@ -65,25 +66,11 @@ TorchTensor whole_tensor(const SafetensorsTable& table, i64 t) {
 // Adds the boxes that the rank has of a tensor. Throws kBadShape for one that is not in the local tensor.
 void add_boxes(TorchTable& out, std::string_view name, const TorchTensor& local, const ItemSharding& s,
                i64 at) {
-  for (const ItemSharding::Box& box : s.boxes) {
-    TorchTensor part = local;
-    part.sharding = s.layout;
-    part.sharding->offsets = box.global;
-    part.shape = Shape(box.sizes);
-    const int rank = local.shape.rank();
-    bool fits = part.shape.rank() == rank && std::ssize(box.local) == rank &&
-                std::ssize(box.global) == rank && std::ssize(s.layout.global) == rank;
-    for (int d = 0; fits && d < rank; d++)
-      fits = box.local[d] >= 0 && box.local[d] <= local.shape[d] - box.sizes[d] && box.global[d] >= 0 &&
-             box.global[d] <= s.layout.global[d] - box.sizes[d];
-    if (!fits)
-      throw Error(Code::kBadShape, "a box of a tensor is not in its local or its global tensor")
-          .tensor(name)
-          .expected(cat("inside of ", to_string(local.shape), " and ", dims_to_string(s.layout.global)))
-          .found(cat("sizes ", dims_to_string(box.sizes), " at ", dims_to_string(box.local), " and ",
-                     dims_to_string(box.global)));
-    for (int d = 0; d < rank; d++) part.offset_items += box.local[d] * local.strides[d];
-    out.add_placed(name, part, at);
+  try {
+    for (const TorchBox& box : s.boxes) out.add_placed(name, tensor_of_box(local, s.layout, box), at);
+  } catch (Error& e) {
+    e.default_tensor(name);
+    throw;
   }
 }
 

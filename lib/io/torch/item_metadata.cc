@@ -78,12 +78,8 @@ TorchPlacement placement_of(PickleValue v) {
   if (type != "Shard" && type != "StridedShard" && type != "_StridedShard")
     throw Error(Code::kBadPickle, "a placement is of a type that mckpt does not know").found(escaped(type));
   const i64 dim = entry(v, "dim").to_int("the dimension of a placement");
-  if (dim < 0 || dim >= Shape::kMaxRank)
-    throw Error(Code::kBadPickle, "a tensor is sharded along no dimension").found(dim);
-  if (type == "Shard") return {Placement::kShard, static_cast<int>(dim)};
-  const i64 blocks = entry(v, "split_factor").to_int("the split factor of a placement");
-  if (blocks < 1) throw Error(Code::kBadPickle, "a strided shard is of no blocks").found(blocks);
-  return {Placement::kStridedShard, static_cast<int>(dim), blocks};
+  if (type == "Shard") return cut_along(dim, std::nullopt);
+  return cut_along(dim, entry(v, "split_factor").to_int("the split factor of a placement"));
 }
 
 void read_dtensor(PickleValue data, ItemSharding& out) {
@@ -96,29 +92,14 @@ void read_dtensor(PickleValue data, ItemSharding& out) {
         .expected(cat(dims_to_string(mesh->sizes), " ranks"))
         .found(counted(std::ssize(mesh->ranks), "rank"));
   for (PickleValue p : entry(data, "placements").items()) out.layout.placements.push_back(placement_of(p));
-  if (out.layout.placements.size() != mesh->sizes.size())
-    throw Error(Code::kBadPickle, "a tensor does not have one placement for each dimension of its mesh")
-        .expected(mesh->sizes.size())
-        .found(out.layout.placements.size());
-  for (const TorchPlacement& p : out.layout.placements)
-    if (p.dim >= std::ssize(out.layout.global) && p.dim > 0)
-      throw Error(Code::kBadShape, "a tensor is sharded along a dimension that it does not have")
-          .found(p.dim);
   out.layout.mesh = std::move(mesh);
+  check_placements(out.layout);
 }
 
 void read_boxes(PickleValue data, ItemSharding& out) {
-  out.layout.boxes = std::make_shared<const TorchBoxes>();
-  out.layout.group_ranks = 0, out.layout.ranks = 1;
-  auto lists = [&](const char* name) {
-    std::vector<std::vector<i64>> all;
-    for (PickleValue item : entry(data, name).items()) all.push_back(spec_integers(item));
-    return all;
-  };
-  const auto global = lists("global_offsets"), local = lists("local_offsets"), sizes = lists("local_sizes");
-  if (global.size() != local.size() || global.size() != sizes.size())
-    throw Error(Code::kBadPickle, "the lists of a tensor's boxes have different lengths");
-  for (std::size_t i = 0; i < global.size(); i++) out.boxes.push_back({global[i], local[i], sizes[i]});
+  out.layout = sharding_by_boxes(std::move(out.layout.global));
+  out.boxes =
+      read_torch_boxes(entry(data, "global_offsets"), entry(data, "local_offsets"), entry(data, "local_sizes"));
 }
 
 std::vector<ItemSharding> groups_of(PickleValue list) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/torch/boxes.h"
 #include "io/torch/sharding.h"
 
 namespace mckpt::impl {
@@ -33,11 +34,7 @@ struct ItemFile {
 struct ItemSharding {
   TorchSharding layout;
   std::vector<i64> ranks;
-  // Of boxes: offsets in the whole, offsets in the local tensor, sizes.
-  struct Box {
-    std::vector<i64> global, local, sizes;
-  };
-  std::vector<Box> boxes{};
+  std::vector<TorchBox> boxes{};
 };
 
 struct ItemMetadata {

@@ -15,6 +15,7 @@
 #include "io/pickle/classes.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
+#include "io/store/open/format_ids.h"
 #include "io/torch/file.h"
 #include "io/torch/shard_rows.h"
 

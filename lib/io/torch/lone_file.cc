@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "io/store/open/format_ids.h"
 #include "io/torch/flat_pieces.h"
 #include "io/torch/placing.h"
 #include "io/torch/store.h"

@@ -11,6 +11,8 @@
 #include "core/base/error.h"
 #include "core/fsdp/rank_folders.h"
 #include "io/file/folder.h"
+#include "io/store/missing_file.h"
+#include "io/store/open/format_ids.h"
 #include "io/torch/files.h"
 #include "io/torch/one_save.h"
 #include "io/torch/rank_order.h"
@@ -51,11 +53,10 @@ void find_missing_files(TorchStore& store, const std::vector<std::string>& folde
     });
     if (found) continue;
     if (any_main) missing.push_back(cat(rank, "/", kMainFile));
-    store.add_finding({.code = Code::kShardMissing,
-                       .file = any_main ? missing.back() : rank,
-                       .message = cat("the rank's file is missing: its folder has no ",
-                                      any_main ? kMainFile : std::string_view(".pt file")),
-                       .help = "copy it again; its tensors are lost otherwise"});
+    store.add_finding(missing_file(
+        Code::kShardMissing, any_main ? missing.back() : rank,
+        cat(": its folder has no ", any_main ? kMainFile : std::string_view(".pt file")),
+        "copy it again; its tensors are lost otherwise", "the rank's"));
   }
   for (std::string& file : missing) store.add_missing_file(std::move(file));
 }

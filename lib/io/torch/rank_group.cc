@@ -10,6 +10,7 @@
 #include "core/items/shape.h"
 #include "io/pickle/render.h"
 #include "io/store/cover.h"
+#include "io/store/missing_file.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/state_part.h"
 #include "io/torch/files.h"
@@ -272,7 +273,7 @@ std::string RankGroup::fault_of(const Name& n, std::span<const TorchPiece> piece
   if (faults[0].kind != BoxFault::Kind::kHole) return to_string(faults[0], "piece");
   if (!whole_) return "";
   return cat("the pieces of ", counted(std::ssize(pieces), "rank"),
-             " leave out items of the tensor: a piece is too short, or a file is missing");
+             " leave out items of the tensor: a piece is too short, or ", kAFileIsMissing);
 }
 
 // A count that ranks make together, as a tensor of one item: the steps of a parameter, the scale of a loss.

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/pickle/render.h"
+#include "io/store/open/format_ids.h"
 #include "io/torch/rank_group.h"
 
 namespace mckpt::impl {

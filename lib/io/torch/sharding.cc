@@ -35,15 +35,10 @@ TorchPlacement read_placement(PickleValue v) {
       return {Placement::kPartial, 0};
     case Known::kShard:
     case Known::kStridedShard: {
-      i64 d = dim.to_int("the dimension of a placement");
-      if (d < 0 || d >= Shape::kMaxRank)
-        throw Error(Code::kBadPickle, "a DTensor is sharded along no dimension").found(d);
-      if (o.type->known == Known::kShard) return {Placement::kShard, static_cast<int>(d)};
+      const i64 d = dim.to_int("the dimension of a placement");
+      if (o.type->known == Known::kShard) return cut_along(d, std::nullopt);
       PickleValue factor = o.field("split_factor") ? spec_field(o, "split_factor") : o.args.at(1);
-      const i64 blocks = factor.to_int("the split factor of a placement");
-      if (blocks < 1)
-        throw Error(Code::kBadPickle, "a strided shard of a DTensor is of no blocks").found(blocks);
-      return {Placement::kStridedShard, static_cast<int>(d), blocks};
+      return cut_along(d, factor.to_int("the split factor of a placement"));
     }
     default:
       throw Error(Code::kBadPickle, "a DTensor has a placement that mckpt does not know")
@@ -67,6 +62,25 @@ std::vector<i64> spec_integers(PickleValue v) {
   i64 left = kMostRanks;
   append_integers(out, v, 8, left);
   return out;
+}
+
+TorchPlacement cut_along(i64 dim, std::optional<i64> blocks) {
+  if (dim < 0 || dim >= Shape::kMaxRank)
+    throw Error(Code::kBadPickle, "a DTensor is sharded along no dimension").found(dim);
+  if (!blocks) return {Placement::kShard, static_cast<int>(dim)};
+  if (*blocks < 1)
+    throw Error(Code::kBadPickle, "a strided shard of a DTensor is of no blocks").found(*blocks);
+  return {Placement::kStridedShard, static_cast<int>(dim), *blocks};
+}
+
+void check_placements(const TorchSharding& s) {
+  if (s.placements.size() != s.mesh->sizes.size())
+    throw Error(Code::kBadPickle, "a DTensor does not have one placement for each dimension of its mesh")
+        .expected(s.mesh->sizes.size())
+        .found(s.placements.size());
+  for (const TorchPlacement& p : s.placements)
+    if (p.dim >= std::ssize(s.global) && p.kind != Placement::kReplicate && p.kind != Placement::kPartial)
+      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it does not have").found(p.dim);
 }
 
 i64 TorchSharding::least_ranks() const {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/render.h"
+#include "io/torch/boxes.h"
 #include "io/torch/calls.h"
 #include "io/torch/sharded_tensor.h"
 
@@ -29,21 +30,6 @@ PickleValue state_field(PickleValue state, std::string_view name) {
   for (PickleValue part : state.tuple())
     if (const PickleValue* v = part.find(name)) return *v;
   return {};
-}
-
-// The integers of a tuple or list; at most as many as a shape may have dimensions.
-std::vector<i64> integers(PickleValue v, std::string_view what) {
-  if (!v.is(Kind::kTuple) && !v.is(Kind::kList))
-    throw Error(Code::kBadPickle, cat(what, " is not a tuple of integers")).found(kind_name(v.kind()));
-  std::vector<i64> out;
-  out.reserve(static_cast<std::size_t>(std::min<i64>(v.size(), Shape::kMaxRank + 1)));
-  for (PickleValue item : v.items()) {
-    out.push_back(item.to_int(what));
-    if (out.size() > Shape::kMaxRank)
-      throw Error(Code::kBadShape, cat(what, " has too many dimensions"))
-          .expected(cat("at most ", Shape::kMaxRank));
-  }
-  return out;
 }
 
 // Throws kUnsupportedTensor. The metadata may say {'conj': True} or {'neg': True}: then the values are not
@@ -78,8 +64,8 @@ TorchTensor read_view(const TorchCall& r) {
     t.dtype = dtype.as_class().dtype;
   }
   t.offset_items = r.args.at(1).to_int("the storage offset of a tensor");
-  t.shape = Shape(integers(r.args.at(2), "the size of a tensor"));
-  t.strides = integers(r.args.at(3), "the stride of a tensor");
+  t.shape = Shape(torch_integers(r.args.at(2), "the size of a tensor"));
+  t.strides = torch_integers(r.args.at(3), "the stride of a tensor");
   check_gradient(r, t.dtype);
   if (r.function == Known::kRebuildQTensor && dtype_info(t.dtype).kind != DTypeKind::kQuantized)
     throw Error(Code::kBadPickle,
@@ -121,7 +107,7 @@ TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   TorchTensor t = read_tensor(state_field(r.state, "_local_tensor"), depth, meshes);
   if (t.sharding) throw Error(Code::kBadPickle, "a DTensor is made of DTensors");
   t.sharding = read_torch_sharding(state_field(r.state, "_spec"), meshes);
-  t.sharding->global = integers(r.args.at(2), "the size of a DTensor");
+  t.sharding->global = torch_integers(r.args.at(2), "the size of a DTensor");
   Shape global(t.sharding->global);  // throws when it is none
   // A rank outside of the mesh has an empty tensor of one dimension.
   const TorchMesh& mesh = *t.sharding->mesh;
@@ -133,11 +119,7 @@ TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
     throw Error(Code::kBadShape, "a DTensor and the rank's piece of it have different numbers of dimensions")
         .expected(to_string(global))
         .found(to_string(t.shape));
-  for (const TorchPlacement& p : t.sharding->placements)
-    if (p.dim < 0 || (p.dim >= global.rank() && p.kind != TorchPlacement::Kind::kReplicate &&
-                      p.kind != TorchPlacement::Kind::kPartial))
-      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it does not have")
-          .found(p.dim);
+  check_placements(*t.sharding);
   return t;
 }
 
@@ -153,46 +135,12 @@ bool has_boxes(const TorchCall& r) {
 
 // A view for each box. Throws kBadShape for boxes that are not in the local tensor.
 std::vector<TorchTensor> boxes_of(const TorchCall& r, const TorchTensor& local) {
-  std::vector<PickleValue> lists[4];
-  for (int i = 0; i < 4; i++)
-    for (PickleValue item : state_field(r.state, kBoxFields[i]).items()) lists[i].push_back(item);
-  for (int i = 2; i < 4; i++)
-    if (lists[i].size() != lists[1].size())
-      throw Error(Code::kBadPickle, "the lists of a tensor's boxes have different lengths")
-          .expected(lists[1].size())
-          .found(lists[i].size());
-  TorchSharding sharding;
-  sharding.global = integers(state_field(r.state, kBoxFields[0]), "the global shape of a tensor");
-  sharding.boxes = std::make_shared<const TorchBoxes>();
-  sharding.group_ranks = 0, sharding.ranks = 1;  // ranks may have the same boxes
-  Shape global(sharding.global);
+  auto list = [&](int i) { return state_field(r.state, kBoxFields[i]); };
+  TorchSharding sharding = sharding_by_boxes(torch_integers(list(0), "the global shape of a tensor"));
+  Shape global(sharding.global);  // throws when it is none
   std::vector<TorchTensor> out;
-  for (std::size_t i = 0; i < lists[1].size(); i++) {
-    TorchTensor box = local;
-    box.sharding = sharding;
-    box.sharding->offsets = integers(lists[1][i], "the offsets of a box");
-    const std::vector<i64> begin = integers(lists[2][i], "the offsets of a box"),
-                           sizes = integers(lists[3][i], "the sizes of a box");
-    box.shape = Shape(sizes);
-    bool fits = std::ssize(box.sharding->offsets) == global.rank() &&
-                std::ssize(begin) == local.shape.rank() && box.shape.rank() == local.shape.rank() &&
-                global.rank() == local.shape.rank();
-    for (int d = 0; fits && d < global.rank(); d++) {
-      const i64 offset = box.sharding->offsets[d];
-      fits = begin[d] >= 0 && begin[d] <= local.shape[d] - sizes[d] && offset >= 0 &&
-             offset <= global[d] - sizes[d];
-    }
-    if (!fits)
-      throw Error(Code::kBadShape, "a box of a tensor is not in its local or its global tensor")
-          .expected(cat("inside of ", to_string(local.shape), " and ", to_string(global)))
-          .found(cat("sizes ", dims_to_string(sizes), " at ", dims_to_string(begin), " and ",
-                     dims_to_string(box.sharding->offsets)));
-    for (int d = 0; d < local.shape.rank(); d++)
-      box.offset_items =
-          checked_add(box.offset_items, checked_mul(begin[d], local.strides[d], "a tensor's stride"),
-                      "the place of a box");
-    out.push_back(std::move(box));
-  }
+  for (const TorchBox& box : read_torch_boxes(list(1), list(2), list(3)))
+    out.push_back(tensor_of_box(local, sharding, box));
   if (!out.empty()) return out;
   TorchTensor none = local;  // the rank has no box
   none.sharding = sharding;

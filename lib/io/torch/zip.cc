@@ -10,6 +10,7 @@
 #include "core/base/name_hash.h"
 #include "io/file/file.h"
 #include "io/store/checksum.h"
+#include "io/store/open/format_ids.h"
 #include "io/torch/file.h"
 #include "io/torch/records.h"
 #include "io/torch/shard_rows.h"

@@ -9,6 +9,7 @@
 #include "io/file/file.h"
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
+#include "io/listing/listed_file.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
@@ -32,18 +33,6 @@ std::vector<std::string> tensor_digests(const Store& store, std::span<const i64>
   return digests;
 }
 
-std::string sha256_of(const ByteSource& file) {
-  constexpr i64 kWindow = 1 << 20;
-  Sha256 sum;
-  std::vector<u8> window(static_cast<std::size_t>(std::min(kWindow, file.size())));
-  for (i64 at = 0; at < file.size();) {
-    std::span<u8> to =
-        std::span(window).first(static_cast<std::size_t>(std::min<i64>(kWindow, file.size() - at)));
-    file.read(at, to);
-    sum.update(to);
-    at += static_cast<i64>(to.size());
-  }
-  return sum.hex_digest();
-}
+std::string sha256_of(const ByteSource& file) { return FileSum(file, [](i64) {}).sha256(); }
 
 }  // namespace mckpt::impl

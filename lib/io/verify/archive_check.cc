@@ -100,7 +100,7 @@ class ArchiveCheck {
   // The HDF5 files against the manifest beside them.
   std::vector<Finding> listed() const {
     if (!archive_.index().folder) return {};
-    Folder folder(parent_folder(archive_.part(0)->path()), {.archives = nullptr});
+    Folder folder(parent_folder(archive_.part(0)->path()), {.containers = nullptr});
     std::vector<Finding> out;
     try {
       std::optional<Manifest> manifest = read_manifest(folder);

@@ -12,8 +12,7 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
-#include "io/file/sha1.h"
-#include "io/file/sha256.h"
+#include "io/listing/listed_file.h"
 #include "io/output/manifest.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
@@ -25,7 +24,7 @@ namespace {
 
 constexpr std::string_view kHubFolder = ".cache/huggingface/download", kHubEnding = ".metadata";
 constexpr std::string_view kBlobs = "the names of the hub's blobs", kDownloads = "what hf download kept";
-constexpr i64 kMostListBytes = i64{64} << 20, kMostHubBytes = 4096, kPiece = i64{1} << 20;
+constexpr i64 kMostListBytes = i64{64} << 20, kMostHubBytes = 4096;
 constexpr int kMostDepth = 8;
 constexpr std::ptrdiff_t kBatch = 4096;
 
@@ -151,73 +150,37 @@ class SumFinder {
   i64 seen_ = 0;  // files and folders of one walk
 };
 
-std::string sha256_sum(const InputFile& file, const std::function<void(i64)>& going_on) {
-  Sha256 sum;
-  for (i64 at = 0; at < file.size(); at += kPiece) {
-    std::vector<u8> piece = file.read(at, std::min(kPiece, file.size() - at));
-    sum.update(piece);
-    going_on(std::ssize(piece));
-  }
-  return sum.hex_digest();
-}
-
-std::string git_sum(const InputFile& file, const std::function<void(i64)>& going_on) {
-  Sha1 sum;
-  const std::string head = cat("blob ", file.size());
-  sum.update({reinterpret_cast<const u8*>(head.c_str()), head.size() + 1});  // with its NUL
-  for (i64 at = 0; at < file.size(); at += kPiece) {
-    std::vector<u8> piece = file.read(at, std::min(kPiece, file.size() - at));
-    sum.update(piece);
-    going_on(std::ssize(piece));
-  }
-  return sum.hex_digest();
-}
-
-// What is wrong with one file by the sums that name it.
-void compare(const Folder& folder, const std::string& name, const std::vector<const KeptSum*>& sums,
-             const std::function<void(i64)>& going_on, std::vector<Finding>& found) {
-  auto finding = [&](std::string message, std::string help, bool warning = false) {
-    found.push_back({.code = Code::kWrongSum,
-                     .file = name,
-                     .message = std::move(message),
-                     .help = std::move(help),
-                     .warning = warning});
-  };
-  std::string sha256, sha1;
-  const InputFile file = folder.open_file(name);
-  for (const KeptSum* sum : sums) {
-    const bool git = sum->hex.size() == kSha1Digits;
-    std::string& own = git ? sha1 : sha256;
-    if (own.empty()) own = git ? git_sum(file, going_on) : sha256_sum(file, going_on);
-    if (own != sum->hex)
-      finding(cat("the file's ", git ? "git SHA-1" : "SHA-256", " is ", own, ", but ",
-                  escaped(sum->from, 4096), " says ", sum->hex),
-              cat("fetch or copy the file again; if it was changed on purpose, ", escaped(sum->from, 4096),
-                  " is no longer true"));
-  }
-}
-
-// The same of a file that may be missing or unreadable: whether it was read.
+// What is wrong with one file by the sums that name it; whether it was read.
 bool compare_file(const Folder& folder, const std::string& name, const std::vector<const KeptSum*>& sums,
                   const std::function<void(i64)>& going_on, std::vector<Finding>& found) {
+  auto list_of = [](std::string_view from, std::string_view help) {
+    return FileList{from, Code::kWrongSum, Code::kWrongSum, help};
+  };
   try {
-    if (folder.has_file(name)) {
-      compare(folder, name, sums, going_on, found);
-      return true;
+    if (!folder.has_file(name)) {
+      const std::string from = escaped(sums[0]->from, 4096);
+      found.push_back(*unlike_size(std::nullopt, {name}, list_of(from, "fetch or copy the file again")));
+      // What was downloaded may have been removed on purpose; a list is of files that are there.
+      found.back().warning = sums[0]->from.starts_with(kHubFolder);
+      return false;
     }
-    const std::string& from = sums[0]->from;
-    // What was downloaded may have been removed on purpose; a list is of files that are there.
-    found.push_back({.code = Code::kWrongSum,
-                     .file = name,
-                     .message = cat("the file is missing, but ", escaped(from, 4096), " has its sum"),
-                     .help = "fetch or copy the file again",
-                     .warning = from.starts_with(kHubFolder)});
+    const InputFile file = folder.open_file(name);
+    FileSum own(file, going_on);
+    for (const KeptSum* sum : sums) {
+      const bool git = sum->hex.size() == kSha1Digits;
+      const std::string &here = git ? own.git_sha1() : own.sha256(), from = escaped(sum->from, 4096);
+      if (here == sum->hex) continue;
+      const std::string help =
+          cat("fetch or copy the file again; if it was changed on purpose, ", from, " is no longer true");
+      found.push_back(unlike_sum(git ? "git SHA-1" : "SHA-256", here, sum->hex, name, list_of(from, help)));
+    }
+    return true;
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     found.push_back(to_finding(e));
     found.back().file = name;
+    return false;
   }
-  return false;
 }
 
 // A store of one file alone takes the sums of that file.
@@ -281,7 +244,7 @@ void check_kept_sums(const std::string& path, const Store* store, const OpenOpti
                      const std::function<void(i64)>& going_on, std::string_view prefix,
                      VerifyReport& report) {
   OpenOptions plain = opening;
-  plain.archives = nullptr;  // sums are of the files on the disk
+  plain.containers = nullptr;  // sums are of the files on the disk
   const ListedPlace place = listed_place(path, plain);
   std::error_code failed;
   if (!std::filesystem::is_directory(place.folder, failed)) return;

@@ -11,10 +11,10 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
+#include "io/listing/listed_file.h"
 #include "io/output/manifest.h"
 #include "io/output/staging_marks.h"
 #include "io/store/findings.h"
-#include "io/values/digest.h"
 #include "io/verify/checksums.h"
 
 namespace mckpt::impl {
@@ -24,27 +24,10 @@ constexpr const char* kHelp =
     "copy the file again from its source; if it was changed on purpose, or if mckpt_manifest.json was copied "
     "from another folder, remove mckpt_manifest.json";
 
-bool is_hidden(std::string_view name) { return name.starts_with('.') || name.find("/.") != name.npos; }
-
-// Compares existence and size first, then the SHA-256 if the entry has one, which reads the whole file.
-std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
-  auto finding = [&](std::string message, Code code = Code::kBadManifest) {
-    return Finding{.code = code, .file = listed.name, .message = std::move(message), .help = kHelp};
-  };
-  std::optional<i64> bytes = folder.file_bytes(listed.name);
-  // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
-  if (!bytes)
-    return finding(
-        cat("the file is missing, but mckpt_manifest.json lists it",
-            is_hidden(listed.name) ? ": lost in copying, `*` leaves out names that begin with a dot" : ""),
-        listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
-  if (*bytes != listed.bytes)
-    return finding(cat("the file has ", *bytes, " bytes, but mckpt_manifest.json says ", listed.bytes));
-  if (listed.sha256.empty()) return std::nullopt;
-  std::string found = sha256_of(folder.open_file(listed.name));
-  if (found == listed.sha256) return std::nullopt;
-  return finding(cat("the file is not the one that mckpt wrote: its SHA-256 is ", found,
-                     ", in mckpt_manifest.json ", escaped(listed.sha256, 80)));
+// A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
+std::optional<Finding> fault(const Folder& folder, const ManifestFile& f) {
+  const Code missing = f.sha256.empty() ? Code::kBadManifest : Code::kIncomplete;
+  return unlike_listed(folder, {f.name, f.bytes, f.sha256}, {kManifestName, Code::kBadManifest, missing, kHelp});
 }
 
 // The result of a check of a listed file; a file that cannot be read is a finding as well.

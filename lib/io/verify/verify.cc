@@ -20,6 +20,7 @@
 #include "io/file/parallel.h"
 #include "io/store/cover.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/element.h"
@@ -196,7 +197,7 @@ void Verifier::check_files() {
     try {
       if (file.bytes >= 0) files_.open(static_cast<i32>(i));
       if (file.bytes < 0 && !counted && !files_with_findings.contains(file.path))
-        throw Error(Code::kNotFound, "the file is missing");
+        throw missing_file_error();
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = file_label(store_, static_cast<i32>(i));

@@ -146,5 +146,5 @@ has(text, "2 files", "two lists")
 has(text, "1 file of tensors has none", "a file without a sum")
 with open(os.path.join(top, "SHA256SUMS"), "a") as f:
     f.write(f"SHA256 (gone.safetensors) = {'0' * 64}\n")
-has(run(1, "verify", top), "gone.safetensors: the file is missing, but SHA256SUMS has its sum", "a listed file that is missing")
+has(run(1, "verify", top), "gone.safetensors: the file is missing, but SHA256SUMS lists it", "a listed file that is missing")
 finish(30)

@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/store/cover.h"
+#include "io/store/missing_file.h"
 #include "io/store/store.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
@@ -110,7 +111,7 @@ Row make_row(const Store& store, const Columns& columns, i64 tensor) {
   std::string fault = fault_text(columns, chunks, chunk_faults(store, tensor, 4), row);
   if (lost) {
     row.faulty = true;
-    row.coverage = "a file is missing";
+    row.coverage = kAFileIsMissing;
   } else {
     row.coverage = !fault.empty()   ? fault
                    : filled.empty() ? "no items"

@@ -3,7 +3,7 @@
 // glance which tensors lost something:
 //
 //   layers.0.mlp.linear_fc2.weight   [12, 14]  ## .. ..       full, in one piece
-//   layers.0.mlp.linear_fc1.weight   [14, 12]  .. .. ## !!    a file is missing
+//   layers.0.mlp.linear_fc1.weight   [14, 12]  .. .. ## !!    a missing file
 #pragma once
 
 #include <span>

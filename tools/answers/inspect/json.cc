@@ -32,7 +32,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
                            bool groups) {
   StoreSummary s = summarize(store);
-  const bool copies = store.format() == Format::kMegatronRanks && store.ranks() > 1;
+  const bool copies = store.driver().ranks_apart && store.ranks() > 1;
   const std::optional<i64> once = copies ? parameters_of_ranks(store) : std::nullopt;
   json.field("root", store.root()).field("format", format_text(store.format()));
   json.field("tensors", s.all.tensors)

@@ -62,7 +62,7 @@ void write_value(Output& out, const Object& object, const Value& v) {
 std::string left_out_as(const Store& store, std::string_view name) {
   if (name.starts_with(kPerParameter)) return cat(kPerParameter, "*");
   if (name.find("_extra_state") != name.npos) return "extra states of modules";
-  if (store.format() != Format::kMegatronRanks) return "";
+  if (!store.driver().ranks_apart) return "";
   std::string_view first = store.objects()[0].name;
   return name.starts_with(first.substr(0, first.find('/') + 1)) ? "" : "objects of other ranks";
 }

@@ -13,7 +13,6 @@
 #include "hf/adapter/config_entries.h"
 #include "hf/adapter/lone_adapter.h"
 #include "hf/assets.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -36,7 +35,7 @@ Finding finding_of(const Error& e, const Store& store) {
 
 // Whether the store is the folder of an adapter, with a config of PEFT.
 bool is_lone_adapter(const Store& store) {
-  if (adapted_view(store) || store.format() != Format::kSafetensorsFolder ||
+  if (adapted_view(store) || !store.driver().hf_folder ||
       !is_folder(store.root(), store.opening()))
     return false;
   const Folder folder(store.root(), store.opening());

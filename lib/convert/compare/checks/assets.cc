@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "hf/assets.h"
 #include "io/dcp/dcp.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"

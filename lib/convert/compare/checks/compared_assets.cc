@@ -20,7 +20,6 @@
 #include "hf/known_assets.h"
 #include "hf/quantized/config.h"
 #include "io/dcp/dcp.h"
-#include "io/file/archive.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
@@ -37,7 +36,7 @@ constexpr i64 kBlockBytes = 1 << 20;
 // What verl saves beside the files of its ranks, with the number of ranks, which is the grid of a run.
 constexpr std::string_view kFsdpConfig = "fsdp_config.json", kGridOfFsdp = ".world_size";
 
-bool is_safetensors_folder(const Store& store) { return store.format() == Format::kSafetensorsFolder; }
+bool is_safetensors_folder(const Store& store) { return store.driver().hf_folder; }
 
 // The first byte at which two files differ, or -1.
 i64 difference_of(const InputFile& a, const InputFile& b) {

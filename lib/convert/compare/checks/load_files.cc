@@ -11,6 +11,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/file/folder.h"
 #include "io/store/finding.h"
+#include "io/store/missing_file.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
 
@@ -29,7 +30,7 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
                        .message = folder.has_file(file)
                                       ? "Megatron does not load a checkpoint with this file, but that of the "
                                         "other side"
-                                      : cat("the file is missing, ", kWhy)});
+                                      : cat(kFileIsMissing, ", ", kWhy)});
     else
       found.push_back({.code = Code::kIncomplete,
                        .file = file,

@@ -38,8 +38,7 @@ namespace mckpt::impl {
 namespace {
 
 bool is_model_folder(const Store& store) {
-  bool safetensors = store.format() == Format::kSafetensorsFolder;
-  if (!safetensors || !is_sound(store)) return false;
+  if (!store.driver().hf_folder || !is_sound(store)) return false;
   const Folder folder(store.root(), store.opening());
   return folder.has_file("config.json") && (adapted_view(store) || !is_adapter_folder(folder));
 }
@@ -225,7 +224,7 @@ void judge_config(const Store& store, const Error& e, VerifyReport& report) {
 void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
                      int threads, VerifyReport& report) {
   if (is_model_folder(store) || !has_own_names(store)) refuse_model_dict(model_dict, store.root());
-  if (store.format() == Format::kMegatronRanks || !is_sound(store)) return;
+  if (store.driver().ranks_apart || !is_sound(store)) return;
   if (is_model_folder(store) && real_path_of(assets) == real_path_of(store.root()))
     return check_model(store, threads, report);
   Check check{
@@ -293,11 +292,11 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
 void check_own_config(const Store& store, int threads, VerifyReport& report) {
   const bool failed =
       std::ranges::any_of(report.checks, [](const Check& c) { return c.status == Check::Status::kFail; });
-  if (store.format() == Format::kMegatronRanks || failed || !is_sound(store)) return;
+  if (store.driver().ranks_apart || failed || !is_sound(store)) return;
   const bool own_names = has_own_names(store);
   try {
     if (own_names) {
-      if (store.format() == Format::kSafetensorsShards) return check_shards(store, threads, report);
+      if (store.driver().open_ended) return check_shards(store, threads, report);
       const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
       if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
       return;

@@ -72,11 +72,11 @@ void check_dcp_files(const Store& store, VerifyReport& report) {
 void check_ranks(const Store& store, const std::optional<std::string>& assets, int threads,
                  Observer& observer, VerifyReport& report) {
   if (!is_sound(store)) return;
-  if (store.format() == Format::kDeepSpeed) return note_order(store, report);
+  if (store.driver().zero) return note_order(store, report);
   if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store))
     return note_order(store, report);
   if (format_family(store.format()) == FormatFamily::kDcp) return check_dcp_files(store, report);
-  if (store.format() != Format::kMegatronRanks) return;
+  if (!store.driver().ranks_apart) return;
   Check check{.name = "ranks", .unit = "tensors", .note = kNotCompared};
   auto fail = [&](const Error& e) {
     check.status = Check::Status::kFail;

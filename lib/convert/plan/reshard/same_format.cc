@@ -7,6 +7,7 @@
 #include "convert/source/unsaid_order.h"
 #include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -121,10 +122,10 @@ Conversion plan_own_names(std::unique_ptr<Store> source, const ReshardOptions& o
 Conversion plan_reshard(const ReshardOptions& o) {
   refuse_contradictions(o);
   std::unique_ptr<Store> source = open_store(o.source, o.from.checkpoint.model.files);
-  const Format format = source->format();
-  const bool ranks = format == Format::kMegatronRanks;
-  const bool core = format == Format::kDcpTorchDist && !o.from.keep_names;
-  const bool own = format == Format::kDcp || format == Format::kDcpStateDict || format == Format::kDcpMegatronFsdp;
+  const bool ranks = source->driver().ranks_apart;
+  const std::optional<DcpDialect> dialect = source->driver().dialect;
+  const bool core = dialect == DcpDialect::kTorchDist && !o.from.keep_names;
+  const bool own = dialect && dialect != DcpDialect::kTorchDist && dialect != DcpDialect::kFsdpDtensor;
   const bool named = own && !o.fsdp.saves_state_dict();
   if (core || ranks || named)
     refuse_option(*source, fsdp_option(o), "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP");

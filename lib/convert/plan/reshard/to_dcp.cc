@@ -193,7 +193,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
 
 Conversion plan_to_dcp(const ToDcpOptions& options) {
   std::unique_ptr<Store> source = open_store(options.source, options.files);
-  if (options.assets && source->format() != Format::kTorchFlat)
+  if (options.assets && !source->driver().flat)
     throw Error(Code::kUsage,
                 "`assets` is for tensors that were saved flat: those of this checkpoint have shapes")
         .file(source->root())

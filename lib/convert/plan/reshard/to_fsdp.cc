@@ -8,6 +8,7 @@
 #include "convert/source/import_source.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
+#include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -42,7 +43,7 @@ Conversion plan_model(ToFsdpOptions& o) {
 
 Conversion plan_sharded(std::unique_ptr<Store> source, const ToFsdpOptions& o) {
   const HfToFsdpOptions& m = o.model;
-  if (source->format() == Format::kDcp && o.from.checkpoint.any_model)
+  if (source->driver().dialect == DcpDialect::kPlain && o.from.checkpoint.any_model)
     throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in fsdp_dtensor")
         .file(source->root())
         .help("`mckpt convert reshard` keeps the names, on another number of ranks");

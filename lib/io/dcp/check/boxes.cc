@@ -15,6 +15,7 @@
 #include "io/store/cover.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
+#include "io/store/missing_file.h"
 
 namespace mckpt::impl {
 namespace {
@@ -141,10 +142,8 @@ void check_boxes(const DcpMetadata& m, Findings& findings) {
 void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
   for (std::size_t f = 0; f < m.files.size(); f++)
     if (file_bytes[f] < 0)
-      findings.add({.code = Code::kIncomplete,
-                    .file = m.files[f],
-                    .message = ".metadata names the file, but it is missing",
-                    .help = "copy the folder again, or take an older checkpoint"});
+      findings.add(named_file_missing(Code::kIncomplete, m.files[f], ".metadata names",
+                                      "copy the folder again, or take an older checkpoint"));
   std::vector<Owned> records = ordered_records(m);
   std::erase_if(records, [&](const Owned& o) {
     return !check_range(m, o, file_bytes[o.record->file], findings) || !check_room_for_chunk(m, o, findings);

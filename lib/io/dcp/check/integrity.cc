@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
+#include "io/listing/listed_file.h"
 #include "io/store/findings.h"
-#include "io/values/digest.h"
 
 namespace mckpt::impl {
 namespace {
@@ -25,18 +25,11 @@ std::string lower(std::string text) {
 
 // Hashes are compared without regard to case.
 void check_file(const Folder& folder, const std::string& name, const std::string& want, Findings& findings) {
-  std::optional<i64> bytes = folder.file_bytes(name);
-  if (!bytes)
-    return findings.add({.code = Code::kIncomplete,
-                         .file = name,
-                         .message = "integrity.json lists the file, but it is missing"});
-  std::string found = sha256_of(folder.open_file(name));
-  if (found != lower(want))
-    findings.add(
-        {.code = Code::kBadManifest,
-         .file = name,
-         .message = cat("the file's SHA-256 is ", found, ", but integrity.json says ", escaped(want, 80)),
-         .help = "copy the file again from its source"});
+  const std::string sum = lower(want);
+  if (std::optional<Finding> unlike =
+          unlike_listed(folder, {.name = name, .sha256 = sum},
+                        {kName, Code::kBadManifest, Code::kIncomplete, "copy the file again from its source"}))
+    findings.add(std::move(*unlike));
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // Recognises the dialect of a DCP folder by its names.
 #include "io/dcp/keys/dialect.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "io/dcp/keys/key.h"
-#include "io/store/format.h"
+#include "io/store/driver.h"
 
 namespace mckpt::impl {
 namespace {
@@ -15,19 +18,8 @@ bool begins_with_number(std::string_view text) {
 }  // namespace
 
 Format dcp_format(DcpDialect dialect) {
-  switch (dialect) {
-    case DcpDialect::kPlain:
-      return Format::kDcp;
-    case DcpDialect::kFsdpDtensor:
-      return Format::kDcpFsdpDtensor;
-    case DcpDialect::kMegatronFsdp:
-      return Format::kDcpMegatronFsdp;
-    case DcpDialect::kStateDict:
-      return Format::kDcpStateDict;
-    case DcpDialect::kTorchDist:
-      return Format::kDcpTorchDist;
-  }
-  return {};
+  const auto row = std::ranges::find(all_drivers(), std::optional(dialect), &Driver::dialect);
+  return row->format;
 }
 
 // Notes what only one of the dialects has.

@@ -11,12 +11,12 @@
 #include <string_view>
 
 #include "core/base/int.h"
+#include "io/store/dcp_dialect.h"
 
 namespace mckpt::impl {
 
 enum class Format : u8;
 
-enum class DcpDialect : u8 { kPlain, kFsdpDtensor, kMegatronFsdp, kStateDict, kTorchDist };
 Format dcp_format(DcpDialect dialect);
 
 // Collects evidence name by name: feed it all names, in any order, then ask for the dialect.

@@ -25,18 +25,13 @@ class Groups {
   explicit Groups(const Store& store) : store_(store) {}
 
   OptimizerGroups run() {
-    switch (store_.format()) {
-      case Format::kDcpFsdpDtensor:
-        dialect_ = DcpDialect::kFsdpDtensor;
-        gather_entries();
-        break;
-      case Format::kDcpStateDict:
-        dialect_ = DcpDialect::kStateDict;
-        gather_lists();
-        break;
-      default:
-        return {};
-    }
+    dialect_ = store_.driver().dialect.value_or(DcpDialect::kPlain);
+    if (dialect_ == DcpDialect::kFsdpDtensor)
+      gather_entries();
+    else if (dialect_ == DcpDialect::kStateDict)
+      gather_lists();
+    else
+      return {};
     if (fields_.empty()) return {};
     fold();
     compare_with_model();

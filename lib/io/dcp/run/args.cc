@@ -52,7 +52,7 @@ std::shared_ptr<const PickleValue> common_state_of(const Store& store) {
 
 std::shared_ptr<const PickleValue> args_of(const Store& store) {
   if (std::shared_ptr<const PickleValue> args = object_named(store, kArgs)) return args;
-  if (store.format() == Format::kMegatronRanks) {
+  if (store.driver().ranks_apart) {
     auto first =
         std::ranges::find_if(store.objects(), [](const Object& o) { return o.name.ends_with("/args"); });
     return first == store.objects().end() ? nullptr : object_named(store, first->name);

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/checkpoints_below.h"

@@ -15,7 +15,6 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
-#include "io/file/archive.h"
 #include "io/file/folder.h"
 #include "io/store/open/iteration_names.h"
 #include "io/store/open/torch_names.h"
@@ -57,7 +56,7 @@ class BesideList {
       : folder_(path, opening) {
     visited_.insert(real_path_of(folder_.path()));
     if (store == nullptr) return;
-    is_zero_ = store->format() == Format::kDeepSpeed;
+    is_zero_ = store->driver().zero;
     chosen_ = relative(store->root(), folder_.path());
     bool one_file = !is_folder(store->root(), opening);
     if (one_file) own_.insert(chosen_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/items/stretch_boxes.h"
+#include "io/store/open/format_ids.h"
 
 namespace mckpt::impl {
 

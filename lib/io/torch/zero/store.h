@@ -15,7 +15,7 @@
 
 namespace mckpt::impl {
 
-// A part of a column: a row of the table of a file; nothing if the file is missing, or has no such row.
+// A part of a column: a row of the table of a file; nothing if the file is not there, or has no such row.
 struct ZeroPlace {
   i32 file = -1;
   i64 row = -1;

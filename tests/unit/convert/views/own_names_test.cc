@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "hf/config_json.h"
 #include "io/json/json.h"
+#include "io/store/open/format_ids.h"
 #include "io/values/digest.h"
 #include "tests/support/made_store.h"
 #include "tests/support/throws.h"

@@ -92,7 +92,7 @@ TEST(Archive, HasFilesThatAreReadByTheirPaths) {
 TEST(Archive, IsAFileWhereNobodyAsksForArchives) {
   Made made;
   made.write();
-  EXPECT_TRUE(Folder(made.folder.path(), {.archives = nullptr}).has_file("other.h5"));
+  EXPECT_TRUE(Folder(made.folder.path(), {.containers = nullptr}).has_file("other.h5"));
   made.index.folder = false;  // one file among others
   made.write();
   EXPECT_TRUE(Folder(made.folder.path()).has_file("other.h5"));

@@ -1,4 +1,5 @@
 // Which numbers all ranks of a run have alike.
+#include "io/store/open/format_ids.h"
 #include "io/torch/rank_saves.h"
 
 #include <gtest/gtest.h>

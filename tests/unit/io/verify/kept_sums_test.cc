@@ -53,7 +53,7 @@ TEST(KeptSums, HaveFewFindingsOfManyLines) {
   const std::vector<std::string> lost =
       messages(unlike_sums(Folder(folder.path()), kept, 2, [](i64) {}, compared));
   ASSERT_EQ(lost.size(), 51u);
-  EXPECT_EQ(lost.front(), "the file is missing, but SHA256SUMS has its sum");
+  EXPECT_EQ(lost.front(), "the file is missing, but SHA256SUMS lists it");
   EXPECT_EQ(lost.back(), "and 9950 more of this kind");
   EXPECT_EQ(compared, 0);
 }
