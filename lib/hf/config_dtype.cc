@@ -1,14 +1,16 @@
-// Walks over the text once: strings, and where objects begin and end. Numbers and words are passed over.
+// Walks over the members of the config and of its parts.
 #include "hf/config_dtype.h"
 
 #include <algorithm>
-#include <vector>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "io/copy/side_files.h"
 #include "io/file/folder.h"
+#include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/json/json_text.h"
 
 namespace mckpt::impl {
 namespace {
@@ -16,39 +18,29 @@ namespace {
 constexpr std::string_view kTypes[] = {"float32",       "float16",       "bfloat16",      "float64",
                                        "torch.float32", "torch.float16", "torch.bfloat16"};
 
-// One behind the string that begins at `at`.
-std::size_t end_of_string(std::string_view text, std::size_t at) {
-  for (at++; at < text.size() && text[at] != '"'; at++)
-    if (text[at] == '\\') at++;
-  return std::min(at + 1, text.size());
+// Calls visit(begin, end) for each value of `dtype` or `torch_dtype` that says the type of weights: of the object, and
+// of parts of the model, which are called *_config; the type in which a quantised model computes is none.
+template <typename Visit>
+void each_type_of(std::string_view text, std::size_t object, Visit& visit) {
+  JsonText(text).each_member(object, [&](std::string_view key, std::size_t begin, std::size_t end) {
+    if (text[begin] == '{' && key.ends_with("_config") && key != "quantization_config")
+      each_type_of(text, begin, visit);
+    if (text[begin] != '"' || (key != "dtype" && key != "torch_dtype")) return true;
+    if (std::ranges::find(kTypes, text.substr(begin + 1, end - begin - 2)) != std::end(kTypes))
+      visit(begin + 1, end - 1);
+    return true;
+  });
 }
 
-// Calls visit(begin, end) for each value of `dtype` or `torch_dtype` that says the type of weights: at the top, and
-// in parts of the model, which are called *_config; the type in which a quantised model computes is none.
+// A text that is not a JSON object says no type: who needs the config refuses it.
 template <typename Visit>
 void each_type(std::string_view text, Visit&& visit) {
-  std::vector<std::string_view> open;  // the keys of the objects and lists that the walk is in
-  std::string_view key;                // of the value that comes next
-  auto of_weights = [&] {
-    return !open.empty() && std::ranges::all_of(open.begin() + 1, open.end(), [](std::string_view part) {
-      return part.ends_with("_config") && part != "quantization_config";
-    });
-  };
-  for (std::size_t at = 0; at < text.size(); at++) {
-    const char c = text[at];
-    if (c == '{' || c == '[') open.push_back(key), key = {};
-    if ((c == '}' || c == ']') && !open.empty()) open.pop_back();
-    if (c == ',') key = {};
-    if (c != '"') continue;
-    const std::size_t end = end_of_string(text, at);
-    const std::string_view word = text.substr(at + 1, end - at - 2);
-    const std::size_t after = text.find_first_not_of(" \t\r\n", end);
-    const bool is_key = after != text.npos && text[after] == ':';
-    const bool of_type = (key == "dtype" || key == "torch_dtype") && of_weights();
-    if (!is_key && of_type && std::ranges::find(kTypes, word) != std::end(kTypes)) visit(at + 1, end - 1);
-    key = is_key ? word : std::string_view();
-    at = end - 1;
+  try {
+    if (check_json(text, JsonNumbers::kPython) != JsonType::kObject) return;
+  } catch (const Error&) {
+    return;
   }
+  each_type_of(text, 0, visit);
 }
 
 // The text of config.json as it will be written; "" without one.

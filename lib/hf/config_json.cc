@@ -98,7 +98,7 @@ bool has_entry(const JsonValue& json, std::string_view key) {
 }  // namespace
 
 HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* map) {
-  JsonValue json = parse_json(text, JsonNumbers::kPython);
+  JsonValue json = parse_config(text);
   if (!json.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "the config is not a JSON object").found(json.summary());
   if (map && !map->config.empty()) json = with_entries(json, *map);

@@ -254,7 +254,7 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
   FolderTensors tensors = known_tensors(path, opening);
   std::string text = config_text(path, opening);
   return with_file(cat(path, "/config.json"), [&] {
-    JsonValue config = parse_json(text, JsonNumbers::kPython);
+    JsonValue config = parse_config(text);
     Attempts attempts(text, config, tensors.table);
     std::optional<ModelConfig> numbers = attempts.numbers();
     if (!numbers) {
@@ -308,7 +308,7 @@ std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions
     out.tensors = tensors.table.size(), out.has_shapes = !tensors.index;
     if (out.tensors == 0) return out;
     std::string text = config_text(path, opening);
-    JsonValue config = parse_json(text, JsonNumbers::kPython);
+    JsonValue config = parse_config(text);
     const Attempts attempts(text, config, tensors.table);
     std::optional<ModelConfig> numbers = attempts.numbers();
     const std::vector<Explained> families =

@@ -107,10 +107,11 @@ expect_equal("a grid: the note", ["tensor_model_parallel_size" in note, note.sta
 
 # Objects of one side alone.
 for what, path, source, words in (
-    ("gone", saved(nothing=...), base, "only the other side has this object"),
-    ("more", base, saved(nothing=...), "the other side does not have this object"),
+    ("gone", saved(nothing=...), base, "has this object"),
+    ("more", base, saved(nothing=...), "has this object"),
 ):
     told = answer(path, source)
+    words = f"only {source if what == 'gone' else path} {words}"
     expect_equal(
         what, [told["equal"], told["status"], words in told["text"], [f["tensor"] for f in told["findings"]]], [False, 1, True, ["nothing"]]
     )

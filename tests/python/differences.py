@@ -76,11 +76,11 @@ class Differences(unittest.TestCase):
 
     def test_names_types_and_shapes(self):
         a = {"mine": floats(1), "t": floats(1, 2), "s": floats(1, 2), "z": floats(1)}
-        b = {"yours": ("BF16", [2], b"1234"), "t": ("I32", [2], b"12345678"), "s": ("F32", [2, 1], struct.pack("<2f", 1, 2)), "z": floats(1)}
+        b = {"yours": ("BF16", [2], b"1234"), "t": ("I64", [2], b"1234567812345678"), "s": ("F32", [2, 1], struct.pack("<2f", 1, 2)), "z": floats(1)}
         d = self.files(a, b)
         self.assertEqual([(r.kind, r.name, r.a, r.b) for r in d],
                          [("only_a", "mine", "float32 [1]", ""), ("only_b", "yours", "", "bfloat16 [2]"), ("shape", "s", "float32 [2]", "float32 [2, 1]"),
-                          ("dtype", "t", "float32 [2]", "int32 [2]")])
+                          ("dtype", "t", "float32 [2]", "int64 [2]")])
         self.assertEqual((d.only_a, d.only_b, d.equal, d.tensors), (["mine"], ["yours"], False, 1))
         self.assertIn("1 only in the first; 1 only in the second; 1 of another shape; 1 of another dtype, values not compared", str(d))
 

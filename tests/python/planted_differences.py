@@ -124,7 +124,7 @@ def half(r, b):
 def integers(r, b):
     name = r.choice([n for n in b if n.startswith("model.")])
     b[name][0] = "I16"
-    return [("dtype", name)]
+    return [("cast", name), ("values", name)]
 
 
 def other_shape(r, b):

@@ -128,6 +128,7 @@ Exit diff_command(CommandLine& line) {
   how.within = tolerance.read();
   how.comparing.choice = chosen.choice;
   const GlobalFlags& flags = line.flags();
+  how.first_decides = flags.quiet && !flags.json && !html;
   ShownWork work(flags);
   Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });
   check_unchanged(how.comparing.opening.model.files);
@@ -141,7 +142,7 @@ Exit diff_command(CommandLine& line) {
     write_diff_json(json, found);
     json.end_answer();
   } else if (!flags.quiet) {
-    write_diff_text(out, found, {only_of(only), static_cast<std::size_t>(top)}, flags);
+    write_diff_text(out, found, a, b, {only_of(only), static_cast<std::size_t>(top)}, flags);
   }
   out.flush();
   if (!html.empty()) note(flags, cat("page    ", escaped(html, 4096)));

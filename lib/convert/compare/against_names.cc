@@ -10,6 +10,7 @@
 #include "convert/compare/compare.h"
 #include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/comparison.h"
+#include "convert/compare/differences/one_side.h"
 #include "convert/compare/differences/read_values.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/jobs/chunk_jobs.h"
@@ -39,18 +40,18 @@ UnlikeTensor unlike_tensor(const Store& tested, const Store& source, const Tenso
 Finding unlike_finding(const Store& tested, const Store& source, const TensorDifference& d) {
   return {.code = Code::kUnequal,
           .tensor = std::string(d.one < 0 ? source.name(d.other) : tested.name(d.one)),
-          .message = d.one < 0     ? "only the other side has this tensor"
-                     : d.other < 0 ? "the other side does not have this tensor"
-                                   : cat("the tensor is ", type_and_shape(tested, d.one),
-                                         ", on the other side ", type_and_shape(source, d.other))};
+          .message = d.one < 0     ? only_in(source, "tensor")
+                     : d.other < 0 ? only_in(tested, "tensor")
+                                   : cat("the tensor is ", type_and_shape(tested, d.one), ", in ",
+                                         side_path(source), " ", type_and_shape(source, d.other))};
 }
 
 // The headers of both sides, before any data are read.
 class Headers {
  public:
   Headers(const Store& tested, const Store& source, const FusedTables* fused, const Intended& intended,
-          bool any_type)
-      : tested_(tested), source_(source), fused_(fused), intended_(intended), any_type_(any_type) {}
+          const CompareOptions& options)
+      : tested_(tested), source_(source), fused_(fused), intended_(intended), options_(options) {}
 
   // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of
   // the vocabulary. Returns their numbers in the tested store.
@@ -100,7 +101,9 @@ class Headers {
     DType from = source_.dtype(d.other), to = tested_.dtype(d.one);
     if (from == to) return resized;
     bool wanted = intended_.type && intended_.type(d.other) == to;
-    if (!wanted && !(any_type_ && is_castable(from) && is_castable(to))) return false;
+    const bool cast = is_castable(from) && is_castable(to);
+    const bool by_values = options_.counting.all && !resized && is_compared_by_values(from, to);
+    if (!wanted && !(options_.any_type && (cast || by_values))) return false;
     if (comparison.chooses(tested_.name(d.one)))
       casts_.push_back({std::string(tested_.name(d.one)), from, to});
     return true;
@@ -110,7 +113,7 @@ class Headers {
   const Store& source_;
   const FusedTables* fused_;
   const Intended& intended_;
-  bool any_type_;
+  const CompareOptions& options_;
   std::vector<ComparedTypes> casts_;
 };
 
@@ -135,7 +138,7 @@ Intended intended_casts(const Store& tested, const Store& source) {
 
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const Intended& intended) {
-  Headers headers(tested, source, fused, intended, c.options.any_type);
+  Headers headers(tested, source, fused, intended, c.options);
   std::set<i64> apart = headers.report_unlike(c.comparison);
   apart.merge(compare_read_values(tested, source, apart, c.comparison, c.observer));
   if (c.options.counting.all) headers.note_empty(apart, c.comparison);

@@ -166,7 +166,7 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
 
 // Everything beside the tensors and objects: listed files, files that programs load, assets and metadata.
 bool compare_beside(const Store& tested, const Store& source, const std::string& path,
-                    const CompareOptions& options, VerifyReport& report) {
+                    const std::string& source_path, const CompareOptions& options, VerifyReport& report) {
   const bool every = options.counting.all;
   bool same = check_manifests(tested, source, options.threads, report);
   same &= compare_load_files(tested, source, report);
@@ -174,7 +174,9 @@ bool compare_beside(const Store& tested, const Store& source, const std::string&
   same &= compare_adapters(tested, source, every, report);
   warn_of_bases(tested, source, report);
   same &= compare_metadata(tested, source, every, report);
-  name_beside(model_path(path, tested.opening()), tested, report);
+  name_beside(model_path(path, tested.opening()), tested, every, report);
+  // A list of differences is of both sides alike.
+  if (every) name_beside(model_path(source_path, source.opening()), source, every, report);
   return same;
 }
 
@@ -206,7 +208,7 @@ Compared compare_values(std::unique_ptr<Store> tested, const std::string& path, 
   refuse_damaged_side(*tested, options.opening.accept);
   refuse_damaged_side(*source, options.opening.accept);
   Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
-  const bool beside = !options.choice.all() || compare_beside(*tested, *source, path, options, out.report);
+  const bool beside = !options.choice.all() || compare_beside(*tested, *source, path, source_path, options, out.report);
   CompareOptions every_byte = options;
   every_byte.opening.read_copies = true;
   Comparing c{every_byte, comparison, observer, out.report, out.oddities};
@@ -224,7 +226,7 @@ std::optional<Compared> compare_codes(const std::string& path, const std::string
   const std::unique_ptr<Store> codes = open_store(path, files), source = open_store(source_path, files);
   Compared out;
   Comparison comparison(*codes, *made, options.threads, options.counting, options.choice, observer);
-  const bool beside = !options.choice.all() || compare_beside(*codes, *source, path, options, out.report);
+  const bool beside = !options.choice.all() || compare_beside(*codes, *source, path, source_path, options, out.report);
   Comparing c{options, comparison, observer, out.report, out.oddities};
   out.equal = against_quantized(*codes, *made, c) && beside;
   return out;
@@ -243,6 +245,10 @@ void name_quantized(const std::string& path, const std::string& scheme, const st
 
 }  // namespace
 
+std::string opened_root(const Store& store, const std::string& path) {
+  return adapted_view(store) ? path : store.root();
+}
+
 void Comparing::note_oddities(const CheckpointModel& opened) const {
   oddities.push_back({opened.store().root(), opened.oddities()});
 }
@@ -250,11 +256,12 @@ void Comparing::note_oddities(const CheckpointModel& opened) const {
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
                  const CompareOptions& options, Observer& observer) {
   std::unique_ptr<Store> source = open_values(source_path, options.opening.model.files);
+  const std::string source_root = opened_root(*source, source_path);
   refuse_lone_shards(*tested, "compared");
   refuse_lone_shards(*source, "compared");
   tested = dequantized(std::move(tested));
   if (std::optional<Finding> contradiction = contradiction_of(*source)) {
-    Compared out;
+    Compared out{.source_root = source_root};
     out.report.add({"source", Check::Status::kFail, 1, "problem"}, {std::move(*contradiction)});
     return out;
   }
@@ -263,7 +270,7 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
     if (!is_sharded(*source))
       out = compare_values(std::move(tested), path, std::move(source), source_path, options, observer);
     out.report.add({"scales", Check::Status::kFail, 1, "problem"}, {std::move(*contradiction)});
-    out.equal = false;
+    out.equal = false, out.source_root = source_root;
     return out;
   }
   const DequantizedStore* view = dequantized_view(*tested);
@@ -279,10 +286,11 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   } else {
     out = compare_values(std::move(tested), path, std::move(source), source_path, options, observer);
   }
+  out.source_root = source_root;
   if (scheme.empty() || out.equal) return out;
   // The result may have been quantised from the source's values, which lost some of them.
   if (std::optional<Compared> codes = compare_codes(path, source_path, options, observer))
-    out = std::move(*codes);
+    out = std::move(*codes), out.source_root = source_root;
   if (!out.equal) name_quantized(path, scheme, source_path, out.report);
   return out;
 }

@@ -56,7 +56,12 @@ struct Compared {
   VerifyReport report{};
   bool equal = false;
   std::vector<Oddities> oddities{};  // of either side
+  std::string source_root{};         // what was opened of the source's path
 };
+
+// What of a path was opened: one of several checkpoints of a folder, or where a tracker file leads. Of an adapter the
+// path, whose store is that of its base.
+std::string opened_root(const Store& store, const std::string& path);
 
 // The report has the checks "manifest", "assets", "objects" and those of Comparison, "types" if the caller
 // claims any, and "casts" if equal tensors are stored in a type that loses values of the source. `tested`:

@@ -64,7 +64,7 @@ bool has_weights(const std::string& path, const OpenOptions& opening) {
 std::string text_in(const Folder& folder, const char* name) {
   return with_file(cat(folder.path(), "/", name), [&] {
     std::string text = json_text(folder.open_file(name));
-    if (!parse_json(text, JsonNumbers::kPython).is(JsonType::kObject))
+    if (check_json(text, JsonNumbers::kPython) != JsonType::kObject)
       throw Error(Code::kBadJson, "the file is not a JSON object");
     return text;
   });

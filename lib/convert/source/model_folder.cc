@@ -14,6 +14,7 @@
 #include "hf/adapter/adapted_store.h"
 #include "hf/amended_model.h"
 #include "hf/assets.h"
+#include "hf/config/config_says.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -41,27 +42,13 @@ std::string folder_around(const std::string& path) {
   return outer.empty() ? "." : outer;
 }
 
-// The word embeddings' tie of a config, or of the part about the text model.
-std::optional<bool> tie_of(const JsonValue& config) {
-  const JsonValue* text = config.find("text_config");
-  for (const JsonValue* part : {&config, text}) {
-    const JsonValue* tie = part ? part->find("tie_word_embeddings") : nullptr;
-    if (tie && tie->is(JsonType::kBool)) return tie->boolean("tie_word_embeddings");
-  }
-  return std::nullopt;
-}
-
 void read_config(ModelFolder& out, const OpenOptions& opening) {
   with_file(cat(out.path, "/", kConfig), [&] {
     std::string text = json_text(Folder(out.path, opening).open_file(kConfig), kMaxConfigBytes);
-    JsonValue json = parse_json(text, JsonNumbers::kPython);
-    if (const JsonValue* type = json.find("model_type"); type && type->is(JsonType::kString))
-      out.model_type = type->string("model_type");
-    if (const JsonValue* list = json.find("architectures"); list && list->is(JsonType::kArray))
-      for (const JsonValue& name : list->array("architectures"))
-        if (out.architecture.empty() && name.is(JsonType::kString))
-          out.architecture = name.string("architectures");
-    out.tied = tie_of(json);
+    JsonValue json = parse_config(text);
+    ConfigSays says = config_says(json);
+    out.model_type = std::move(says.model_type), out.architecture = std::move(says.architecture);
+    out.tied = says.tied;
     out.labels = labels_of(json);
     out.numbers = tower_numbers(json);
     out.config_numbers = config_numbers(json);

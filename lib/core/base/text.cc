@@ -13,6 +13,7 @@
 #include <iterator>
 #include <vector>
 
+#include "core/base/hidden_chars.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
@@ -24,12 +25,8 @@ bool printable(std::string_view sequence) {
   if (sequence.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
   unsigned point = byte(0) & (0x7fu >> sequence.size());
   for (std::size_t i = 1; i < sequence.size(); i++) point = point << 6 | (byte(i) & 0x3f);
-  bool c1_control = point < 0xa0;
-  bool reorders = (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
-                  point == 0x200e || point == 0x200f || point == 0x061c || point == 0x2028 || point == 0x2029;
-  // A mark of the order of bytes, and tags: nothing is shown of them, so that two names look alike.
-  bool hidden = point == 0xfeff || (point >= 0xe0000 && point <= 0xe007f);
-  return !c1_control && !reorders && !hidden;
+  const bool c1_control = point < 0xa0;
+  return !c1_control && !is_hidden_char(point);
 }
 
 // True if the 8 bytes at p are printable ASCII, 0x20 to 0x7e: for any other byte, adding 1 or subtracting

@@ -3,6 +3,7 @@
 #include "hf/adapter/adapted_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/argument.h"
 #include "core/base/error.h"
@@ -13,6 +14,7 @@
 #include "hf/adapter/own_tokenizer.h"
 #include "hf/adapter/settings.h"
 #include "hf/adapter/wrapped_model.h"
+#include "hf/config/config_says.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
@@ -76,18 +78,9 @@ BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
   Folder folder(base.root(), base.opening());
   if (!folder.has_file("config.json")) return facts;
   try {
-    const JsonValue config = parse_json(json_text(folder.open_file("config.json")), JsonNumbers::kPython);
-    if (const JsonValue* type = config.find("model_type"); type && type->is(JsonType::kString))
-      facts.model_type = type->string("model_type");
-    if (const JsonValue* classes = config.find("architectures");
-        classes && classes->is(JsonType::kArray) && !classes->array("architectures").empty())
-      facts.architecture = classes->array("architectures")[0].string("architectures");
-    const JsonValue* text = config.find("text_config");
-    for (const JsonValue* part : {&config, text}) {
-      const JsonValue* tie =
-          part && part->is(JsonType::kObject) ? part->find("tie_word_embeddings") : nullptr;
-      if (!facts.tied && tie && tie->is(JsonType::kBool)) facts.tied = tie->boolean("tie_word_embeddings");
-    }
+    ConfigSays says = config_says(parse_config(json_text(folder.open_file("config.json"))));
+    facts.model_type = std::move(says.model_type), facts.architecture = std::move(says.architecture);
+    facts.tied = says.tied;
   } catch (const Error& e) {
     // A config that cannot be read is an error of who needs it.
     if (e.code() == Code::kInterrupted) throw;

@@ -23,7 +23,7 @@ JsonValue sorted(const JsonValue& list, std::string_view key) {
 }  // namespace
 
 JsonValue comparable_config(std::string_view text) {
-  JsonValue config = parse_json(text, JsonNumbers::kPython);
+  JsonValue config = parse_config(text);
   if (!config.is(JsonType::kObject)) return config;
   JsonValue::Object out;
   for (const JsonMember& m : config.object("adapter_config.json")) {

@@ -24,7 +24,7 @@ bool has_factors(const Store& adapter) {
 
 // "" where the config has none.
 std::string kind_of(const std::string& config_text) {
-  const JsonValue config = parse_json(config_text, JsonNumbers::kPython);
+  const JsonValue config = parse_config(config_text);
   const JsonValue* kind = config.find("peft_type");
   return kind && kind->is(JsonType::kString) ? kind->string("peft_type") : "";
 }

@@ -158,7 +158,7 @@ void check_together(const JsonValue& config) {
 }
 
 JsonValue config_object(std::string_view text) {
-  JsonValue config = parse_json(text, JsonNumbers::kPython);
+  JsonValue config = parse_config(text);
   if (!config.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "the config of the adapter is not an object").found(config.summary());
   return config;

@@ -47,7 +47,7 @@ std::string own_name(std::string path) {
 
 // The first class that a config names; "" for none.
 std::string architecture_of(const std::string& text) {
-  const JsonValue config = parse_json(text, JsonNumbers::kPython);
+  const JsonValue config = parse_config(text);
   const JsonValue* names = config.find("architectures");
   if (!names || !names->is(JsonType::kArray) || names->array("architectures").empty()) return "";
   const JsonValue& first = names->array("architectures")[0];

@@ -128,7 +128,7 @@ std::string folder_of(const Store& store) {
 // verl's lora_train_meta.json: {"r": 8, "lora_alpha": 16, "task_type": "CAUSAL_LM"}. It trains with no other
 // setting that changes the sum.
 LoraConfig of_train_meta(std::string_view text) {
-  const JsonValue meta = parse_json(text, JsonNumbers::kPython);
+  const JsonValue meta = parse_config(text);
   auto number = [&](const char* key) {
     const JsonValue* v = meta.is(JsonType::kObject) ? meta.find(key) : nullptr;
     const double n = v && v->is(JsonType::kNumber) ? v->real(key) : 0;

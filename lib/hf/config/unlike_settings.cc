@@ -74,8 +74,7 @@ std::string text_of(const JsonValue& value) {
 }  // namespace
 
 std::vector<UnlikeSetting> unlike_settings(std::string_view one, std::string_view other) {
-  const JsonValue left = parse_json(one, JsonNumbers::kPython),
-                  right = parse_json(other, JsonNumbers::kPython);
+  const JsonValue left = parse_config(one), right = parse_config(other);
   Settings a, b;
   flatten(left, "", a), flatten(right, "", b);
   std::vector<UnlikeSetting> out;

@@ -20,7 +20,7 @@ bool leave_out_quantization(SideFiles& files) {
   if (config == files.copies.end()) return any;
   Folder folder(files.from, files.opening);
   std::string text = json_text(folder.open_file(config->name));
-  with_file(cat(files.from, "/", config->name), [&] { parse_json(text, JsonNumbers::kPython); });
+  with_file(cat(files.from, "/", config->name), [&] { check_json(text, JsonNumbers::kPython); });
   std::string plain = without_quantization(text);
   if (plain == text) return any;
   files.texts.emplace(config->name, std::move(plain));

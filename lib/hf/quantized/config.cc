@@ -203,7 +203,7 @@ QuantDeclaration read_quant_declaration(const Folder& folder) {
   for (const char* name : {"config.json", "hf_quant_config.json"}) {
     if (!folder.has_file(name)) continue;
     with_file(cat(folder.path(), "/", name), [&] {
-      JsonValue json = parse_json(json_text(folder.open_file(name), kMostConfigBytes), JsonNumbers::kPython);
+      JsonValue json = parse_config(json_text(folder.open_file(name), kMostConfigBytes));
       const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
       // ModelOpt writes its file also where only a cache is quantised.
       if (entry == &json && text_of(*quantization_of(json), "quant_algo").empty()) return;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -106,6 +107,9 @@ class TreeMaker {
  public:
   TreeMaker(std::string_view text, std::string_view list, const std::function<void(JsonListed)>* take)
       : text_(text), list_(list), take_(take) {}
+  // `keeps`: false: values are judged, and dropped.
+  TreeMaker(std::string_view text, bool keeps, i64 most_values)
+      : text_(text), take_(nullptr), keeps_(keeps), most_values_(most_values) {}
 
   JsonValue parse(JsonNumbers numbers) {
     check_json_text(text_, 0);
@@ -225,11 +229,18 @@ class TreeMaker {
   }
 
   bool add(JsonValue value, std::size_t begin) {
+    if (++values_ > most_values_)
+      throw Error(Code::kBadJson, "the JSON has more values than a config")
+          .offset(static_cast<i64>(begin))
+          .expected(cat("at most ", with_commas(most_values_)))
+          .found("more");
     if (levels_.empty()) {
       complete_at_ = value.is(JsonType::kNumber) ? number_end() : reached_.at;
       root_ = std::move(value);
     } else if (take_ && levels_.size() == 2 && levels_[0].key == list_) {
       (*take_)({std::move(levels_[1].key), std::move(value), static_cast<i64>(begin)});
+    } else if (!keeps_) {
+      return true;
     } else if (Level& level = levels_.back(); level.object) {
       level.members.push_back({std::move(level.key), std::move(value)});
     } else {
@@ -241,6 +252,8 @@ class TreeMaker {
   std::string_view text_, readable_;  // readable_ is what the parser reads: the same length
   std::string_view list_;
   const std::function<void(JsonListed)>* take_;  // null: nothing is given away
+  bool keeps_ = true;
+  i64 values_ = 0, most_values_ = std::numeric_limits<i64>::max();
   Reached reached_;
   std::vector<Level> levels_;
   std::vector<JsonKeys> keys_;         // one a depth, reused
@@ -253,6 +266,14 @@ class TreeMaker {
 
 JsonValue parse_json(std::string_view text, JsonNumbers numbers) {
   return TreeMaker(text, {}, nullptr).parse(numbers);
+}
+
+JsonValue parse_config(std::string_view text, JsonNumbers numbers) {
+  return TreeMaker(text, true, kMostConfigValues).parse(numbers);
+}
+
+JsonType check_json(std::string_view text, JsonNumbers numbers) {
+  return TreeMaker(text, false, std::numeric_limits<i64>::max()).parse(numbers).type();
 }
 
 JsonValue parse_json_list(std::string_view text, std::string_view list,

@@ -74,7 +74,15 @@ struct JsonMember {
 // Behind JsonMember, which makes the variant complete.
 inline JsonValue::JsonValue(Data data) : data_(std::move(data)) {}
 
+// A tree takes 40 bytes for a value and 72 for a member. The config with the most values known is one that lists how
+// each expert is quantised: 69,000 modules with three values each.
+inline constexpr i64 kMostConfigValues = 1 << 18;
+
 JsonValue parse_json(std::string_view text, JsonNumbers numbers = JsonNumbers::kStrict);
+// A config of a model or an adapter. Throws also for more than kMostConfigValues values.
+JsonValue parse_config(std::string_view text, JsonNumbers numbers = JsonNumbers::kPython);
+// Judges a document without keeping its values. Returns what it is as a whole.
+JsonType check_json(std::string_view text, JsonNumbers numbers = JsonNumbers::kStrict);
 
 // An item of a long list, or a member of a long object.
 struct JsonListed {

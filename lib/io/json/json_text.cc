@@ -8,19 +8,26 @@
 namespace mckpt::impl {
 
 JsonExtent JsonText::find(std::size_t at, std::string_view key, std::size_t* value) const {
-  at = text_.find('{', at) + 1;
-  while ((at = skip_space(at)) < text_.size() && text_[at] != '}') {
-    std::size_t begin = at, name_end = string_end(at);
-    std::size_t start = skip_space(skip_space(name_end) + 1);
-    std::size_t end = value_end(start);
-    if (text_.substr(begin + 1, name_end - begin - 2) == key) {
-      if (value) *value = start;
-      return {begin, end};
-    }
-    at = skip_space(end);
-    if (at < text_.size() && text_[at] == ',') at++;
+  for (Member m; next_member(at, m);) {
+    if (m.key != key) continue;
+    if (value) *value = m.value;
+    return {m.begin, m.end};
   }
   return {};
+}
+
+// Goes on to the next member of the object; false behind the last one.
+bool JsonText::next_member(std::size_t object, Member& m) const {
+  std::size_t at = m.end == 0 ? text_.find('{', object) + 1 : skip_space(m.end);
+  if (m.end > 0 && at < text_.size() && text_[at] == ',') at++;
+  at = skip_space(at);
+  if (at >= text_.size() || text_[at] == '}') return false;
+  const std::size_t name_end = string_end(at);
+  m.begin = at;
+  m.key = text_.substr(at + 1, name_end - at - 2);
+  m.value = skip_space(skip_space(name_end) + 1);
+  m.end = value_end(m.value);
+  return true;
 }
 
 std::size_t JsonText::skip_space(std::size_t at) const {

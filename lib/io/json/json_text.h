@@ -24,9 +24,21 @@ class JsonText {
   // The member of the object that begins at or behind `at`; an empty extent if there is none. Sets `value` to
   // where its value begins.
   JsonExtent find(std::size_t at, std::string_view key, std::size_t* value = nullptr) const;
+  // Calls visit(key, begin, end) for each member of that object, with where its value is; the key as it is written.
+  // Ends where visit() returns false.
+  template <typename Visit>
+  void each_member(std::size_t at, Visit&& visit) const {
+    for (Member m; next_member(at, m);)
+      if (!visit(m.key, m.value, m.end)) return;
+  }
   std::size_t skip_space(std::size_t at) const;
 
  private:
+  struct Member {
+    std::string_view key;
+    std::size_t begin = 0, value = 0, end = 0;  // `end` of 0: the first one comes next
+  };
+  bool next_member(std::size_t object, Member& m) const;
   std::size_t string_end(std::size_t at) const;
   std::size_t value_end(std::size_t at) const;
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/hidden_chars.h"
+#include "core/base/int.h"
 #include "core/base/text.h"
 #include "io/json/json.h"
 
@@ -48,22 +50,34 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 
 namespace {
 
-// Escapes what is from `begin` on: terminals obey the controls U+0080 to U+009F, and the controls of the
-// writing direction hide text.
+// pre: a well-formed sequence of several bytes.
+u32 code_point(std::string_view sequence) {
+  u32 code = static_cast<unsigned char>(sequence[0]) & (0x7fu >> sequence.size());
+  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fu);
+  return code;
+}
+
+// Escapes what is from `begin` on: terminals obey the controls U+0080 to U+009F, and hidden characters make names look
+// alike. Above U+FFFF an escape is two surrogates.
 void escape_for_terminals(std::string& json, std::size_t begin) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[i]); };
-  for (std::size_t i = begin; i + 1 < json.size(); i++) {
-    u32 code = 0;
-    if (byte(i) == 0xc2 && byte(i + 1) < 0xa0) code = byte(i + 1);
-    if (byte(i) == 0xe2 && i + 2 < json.size() && (byte(i + 1) == 0x80 || byte(i + 1) == 0x81))
-      code = 0x2000u | (byte(i + 1) & 1u) << 6 | (byte(i + 2) & 0x3fu);
-    bool direction = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-    if ((code < 0x80 || code > 0x9f) && !direction) continue;
+  std::string out;
+  auto add = [&](u32 unit) {
     constexpr char kDigits[] = "0123456789abcdef";
-    std::string text = "\\u";
-    for (int shift = 12; shift >= 0; shift -= 4) text += kDigits[code >> shift & 15];
-    json.replace(i, direction ? 3 : 2, text);
+    out += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) out += kDigits[unit >> shift & 15];
+  };
+  for (std::string_view left = std::string_view(json).substr(begin); !left.empty();) {
+    const std::size_t n = std::max<std::size_t>(utf8_sequence(left), 1);
+    const u32 code = n == 1 ? 0 : code_point(left.substr(0, n));
+    if (code < 0x80 || (code > 0x9f && !is_hidden_char(code)))
+      out += left.substr(0, n);
+    else if (code < 0x10000)
+      add(code);
+    else
+      add(0xd7c0 + (code >> 10)), add(0xdc00 + (code & 0x3ff));
+    left.remove_prefix(n);
   }
+  json.replace(begin, json.npos, out);
 }
 
 }  // namespace
@@ -71,7 +85,7 @@ void escape_for_terminals(std::string& json, std::size_t begin) {
 void JsonWriter::string(std::string_view s) {
   std::size_t begin = out_.size();
   append_json_string(out_, s);
-  if (std::ranges::any_of(s, [](char c) { return c == '\xc2' || c == '\xe2'; }))
+  if (std::ranges::any_of(s, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
     escape_for_terminals(out_, begin);
 }
 

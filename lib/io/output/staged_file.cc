@@ -37,6 +37,15 @@ void check_clobber(const std::string& path, bool replace) {
   throw e;
 }
 
+// Something of the user's that has the name of the hidden folder stays as it is.
+void refuse_foreign_staging(const std::string& staging) {
+  struct stat st;
+  if (::lstat(staging.c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
+  throw Error(Code::kOutputExists, "the result is made in a hidden folder, whose name a file or a link has")
+      .file(staging)
+      .help("move it away, or choose another name for the result");
+}
+
 // The last part of a path, which is the name of the file.
 std::string name_of(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
@@ -52,6 +61,7 @@ std::string name_of(const std::string& path) {
 void StagedFile::check(const std::string& path, Options options, i64 bytes) {
   name_of(path);
   check_clobber(path, options.replace);
+  refuse_foreign_staging(staging_path(path));
   check_room(path, bytes, 1);
 }
 
@@ -93,6 +103,7 @@ void StagedFile::open_staging() {
     if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
     fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
+    if (fd_ < 0 && (errno == ENOTDIR || errno == ELOOP)) refuse_foreign_staging(staging_);
     if (fd_ < 0) fail("cannot open the folder in which the file is made", errno);
     if (!lock()) {
       int error = errno;

@@ -15,9 +15,9 @@ function make(space, tag, attributes, children) {
 const el = (tag, attributes, ...children) => make(null, tag, attributes, children);
 const svg = (tag, attributes, ...children) => make(SVG, tag, attributes, children);
 
-// Characters that are not seen, or that turn the direction of text, as digits.
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-const shown = (name) => name.replace(HIDDEN, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+// Characters that are not seen, or that turn the direction of text, as digits (lib/core/base/hidden_chars.h).
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const shown = (name) => name.replace(HIDDEN, (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 
 const commas = (n) => Math.round(n).toLocaleString("en-US");
 const counted = (n, noun) => commas(n) + " " + noun + (n === 1 ? "" : "s");

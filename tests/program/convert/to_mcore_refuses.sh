@@ -44,7 +44,7 @@ expect 0 "$mckpt" convert to-fsdp states back --dp 3 --no-sync
 lacks err "common_state.optimizer"
 [ ! -e back/iter_0000007/common.pt ] || fail "common.pt is copied to fsdp_dtensor"
 expect 1 "$mckpt" verify back --against "$data"/dcp/fsdp_dtensor_optim --assets "$llama"
-has out "object 'args': the other side does not have this object"
+has out "object 'args': only back/iter_0000007 has this object"
 has out "9 tensors, optimizer.state.module.module.module.decoder.final_layernorm.weight.param"
 lacks out "differs"
 

@@ -19,7 +19,7 @@ for to in to-mcore hf-to-fsdp to-pt; do
     lacks err assets
   done
   expect 1 "$mckpt" verify a.$to --against b.$to
-  has out "only the other side has this tensor"
+  has out "only b.$to/release has this tensor"
 done
 # Of two formats: under the names of one of them.
 expect 1 "$mckpt" diff a.to-mcore b.hf-to-fsdp

@@ -19,7 +19,7 @@ for file in common.pt metadata.json; do
     has out "lost: not equal"
   done
   expect 1 "$mckpt" verify whole --against lost
-  has out "problem[MC1010]: $file: the other side does not have this file"
+  has out "problem[MC1010]: $file: only whole/release has this file"
   has out "whole: not equal"
   expect 1 "$mckpt" diff lost whole
   has out "file     $file  the file is missing"
@@ -32,4 +32,4 @@ done
 cp -r "$model" without
 rm without/config.json
 expect 1 "$mckpt" diff without "$model"
-has out "file     config.json  only the other side has this file"
+has out "file     config.json  only $model has this file"

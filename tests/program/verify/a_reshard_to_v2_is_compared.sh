@@ -14,7 +14,7 @@ expect 0 "$mckpt" verify v2 --against "$source" --assets "$assets"
 has out "v2: equal"
 has out "opt_param_scheduler.end_wd"
 has out "(Megatron-FSDP v2 has no place for them)"
-lacks out "only the other side"
+lacks out "only $source"
 
 # Of bfloat16: the types differ as v2 wants it, and in no other way.
 expect 0 "$mckpt" convert hf-to-fsdp "$model" v1 --dp 2 --no-sync -q
@@ -27,7 +27,7 @@ has out "casts    41 tensors      values fit the wider type"
 # The way back is no conversion that exists: every tensor has another type, which is said once.
 expect 1 "$mckpt" verify v1 --against wide
 has out "v1: not equal"
-has out "the tensor is bfloat16 [16], on the other side float32 [16]"
+has out "the tensor is bfloat16 [16], in wide/release float32 [16]"
 has out "tensors, "
 
 # One value that is another one.

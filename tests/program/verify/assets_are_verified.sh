@@ -57,7 +57,7 @@ expect 0 "$mckpt" verify later --against run
 has out "not compared: iteration"
 rm back/generation_config.json
 expect 0 "$mckpt" verify back --against run
-has out "not compared: generation_config.json, which only one side has"
+has out "not compared: generation_config.json, which only run/release has"
 
 # What cannot be opened is a finding; the rest is judged all the same.
 cp -r model odd
@@ -81,8 +81,8 @@ has out "other: equal"
 cp -r model bare
 rm bare/config.json
 expect 0 "$mckpt" verify bare --against model
-has out "not compared: config.json, which only one side has"
+has out "not compared: config.json, which only model has"
 echo '{"eos_token_id": 4}' > bare/generation_config.json
 expect 1 "$mckpt" diff model bare
 has out "file     generation_config.json.eos_token_id  1 | 4"
-has out "not compared: config.json, which only one side has"
+has out "file     config.json  only model has this file"

@@ -98,7 +98,7 @@ def faults(source):
     turned[name]["shape"] = [size for size in reversed(turned[name]["shape"])]
     expect(turned[name]["shape"] != header[name]["shape"], "a square tensor shows nothing")
     write(place("turned.safetensors"), turned, data)
-    for fault, said in (("changed", "1 item differs"), ("lost", "only the other side has this tensor"), ("turned", "on the other side")):
+    for fault, said in (("changed", "1 item differs"), ("lost", f"only {source}"), ("turned", f", in {source}")):
         path = place(f"{fault}.safetensors")
         dcp = place(f"{fault}_dcp")
         mckpt("convert", "to-dcp", path, dcp, "--dp", 3)

@@ -27,4 +27,4 @@ expect 0 "$mckpt" verify back --against old --json
 has out '"note": "not compared: model.layers.0.self_attn.rotary_emb.inv_freq (no conversion keeps them)"'
 # The other way round it is one too many.
 expect 1 "$mckpt" verify old --against back
-has out "the other side does not have this tensor"
+has out "only old has this tensor"

@@ -162,6 +162,12 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
   return hidden;
 }
 
+// Which checkpoint of a folder with several was taken, or where a tracker file leads.
+void write_opened(Output& out, std::string_view side, std::string_view path, const std::string& root) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (!root.empty() && root != path) out.line(cat(side, " is ", escaped(path, 4096), " -> ", escaped(root, 4096)));
+}
+
 void write_equal(Output& out, const Diff& diff) {
   std::set<std::string_view> unequal;
   for (const DiffRow& r : diff.rows)
@@ -189,7 +195,8 @@ void write_not_compared(Output& out, const Diff& diff) {
 
 }  // namespace
 
-void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const GlobalFlags& flags) {
+void write_diff_text(Output& out, const Diff& diff, const std::string& a, const std::string& b,
+                     const DiffShown& how, const GlobalFlags& flags) {
   if (how.only == DiffShown::Only::kEqual) return write_equal(out, diff);
   const std::size_t most = flags.verbose > 0 ? diff.rows.size() : how.top;
   out.line(diff_verdict(diff));
@@ -198,6 +205,8 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
     how_compared.replace(0, kComparedByName.size(), "by name");
   out.line(cat("compared: ", how_compared,
                diff.choice.empty() ? "" : "; other tensors, objects and files are not"));
+  write_opened(out, "A", a, diff.root_a);
+  write_opened(out, "B", b, diff.root_b);
   if (how.only == DiffShown::Only::kAll) write_groups(out, diff, flags.verbose > 0);
   constexpr std::size_t kMostOthers = 5;
   write_types(out, diff, flags.verbose > 0);
@@ -210,6 +219,7 @@ void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const 
 
 void write_diff_json(JsonWriter& json, const Diff& diff) {
   const DiffCounts c = diff_counts(diff);
+  json.field("root_a", diff.root_a).field("root_b", diff.root_b);
   json.field("equal", diff.equal).field("alike", diff.alike).field("compared", diff.report.compared_as);
   diff.choice.empty() ? json.null_field("choice") : json.field("choice", diff.choice);
   json.field("tensors", c.tensors());

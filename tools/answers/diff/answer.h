@@ -24,8 +24,9 @@ struct DiffShown {
   std::size_t top = 20;  // rows of tensors; all with -v
 };
 
-// The paths are as the user gave them.
-void write_diff_text(Output& out, const Diff& diff, const DiffShown& how, const GlobalFlags& flags);
+// `a` and `b`: the paths as the user gave them.
+void write_diff_text(Output& out, const Diff& diff, const std::string& a, const std::string& b,
+                     const DiffShown& how, const GlobalFlags& flags);
 // The fields behind "a" and "b".
 void write_diff_json(JsonWriter& json, const Diff& diff);
 

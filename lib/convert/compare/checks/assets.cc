@@ -28,7 +28,7 @@ bool must_be_object(std::string_view name) { return name == kConfig || name == "
 void read_asset(const Folder& folder, const std::string& name) {
   std::string text = asset_text(folder, name);
   if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
-  bool object = parse_json(text, JsonNumbers::kPython).is(JsonType::kObject);
+  bool object = check_json(text, JsonNumbers::kPython) == JsonType::kObject;
   if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is not a JSON object");
 }
 

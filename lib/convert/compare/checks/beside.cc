@@ -157,7 +157,7 @@ class BesideCheck {
   }
 
   void look_at_json(const std::string& path) {
-    parse_json(json_text(InputFile(path, opening_), kMostBytes), JsonNumbers::kPython);
+    check_json(json_text(InputFile(path, opening_), kMostBytes), JsonNumbers::kPython);
     count_++;
   }
 
@@ -218,9 +218,10 @@ void check_beside(const std::string& path, const std::vector<Beside>& some, int 
   check.finish();
 }
 
-void name_beside(const std::string& path, const Store& store, VerifyReport& report) {
-  for (std::string& name : checkpoints_beside(path, store))
-    report.unread.push_back({std::move(name), "not compared"});
+void name_beside(const std::string& path, const Store& store, bool whole, VerifyReport& report) {
+  const std::string front = whole ? cat(path, path.ends_with('/') ? "" : "/") : "";
+  for (const std::string& name : checkpoints_beside(path, store))
+    report.unread.push_back({front + name, "not compared"});
 }
 
 }  // namespace mckpt::impl

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "convert/compare/checks/asset_folder.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/differences/json_values.h"
+#include "convert/compare/differences/one_side.h"
 #include "convert/source/model_folder.h"
 #include "convert/source/own_model.h"
 #include "core/base/error.h"
@@ -127,7 +129,7 @@ class FileComparison {
     const std::optional<JsonDifferences> json = differences_of_json(name, here_, other_, listed_, types_);
     if (!json)
       return add({.file = path,
-                  .message = "the file differs from the file of this name on the other side",
+                  .message = cat("the file differs from that in ", escaped(other_.folder.path(), 4096)),
                   .offset = at});
     for (const JsonDifference& d : json->first) {
       if (name == kFsdpConfig && d.at == kGridOfFsdp) {
@@ -178,18 +180,22 @@ std::vector<std::string> assets_in(const Folder& folder, const AssetFolder& of) 
   return names;
 }
 
-// Files and folders that only one of the two folders has.
-std::vector<std::string> on_one_side(const Folder& a, const AssetFolder& of_a, const Folder& b,
-                                     const AssetFolder& of_b) {
-  std::vector<std::string> alone;
+// A file or a folder that only one of the two folders has.
+struct OneSided {
+  std::string name;
+  bool in_first, folder = false;
+};
+std::vector<OneSided> on_one_side(const Folder& a, const AssetFolder& of_a, const Folder& b,
+                                  const AssetFolder& of_b) {
+  std::vector<OneSided> alone;
   for (const auto& [one, of, other] : {std::tuple(&b, &of_b, &a), {&a, &of_a, &b}})
     for (const std::string& name : assets_in(*one, *of))
-      if (!other->has_file(name)) alone.push_back(name);
+      if (!other->has_file(name)) alone.push_back({name, one == &a});
   if (of_a.of_a_run || of_b.of_a_run) return alone;  // other folders there are of the run
   for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}}) {
     std::vector<std::string> others = folders_without_assets(*other);
     for (const std::string& name : folders_without_assets(*one))
-      if (std::ranges::count(others, name) == 0) alone.push_back(name);
+      if (std::ranges::count(others, name) == 0) alone.push_back({name, one == &a, true});
   }
   return alone;
 }
@@ -214,9 +220,23 @@ bool is_of_adapter(const std::string& name) {
 struct ComparedFiles {
   i64 count = 0;
   std::vector<Finding> found{};
-  std::vector<std::string> alone{};  // on one side
+  std::vector<OneSided> alone{};  // and not compared
   bool of_grid = false;
 };
+
+// "tokenizer.json, which only m/llama has"
+std::string alone_text(const Store& tested, const Store& source, std::span<const OneSided> alone) {
+  std::string out;
+  for (const bool in_first : {false, true}) {
+    std::vector<std::string> names;
+    for (const OneSided& file : alone)
+      if (file.in_first == in_first) names.push_back(file.name);
+    if (!names.empty())
+      out += cat(out.empty() ? "" : "; ", listed(names), ", which only ", side_path(in_first ? tested : source),
+                 " has");
+  }
+  return out;
+}
 
 // The files of two runs. What an adapter is multiplied by is a part of the model: a side without it is another one.
 void compare_files_of_runs(const Store& tested, const Store& source, bool every, VerifyReport& report,
@@ -246,12 +266,10 @@ void compare_files_of_runs(const Store& tested, const Store& source, bool every,
       if (folders && is_of_adapter(name) && adapter_here != adapter_there)
         out.found.push_back({.code = Code::kUnequal,
                              .file = name,
-                             .message = only_here ? "the other side does not have this file, with the numbers of "
-                                                    "its adapter"
-                                                  : "only the other side has this file, with the numbers of "
-                                                    "its adapter"});
+                             .message = cat(only_in(only_here ? tested : source, "file"),
+                                            ", with the numbers of its adapter")});
       else
-        out.alone.push_back(name);
+        out.alone.push_back({name, only_here});
     }
 }
 
@@ -285,16 +303,26 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
             {.code = Code::kUnequal,
              .file = path_in_store(tested, mine.path, std::string(kConfig)),
              .message = folder == &here
-                            ? "only the other side has this file, without which no program loads the model"
-                            : "the other side does not have this file",
+                            ? cat(only_in(source, "file"), ", without which no program loads the model")
+                            : only_in(tested, "file"),
              .warning = true});
-    for (std::string& name : on_one_side(here, mine, other, theirs)) out.alone.push_back(std::move(name));
+    for (OneSided& file : on_one_side(here, mine, other, theirs)) {
+      // A list of differences has all of them; a conversion makes a folder without what its source lacks.
+      if (!every || file.folder)
+        out.alone.push_back(std::move(file));
+      else if (file.name != kConfig)
+        out.found.push_back({.code = Code::kUnequal,
+                             .file = file.in_first ? path_in_store(tested, mine.path, file.name)
+                                                   : path_in_store(source, theirs.path, file.name),
+                             .message = only_in(file.in_first ? tested : source, "file"),
+                             .warning = true});
+    }
   } else if (const AssetFolder& own = mine.path.empty() ? theirs : mine; own.of_a_run && !own.path.empty()) {
-    out.alone.emplace_back(kConfig);
+    out.alone.push_back({std::string(kConfig), &own == &mine});
   }
   bool equal = std::ranges::all_of(out.found, &Finding::warning);
   Check check{"assets", status_of(out.found), out.count, "files"};
-  if (!out.alone.empty()) check.note = cat("not compared: ", listed(out.alone), ", which only one side has");
+  if (!out.alone.empty()) check.note = cat("not compared: ", alone_text(tested, source, out.alone));
   if (out.of_grid)
     check.note += cat(check.note.empty() ? "not compared: " : "; ", kGridOfFsdp.substr(1), " of ", kFsdpConfig,
                       ", which describes the grid of a training run");

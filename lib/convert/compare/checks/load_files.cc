@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/compare/differences/one_side.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "io/dcp/dcp.h"
@@ -28,8 +29,8 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
       found.push_back({.code = Code::kUnequal,
                        .file = file,
                        .message = folder.has_file(file)
-                                      ? "Megatron does not load a checkpoint with this file, but that of the "
-                                        "other side"
+                                      ? cat("Megatron does not load a checkpoint with this file, but that of ",
+                                            side_path(source))
                                       : cat(kFileIsMissing, ", ", kWhy)});
     else
       found.push_back({.code = Code::kIncomplete,
@@ -41,7 +42,7 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
     if (std::ranges::count(here, file) == 0)
       found.push_back({.code = Code::kUnequal,
                        .file = file,
-                       .message = cat("the other side does not have this file, ", kWhy)});
+                       .message = cat(only_in(tested, "file"), ", ", kWhy)});
   if (found.empty()) return true;
   const bool equal = std::ranges::all_of(found, &Finding::warning);
   Check check{.name = "files",

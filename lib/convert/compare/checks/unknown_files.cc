@@ -43,8 +43,7 @@ bool is_old_pickle(const InputFile& file) {
 bool has_auto_map(const Folder& folder, std::string_view name) {
   try {
     if (!folder.has_file(name)) return false;
-    const JsonValue json =
-        parse_json(json_text(folder.open_file(name), kMostConfigBytes), JsonNumbers::kPython);
+    const JsonValue json = parse_config(json_text(folder.open_file(name), kMostConfigBytes));
     return json.is(JsonType::kObject) && json.find("auto_map") != nullptr;
   } catch (const Error&) {
     return false;  // the check of the file says so

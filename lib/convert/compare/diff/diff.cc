@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/diff/order.h"
+#include "convert/compare/diff/turned_sides.h"
 #include "convert/compare/differences/objects.h"
 #include "convert/views/memory_names.h"
 #include "core/base/error.h"
@@ -55,7 +56,9 @@ double far_apart(const DiffRow& r) {
 
 class Rows {
  public:
-  explicit Rows(const VerifyReport& report) : report_(report) {
+  // `root_b`: as in Diff; "": where it is not asked whose findings are.
+  explicit Rows(const VerifyReport& report, std::string_view root_b = "")
+      : report_(report), of_b_(of_side(root_b)) {
     for (const Difference& d : report.differences)
       if (d.items >= 0) counts_.emplace(d.tensor, &d);
     for (std::size_t i = 0; i < report.findings.size(); i++)
@@ -99,11 +102,11 @@ class Rows {
   }
 
   // Objects that cannot be read are those of A, or as their finding says of B.
-  static char side_of(const Finding& f, std::string_view check) {
+  char side_of(const Finding& f, std::string_view check) const {
     if (check == "path" || check == "scales") return 'a';
     if (check == "source") return 'b';
     if (check != "objects") return '\0';
-    return f.message.ends_with(kOfOtherSide) ? 'b' : 'a';
+    return f.message.ends_with(of_b_) ? 'b' : 'a';
   }
 
   static bool is_of_files(std::string_view check) { return check == "assets" || check == "files"; }
@@ -140,6 +143,7 @@ class Rows {
   }
 
   const VerifyReport& report_;
+  std::string of_b_;  // the end of findings about objects of B
   std::map<std::string, const Difference*> counts_;  // of tensors
   std::set<std::string> named_, objects_;            // tensors and objects that have rows
   std::set<std::string> files_, listed_files_;       // of findings; of rows for single values
@@ -243,22 +247,36 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   CompareOptions how = options.comparing;
   name_base(a, b, how.opening.model.files);
   how.any_type = true;
-  how.counting = {.all = true, .within = [&](const std::string& name) { return options.within.of(name); }};
+  const bool first_decides = options.first_decides && options.within.rules.empty() && options.within.otherwise.none();
+  how.counting = {.all = true, .first_decides = first_decides, .within = [&](const std::string& name) { return options.within.of(name); }};
   Hints hints;
-  how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
+  if (!first_decides) how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
     hints.look(x, y, report, observer);
   };
-  Compared compared = compare(open_store(a, how.opening.model.files), a, b, how, observer);
+  std::unique_ptr<Store> opened = open_store(a, how.opening.model.files);
+  std::string root_a = opened_root(*opened, a);
+  const bool turned = has_turned_sides(*opened, b, how.opening.model.files);
+  if (turned) {
+    std::swap(how.path_tp, how.opening.source_tp), std::swap(how.path_etp, how.opening.source_etp);
+    opened = open_store(b, how.opening.model.files);
+  }
+  std::string root_b = opened_root(*opened, b);
+  Compared compared =
+      turned ? compare(std::move(opened), b, a, how, observer) : compare(std::move(opened), a, b, how, observer);
+  if (turned) turn_sides(compared.report);
   Diff out{.report = std::move(compared.report),
            .oddities = std::move(compared.oddities),
+           .root_a = std::move(root_a),
+           .root_b = turned ? std::move(root_b) : std::move(compared.source_root),
            .choice = how.choice.pattern};
   say_base(a, b, how.opening.model.files, out.report);
   refuse_unmatched(options.within, out.report.compared);
-  Rows(out.report).make(out);
+  Rows(out.report, out.root_b).make(out);
   out.equal = compared.equal && out.rows.empty();
   out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) &&
               std::ranges::none_of(out.findings, is_problem) &&
               std::ranges::none_of(out.report.checks, [](const Check& c) { return c.unseen > 0; });
+  if (first_decides) return out;
   const i64 beyond = hints.looked ? hints.give(out.rows)
                                   : add_order_hints(a, b, how.opening.model.files, out.rows, observer);
   if (beyond > 0)

@@ -68,6 +68,7 @@ struct Diff {
   std::vector<char> sides{};        // of each finding: 'a' or 'b', whose damage it is, or 0
   VerifyReport report{};
   std::vector<Oddities> oddities{};
+  std::string root_a{}, root_b{};  // what was opened of the two paths
   std::string choice{};  // the pattern by which tensors were chosen; "": everything was compared
 
   i64 tensors() const;  // how many were compared
@@ -88,6 +89,9 @@ struct ToleranceRules {
 struct DiffOptions {
   CompareOptions comparing{};  // `counting` and `any_type` are set by diff()
   ToleranceRules within{};
+  // All that is asked is whether the two are alike: without a tolerance nothing is read after the first difference,
+  // which is then the only row.
+  bool first_decides = false;
 };
 
 // Reads all data of both sides once, and again where they differ. Where one side is the folder of an adapter,

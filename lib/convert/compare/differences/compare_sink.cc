@@ -42,6 +42,7 @@ bool CompareSink::wants(i32 file, i64 offset, i64 bytes) {
   if (places_ == Places::kFirst) return true;
   std::lock_guard lock(mutex_);
   if (of_key_.empty()) return true;
+  if (places_ == Places::kOne) return false;
   bool wanted = false;
   extents_->each(file, offset, offset + bytes, [&](const ChunkExtents::Extent& e) {
     // Items of less than a byte are not counted.

@@ -13,6 +13,7 @@
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "core/items/item_cast.h"
 #include "core/items/shape.h"
 #include "io/copy/engine.h"
 #include "io/copy/job.h"
@@ -78,6 +79,10 @@ Comparison::Comparison(const Store& tested, const Store& source, int threads, Co
       choice_(std::move(choice)),
       is_chosen_(choice_.test()),
       observer_(observer) {}
+
+bool Comparison::decided() const {
+  return counting_.first_decides && (!unlike_.empty() || !types_.empty());
+}
 
 bool Comparison::chooses(std::string_view tensor) {
   if (choice_.all() || is_chosen_(tensor)) return true;
@@ -148,12 +153,18 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
     const std::vector<i64> made_of = compared.made_of(e.key);
     for (i64 t : made_of) {
       if (compared.source.dtype(t) != stored) cast_.insert(e.key);
-      if (counting_.all) type->second = common_type(type->second, compared.source.dtype(t));
+      const DType other = compared.source.dtype(t);
+      if (counting_.all && is_castable(type->second) && is_castable(other))
+        type->second = common_type(type->second, other).value_or(type->second);
     }
     if (counting_.all && !made_of.empty())
       note_types(compared.name(e.key), stored_form(compared.tested, e.tensor),
                  forms_of(compared.source, made_of));
   }
+  const bool unlike_file = counting_.first_decides && std::ranges::any_of(report.findings, [](const Finding& f) {
+                             return f.code == Code::kUnequal;
+                           });
+  if (decided() || unlike_file) return add_checks(compared, {}, report);
   std::vector<bool> apart = shared_chunks(compared.tested, compared.chunks);
   if (!counting_.all && !computed && std::ranges::find(apart, true) == apart.end())
     return run_in_types(compared, report);
@@ -166,7 +177,9 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
 
 bool Comparison::run_in_types(const ComparedChunks& compared, VerifyReport& report) {
   CompareSink sink(compared.tested, compared.chunks,
-                   counting_.all ? CompareSink::Places::kCounted : CompareSink::Places::kFirst,
+                   counting_.first_decides ? CompareSink::Places::kOne
+                   : counting_.all         ? CompareSink::Places::kCounted
+                                           : CompareSink::Places::kFirst,
                    cast_test(cast_));
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
@@ -302,8 +315,10 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
   std::set<i32> listed;
   for (const CompareSink::Difference& d : differences) {
     unlike_.push_back({UnlikeTensor::Kind::kValues, compared.name(d.key)});
+    if (counting_.first_decides) continue;
     if (counting_.all || std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
   }
+  if (counting_.first_decides) return {difference_finding(compared, differences[0])};
   Counts counts = counted_items(compared, listed);
   Findings findings;
   for (const CompareSink::Difference& d : differences) {

@@ -1,12 +1,10 @@
 // Comparison: whether chunks of a checkpoint contain what converting another checkpoint would write there. It
 // carries out the job that converts, with a comparison in place of the writing. Values are cast to the stored
 // types, as a conversion casts them; for a list of differences (Counting::all) to one that has all values of both.
-//
 //   1. compare     every task; for a task that fails: which records of either side cannot be read?
 //   2. once more   the chunks of such tasks that can be compared without these records
 //   3. count       only tensors that differ: how many of their items differ, and by how much
 //   4. sums        only records of such tensors, if the format stores checksums: is it damage?
-//
 // A record that cannot be read is reported and left out. Two equal sides cost pass 1 only.
 #pragma once
 
@@ -55,16 +53,18 @@ struct ComparedChunks {
 // One comparison: first leave_out() and set_aside() as often as needed, then run() once, which uses threads.
 class Comparison {
  public:
-  // The stores as they were opened, because the openers' findings about single records are reported; they outlive this.
-  // Throws kUsage for an invalid expression in `choice`, whose tensors alone are compared and named.
+  // The stores as they were opened, whose findings about single records are reported; they outlive this. Throws
+  // kUsage for an invalid expression in `choice`, whose tensors alone are compared and named.
   Comparison(const Store& tested, const Store& source, int threads, Counting counting, TensorChoice choice,
              Observer& observer);
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
   void leave_out(Finding finding, UnlikeTensor unlike);
-  // Reports a tensor whose values a caller found to differ. `counted`: where and by how much, if that is counted.
+  // Reports a tensor whose values a caller found to differ. `counted`: where and by how much, if it is known.
   void differs(Finding finding, std::optional<Difference> counted = std::nullopt);
   const Counting& counting() const { return counting_; }
+  int threads() const { return threads_; }
+  bool decided() const;  // the answer is known, and nothing more is asked
   // Whether the choice has a tensor of that name, as findings give it.
   bool chooses(std::string_view tensor);
   // Notes a tensor that a caller compares by itself.
@@ -114,7 +114,7 @@ class Comparison {
   std::vector<UnlikeTensor> types_;    // that the two sides store in two types
   std::vector<std::string> compared_;  // by callers, and by their values
   std::vector<Difference> counted_;    // by callers
-  std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
+  std::vector<Finding> others_;        // what was not compared for another reason than an unreadable record
 };
 
 }  // namespace mckpt::impl

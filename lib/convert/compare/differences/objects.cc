@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "convert/compare/differences/one_side.h"
 #include "convert/objects/kept_args.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/pattern_args.h"
@@ -152,8 +153,7 @@ class Objects {
     }
     placed_.add(place, {.code = Code::kUnequal,
                         .tensor = name,
-                        .message = of_path ? "the other side does not have this object"
-                                           : "only the other side has this object"});
+                        .message = only_in((of_path ? found_ : expected_).store(), "object")});
   }
 
   // Equal bytes have equal values and need not be parsed.
@@ -187,7 +187,7 @@ class Objects {
       Finding finding = to_finding(e);
       finding.tensor = name;
       finding.file = file_label(side->store(), side->file(side == &found_ ? found : expected));
-      finding.message += side == &found_ ? "" : kOfOtherSide;
+      if (side == &expected_) finding.message += of_side(expected_.store().root());
       placed_.add(place, std::move(finding));
       std::lock_guard lock(mutex_);
       out_.unread++;
@@ -245,6 +245,8 @@ class Objects {
 };
 
 }  // namespace
+
+std::string of_side(std::string_view path) { return cat(" (an object of ", escaped(path, 4096), ")"); }
 
 ObjectDifferences object_differences(const Store& there, const Store& source,
                                      const std::function<std::string(std::string_view)>& left_out,

@@ -16,9 +16,6 @@
 namespace mckpt::impl {
 
 // The outcome: findings, and the differences that are not findings because a conversion makes them.
-// The end of a finding about an object of the source that cannot be read.
-inline constexpr std::string_view kOfOtherSide = " (an object of the other side)";
-
 struct ObjectDifferences {
   i64 objects = 0;  // objects of which everything was compared
   i64 unread = 0;   // objects that could not be compared, each with a finding
@@ -33,6 +30,9 @@ struct ObjectDifferences {
   std::vector<std::string> made;
   std::map<std::string, std::vector<std::string>> left_out;  // by reason: objects that only the source has
 };
+
+// The end of a finding about an object that cannot be read, of the side that is not the tested one.
+std::string of_side(std::string_view path);
 
 // Compares the objects of `there` with those that a conversion of `source` would write. Each object is
 // compared by one of `threads` threads; equal bytes are not parsed. `left_out` says why the conversion leaves

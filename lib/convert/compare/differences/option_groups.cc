@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "convert/compare/differences/one_side.h"
 #include "convert/objects/param_groups.h"
 #include "convert/source/checkpoint.h"
 #include "convert/views/piece_store.h"
@@ -106,7 +107,11 @@ std::vector<Difference> differing(const Options& expected, const Options& found)
 class OptionGroups {
  public:
   OptionGroups(const CheckpointModel& tested, const CheckpointModel& source)
-      : model_(source), tested_(options_of(tested)), source_(options_of(source)) {}
+      : model_(source),
+        tested_store_(tested.store()),
+        source_store_(source.store()),
+        tested_(options_of(tested)),
+        source_(options_of(source)) {}
 
   std::optional<OptionDifferences> run() {
     if (!tested_.groups && !source_.groups) return std::nullopt;
@@ -124,13 +129,13 @@ class OptionGroups {
 
  private:
   // Reports what differs from the group that is nearest.
-  void tell(const std::string& what, std::vector<Difference> nearest, const char* message) {
+  void tell(const std::string& what, std::vector<Difference> nearest, const std::string& message) {
     if (nearest.empty()) nearest.push_back({});
     for (Difference& d : nearest) {
       d.tensor = what;
       out_.findings.push_back({.code = Code::kUnequal,
                                .tensor = what,
-                               .message = d.at.empty() ? std::string(message)
+                               .message = d.at.empty() ? message
                                                        : cat(message, ": ", d.at, ": expected ", d.expected,
                                                              ", found ", d.found)});
       out_.differences.push_back(std::move(d));
@@ -159,8 +164,8 @@ class OptionGroups {
     for (std::size_t g = 0; g < left.size(); g++)
       tell(cat("optimizer.param_groups.", std::ranges::find(groups.all(), left[g]) - groups.all().begin()),
            {},
-           of_tested ? "no parameter of the other side has the options of this group"
-                     : "no parameter has the options of this group of the other side");
+           of_tested ? cat("no parameter of ", side_path(source_store_), " has the options of this group")
+                     : cat("no parameter has the options of this group of ", side_path(source_store_)));
   }
 
   // All groups for a parameter that the model does not have.
@@ -185,17 +190,19 @@ class OptionGroups {
       else
         left.erase(same);
     }
-    constexpr const char* kNone = "no group of the optimizer has the options of this group of the other side";
+    const std::string none =
+        cat("no group of the optimizer has the options of this group of ", side_path(source_store_));
     for (std::size_t m = 0; m < missing.size(); m++)
       tell(cat("optimizer.param_groups.", missing[m].first),
            m < left.size() ? differing(options_of(missing[m].second), options_of(left[m]))
                            : std::vector<Difference>{},
-           kNone);
+           none);
     for (std::size_t m = missing.size(); m < left.size(); m++)
-      tell("optimizer.param_groups", {}, "the other side does not have this group");
+      tell("optimizer.param_groups", {}, only_in(tested_store_, "group"));
   }
 
   const CheckpointModel& model_;
+  const Store &tested_store_, &source_store_;
   SideOptions tested_, source_;
   OptionDifferences out_;
 };

@@ -2,7 +2,11 @@
 #include "convert/compare/differences/read_values.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/comparison.h"
@@ -20,6 +24,7 @@
 #include "hf/quantized/dequantized_store.h"
 #include "hf/quantized/quantized_store.h"
 #include "io/copy/observed_sink.h"
+#include "io/file/parallel.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
@@ -54,13 +59,16 @@ bool is_plain(const Store& store, i64 tensor) {
   }
 }
 
-// Whether the items of the source can be compared with those of the tested side: as they are, or cast to
-// their type.
-bool is_alike(const Store& tested, i64 t, const Store& source, i64 s) {
+// Whether the items of both sides can be compared: as they are, cast to those of the tested side, or, for a list of
+// differences, in a type that has all values of both.
+bool is_alike(const Store& tested, i64 t, const Store& source, i64 s, bool all) {
   const DType from = source.dtype(s), to = tested.dtype(t);
-  return (from == to || (is_castable(from) && is_castable(to))) &&
+  return (from == to || (is_castable(from) && is_castable(to)) || (all && common_type(to, from))) &&
          std::ranges::equal(tested.dims(t), source.dims(s));
 }
+
+// Whether no conversion casts one of the types to the other, so that only values that are read can be compared.
+bool are_foreign(DType a, DType b) { return a != b && !(is_castable(a) && is_castable(b)); }
 
 class ReadSides {
  public:
@@ -112,9 +120,14 @@ class ReadSides {
     if (from == to) return bytes;
     const i64 item = dtype_info(from).bits / 8, item_to = dtype_info(to).bits / 8,
               some = std::ssize(bytes) / item;
+    at = at / item * item_to;
+    if (!is_castable(from) || !is_castable(to)) {
+      cast_.clear();
+      append_widened(from, to, bytes, cast_);
+      return cast_;
+    }
     cast_.resize(static_cast<std::size_t>(some * item_to));
     cast_items({from, to, to}, bytes.data(), cast_.data(), some);
-    at = at / item * item_to;
     return cast_;
   }
 
@@ -138,73 +151,151 @@ class ReadSides {
   std::vector<u8> cast_;   // items in the type in which they are compared
 };
 
-// The tensors to compare: numbers in the tested store and in the source.
-std::vector<std::pair<i64, i64>> reordered(const Store& tested, const Store& source,
-                                           const std::set<i64>& except, Comparison& comparison) {
-  std::vector<std::pair<i64, i64>> out;
-  if (!may_reorder(tested) && !may_reorder(source)) return out;
+using Pair = std::pair<i64, i64>;  // numbers in the tested store and in the source
+
+// The tensors to compare.
+std::vector<Pair> reordered(const Store& tested, const Store& source, const std::set<i64>& except,
+                            Comparison& comparison) {
+  std::vector<Pair> out;
+  const bool all = comparison.counting().all, may = may_reorder(tested) || may_reorder(source);
+  if (!may && !all) return out;
   NameMap<std::string_view, i64> by_name;
   for (i64 s = 0; s < source.tensor_count(); s++) by_name.emplace(source.name(s), s);
   for (i64 t = 0; t < tested.tensor_count(); t++) {
     auto at = by_name.find(tested.name(t));
-    if (at == by_name.end() || except.contains(t) || dtype_info(tested.dtype(t)).bits < 8) continue;
-    i64 s = at->second;
-    if (is_alike(tested, t, source, s) && (!is_plain(tested, t) || !is_plain(source, s)) &&
+    if (at == by_name.end() || except.contains(t)) continue;
+    const i64 s = at->second;
+    if (dtype_info(tested.dtype(t)).bits < 8 || dtype_info(source.dtype(s)).bits < 8) continue;
+    if (!is_alike(tested, t, source, s, all)) continue;
+    if ((are_foreign(tested.dtype(t), source.dtype(s)) ||
+         (may && (!is_plain(tested, t) || !is_plain(source, s)))) &&
         comparison.chooses(tested.name(t)))
       out.emplace_back(t, s);
   }
   return out;
 }
 
-// Compares these tensors, given as numbers in the tested store and in the source. Returns the former.
-std::set<i64> compare_pairs(const Store& tested, const Store& source,
-                            std::span<const std::pair<i64, i64>> pairs, Comparison& comparison,
-                            Observer& observer) {
-  std::set<i64> out;
-  if (pairs.empty()) return out;
-  i64 bytes = 0;
-  for (auto [t, s] : pairs) bytes += TensorReader::tensor_bytes(tested, t);
-  ReadSides sides(tested, source, observer);
-  observer.begin("compare", bytes);
-  std::size_t named = 0;
-  for (auto [t, s] : pairs) {
-    out.insert(t);
-    std::string name(tested.name(t));
-    comparison.note_compared(name);
+// Compares tensors in threads, each by one of them, and reports in the order of the list.
+class PairComparison {
+ public:
+  PairComparison(const Store& tested, const Store& source, std::span<const Pair> pairs, Comparison& comparison,
+                 Observer& observer)
+      : tested_(tested),
+        source_(source),
+        pairs_(pairs),
+        comparison_(comparison),
+        observer_(observer),
+        sides_(static_cast<std::size_t>(comparison.threads())),
+        found_(pairs.size()) {}
+
+  void run() {
+    i64 bytes = 0;
+    std::vector<i64> all;
+    for (std::size_t i = 0; i < pairs_.size(); i++) {
+      bytes += TensorReader::tensor_bytes(tested_, pairs_[i].first);
+      all.push_back(static_cast<i64>(i));
+    }
+    observer_.begin("compare", bytes);
+    look(all, comparison_.counting().all);
+    if (!comparison_.counting().all) count_first();
+    observer_.end();
+    for (std::size_t i = 0; i < pairs_.size(); i++) report(i);
+  }
+
+ private:
+  // Of one pair. Without a difference `at` is -1.
+  struct Found {
+    i64 at = -1;
+    std::optional<Difference> counts{};
+    std::optional<Error> error{};
+    bool left = false;  // another pair had decided before
+  };
+
+  void look(const std::vector<i64>& some, bool counts) {
+    std::atomic<bool> decided = comparison_.decided();
+    const bool first_decides = comparison_.counting().first_decides;
+    parallel_for(std::ssize(some), comparison_.threads(), [&](int worker, i64 n) {
+      Found& found = found_[static_cast<std::size_t>(some[static_cast<std::size_t>(n)])];
+      found.left = decided;
+      if (found.left) return;
+      look(worker, pairs_[static_cast<std::size_t>(some[static_cast<std::size_t>(n)])], counts && !first_decides, found);
+      if (first_decides && (found.at >= 0 || found.error)) decided = true;
+    });
+  }
+
+  void look(int worker, Pair pair, bool counts, Found& found) {
+    const auto [t, s] = pair;
+    const std::string name(tested_.name(t));
+    const Counting& counting = comparison_.counting();
     try {
-      const Counting& counting = comparison.counting();
-      const DType stored = tested.dtype(t);
-      const DistanceMeter meter(counting.all ? common_type(stored, source.dtype(s)) : stored);
-      if (counting.all) comparison.note_types(name, stored_form(tested, t), stored_form(source, s));
-      std::optional<Difference> counts;
+      auto& sides = sides_[static_cast<std::size_t>(worker)];
+      if (!sides) sides = std::make_unique<ReadSides>(tested_, source_, observer_);
+      const DType stored = tested_.dtype(t);
+      const DistanceMeter meter(counting.all ? common_type(stored, source_.dtype(s)).value_or(stored) : stored);
+      if (counts) found.counts = Difference{.tensor = name, .items = 0};
       const Tolerance within = counting.within ? counting.within(name) : Tolerance{};
-      if (counting.all) counts = Difference{.tensor = name, .items = 0};
-      i64 at = sides.first_difference(t, s, meter, within, counts ? &*counts : nullptr);
-      if (at < 0) continue;
-      // Counting takes a second read, of the tensors that findings name.
-      if (!counts && named++ < Findings::kMostOfOneCode) {
-        counts = Difference{.tensor = name, .items = 0};
-        sides.first_difference(t, s, meter, within, &*counts);
-      }
-      if (counts && counting.turned) std::swap(counts->expected, counts->found);
-      Finding finding{.code = Code::kUnequal,
-                      .tensor = name,
-                      .message = counts ? difference_text(*counts)
-                                        : cat("the tensor differs from ",
-                                              dims_to_string(item_index(at, tested.dims(t))), " on")};
-      comparison.differs(std::move(finding), std::move(counts));
+      found.at = sides->first_difference(t, s, meter, within, found.counts ? &*found.counts : nullptr);
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
-      Finding finding = to_finding(e);
-      finding.tensor = name;
-      comparison.leave_out(std::move(finding), {UnlikeTensor::Kind::kValues, name});
+      found.error = e;
     }
   }
-  observer.end();
+
+  // Counting takes a second read, of the tensors that findings name.
+  void count_first() {
+    std::vector<i64> some;
+    for (std::size_t i = 0; i < found_.size() && std::ssize(some) < Findings::kMostOfOneCode; i++)
+      if (found_[i].at >= 0) some.push_back(static_cast<i64>(i));
+    if (!some.empty()) look(some, true);
+  }
+
+  void report(std::size_t i) {
+    Found& found = found_[i];
+    const auto [t, s] = pairs_[i];
+    const std::string name(tested_.name(t));
+    comparison_.note_compared(name);
+    if (found.left) return;
+    if (comparison_.counting().all)
+      comparison_.note_types(name, stored_form(tested_, t), stored_form(source_, s));
+    if (found.error) {
+      Finding finding = to_finding(*found.error);
+      finding.tensor = name;
+      return comparison_.leave_out(std::move(finding), {UnlikeTensor::Kind::kValues, name});
+    }
+    if (found.at < 0) return;
+    if (found.counts && comparison_.counting().turned) std::swap(found.counts->expected, found.counts->found);
+    Finding finding{.code = Code::kUnequal,
+                    .tensor = name,
+                    .message = found.counts ? difference_text(*found.counts)
+                                            : cat("the tensor differs from ",
+                                                  dims_to_string(item_index(found.at, tested_.dims(t))), " on")};
+    comparison_.differs(std::move(finding), std::move(found.counts));
+  }
+
+  const Store& tested_;
+  const Store& source_;
+  std::span<const Pair> pairs_;
+  Comparison& comparison_;
+  Observer& observer_;
+  std::vector<std::unique_ptr<ReadSides>> sides_;  // by thread
+  std::vector<Found> found_;                       // by pair
+};
+
+// Returns the numbers of the pairs in the tested store.
+std::set<i64> compare_pairs(const Store& tested, const Store& source, std::span<const Pair> pairs,
+                            Comparison& comparison, Observer& observer) {
+  std::set<i64> out;
+  if (pairs.empty()) return out;
+  PairComparison(tested, source, pairs, comparison, observer).run();
+  for (const Pair& pair : pairs) out.insert(pair.first);
   return out;
 }
 
 }  // namespace
+
+bool is_compared_by_values(DType a, DType b) {
+  return dtype_info(a).bits >= 8 && dtype_info(b).bits >= 8 && common_type(a, b).has_value();
+}
 
 std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
                                   Comparison& comparison, Observer& observer) {
@@ -213,7 +304,7 @@ std::set<i64> compare_read_values(const Store& tested, const Store& source, cons
 
 bool compare_read_values(const Store& tested, const Store& source, i64 tested_tensor, i64 source_tensor,
                          Comparison& comparison, Observer& observer) {
-  if (!is_alike(tested, tested_tensor, source, source_tensor) ||
+  if (!is_alike(tested, tested_tensor, source, source_tensor, comparison.counting().all) ||
       dtype_info(tested.dtype(tested_tensor)).bits < 8)
     return false;
   const std::pair pair{tested_tensor, source_tensor};

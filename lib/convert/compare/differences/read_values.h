@@ -1,5 +1,5 @@
 // Tensors of the same name and shape that one side stores in another order than row by row: at strides,
-// with the bytes of each item swapped, or compressed. No bytes of such a file are those of a conversion's
+// with the bytes of each item swapped, or compressed; or that the two store in types between which no conversion casts. No bytes of such a file are those of a conversion's
 // result, so both sides are read as `cat` and `stats` read them, and compared; items of another type are cast
 // to that of the tested side.
 //
@@ -13,9 +13,13 @@
 
 namespace mckpt::impl {
 
+enum class DType : u8;
 class Comparison;
 class Observer;
 class Store;
+
+// Whether items of two types are compared so: there is a type with all values of both.
+bool is_compared_by_values(DType a, DType b);
 
 // Compares these tensors, except those with numbers in `except`, and reports what differs or cannot be read
 // to the comparison. Returns the numbers of the compared ones. Numbers are those of the tested side. Throws

@@ -35,9 +35,10 @@ std::optional<Code> code_of(Fn&& fn) {
 class Compare : public testing::Test {
  protected:
   Verified compared(std::string_view tested, std::string_view source) {
-    std::string path = folder_.put("tested.safetensors", tested);
-    VerifyOptions options{.threads = 2, .against = folder_.put("source.safetensors", source)};
-    return verify(path, options, observer_);
+    tested_ = folder_.put("tested.safetensors", tested);
+    source_ = folder_.put("source.safetensors", source);
+    VerifyOptions options{.threads = 2, .against = source_};
+    return verify(tested_, options, observer_);
   }
   // "CODE tensor: message" for each finding.
   static std::string findings(const Verified& v) {
@@ -54,6 +55,7 @@ class Compare : public testing::Test {
   }
 
   TempFolder folder_;
+  std::string tested_, source_;
   Observer observer_;
 };
 
@@ -86,8 +88,7 @@ TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
   Verified v = compared(model({1, 2, 3, 4}), model({1, 2, 3, 4}, "I16", "1234", "c"));
   EXPECT_EQ(v.equal, false);
   EXPECT_EQ(findings(v),
-            "against a: the other side does not have this tensor\nagainst c: only the other side has this "
-            "tensor\n");
+            cat("against a: only ", tested_, " has this tensor\nagainst c: only ", source_, " has this tensor\n"));
   EXPECT_EQ(against(v).count, 1);
   EXPECT_EQ(against(v).unseen, 1);
 }
@@ -95,10 +96,10 @@ TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
 TEST_F(Compare, AnotherTypeOrShapeIsADifferenceWhateverTheBytes) {
   Verified typed = compared(model({1, 2, 3, 4}, "I16"), model({1, 2, 3, 4}, "U16"));
   EXPECT_EQ(typed.equal, false);
-  EXPECT_EQ(findings(typed), "against b: the tensor is int16 [2], on the other side uint16 [2]\n");
+  EXPECT_EQ(findings(typed), cat("against b: the tensor is int16 [2], in ", source_, " uint16 [2]\n"));
   Verified shaped = compared(model({1, 2, 3}), model({1, 2, 3, 4}));
   EXPECT_EQ(shaped.equal, false);
-  EXPECT_EQ(findings(shaped), "against a: the tensor is float32 [3], on the other side float32 [4]\n");
+  EXPECT_EQ(findings(shaped), cat("against a: the tensor is float32 [3], in ", source_, " float32 [4]\n"));
 }
 
 TEST_F(Compare, ObjectsBesideTheTensorsAreCompared) {

@@ -217,6 +217,25 @@ TEST(JsonValue, NamesTheFieldOfTheWrongType) {
   EXPECT_THROW(v.find("small")->real("small"), Error);
 }
 
+TEST(CheckJson, JudgesAsTheParserDoesAndSaysWhatItIs) {
+  EXPECT_EQ(check_json("[[1, {}], \"a\"]"), JsonType::kArray);
+  EXPECT_EQ(check_json("{\"a\": NaN}", JsonNumbers::kPython), JsonType::kObject);
+  EXPECT_EQ(check_json("null"), JsonType::kNull);
+  for (const char* text : {"{\"a\": NaN}", "{\"a\": 1, \"a\": 2}", "[1, [2, 3]", "[1] 2", "{1: 2}", ""})
+    EXPECT_THROW(check_json(text), Error) << text;
+}
+
+TEST(ParseConfig, HasAMostOfValues) {
+  auto list = [](i64 count) {
+    std::string text = "[";
+    for (i64 i = 1; i < count; i++) text += "1,";
+    return text + "1]";
+  };
+  EXPECT_EQ(std::ssize(parse_config(list(kMostConfigValues - 1)).array("it")), kMostConfigValues - 1);
+  EXPECT_THROW(parse_config(list(kMostConfigValues)), Error);
+  EXPECT_EQ(std::ssize(parse_json(list(kMostConfigValues + 1)).array("it")), kMostConfigValues + 1);
+}
+
 TEST(JsonString, EscapesAndReplacesWhatIsNotUtf8) {
   std::string out;
   append_json_string(out, "a\"\\\n\x7f\xc3\xa9\xff");

@@ -1,0 +1,37 @@
+#include "convert/compare/diff/turned_sides.h"
+
+#include <memory>
+#include <utility>
+
+#include "convert/compare/against.h"
+#include "convert/source/megatron_names.h"
+#include "hf/quantized/dequantized_store.h"
+#include "io/dcp/dcp.h"
+#include "io/store/store.h"
+#include "io/verify/verify.h"
+
+namespace mckpt::impl {
+
+bool has_turned_sides(const Store& a, const std::string& b, const OpenOptions& opening) {
+  if (!is_own_source(a) || has_megatron_names(a)) return false;
+  const std::unique_ptr<Store> other = open_values(b, opening);
+  const bool of_megatron = dcp_dialect(*other).has_value() || other->format() == Format::kMegatronRanks;
+  return of_megatron && has_megatron_names(*other);
+}
+
+void turn_sides(VerifyReport& report) {
+  for (UnlikeTensor& u : report.unlike) {
+    using Kind = UnlikeTensor::Kind;
+    if (u.kind == Kind::kOnlyTested || u.kind == Kind::kOnlySource)
+      u.kind = u.kind == Kind::kOnlyTested ? Kind::kOnlySource : Kind::kOnlyTested;
+    std::swap(u.tested, u.source);
+  }
+  for (Difference& d : report.differences) {
+    std::swap(d.expected, d.found);
+    if (d.distance) std::swap(d.distance->squares_a, d.distance->squares_b);
+  }
+  for (Check& c : report.checks)
+    if (c.name == "path" || c.name == "source") c.name = c.name == "path" ? "source" : "path";
+}
+
+}  // namespace mckpt::impl

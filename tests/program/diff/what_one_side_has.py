@@ -1,0 +1,62 @@
+"""A file that one side alone has is a difference, and the answer says which side by its path: the same in both orders. So do objects and tensors, and
+checkpoints beside either side are named. What was opened of a folder with several checkpoints is said."""
+import json
+import os
+import shutil
+import tempfile
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, TINY_MODEL
+
+FILES = ("tokenizer.json", "generation_config.json", "config.json", "chat_template.jinja", "README.md")
+
+
+def both(a, b):
+    """The answers of both orders, as text and JSON."""
+    for x, y in ((a, b), (b, a)):
+        run = run_mckpt("diff", x, y)
+        told = json.loads(run_mckpt("diff", x, y, "--json").stdout)
+        yield x, y, run, told
+
+
+def check_files(scratch):
+    for name in FILES:
+        one, other = (os.path.join(scratch, f"{side}_{name}") for side in ("one", "other"))
+        for folder in (one, other):
+            shutil.copytree(TINY_MODEL, folder)
+        path = os.path.join(one, name)
+        os.remove(os.path.join(other, name)) if os.path.exists(path) else open(path, "w").write("{}")
+        for x, y, run, told in both(one, other):
+            words = f"only {one} has this file"
+            expect(run.returncode == 1 and words in run.stdout and "the other side" not in run.stdout, f"{name}: {run.stdout}")
+            rows = [r for r in told["rows"] if r["kind"] == "file" and r["name"] == name]
+            expect(len(rows) == 1 and words in rows[0]["at"] and not told["equal"] and not told["alike"], f"{name}: {told['rows']}")
+        expect(run_mckpt("diff", one, one).returncode == 0, f"{name}: of itself")
+
+
+def check_objects(scratch):
+    run = os.path.join(scratch, "mcore")
+    run_mckpt("convert", "to-mcore", TINY_MODEL, run, "-q")
+    fewer = os.path.join(scratch, "fewer")
+    run_mckpt("convert", "hf-to-fsdp", TINY_MODEL, fewer, "--tp", "1", "-q")
+    for x, y, text, told in both(run, fewer):
+        expect("the other side" not in text.stdout + text.stderr, text.stdout)
+        expect(f"-> {run}/release" in text.stdout and f"-> {fewer}/release" in text.stdout, text.stdout)
+        expect((told["root_a"], told["root_b"]) == (f"{x}/release", f"{y}/release"), f"{told['root_a']} {told['root_b']}")
+
+
+def check_beside(scratch):
+    """A checkpoint beside the one that was opened is named for either side, under its path."""
+    alone, several = os.path.join(scratch, "alone"), os.path.join(scratch, "several")
+    shutil.copytree(TINY_MODEL, alone), shutil.copytree(TINY_MODEL, several)
+    shutil.copytree(os.path.join(DATA, "dcp", "fsdp2"), os.path.join(several, "dcp"))
+    for x, y, text, told in both(alone, several):
+        expect(told["unread"] == [f"{several}/dcp"] and f"not read: {several}/dcp" in text.stdout, f"{told['unread']} {text.stdout}")
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    check_files(scratch)
+    check_objects(scratch)
+    check_beside(scratch)
+finish(28)
