@@ -223,8 +223,9 @@ Conversion plan(const ToMcore& what, int threads) {
   });
 }
 
-Conversion plan(const ToHf& what) {
+Conversion plan(const ToHf& what, int threads) {
   return impl::guarded([&] {
+    impl::check_threads(threads);
     impl::ExportTypes types{.rules = impl::dtype_rules(what.dtype_rule)};
     if (what.dtype == "keep")
       types.kind = impl::ExportTypes::kStored;
@@ -238,7 +239,8 @@ Conversion plan(const ToHf& what) {
                                   .model_dict = what.model_dict,
                                   .types = types,
                                   .max_shard_bytes = what.max_shard_size,
-                                  .original_files = original};
+                                  .original_files = original,
+                                  .threads = threads};
     return ConversionAccess::make(
         what.quantize.empty() ? impl::plan_export(how)
                               : impl::plan_quantized_export(

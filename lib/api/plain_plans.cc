@@ -24,8 +24,7 @@ impl::FileOptions file_options(const What& what, int threads) {
           .target = what.target,
           .include = what.include,
           .exclude = what.exclude,
-          .files = impl::opening_of(what.files, {what.source}),
-          .threads = threads};
+          .files = impl::opening_of(what.files, {what.source})};
 }
 
 }  // namespace
@@ -85,8 +84,7 @@ Conversion plan(const Quantize& what, int threads) {
          .like = what.like.value_or(""),
          .max_shard_bytes = what.max_shard_size,
          .original_files = what.max_shard_size == kUsualShardSize,
-         .files = impl::opening_of(what.files, {what.source}),
-         .threads = threads}));
+         .files = impl::opening_of(what.files, {what.source})}));
   });
 }
 
@@ -98,8 +96,7 @@ Conversion plan(const ToHdf5& what, int threads) {
                                                       .single_file = what.single_file,
                                                       .assets = what.assets,
                                                       .accept = impl::accepted_codes(what.accept),
-                                                      .files = impl::opening_of(what.files, {what.source}),
-                                                      .threads = threads}));
+                                                      .files = impl::opening_of(what.files, {what.source})}));
   });
 }
 

@@ -350,7 +350,7 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   s.take("threads", threads);
   if (kind == "to-fsdp") return plan(complete(s, ToFsdp{}), threads);
   if (kind == "to-mcore") return plan(complete(s, ToMcore{}), threads);
-  if (kind == "to-hf") return plan(complete(s, ToHf{}));
+  if (kind == "to-hf") return plan(complete(s, ToHf{}), threads);
   if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
   if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
   if (kind == "to-dcp") return plan(complete(s, ToDcp{}), threads);

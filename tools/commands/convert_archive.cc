@@ -56,9 +56,7 @@ Exit convert_to_hdf5(CommandLine& line) {
                          .single_file = single_file,
                          .assets = assets,
                          .accept = accept.codes(),
-                         .files = line.opening(),
-                         .threads = options.threads,
-                         .memory_bytes = options.memory_bytes});
+                         .files = line.opening()});
   };
   return run_conversion(plan, "convert", options, line.flags());
 }

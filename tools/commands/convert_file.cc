@@ -30,8 +30,7 @@ struct FileFlags {
   void declare(CommandLine& line, const char* source, const char* target);
   void parse(CommandLine& line);
   FileOptions planning() const {
-    return {options.source, options.target,  options.include,     options.exclude,
-            files,          options.threads, options.memory_bytes};
+    return {options.source, options.target, options.include, options.exclude, files};
   }
 };
 

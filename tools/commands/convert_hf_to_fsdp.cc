@@ -119,7 +119,7 @@ ToFsdpOptions ToFsdpFlags::planning() const {
   how.values = values.options();
   how.hybrid_pattern = pattern.text();
   how.iteration = options.iteration;
-  how.threads = options.threads, how.memory_bytes = options.memory_bytes;
+  how.threads = options.threads;
   how.rank = this_job().rank();
   out.from = source.options();
   out.modules = UnitModules(modules);

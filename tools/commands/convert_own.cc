@@ -94,8 +94,7 @@ OneFileOptions ToSafetensorsFlags::planning(const CommandLine& line) const {
                      .accept = accept.codes(),
                      .files = line.opening(),
                      .types = {.kind = ExportTypes::kStored, .rules = rules.options().rules},
-                     .threads = options.threads,
-                     .memory_bytes = options.memory_bytes};
+                     .threads = options.threads};
   if (dtype == "keep") return out;
   out.types.kind = ExportTypes::kGiven;
   out.types.given = parameter_type(dtype, "--dtype", "keep");
@@ -171,7 +170,6 @@ ToDcpOptions ToDcpFlags::planning(const CommandLine& line) const {
           .accept = accept.codes(),
           .files = line.opening(),
           .threads = options.threads,
-          .memory_bytes = options.memory_bytes,
           .rank = this_job().rank()};
 }
 

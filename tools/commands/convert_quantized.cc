@@ -52,8 +52,7 @@ Exit convert_dequantize(CommandLine& line) {
                             .max_shard_bytes = max_shard_bytes,
                             .accept = accept.codes(),
                             .files = line.opening(),
-                            .threads = options.threads,
-                            .memory_bytes = options.memory_bytes});
+                            .threads = options.threads});
   };
   return run_conversion(plan, "convert", options, line.flags());
 }
@@ -92,7 +91,7 @@ Exit convert_quantize(CommandLine& line) {
   how.source = options.source, how.target = options.target;
   how.like = like.value_or("");
   how.original_files = !line.given("--max-shard-size");
-  how.files = line.opening(), how.threads = options.threads, how.memory_bytes = options.memory_bytes;
+  how.files = line.opening();
   return run_conversion([&] { return plan_quantize(how); }, "convert", options, line.flags());
 }
 

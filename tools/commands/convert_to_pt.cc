@@ -84,7 +84,6 @@ ToRanksOptions ToPtFlags::planning() const {
           .values = values.options(),
           .iteration = options.iteration,
           .threads = options.threads,
-          .memory_bytes = options.memory_bytes,
           .rank = this_job().rank()};
 }
 

@@ -115,8 +115,7 @@ Exit run_export(CommandLine& line, std::string_view command) {
                             .types = flags.types(),
                             .max_shard_bytes = flags.max_shard_bytes,
                             .original_files = !line.given("--max-shard-size"),
-                            .threads = flags.options.threads,
-                            .memory_bytes = flags.options.memory_bytes};
+                            .threads = flags.options.threads};
     return scheme ? plan_quantized_export(how, *scheme) : plan_export(how);
   };
   return run_conversion(plan, command, flags.options, line.flags());

@@ -97,7 +97,7 @@ class MCKPT_API Conversion {
 // Each reads headers and writes nothing. `threads` may plan at once. Throws for whatever cannot be converted.
 MCKPT_API Conversion plan(const ToFsdp& what, int threads = 1);
 MCKPT_API Conversion plan(const ToMcore& what, int threads = 1);
-MCKPT_API Conversion plan(const ToHf& what);
+MCKPT_API Conversion plan(const ToHf& what, int threads = 1);
 MCKPT_API Conversion plan(const Reshard& what, int threads = 1);
 MCKPT_API Conversion plan(const ToRanks& what, int threads = 1);
 MCKPT_API Conversion plan(const Relayer& what);

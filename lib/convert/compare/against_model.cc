@@ -108,7 +108,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   c.report.compared_as =
       "each tensor of the checkpoint with the one that converting the Hugging Face model would write";
   const KeyTable& keys = checkpoint.keys();
-  auto job = [&](const ChunkList& some) { return import_job(source, keys, some, {c.options.threads}); };
+  auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
   auto made_of = [&](i32 key) {
     std::vector<i64> tensors;
     for (i32 t : keys.parameter(keys[key]).sources)

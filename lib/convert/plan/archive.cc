@@ -76,7 +76,7 @@ Conversion plan_to_hdf5(const ToHdf5Options& options) {
   std::vector<std::pair<i32, i32>> tensors;
   for (i32 t = 0; t < store.tensor_count(); t++) tensors.emplace_back(t, t);
   const auto& chunks =
-      c.parts.make<ReadableChunks>(store, tensors, read_memory(options.threads, options.memory_bytes));
+      c.parts.make<ReadableChunks>(store, tensors);
   ArchiveContents contents;
   const bool one_file = is_one_file(options);
   if (one_file) contents.file_name = last_part(options.target);

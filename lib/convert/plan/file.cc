@@ -117,10 +117,7 @@ class FilePlanner {
     std::vector<TensorCopy::Place> places;
     for (i64 i = 0; i < std::ssize(tensors_); i++) places.push_back({tensors_[i], 0, offset(i)});
     std::ranges::sort(places, {}, &TensorCopy::Place::offset);
-    // A tensor with strides is gathered in half of a thread's memory; the other half is the copy engine's.
-    i64 strided =
-        std::clamp<i64>(options_.memory_bytes / options_.threads / 2, 1 << 20, TensorReader::kStridedBytes);
-    auto job = std::make_unique<TensorCopy>(store_, std::move(places), behind, strided);
+    auto job = std::make_unique<TensorCopy>(store_, std::move(places), behind);
     const TensorCopy* copy = job.get();
     c.job = std::move(job);
     c.files = {{options_.target, c.bytes = file_bytes}};

@@ -114,7 +114,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
   if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
   c.job = std::make_unique<ChunkJob>(
-      import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
+      import_job(*model.store, keys, chunks));
 
   c.sources = source.folders();
   c.opening = options.model.files;

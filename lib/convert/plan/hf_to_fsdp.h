@@ -47,7 +47,6 @@ struct HfToFsdpOptions {
   std::string hybrid_pattern{};    // of a hybrid run with its layers in groups: "[*-]M"; "": no groups
   std::optional<i64> iteration{};  // none: DST/release
   int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 

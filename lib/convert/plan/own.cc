@@ -162,8 +162,8 @@ struct Written {
 };
 
 // The common part: lays out, and makes the job and its proof.
-Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTypes& types,
-                    i64 max_shard_bytes, bool original_files, i64 memory_bytes) {
+Written add_tensors(Conversion& c, OwnModel opened, const ExportTypes& types,
+                    i64 max_shard_bytes, bool original_files) {
   auto& model = c.parts.make<OwnModel>(std::move(opened));
   c.notes.append(std::move(model.notes));
   c.oddities.push_back({model.store->root(), model.oddities});
@@ -173,7 +173,7 @@ Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTyp
                                                original_files && model.original ? &*model.original : nullptr);
   types.rules.refuse_unmatched(written.size(),
                                [&](i64 i) -> std::string_view { return model.tensors[i].name; });
-  c.job = std::make_unique<ChunkJob>(tensor_job(*model.store, written, read_memory(threads, memory_bytes)));
+  c.job = std::make_unique<ChunkJob>(tensor_job(*model.store, written));
   c.sums = std::make_unique<ReadSums>();
   c.store = model.store.get();
   c.opening = model.store->opening();
@@ -229,8 +229,8 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
                       .model_dict = options.model_dict,
                       .accept = options.checkpoint.accept,
                       .threads = options.threads};
-  Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types,
-                          options.max_shard_bytes, options.original_files, options.memory_bytes);
+  Written w = add_tensors(c, open_own_model(std::move(source), how), options.types, options.max_shard_bytes,
+                          options.original_files);
   note_choice(options.source, *w.model.store, c.notes);
   c.sources = {w.model.store->root()};
   // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
@@ -259,8 +259,7 @@ Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets,
                        const FolderOptions& options) {
   Conversion c;
   const ExportTypes types{.kind = ExportTypes::kStored};
-  Written w = add_tensors(c, std::move(model), options.threads, types, options.max_shard_bytes, true,
-                          options.memory_bytes);
+  Written w = add_tensors(c, std::move(model), types, options.max_shard_bytes, true);
   c.path = options.target;
   c.format = "Hugging Face safetensors";
   c.files = w.tensors.layout.output_files();
@@ -289,8 +288,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
   const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
   // One file has what was saved: the factors of an adapter would be lost in a sum.
   if (is_wrapped_model(*source)) how.merge_adapter = false, how.keep_names = true;
-  Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types, 0, false,
-                          options.memory_bytes);
+  Written w = add_tensors(c, open_own_model(std::move(source), how), options.types, 0, false);
   if (has_codes(*w.model.store)) {
     check_codes(*w.model.store, options.types, "");
     c.notes.warn(

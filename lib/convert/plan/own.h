@@ -35,8 +35,7 @@ struct OneFileOptions {
   std::vector<Code> accept{};           // codes of damage that is accepted
   OpenOptions files{};
   ExportTypes types{};
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
+  int threads = 1;  // that plan: they compare tied tensors
 };
 
 // A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout
@@ -46,8 +45,6 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
 struct FolderOptions {
   std::string target;
   i64 max_shard_bytes = kUsualShardBytes;  // unless the model's `original` has the same tensors
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
 };
 Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options);
 // Whether a file of torch.save is named .safetensors, or a safetensors file .pt: programs that go by names

@@ -128,7 +128,7 @@ Conversion plan_of_model(const ToMcoreOptions& options) {
   auto& chunks = c.parts.make<TorchDistChunks>(plan);
   if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
   c.job = std::make_unique<ChunkJob>(
-      import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
+      import_job(*model.store, keys, chunks));
   c.sources = source.folders();
   c.store = model.store.get();
   c.proof = import_proof(*model.store, keys, chunks, plan.layout);

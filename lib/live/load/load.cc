@@ -65,9 +65,9 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
   exchange_shapes(model);
   LoadPlan plan(model, keys);
   Conversion& c = plan.conversion;
-  c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine, {options.threads}));
+  c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine));
   if (plan.all) {
-    c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks, {options.threads}));
+    c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks));
     c.proof = import_proof(source, keys, plan.all->chunks, plan.all->plan.layout);
   }
   prove_on_rank_0(c, model.world(), options.threads);

@@ -67,7 +67,7 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, store);
   c.job = std::make_unique<ChunkJob>(
-      reshard_job(store, chunks, nullptr, std::move(records), {.threads = options.threads}));
+      reshard_job(store, chunks, nullptr, std::move(records)));
 
   c.sources = {store.root()};
   c.opening = store.opening();

@@ -337,8 +337,7 @@ Conversion plan_known(std::unique_ptr<Store> store, const ReshardOptions& option
   auto& fused = c.parts.make<FusedTables>(r.fused_tensors(plan, source));
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, r.model().on_disk());
-  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records),
-                                                {.threads = options.threads}));
+  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
 
   c.sources = r.from().roots();
   c.opening = options.from.checkpoint.model.files;

@@ -122,7 +122,7 @@ void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan,
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, *c.store);
   c.job = std::make_unique<ChunkJob>(
-      tensor_job(*c.store, chunks, read_memory(options.threads, options.memory_bytes), std::move(records)));
+      tensor_job(*c.store, chunks, std::move(records)));
   c.opening = c.store->opening();
   c.format = "torch DCP";
   std::string metadata = plan_dcp_folder(c, plan.layout, options.target);

@@ -132,10 +132,9 @@ Adjust as_stored(const OpenSource& source, const RankRun& run) {
   };
 }
 
-ChunkJob job_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan,
-                const ToRanksOptions& options) {
+ChunkJob job_of(const OpenSource& source, const KeyTable& keys, const RankPlan& plan) {
   if (source.import)
-    return import_job(source.store(), keys, plan, read_memory(options.threads, options.memory_bytes));
+    return import_job(source.store(), keys, plan);
   return gather_job(source.store(), {source.checkpoint->keys(), source.checkpoint->chunks()}, {keys, plan});
 }
 
@@ -334,7 +333,7 @@ Conversion plan_to_ranks(std::unique_ptr<Store> store, const ToRanksOptions& giv
   };
   auto& plan = c.parts.make<RankPlan>(keys, run, as_stored(source, run), front);
   options.values.rules.refuse_unmatched(plan.size(), [&](i64 t) { return plan.parameter(t); });
-  c.job = std::make_unique<ChunkJob>(job_of(source, keys, plan, options));
+  c.job = std::make_unique<ChunkJob>(job_of(source, keys, plan));
 
   if (source.import)
     c.sources = source.import->folders();

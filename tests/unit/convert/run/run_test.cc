@@ -213,6 +213,34 @@ TEST(Run, WritesASingleFile) {
   EXPECT_EQ(at.entries(), 2);
 }
 
+// A job that knows nothing of its run until it is carried out.
+class Asking final : public CopyJob {
+ public:
+  explicit Asking(std::unique_ptr<CopyJob> job) : job_(std::move(job)) {}
+  void prepare(int threads, i64 memory_bytes) const override { asked = {threads, memory_bytes}; }
+  i64 task_count() const override { return job_->task_count(); }
+  CopyTask task(i64 index) const override { return job_->task(index); }
+  i64 task_bytes(i64 index) const override { return job_->task_bytes(index); }
+  const ByteSource& source(i32 file) const override { return job_->source(file); }
+  std::string tensor_of(const Region& region) const override { return job_->tensor_of(region); }
+  mutable std::pair<int, i64> asked{};
+
+ private:
+  std::unique_ptr<CopyJob> job_;
+};
+
+TEST(Run, SaysThreadsAndMemoryToTheJob) {
+  Case at;
+  Conversion c = at.plan();
+  auto job = std::make_unique<Asking>(std::move(c.job));
+  const Asking& asking = *job;
+  c.job = std::move(job);
+  Watcher watcher;
+  run_alone(c, watcher, {.threads = 3, .memory_bytes = i64{48} << 20, .durable = false});
+  EXPECT_EQ(asking.asked, std::pair(3, i64{48} << 20));
+  at.expect_whole();
+}
+
 TEST(Conversion, ATensorThatIsLostIsNamed) {
   Case at;
   Conversion c = at.plan(3);
