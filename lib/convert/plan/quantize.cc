@@ -10,7 +10,7 @@
 #include "convert/plan/own.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
-#include "convert/source/own_model.h"
+#include "convert/open/open.h"
 #include "core/base/error.h"
 #include "hf/assets.h"
 #include "hf/model.h"
@@ -178,7 +178,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
   if (options.types.kind == ExportTypes::kGiven || !options.types.rules.empty())
     throw Error(Code::kUsage, "data types cannot be chosen for a quantised result");
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
-  if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
+  if (is_of_model(*source))
     throw Error(Code::kUsage, "only checkpoints of Megatron are quantised by an export")
         .file(options.source)
         .found(format_text(source->format()))

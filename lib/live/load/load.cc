@@ -24,13 +24,13 @@ namespace {
 // A load as a conversion: the job of this rank, and on rank 0 that of all ranks, which is what is proved.
 struct LoadPlan {
   LoadPlan(const LiveModel& model, const KeyTable& keys) : mine(model, keys) {
-    if (model.world().rank() == 0) all = &conversion.parts.make<AllChunks>(model, keys);
+    if (model.world().rank() == 0) all = std::make_unique<AllChunks>(model, keys);
     conversion.job_of_rank = true;
   }
 
-  Conversion conversion;
   LiveChunks mine;
-  const AllChunks* all = nullptr;  // on rank 0
+  std::unique_ptr<AllChunks> all;  // on rank 0
+  Conversion conversion;
 };
 
 CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,

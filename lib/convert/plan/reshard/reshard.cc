@@ -14,36 +14,31 @@
 #include <algorithm>
 
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/jobs/proof.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/main_type.h"
 #include "convert/keys/stored_chunks.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/objects.h"
 #include "convert/plan/reshard/plain.h"
 #include "convert/plan/reshard/state_dict_objects.h"
 #include "convert/plan/reshard/unknown.h"
 #include "convert/plan/setting_identity.h"
-#include "convert/source/choice.h"
+#include "convert/plan/target.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/damage.h"
 #include "convert/source/listed_parameters.h"
 #include "convert/source/reshard_source.h"
-#include "convert/source/source_model.h"
-#include "convert/source/unsaid_order.h"
 #include "convert/source/vocab_change.h"
 #include "convert/views/numbered_states.h"
 #include "convert/views/rank_states.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
-#include "hf/model.h"
-#include "io/copy/read_sums.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
 #include "io/dcp/write/paths.h"
-#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/key_split.h"
@@ -54,10 +49,10 @@
 namespace mckpt::impl {
 namespace {
 
-// The source, the target's key table and the lookups of the planning steps. A part of the conversion.
+// The source, the target's key table and the lookups of the planning steps. A part of the target.
 class Resharding {
  public:
-  Resharding(std::unique_ptr<Store> opened, const ReshardOptions& options);
+  Resharding(const CheckpointModel& checkpoint, const ReshardOptions& options);
 
   void match_states();
   void carry_tensors(DcpLayout& layout) const;
@@ -110,8 +105,8 @@ std::string bare_name(std::string_view name) {
   return std::string(name);
 }
 
-Resharding::Resharding(std::unique_ptr<Store> opened, const ReshardOptions& options)
-    : options_(options), source_(std::move(opened), options.from) {
+Resharding::Resharding(const CheckpointModel& checkpoint, const ReshardOptions& options)
+    : options_(options), source_(checkpoint, options.from) {
   set_up_run();
   target_keys_ =
       std::make_unique<KeyTable>(model().map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
@@ -286,8 +281,7 @@ std::optional<DType> Resharding::type_of(std::string_view key) const {
 }
 
 // Kept names have no line: they are another mode, "reshard by key".
-std::string identity_of(const ReshardOptions& options, std::string_view source, std::string_view metadata,
-                        std::string_view beside) {
+PlanIdentity settings_of(const ReshardOptions& options) {
   PlanIdentity text("reshard", MCKPT_VERSION);
   set_run(text, options.grid, options.fsdp, options.frozen);
   set_vocab(text, options.vocab);
@@ -298,65 +292,87 @@ std::string identity_of(const ReshardOptions& options, std::string_view source, 
   text.set("source_tp", from.checkpoint.source_tp.value_or(0));
   text.set("source_etp", from.checkpoint.source_etp.value_or(0));
   text.set("source_ep", from.source_ep.value_or(0)).set("source_hsdp", from.source_hsdp.value_or(0));
-  return text.add(kSourceFiles, source).add(kBesideFiles, beside).add(kResult, metadata).text();
+  return text;
 }
 
-void add_oddities(Conversion& c, const Resharding& r) {
-  c.oddities.push_back({r.model().store().root(), r.model().oddities()});
-  if (const RankStates* states = r.from().rank_states())
-    c.oddities.push_back({states->root(), states->findings()});
+class ReshardTarget final : public Target {
+ public:
+  ReshardTarget(const Opened& source, const ReshardOptions& options);
+  void write_frame(const FramePlace& to) const override { impl::write_frame(plan_->layout, to); }
+
+ private:
+  ReshardedObjects lay_out(const ReshardOptions& options);
+  void add_notes(const Notes& of_objects);
+  void add_rank_states(const Opened& source);
+
+  Resharding r_;
+  std::optional<StateDictObjects> groups_;
+  std::optional<FsdpPlan> plan_;
+  std::vector<i32> source_of_;  // by key of the layout: a tensor of the source
+  std::optional<PlannedChunks> chunks_;
+  std::optional<FusedTables> fused_;
+};
+
+ReshardTarget::ReshardTarget(const Opened& source, const ReshardOptions& options)
+    : r_(*source.sharded, options) {
+  add_rank_states(source);
+  r_.match_states();
+  options.frozen.refuse_unmatched(r_.target_keys().parameters());
+  ReshardedObjects objects = lay_out(options);
+  add_notes(objects.notes);
+  source_of_ = r_.source_of(plan_->layout);
+  chunks_.emplace(plan_->layout, source_of_);
+  fused_.emplace(r_.fused_tensors(*plan_, source_of_));
+  const Store& on_disk = source.on_disk();
+  if (options.rank == 0) object_files = &on_disk;
+  read = &r_.source();
+  job = std::make_unique<ChunkJob>(reshard_job(*read, *chunks_, &*fused_, std::move(objects.records)));
+  proof = r_.proof(plan_->layout);
+  proof.rule = [this](i64, i64 tensor) { return r_.rule_of(*fused_, tensor); };
+  proof.left_out = [this](i64 tensor) { return r_.left_out(tensor); };
+  dropped_objects = objects.left_out;
+  FsdpFolder::Beside others;
+  others.files = files_beside(source.store(), objects.changed_files);
+  others.assets = reshard_assets(r_.from());
+  // The entries of torch_dist's common state are objects now.
+  std::erase_if(others.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
+  std::optional<i64> iteration = iteration_of_result(on_disk, options.iteration, objects.has_states, notes);
+  identified.result = plan_iteration(*this, plan_->layout, options.target, iteration, std::move(others));
+  identified.settings = settings_of(options), identified.source = r_.from().identity();
+  set_run(*this, fsdp_format(options.fsdp), options.grid, plan_->layout);
 }
 
-void add_notes(Conversion& c, const Resharding& r, const Notes& of_objects) {
-  warn_of_unsaid_order(r.model().on_disk(), c.notes);
-  c.notes.append(r.notes);
-  if (i64 parts = r.model().on_disk().tensor_count(), whole = r.source().tensor_count();
-      r.v2() && parts > whole)
-    c.notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
-                     ", fused parameters and their states whole"));
-  c.notes.append(of_objects);
+ReshardedObjects ReshardTarget::lay_out(const ReshardOptions& options) {
+  if (r_.v2()) groups_.emplace(r_.from(), r_.target_keys(), r_.states());
+  plan_.emplace(
+      r_.target_keys(), r_.run(), [&](std::vector<ModelParameter>& p) { r_.store_as_source(p); }, r_.states(),
+      groups_ ? groups_->shared() : SharedObjects{});
+  r_.carry_tensors(plan_->layout);
+  return groups_ ? groups_->placed(r_.run().grid)
+                 : reshard_objects(r_.from(), r_.run(), options.iteration, plan_->layout);
+}
+
+void ReshardTarget::add_rank_states(const Opened& source) {
+  const RankStates* states = r_.from().rank_states();
+  if (!states) return;
+  oddities.push_back({states->root(), states->findings()});
+  folders = source.folders;
+  folders.push_back(states->root());
+}
+
+void ReshardTarget::add_notes(const Notes& of_objects) {
+  notes.append(r_.notes);
+  if (i64 parts = r_.model().on_disk().tensor_count(), whole = r_.source().tensor_count();
+      r_.v2() && parts > whole)
+    notes.note(cat("parts   ", counted(parts, "tensor"), " on disk are counted as ", whole,
+                   ", fused parameters and their states whole"));
+  notes.append(of_objects);
 }
 
 Conversion plan_known(std::unique_ptr<Store> store, const ReshardOptions& options) {
-  Conversion c;
-  auto& r = c.parts.make<Resharding>(std::move(store), options);
-  add_oddities(c, r);
-  r.match_states();
-  options.frozen.refuse_unmatched(r.target_keys().parameters());
-  std::optional<StateDictObjects> groups;
-  if (r.v2()) groups.emplace(r.from(), r.target_keys(), r.states());
-  auto& plan = c.parts.make<FsdpPlan>(
-      r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.store_as_source(p); }, r.states(),
-      groups ? groups->shared() : SharedObjects{});
-  r.carry_tensors(plan.layout);
-  ReshardedObjects objects = groups ? groups->placed(r.run().grid)
-                                    : reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
-  add_notes(c, r, objects.notes);
-  auto& source = c.parts.make<std::vector<i32>>(r.source_of(plan.layout));
-  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);
-  auto& fused = c.parts.make<FusedTables>(r.fused_tensors(plan, source));
-  c.sums = std::make_unique<ReadSums>();
-  if (options.rank == 0) expect_object_files(*c.sums, r.model().on_disk());
-  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
-
-  c.sources = r.from().roots();
-  c.opening = options.from.checkpoint.model.files;
-  c.store = &r.source();
-  c.proof = r.proof(plan.layout);
-  c.proof.rule = [&r, &fused](i64, i64 tensor) { return r.rule_of(fused, tensor); };
-  c.proof.left_out = [&r](i64 tensor) { return r.left_out(tensor); };
-  c.dropped_objects = objects.left_out;
-  FsdpFolder::Beside beside;
-  beside.files = files_beside(r.model().store(), objects.changed_files);
-  beside.assets = reshard_assets(r.from());
-  // The entries of torch_dist's common state are objects now.
-  std::erase_if(beside.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
-  std::optional<i64> iteration =
-      iteration_of_result(r.model().on_disk(), options.iteration, objects.has_states, c.notes);
-  std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity = identity_of(options, r.from().identity(), metadata, beside.identity());
-  set_run(c, fsdp_format(options.fsdp), options.grid, plan.layout);
-  return c;
+  const OpenAs how{.source = options.source, .how = opening_of(options.from)};
+  return plan(open_sharded(std::move(store), how),
+              [&](Opened& source) { return std::make_unique<ReshardTarget>(source, options); });
 }
 
 }  // namespace
@@ -379,15 +395,15 @@ void refuse_contradictions(const ReshardOptions& o) {
 
 Conversion plan_sharded_to_fsdp(std::unique_ptr<Store> store, const ReshardOptions& options) {
   refuse_contradictions(options);
-  PlainSource plain = open_plain_source(store, options.from);
   bool v2 = options.fsdp.saves_state_dict();
-  if (plain.store && v2)
-    throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in v2")
-        .file(options.source)
-        .help("leave out `engine`");
-  if (plain.store) {
-    refuse_unknown_vocab(*plain.store, options.vocab);
-    return plan_plain_reshard(std::move(plain), options);
+  if (is_plain_source(*store, options.from)) {
+    std::vector<Finding> damage = refuse_damage(*store, parts_of(options.from), options.from.checkpoint.accept);
+    if (v2)
+      throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in v2")
+          .file(options.source)
+          .help("leave out `engine`");
+    refuse_unknown_vocab(*store, options.vocab);
+    return plan_plain_reshard(open_plain(std::move(store), options.source, std::move(damage)), options);
   }
   ReshardOptions how = options;
   how.from.checkpoint.whole = v2;

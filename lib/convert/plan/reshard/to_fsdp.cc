@@ -5,8 +5,7 @@
 #include "convert/keys/value_options.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/source/import_source.h"
-#include "convert/source/own_model.h"
+#include "convert/open/open.h"
 #include "core/base/error.h"
 #include "io/store/store.h"
 
