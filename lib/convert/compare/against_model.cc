@@ -86,9 +86,7 @@ bool check_types(const CheckpointModel& checkpoint, const Comparing& c) {
 }  // namespace
 
 bool is_own_source(const Store& source) {
-  const bool of_files = format_family(source.format()) == FormatFamily::kSafetensors &&
-                        source.format() != Format::kSafetensorsShards;
-  return !of_files && has_own_names(source);
+  return !is_hf_weights(source) && has_own_names(source);
 }
 
 bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Store& opened,

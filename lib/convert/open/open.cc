@@ -14,6 +14,10 @@ bool is_of_model(const Store& store) {
   return format_family(store.format()) == FormatFamily::kSafetensors || has_own_names(store);
 }
 
+bool is_hf_weights(const Store& store) {
+  return format_family(store.format()) == FormatFamily::kSafetensors && store.format() != Format::kSafetensorsShards;
+}
+
 Opened open(const OpenAs& how) {
   if (how.model_alone) return open_table(how);
   return open(open_store(how.source, how.how.model.files), how);
@@ -21,9 +25,8 @@ Opened open(const OpenAs& how) {
 
 Opened open(std::unique_ptr<Store> store, const OpenAs& how) {
   // A Hugging Face folder is already what a model without a table would become: open_sharded() says so.
-  const FormatFamily family = format_family(store->format());
-  const bool whole_folder = family == FormatFamily::kSafetensors && !store->traits.of_verl;
-  const bool without = adapted_view(*store) || (!whole_folder && has_own_names(*store));
+  const bool exported = is_hf_weights(*store) && !store->traits.of_verl;
+  const bool without = adapted_view(*store) || (!exported && has_own_names(*store));
   if (how.with_table ? is_of_model(*store) : without) {
     if (how.with_table) return open_table(how);
     return open_own(std::move(store), {.source = how.source,

@@ -52,6 +52,8 @@ Opened opened(OwnModel model);
 // Whether the path is a folder with a config and safetensors files, which is a model without a look at its
 // tensors.
 bool is_model_folder(const std::string& path, const OpenOptions& opening);
+// Whether the files are those of a Hugging Face folder: safetensors, but not the shards of torch DCP's writer.
+bool is_hf_weights(const Store& store);
 // Whether the tensors are those of a model under its own names, in files of any format: not so are the checkpoints
 // of Megatron.
 bool is_of_model(const Store& store);

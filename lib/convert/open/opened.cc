@@ -2,10 +2,10 @@
 #include "convert/open/opened.h"
 
 #include "convert/source/checkpoint.h"
-#include "convert/source/model_folder.h"
 #include "convert/source/own_model.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
+#include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "io/store/store.h"
 

@@ -11,11 +11,11 @@
 #include <algorithm>
 
 #include "convert/source/choice.h"
-#include "convert/source/model_folder.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
+#include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "io/file/archive.h"
 #include "io/file/folder.h"
@@ -58,18 +58,19 @@ std::unique_ptr<Store> open_checkpoint_of_run(const OpenAs& options) {
   return of_files && !options.how.assets && !store->traits.of_verl ? nullptr : std::move(store);
 }
 
-// Weights without a config.json are a model with that of another folder.
+// Weights without a config.json, in a folder or in a file, are a model with that of another folder.
 HfModel open_with_config(const OpenAs& options) {
+  const OpenOptions& files = options.how.model.files;
   try {
+    if (options.source.ends_with(".safetensors") && is_file(options.source, files))
+      throw Error(Code::kNotFound, "config.json was not found, and without it the model is not known")
+          .file(options.source);
     return open_hf_model(options.source, options.how.model);
   } catch (Error& e) {
-    const bool lone = e.code() == Code::kNotAFolder && options.source.ends_with(".safetensors");
-    bool weights = false;
-    if (e.code() == Code::kNotFound && is_folder(options.source, options.how.model.files))
-      for (const FolderEntry& f : Folder(options.source, options.how.model.files).entries())
+    bool weights = e.code() == Code::kNotFound && is_file(options.source, files);
+    if (e.code() == Code::kNotFound && is_folder(options.source, files))
+      for (const FolderEntry& f : Folder(options.source, files).entries())
         weights |= f.name.ends_with(".safetensors");
-    if (lone)
-      e.help("name the folder that contains the file, or give the folder of the model's config.json as `assets`");
     if (weights)
       e.help("give the folder of the model's config.json as `assets`, or name the folder of a whole model");
     throw;

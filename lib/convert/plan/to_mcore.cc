@@ -19,8 +19,6 @@
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "hf/model.h"
-#include "io/dcp/dcp.h"
-#include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -169,17 +167,16 @@ class McoreOfCheckpoint final : public McoreTarget {
   Recut recut_;
 };
 
-OpenAs opening_of(const Store& source, const ToMcoreOptions& options) {
+OpenAs opening_of(const ToMcoreOptions& options) {
   OpenAs how{.source = options.source,
              .how = options.checkpoint,
              .model_dict = options.model_dict,
              .threads = options.threads,
              .compare_copies = options.rank == 0};
-  how.how.parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
-  how.how.renamed = how.how.keep_layers = true;
+  how.how.states = options.weights_only ? StateUse::kLeft : StateUse::kRead;
   // Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a
   // run has in memory. The names of another torch_dist stay.
-  how.how.usual_names = dcp_dialect(source) != DcpDialect::kTorchDist;
+  how.how.names = KeyNames::kUsual;
   return how;
 }
 
@@ -193,8 +190,7 @@ Conversion plan_to_mcore(std::unique_ptr<Store> store, const ToMcoreOptions& opt
   if (!is_of_model(*store) && options.values.params_dtype.kind != ParamsDtype::kSource)
     throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
         .help("`dtype` gives the type of the weights");
-  const OpenAs how = opening_of(*store, options);
-  return plan(open(std::move(store), how), [&](Opened& source) -> std::unique_ptr<Target> {
+  return plan(open(std::move(store), opening_of(options)), [&](Opened& source) -> std::unique_ptr<Target> {
     if (source.sharded) return std::make_unique<McoreOfCheckpoint>(source, options);
     return std::make_unique<McoreOfModel>(source, options);
   });

@@ -46,8 +46,8 @@ CheckedPart parts_of(const ReshardSourceOptions& options) {
 
 CheckpointOptions opening_of(const ReshardSourceOptions& options) {
   CheckpointOptions out = options.checkpoint;
-  out.parts = parts_of(options);
-  out.renamed = out.keep_layers = true;
+  out.states = parts_of(options) == CheckedPart::kModel ? StateUse::kLeft : StateUse::kRead;
+  if (out.names != KeyNames::kWhole) out.names = KeyNames::kOfFsdp;
   return out;
 }
 
@@ -74,7 +74,7 @@ bool is_plain_source(const Store& store, const ReshardSourceOptions& options) {
 ReshardSource::ReshardSource(const CheckpointModel& checkpoint, const ReshardSourceOptions& options)
     : options_(options), model_(checkpoint) {
   if (!options.weights_only) refuse_left_states(model_);
-  if (!any_model() && !options_.checkpoint.whole) return;
+  if (!any_model() && !makes_whole(options_.checkpoint.names)) return;
   std::optional<std::vector<DcpName>> names = dcp_names(model_.on_disk());
   if (!names) return;
   paths_.emplace();
