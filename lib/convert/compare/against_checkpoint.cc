@@ -22,7 +22,6 @@
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
-#include "convert/views/name_words.h"
 #include "convert/views/own_names.h"
 #include "convert/views/saved_states.h"
 #include "core/base/error.h"
@@ -33,6 +32,7 @@
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
 #include "hf/config/unlike_settings.h"
+#include "hf/folder/name_words.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
@@ -233,9 +233,10 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   bool to_ranks = tested->driver().ranks_apart;
   bool to_core = dcp_dialect(*tested) == DcpDialect::kTorchDist;
   CheckpointOptions how = c.options.opening;
-  how.parts = CheckedPart::kAll, how.renamed = how.records_apart = how.usual_names = true;
+  how.names = KeyNames::kToCompare, how.records_apart = true;
   const bool ranks_of_weights = to_ranks && !has_read_states(*tested);
-  how.leave_states = c.options.weights_only || ranks_of_weights;
+  const bool without_states = c.options.weights_only || ranks_of_weights;
+  how.states = without_states ? StateUse::kLeftOfRanks : StateUse::kRead;
   how.any_model = assets.empty();
   if (!assets.empty() && !two_models) how.assets = assets;
   CheckpointModel from = open_checkpoint(std::move(source), how);
@@ -275,7 +276,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   else
     same = compare_objects(
         to.store(), from.store(), changes, c,
-        how.leave_states || state_dict || two_models ? std::nullopt : option_differences(to, from));
+        without_states || state_dict || two_models ? std::nullopt : option_differences(to, from));
   same &= check_types(to, from, state_dict, c);
   return against_names(to.store(), compared, two_models ? nullptr : &fused, c, changes) && same;
 }
@@ -298,7 +299,7 @@ bool have_two_models(const Store& tested, const Store& source) {
 // Whether the store, which has no assets, is no checkpoint of the model in those of the other side.
 bool is_of_another_model(const Store& store, const std::string& assets, CheckpointOptions how) {
   if (!own_assets(store).empty()) return false;
-  how.parts = CheckedPart::kAll, how.renamed = how.records_apart = how.usual_names = how.leave_states = true;
+  how.names = KeyNames::kToCompare, how.states = StateUse::kLeftOfRanks, how.records_apart = true;
   how.assets = assets;
   how.source_tp.reset(), how.source_etp.reset();
   try {

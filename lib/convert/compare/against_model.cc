@@ -12,8 +12,8 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/open/open.h"
 #include "convert/source/checkpoint.h"
-#include "convert/source/import_source.h"
 #include "convert/source/options.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
@@ -36,19 +36,16 @@ namespace {
 
 // Opens the model with the map file that the tested checkpoint keeps. The config of a training run's
 // checkpoint may be in no place but the assets that the tested checkpoint was given.
-ImportSource source_of(const Store& tested, const std::string& path, const Store& source,
-                       const Comparing& c) {
-  ImportSourceOptions how{.source = path,
-                          .accept = c.options.opening.accept,
-                          .model = c.options.opening.model,
-                          .threads = c.options.threads};
-  how.model.kept_map = kept_map(tested);
-  how.model.bad_numbers = BadNumbers::kShow;
-  if (!is_own_source(source)) return open_import_source(how);
-  how.assets = c.options.opening.assets;
+Opened source_of(const Store& tested, const std::string& path, const Store& source, const Comparing& c) {
+  OpenAs how{.source = path, .threads = c.options.threads, .compare_copies = false};
+  how.how.accept = c.options.opening.accept, how.how.model = c.options.opening.model;
+  how.how.model.kept_map = kept_map(tested);
+  how.how.model.bad_numbers = BadNumbers::kShow;
+  if (!is_own_source(source)) return open_table(how);
+  how.how.assets = c.options.opening.assets;
   how.model_dict = c.options.model_dict;
-  if (std::string own = own_assets(tested); !how.assets && !own.empty()) how.assets = own;
-  return open_import_source(how);
+  if (std::string own = own_assets(tested); !how.how.assets && !own.empty()) how.how.assets = own;
+  return open_table(how);
 }
 
 // There is one checkpoint, the tested side: the options for the ranks of either side describe it.
@@ -94,10 +91,9 @@ bool is_own_source(const Store& source) {
 
 bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Store& opened,
                    const Comparing& c) {
-  ImportSource from = source_of(*tested, path, opened, c);
-  if (from.run)
-    for (Oddities& o : from.run->damage) c.oddities.push_back(std::move(o));
-  HfModel model = std::move(from.model);
+  Opened from = source_of(*tested, path, opened, c);
+  for (Oddities& o : from.damage) c.oddities.push_back(std::move(o));
+  HfModel model = std::move(*from.table);
   const Store& source = *model.store;  // stays where it is when the model is moved
   RunSetup values{0, c.options.params_dtype.of(model.map->model())};
   CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
@@ -106,7 +102,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   c.report.compared_as =
       "each tensor of the checkpoint with the one that converting the Hugging Face model would write";
   const KeyTable& keys = checkpoint.keys();
-  auto job = [&](const ChunkList& some) { return import_job(source, keys, some, {c.options.threads}); };
+  auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
   auto made_of = [&](i32 key) {
     std::vector<i64> tensors;
     for (i32 t : keys.parameter(keys[key]).sources)

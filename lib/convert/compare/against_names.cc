@@ -148,9 +148,7 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
     warn_of_casts(headers.casts(), c.report);
   }
   if (c.report.compared_as.empty()) c.report.compared_as = kComparedByName;
-  auto job = [&](const ChunkList& some) {
-    return reshard_job(source, some, fused, {}, {.threads = c.options.threads});
-  };
+  auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };
   auto by_values = [&](i32 tensor, i32 key) {

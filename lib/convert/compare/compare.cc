@@ -210,7 +210,7 @@ Compared compare_values(std::unique_ptr<Store> tested, const std::string& path, 
   Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
   const bool beside = !options.choice.all() || compare_beside(*tested, *source, path, source_path, options, out.report);
   CompareOptions every_byte = options;
-  every_byte.opening.read_copies = true;
+  every_byte.opening.copies = CopyUse::kRead;
   Comparing c{every_byte, comparison, observer, out.report, out.oddities};
   out.equal = compare_stores(std::move(tested), path, std::move(source), source_path, c) && beside;
   return out;

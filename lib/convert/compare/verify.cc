@@ -9,10 +9,10 @@
 
 #include "convert/compare/by_card.h"
 #include "convert/compare/checks/beside.h"
-#include "convert/source/model_folder.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/folder/model_folder.h"
 #include "io/card/card_files.h"
 #include "io/card/card_text.h"
 #include "io/card/make_card.h"

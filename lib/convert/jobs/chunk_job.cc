@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "convert/jobs/box_moves.h"
+#include "convert/jobs/readable_chunks.h"
 #include "core/base/error.h"
 #include "io/dcp/write/record.h"
 #include "mappings/model/parameter.h"
@@ -229,7 +230,8 @@ ChunkJob::ChunkJob(Parts parts)
       tasks_(std::move(parts.tasks)),
       files_(std::move(parts.files)),
       records_(std::move(parts.records)),
-      owned_(std::move(parts.owned)) {
+      owned_(std::move(parts.owned)),
+      readable_(std::move(parts.readable)) {
   task_bytes_.reserve(static_cast<std::size_t>(task_count()));
   for (i64 t = 0; t < tasks_.targets.size(); t++) {
     i64 items = 0;
@@ -243,8 +245,16 @@ CopyTask ChunkJob::make(i64 index, bool outline) const {
   if (index < tasks_.targets.size()) return TaskMaker(*this, index, outline).make();
   const CarriedRecord& record = records_[index - tasks_.targets.size()];
   CopyTask task = record.task();
-  if (!outline) task.sums = sums_of_record(files_(record.from_file), record);
+  if (!outline) task.sums = sums_of_record(source(record.from_file), record);
   return task;
+}
+
+const ByteSource& ChunkJob::source(i32 file) const {
+  return readable_ ? readable_->source(file) : files_(file);
+}
+
+void ChunkJob::prepare(int threads, i64 memory_bytes) const {
+  if (readable_) readable_->prepare(read_memory(threads, memory_bytes));
 }
 
 void ChunkJob::refuse_unlike(const Region& region, i64 item) const {

@@ -27,6 +27,7 @@ namespace mckpt::impl {
 
 class ByteSource;
 class DcpTensorFrame;
+class ReadableChunks;
 
 // The tasks of a job: which chunks each task writes, and which chunks of the other side can contain something
 // of what it writes. Tasks that need the same sources share a group:
@@ -52,9 +53,10 @@ class ChunkJob final : public CopyJob {
   struct Parts {
     ChunkSide from, to;
     ChunkTasks tasks;
-    Files files;                           // the files of `from`; thread-safe
+    Files files{};  // the files of `from`; thread-safe; empty: those of `readable`
     std::vector<CarriedRecord> records{};  // each is one more task, after those of `tasks`
     std::shared_ptr<const void> owned{};   // keeps alive what nobody else does
+    std::shared_ptr<const ReadableChunks> readable{};  // `from`, if it is one
   };
   explicit ChunkJob(Parts parts);
 
@@ -67,7 +69,8 @@ class ChunkJob final : public CopyJob {
   CopyTask task(i64 index) const override { return make(index, false); }
   CopyTask outline(i64 index) const override { return make(index, true); }
   i64 task_bytes(i64 index) const override { return task_bytes_[index]; }
-  const ByteSource& source(i32 file) const override { return files_(file); }
+  const ByteSource& source(i32 file) const override;
+  void prepare(int threads, i64 memory_bytes) const override;
 
   // The `tensor` of a region in a plan of this job is the number of a chunk; -1: a carried record.
   i32 source_tensor(const Region& r) const override { return r.tensor < 0 ? -1 : from_.chunks.key(r.tensor); }
@@ -95,6 +98,7 @@ class ChunkJob final : public CopyJob {
   std::vector<CarriedRecord> records_;
   std::vector<i64> task_bytes_;
   std::shared_ptr<const void> owned_;
+  std::shared_ptr<const ReadableChunks> readable_;
 };
 
 }  // namespace mckpt::impl

@@ -119,10 +119,6 @@ std::vector<i32> in_order_of_places(const ChunkList& chunks) {
   return order;
 }
 
-ChunkJob::Files files_of(std::shared_ptr<const ReadableChunks> chunks) {
-  return [chunks = std::move(chunks)](i32 file) -> const ByteSource& { return chunks->source(file); };
-}
-
 // What is done to the values of one tensor of a model, from the types of the chunks that read it. Throws
 // kUnaccounted if there are none, kBadCast if their types differ.
 ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to, i64 chunk) {
@@ -154,7 +150,7 @@ ChunkJob::Files files_of(const Store& store) {
 
 // All values of a task have one cast, so the chunks of one family are as many tasks as they have types. Tasks
 // are in the order of their first chunks: tasks that follow each other write next to each other.
-ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory) {
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to) {
   Families families(keys);
   const std::vector<bool> unrounded =
       unrounded_families(source, keys, to, families.count(),
@@ -185,10 +181,10 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
       wanted.emplace_back(t, t);
       if (!unrounded.empty()) unrounded_tensors[t] = unrounded[family];
     }
-  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory, std::move(unrounded_tensors));
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, std::move(unrounded_tensors));
   Grouped sources =
       grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
-  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(from), {}, from});
+  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), {}, {}, nullptr, from});
 }
 
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
@@ -216,7 +212,7 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
 }
 
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused,
-                     std::vector<CarriedRecord> records, ReadMemory memory) {
+                     std::vector<CarriedRecord> records) {
   TaskList tasks(to);
   std::vector<bool> unrounded = unrounded_tensors(source, to);
   std::vector<i32> task_of(static_cast<std::size_t>(source.tensor_count()), -1);
@@ -230,7 +226,7 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
     }
     tasks.put(c, task_of[tensor]);
   }
-  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), memory, std::move(unrounded));
+  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), std::move(unrounded));
   Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
@@ -238,12 +234,11 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
   ChunkTasks made = tasks.finish(std::move(sources));
   if (fused) made.resized = fused->resized;
   return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
-                   std::move(made), files_of(from), std::move(records), from});
+                   std::move(made), {}, std::move(records), nullptr, from});
 }
 
 // The tensors of the result that are made of one tensor share its group of sources.
-ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
-                    std::vector<CarriedRecord> records) {
+ChunkJob tensor_job(const Store& source, const ChunkList& to, std::vector<CarriedRecord> records) {
   TaskList tasks(to);
   std::map<i32, i32> task_of;  // by tensor of the result
   std::vector<std::pair<i32, i32>> wanted;
@@ -264,10 +259,10 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
     }
     tasks.put(c, at->second);
   }
-  auto from = std::make_shared<const ReadableChunks>(source, wanted, memory, std::move(unrounded));
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, std::move(unrounded));
   Grouped sources = grouped_chunks(*from, std::ssize(listed), [&](i64 c) { return from->key(c); });
   return ChunkJob(
-      {{*from}, {to}, tasks.finish(std::move(sources)), files_of(from), std::move(records), from});
+      {{*from}, {to}, tasks.finish(std::move(sources)), {}, std::move(records), nullptr, from});
 }
 
 namespace {

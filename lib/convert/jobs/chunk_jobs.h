@@ -16,7 +16,6 @@
 #pragma once
 
 #include "convert/jobs/chunk_job.h"
-#include "convert/jobs/read_memory.h"
 #include "convert/jobs/tensor_places.h"
 
 namespace mckpt::impl {
@@ -31,7 +30,7 @@ class Store;
 // From the tensors of a Hugging Face model, however their items are stored, to the chunks of a checkpoint. pre:
 // the tensors of the store are those of keys.map().sources(), in that order; the keys of `to` are keys of the
 // table.
-ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to, ReadMemory memory = {});
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to);
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
 // the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
@@ -56,9 +55,9 @@ struct FusedTables {
   std::vector<bool> resized{};  // by tensor of the source: has other rows in the result; empty: none has
 };
 // From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a
-// tensor of the source. `memory`: for tensors that are not stored row by row.
+// tensor of the source.
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused = nullptr,
-                     std::vector<CarriedRecord> records = {}, ReadMemory memory = {});
+                     std::vector<CarriedRecord> records = {});
 
 // Chunks with the table that gives their keys a meaning.
 struct KeyedChunks {
@@ -82,8 +81,7 @@ ChunkJob keyed_job(const Store& checkpoint, const GroupedSide& from, const Group
 // for each tensor of the result, with a cast to its type. pre: the key of a chunk of `to` is the number of a
 // tensor of the source, of which the result may have several. Throws kUnsupportedTensor for elements smaller
 // than a byte.
-ChunkJob tensor_job(const Store& source, const ChunkList& to, ReadMemory memory,
-                    std::vector<CarriedRecord> records = {});
+ChunkJob tensor_job(const Store& source, const ChunkList& to, std::vector<CarriedRecord> records = {});
 
 // From whole chunks to boxes of them. pre: every chunk c of `to` is a box of the chunk source_of[c] of
 // `from`, and has its type.

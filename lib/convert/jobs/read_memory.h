@@ -7,13 +7,15 @@
 
 namespace mckpt::impl {
 
-// `bytes` for each of the threads.
+// Readers that are kept between reads: one for each of the threads, with `bytes` for each of them. A job that was
+// not prepared has one of them.
 struct ReadMemory {
   int threads = 1;
   i64 bytes = i64{8} << 20;
 };
 
-// Of a conversion that may use `memory_bytes`: half of them are the copy engine's.
+// Of a run that may use `memory_bytes`: half of them are the copy engine's, and half of the rest is kept free for
+// what readers unpack.
 inline ReadMemory read_memory(int threads, i64 memory_bytes) {
   return {threads, std::clamp<i64>(memory_bytes / threads / 4, 1 << 20, 32 << 20)};
 }

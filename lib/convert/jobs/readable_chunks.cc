@@ -50,16 +50,20 @@ void ReadableChunks::ChunkBytes::read_inside(i64 offset, std::span<u8> to) const
 }
 
 ReadableChunks::ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors,
-                               ReadMemory memory, std::vector<bool> unrounded)
+                               std::vector<bool> unrounded)
     : StoreChunks(store),
       files_(store),
       file_count_(static_cast<i32>(store.files().size())),
-      memory_(memory),
       unrounded_(std::move(unrounded)) {
   for (auto [tensor, key] : tensors) add(tensor, key);
 }
 
 ReadableChunks::~ReadableChunks() = default;
+
+void ReadableChunks::prepare(ReadMemory memory) const {
+  std::lock_guard lock(mutex_);
+  memory_ = memory;
+}
 
 DType ReadableChunks::dtype(i64 c) const {
   return is_unrounded(entry(c).tensor) ? DType::kF32 : StoreChunks::dtype(c);
@@ -101,6 +105,7 @@ const ByteSource& ReadableChunks::source(i32 file) const {
 }
 
 std::unique_ptr<ReadableChunks::Reader> ReadableChunks::take_reader(i32 chunk) const {
+  i64 memory = 0;
   {
     std::lock_guard lock(mutex_);
     auto at = std::ranges::find_if(idle_, [&](const auto& reader) { return reader->chunk == chunk; });
@@ -110,13 +115,14 @@ std::unique_ptr<ReadableChunks::Reader> ReadableChunks::take_reader(i32 chunk) c
       return reader;
     }
     if (std::ssize(idle_) >= memory_.threads) idle_.erase(idle_.begin());
+    memory = memory_.bytes;
   }
   Entry e = entry(chunk);
   ChunkData data = resolved(e);
   std::shared_ptr<const ByteSource> file = data.unpacked;
   if (!file) file = files_.files().open(data.file);
   return std::make_unique<Reader>(chunk, store().chunk(e.tensor, e.chunk), std::move(file), std::move(data),
-                                  memory_.bytes);
+                                  memory);
 }
 
 void ReadableChunks::put_back(std::unique_ptr<Reader> reader) const {

@@ -31,9 +31,12 @@ class ReadableChunks final : public StoreChunks {
  public:
   // `tensors`: (tensor, key), as for ListedChunks. `unrounded`: by tensor of the store, whether its values are
   // wanted before they are rounded (io/store/unrounded.h), as float32; empty: of none.
-  ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors, ReadMemory memory,
+  ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors,
                  std::vector<bool> unrounded = {});
   ~ReadableChunks() override;
+
+  // How many readers are kept, and how large they are: CopyJob::prepare() of the job that reads the chunks.
+  void prepare(ReadMemory memory) const;
 
   DType dtype(i64 chunk) const override;
   Place place(i64 chunk) const override;
@@ -51,9 +54,9 @@ class ReadableChunks final : public StoreChunks {
 
   StoreBytes files_;
   i32 file_count_;
-  ReadMemory memory_;
   std::vector<bool> unrounded_;
   mutable std::mutex mutex_;
+  mutable ReadMemory memory_;
   mutable std::map<i32, std::shared_ptr<const ByteSource>> apart_;  // by chunk
   mutable std::vector<std::unique_ptr<Reader>> idle_;               // the one used last is the last
 };

@@ -5,20 +5,16 @@
 #include <algorithm>
 
 #include "convert/plan/archive_job.h"
-#include "convert/jobs/proof.h"
-#include "convert/plan/conversion.h"
-#include "convert/source/choice.h"
+#include "convert/open/open.h"
+#include "convert/plan/target.h"
+#include "io/copy/written_sums.h"
 #include "convert/source/damage.h"
-#include "convert/source/identity.h"
-#include "convert/plan/setting_identity.h"
 #include "core/base/error.h"
 #include "core/items/dtype.h"
-#include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
 #include "io/file/archive.h"
 #include "io/hdf5/archive_layout.h"
 #include "io/output/manifest.h"
-#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
@@ -26,14 +22,17 @@
 namespace mckpt::impl {
 namespace {
 
-std::unique_ptr<Store> open_source(const ToHdf5Options& options) {
+Opened open_source(const ToHdf5Options& options) {
   std::unique_ptr<Store> store = open_store(options.source, options.files);
   bool archive = open_archive(options.source, options.files) != nullptr;
   if (archive || format_family(store->format()) == FormatFamily::kHdf5)
     throw Error(Code::kUnknownFormat, archive ? "this is an archive already" : "this is an HDF5 file already")
         .file(options.source)
         .expected("a checkpoint of another format");
-  return store;
+  std::vector<Finding> damage = refuse_damage(*store, CheckedPart::kAll, options.accept);
+  Opened out = open_plain(std::move(store), options.source, std::move(damage));
+  if (options.assets) out.folders.push_back(*options.assets);
+  return out;
 }
 
 // Elements smaller than a byte are copied as the bytes that they fill.
@@ -65,45 +64,60 @@ bool is_one_file(const ToHdf5Options& options) {
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+ArchiveContents contents_of(const Store& store, const ArchivedFiles& files, const ReadableChunks& chunks,
+                            const ToHdf5Options& options) {
+  ArchiveContents contents;
+  if (is_one_file(options)) contents.file_name = last_part(options.target);
+  contents.facts = facts_of(store);
+  add_contents(contents, store, files, chunks);
+  return contents;
+}
+
+std::vector<std::pair<i32, i32>> all_tensors(const Store& store) {
+  std::vector<std::pair<i32, i32>> tensors;
+  for (i32 t = 0; t < store.tensor_count(); t++) tensors.emplace_back(t, t);
+  return tensors;
+}
+
+class ArchiveTarget final : public Target {
+ public:
+  ArchiveTarget(const Opened& source, const ToHdf5Options& options)
+      : files_(archived_files(source.store(), options.source, options.assets)),
+        chunks_(source.store(), all_tensors(source.store())),
+        layout_(contents_of(source.store(), files_, chunks_, options), options.files.helper_folders) {
+    const Store& store = source.store();
+    job = std::make_unique<ArchiveJob>(store, files_, chunks_, layout_);
+    proof = {bytes_or_items(store), bytes_or_items(store)};
+    path = options.target, single_file = is_one_file(options), format = "HDF5";
+    set_files(*this, layout_.output_files());
+    if (single_file) Planned::files[0].name = options.target;
+    identified.settings.emplace("to-hdf5", MCKPT_VERSION);
+    identified.settings->set("single_file", single_file);
+    identified.beside = files_.identity(), identified.result = layout_.identity();
+    if (!files_.left_out.empty()) notes.warn(cat("not in the archive: ", listed(files_.left_out, 20)));
+    details.note(
+        cat("files   ", counted(std::ssize(files_.files), "file"), " of the checkpoint, each bit for bit"));
+  }
+
+  // The index has sums of all data, and the user block, by which a reader finds it, is written last.
+  void write_frame(const FramePlace& to) const override {
+    const WrittenSums::ByPlace sums = to.sums.by_place();
+    to.write_beside();
+    layout_.write(to.out, [&](i64 part, i64 offset) { return sums.crc32(static_cast<i32>(part), offset); });
+  }
+  bool has_sums_of_data() const override { return true; }
+
+ private:
+  ArchivedFiles files_;
+  ReadableChunks chunks_;
+  ArchiveLayout layout_;
+};
+
 }  // namespace
 
 Conversion plan_to_hdf5(const ToHdf5Options& options) {
-  Conversion c;
-  const Store& store = *(c.store = &c.parts.keep(open_source(options)));
-  c.oddities.push_back({store.root(), refuse_damage(store, CheckedPart::kAll, options.accept)});
-  note_choice(options.source, store, c.notes);
-  const auto& files = c.parts.make<ArchivedFiles>(archived_files(store, options.source, options.assets));
-  std::vector<std::pair<i32, i32>> tensors;
-  for (i32 t = 0; t < store.tensor_count(); t++) tensors.emplace_back(t, t);
-  const auto& chunks =
-      c.parts.make<ReadableChunks>(store, tensors, read_memory(options.threads, options.memory_bytes));
-  ArchiveContents contents;
-  const bool one_file = is_one_file(options);
-  if (one_file) contents.file_name = last_part(options.target);
-  contents.facts = facts_of(store);
-  add_contents(contents, store, files, chunks);
-  const auto& layout = c.parts.make<ArchiveLayout>(std::move(contents), options.files.helper_folders);
-  c.job = std::make_unique<ArchiveJob>(store, files, chunks, layout);
-  c.proof = {bytes_or_items(store), bytes_or_items(store)};
-  c.sums = std::make_unique<ReadSums>();
-  c.layout = &layout;
-  c.sources = {store.root()};
-  if (options.assets) c.sources.push_back(*options.assets);
-  c.opening = store.opening();
-  c.path = options.target;
-  c.single_file = one_file;
-  c.format = "HDF5";
-  c.files = layout.output_files();
-  if (c.single_file) c.files[0].name = options.target;
-  for (const OutputFile& f : c.files) c.bytes += f.bytes;
-  PlanIdentity text("to-hdf5", MCKPT_VERSION);
-  text.set("single_file", one_file);
-  text.add(kSourceFiles, source_identity(store)).add(kBesideFiles, files.identity());
-  c.identity = text.add(kResult, layout.identity()).text();
-  if (!files.left_out.empty()) c.notes.warn(cat("not in the archive: ", listed(files.left_out, 20)));
-  c.details.note(
-      cat("files   ", counted(std::ssize(files.files), "file"), " of the checkpoint, each bit for bit"));
-  return c;
+  return plan(open_source(options),
+              [&](Opened& source) { return std::make_unique<ArchiveTarget>(source, options); });
 }
 
 namespace {
@@ -154,9 +168,31 @@ class FileCopy final : public CopyJob {
   std::vector<i64> files_;
 };
 
+// The manifest of the result is a new one, which lists the same files.
+class FilesTarget final : public Target {
+ public:
+  FilesTarget(const Opened& source, const ArchiveIndex& index, const FromHdf5Options& options) {
+    std::vector<i64> numbers;
+    for (i64 f = 0; f < std::ssize(index.files); f++)
+      if (index.files[f].name != kManifestName) numbers.push_back(f);
+    path = options.target, single_file = !index.opened.empty() && numbers.size() == 1;
+    std::vector<OutputFile> written;
+    for (i64 f : numbers) written.push_back({single_file ? path : index.files[f].name, index.files[f].bytes});
+    set_files(*this, std::move(written));
+    auto copy = std::make_unique<FileCopy>(source.store(), std::move(numbers));
+    ProofSide side{std::ssize(files), [&j = *copy](i64 t) { return j.file(t).path; },
+                   [&j = *copy](i64 t) { return j.file(t).bytes; }};
+    proof = {side, side};
+    job = std::move(copy);
+    of_files = true, format = "the files of the archive, as they were";
+    identified.settings.emplace("from-hdf5", MCKPT_VERSION);
+    identified.result = index.name_text();
+  }
+  void write_frame(const FramePlace& to) const override { to.write_beside(); }
+};
+
 }  // namespace
 
-// The manifest of the result is a new one, which lists the same files.
 Conversion plan_from_hdf5(const FromHdf5Options& options) {
   std::shared_ptr<const Archive> archive = open_archive(options.source, options.files);
   if (!archive) {
@@ -165,34 +201,13 @@ Conversion plan_from_hdf5(const FromHdf5Options& options) {
         .file(options.source)
         .found(format_text(store->format()));
   }
-  Conversion c;
   const ArchiveIndex& index = archive->index();
-  const Store& store = *(c.store = &c.parts.make<FilesOfArchive>(*archive, options.source, options.files));
   for (i64 p = 0; p < std::ssize(index.parts); p++) archive->part(p);  // all are there, each of its size
-  std::vector<i64> files;
-  for (i64 f = 0; f < std::ssize(index.files); f++)
-    if (index.files[f].name != kManifestName) files.push_back(f);
-  c.single_file = !index.opened.empty() && files.size() == 1;
-  for (i64 f : files) {
-    c.files.push_back({c.single_file ? options.target : index.files[f].name, index.files[f].bytes});
-    c.bytes += index.files[f].bytes;
-  }
-  auto job = std::make_unique<FileCopy>(store, files);
-  ProofSide side{std::ssize(files), [&j = *job](i64 t) { return j.file(t).path; },
-                 [&j = *job](i64 t) { return j.file(t).bytes; }};
-  c.proof = {side, side};
-  c.of_files = true;
-  c.format = "the files of the archive, as they were";
-  c.job = std::move(job);
-  c.sums = std::make_unique<ReadSums>();
-  c.layout = std::monostate{};
-  c.sources = {options.source};
-  c.opening = options.files;
-  c.path = options.target;
-  PlanIdentity text("from-hdf5", MCKPT_VERSION);
-  text.add(kSourceFiles, source_identity(store));
-  c.identity = text.add(kResult, index.name_text()).text();
-  return c;
+  Opened opened;
+  opened.plain = std::make_unique<FilesOfArchive>(*archive, options.source, options.files);
+  opened.folders = {options.source}, opened.opening = options.files;
+  return plan(std::move(opened),
+              [&](Opened& source) { return std::make_unique<FilesTarget>(source, index, options); });
 }
 
 }  // namespace mckpt::impl

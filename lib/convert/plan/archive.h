@@ -28,8 +28,6 @@ struct ToHdf5Options {
   std::optional<std::string> assets{};  // a folder with config.json and tokenizer that go with the checkpoint
   std::vector<Code> accept{};           // codes of damage that is accepted
   OpenOptions files{};
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
 };
 
 // Throws kUnknownFormat for a source that is an archive or an HDF5 file; DamagedCheckpoint; what

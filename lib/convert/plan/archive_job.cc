@@ -72,6 +72,10 @@ ArchiveJob::ArchiveJob(const Store& store, const ArchivedFiles& files, const Rea
 
 ArchiveJob::~ArchiveJob() = default;
 
+void ArchiveJob::prepare(int threads, i64 memory_bytes) const {
+  chunks_.prepare(read_memory(threads, memory_bytes));
+}
+
 // In the order of the result, so that neighbours are written together.
 void ArchiveJob::list_tasks() {
   for (i64 c = 0; c < chunks_.size(); c++) {

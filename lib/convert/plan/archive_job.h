@@ -35,6 +35,7 @@ class ArchiveJob final : public CopyJob {
   i32 target_tensor(const Region& region) const override { return source_tensor(region); }
   std::string tensor_of(const Region& region) const override;
   const ByteSource& source(i32 file) const override;
+  void prepare(int threads, i64 memory_bytes) const override;
 
  private:
   class SideSource;

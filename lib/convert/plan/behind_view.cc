@@ -13,19 +13,20 @@
 namespace mckpt::impl {
 namespace {
 
-void note_adapted(Conversion& conversion, const AdaptedStore& view) {
+void note_adapted(Planned& conversion, const AdaptedStore& view) {
   conversion.merged = &view;
   NameSet<std::string_view> names;
   for (i64 t = 0; t < view.tensor_count(); t++)
     if (view.adapted(t)) names.insert(view.name(t));
   ProofInput& proof = conversion.proof;
+  proof.adapted.clear();
   for (i64 t = 0; t < proof.source.count; t++)
     if (names.contains(proof.source.name(t))) proof.adapted.push_back(t);
 }
 
 }  // namespace
 
-void note_view(Conversion& conversion, const Store& store) {
+void note_view(Planned& conversion, const Store& store) {
   if (const AdaptedStore* adapted = adapted_view(store)) return note_adapted(conversion, *adapted);
   const DequantizedStore* view = dequantized_view(store);
   if (!view) return;
@@ -39,6 +40,7 @@ void note_view(Conversion& conversion, const Store& store) {
   conversion.behind =
       BehindView{view->source().tensor_count(), std::ssize(model.beside) - used, &view->faults()};
   ProofInput& proof = conversion.proof;
+  proof.dequantized.clear();
   for (i64 t = 0; t < proof.source.count; t++)
     if (names.contains(proof.source.name(t))) proof.dequantized.push_back(t);
 }

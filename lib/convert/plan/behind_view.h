@@ -13,6 +13,7 @@ class LostValues;
 class Store;
 class ValueFaults;
 struct Conversion;
+struct Planned;
 
 // The account counts the tensors of the files, and not those of the view.
 struct BehindView {
@@ -27,7 +28,7 @@ void add_losses(const Conversion& conversion, LostValues& lost);
 // If the store is a view over quantised weights, or one with an adapter in it, sets all that the conversion
 // says about what is computed. pre: the proof's source is set, which has the view's tensors under their
 // names, maybe in another order.
-void note_view(Conversion& conversion, const Store& store);
+void note_view(Planned& conversion, const Store& store);
 // note_view() of a base with an adapter in it, and what else a conversion says of the adapter: its folder is
 // a source, and its files belong to the identity, which is set.
 void add_adapter(Conversion& conversion, const AdaptedStore& view);

@@ -1,6 +1,8 @@
 // The proof of a whole conversion. What is proved, and how, is in convert/jobs/proof.h.
 #include "convert/plan/conversion.h"
 
+#include "convert/open/opened.h"
+#include "convert/plan/target.h"
 #include "core/base/text.h"
 #include "io/copy/job.h"
 #include "io/copy/read_sums.h"
@@ -9,25 +11,37 @@
 
 namespace mckpt::impl {
 
+Planned::Planned() = default;
+Planned::Planned(Planned&&) noexcept = default;
+Planned& Planned::operator=(Planned&&) noexcept = default;
+Planned::~Planned() = default;
+
 Conversion::Conversion() = default;
 Conversion::Conversion(Conversion&&) noexcept = default;
-Conversion::~Conversion() = default;
+// The jobs refer to what is opened and to the target.
+Conversion::~Conversion() { job.reset(), proved_job.reset(); }
 
-void note_shared(Conversion& conversion, const std::vector<i64>& tensors) {
-  std::vector<i64> shared = shared_tensors(*conversion.store, tensors);
-  conversion.shared_tensors = std::ssize(shared);
+void set_files(Planned& planned, std::vector<OutputFile> files) {
+  planned.files = std::move(files);
+  planned.bytes = 0;
+  for (const OutputFile& f : planned.files) planned.bytes += f.bytes;
+}
+
+void note_shared(Planned& planned, const Store& store, const std::vector<i64>& tensors) {
+  std::vector<i64> shared = shared_tensors(store, tensors);
+  planned.shared_tensors = std::ssize(shared);
   if (shared.empty()) return;
   std::vector<std::string_view> names;
-  for (i64 t : shared) names.push_back(conversion.store->name(t));
-  conversion.details.note(cat(
+  for (i64 t : shared) names.push_back(store.name(t));
+  planned.details.note(cat(
       "note    these tensors share storage in the source (tied weights or views) and are written in full: ",
       listed(names)));
 }
 
-void add_beside(Conversion& conversion, FsdpFolder::Beside beside) {
-  conversion.beside = std::move(beside);
-  if (const std::vector<std::string>& folders = conversion.beside.left_out(); !folders.empty())
-    conversion.details.warn(
+void add_beside(Planned& planned, FsdpFolder::Beside beside) {
+  planned.beside = std::move(beside);
+  if (const std::vector<std::string>& folders = planned.beside.left_out(); !folders.empty())
+    planned.details.warn(
         cat("folders beside the model's files are not copied into the result: ", listed(folders, 20)));
 }
 

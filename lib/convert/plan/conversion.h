@@ -2,11 +2,11 @@
 // options alone: nothing is written, and whatever cannot be converted is refused there. A conversion can then
 // be shown, proved, run, and resumed by a later process that plans the same.
 //
-//   plan_hf_to_fsdp(), plan_export(), ...  -->  Conversion  --prove()-->  account  --run()-->  result
+//   plan(Opened, target)  -->  Conversion  --prove()-->  account  --run()-->  result
 //
-//   reads     sources, store            the folders, and the store whose files the job reads
+//   reads     opened, store             what is open, and the store whose files the job reads
 //   writes    path: files               tensors, moved by the tasks of the job
-//                   layout              headers, objects, metadata: every byte that is not of a tensor
+//                   target              its frame: headers, objects, metadata, every byte that is not of a tensor
 //                   beside              copies of other files, and texts
 //             tracker                   the name of the iteration, if the result is one of a training run
 //   reports   account, notes, details
@@ -16,14 +16,12 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "convert/jobs/proof.h"
 #include "convert/jobs/tensor_account.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/behind_view.h"
-#include "convert/plan/parts.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
 #include "core/fsdp/grid.h"
@@ -33,26 +31,13 @@
 
 namespace mckpt::impl {
 
-class ArchiveLayout;
 class CopyJob;
 class DcpLayout;
 class KeyTable;
-class RankPlan;
 class ReadSums;
-class SafetensorsLayout;
 class Store;
-class TensorCopy;
-class TorchLayout;
-
-// A .pt file: its frame holds the checksums of the tensors, which are known when they are copied.
-struct TorchResult {
-  const TorchLayout* layout = nullptr;
-  const TensorCopy* copy = nullptr;
-};
-// The layout of the result: it planned the places of the tensors and can write every other byte of their
-// files.
-using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult, const RankPlan*,
-                                  const ArchiveLayout*, std::monostate>;  // the last: there are no other bytes
+class Target;
+struct Opened;
 
 // The experts of a result, whose bytes are compared after publishing: equal experts are usually a fault of
 // the source.
@@ -62,29 +47,22 @@ struct TwinSearch {
   std::span<const i32> table_key{};  // by key of the layout
 };
 
-// One planned conversion. Movable, not copyable; the members refer to `parts` and to each other. Every rank
-// plans the same conversion, except the job of a rank (job_of_rank) and what rank 0 alone compares.
-struct Conversion {
-  Conversion();
-  Conversion(Conversion&&) noexcept;
-  ~Conversion();
+// The part of a conversion that its target decides (convert/plan/target.h).
+struct Planned {
+  Planned();
+  Planned(Planned&&) noexcept;
+  Planned& operator=(Planned&&) noexcept;
+  ~Planned();
 
-  Parts parts;  // what all pointers below refer to
-
-  std::vector<std::string> sources;  // folders and files that are read, as the user named them
-  OpenOptions opening;               // how they are opened
-  const Store* store = nullptr;      // whose files the job reads; null: it reads memory
-  std::unique_ptr<ReadSums> sums;    // checksums of the bytes that are read; null: the source has none
   std::string path;
   bool single_file = false;  // the result is the file `path`; else it is a folder
   std::vector<OutputFile> files;
-  ResultLayout layout;
+  i64 bytes = 0;  // of the result, for reports
   FsdpFolder::Beside beside;
   std::string format, extent;  // in words: "fsdp_dtensor", "4 ranks (tp=2 ...), 53 chunks, 72.5 KiB" or ""
   std::optional<Tracker> tracker;
   std::optional<Grid> grid;  // of the training run whose checkpoint the result is, if it is chosen
   std::string identity;  // differs for another source, result or version: compared when a result is resumed
-  i64 bytes = 0;         // of the result, for reports
 
   std::unique_ptr<CopyJob> job;
   // Every rank has tasks of its own, such as the tensors in its memory. False: the ranks share the tasks.
@@ -93,11 +71,9 @@ struct Conversion {
   std::unique_ptr<CopyJob> proved_job;
   ProofInput proof;
   std::optional<TwinSearch> twins;
-  Account account;                       // set by prove()
-  bool of_files = false;  // what the proof and the account count is whole files, and not tensors
+  bool of_files = false;  // the proof and the account count whole files, and not tensors
   std::optional<BehindView> behind;      // if the job's store is a view that decodes tensors
   const AdaptedStore* merged = nullptr;  // if it is one of a base with an adapter in it
-  std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
   i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full
   i64 dropped_objects = 0;  // objects of the source that are left out, or have no place in the result
   std::vector<Oddities> oddities;
@@ -106,12 +82,32 @@ struct Conversion {
   Notes outcome;  // what publishing changes besides the result; shown when it is published, or would be
 };
 
-// Counts the tensors among these that share storage in the source, and names them in the details.
-// pre: the store is set.
-void note_shared(Conversion& conversion, const std::vector<i64>& tensors);
+// One planned conversion. Movable, not copyable; job and proof refer to `opened` and `target`. Every rank
+// plans the same conversion, except the job of a rank (job_of_rank) and what rank 0 alone compares.
+struct Conversion : Planned {
+  Conversion();
+  Conversion(Conversion&&) noexcept;
+  ~Conversion();
+
+  std::unique_ptr<Opened> opened;  // null: the model is in memory
+  std::unique_ptr<Target> target;  // keeps what job and proof refer to, and writes the frame
+
+  std::vector<std::string> sources;  // folders and files that are read, as the user named them
+  OpenOptions opening;               // how they are opened
+  const Store* store = nullptr;      // whose files the job reads; null: it reads memory
+  std::unique_ptr<ReadSums> sums;    // checksums of the bytes that are read; null: the source has none
+  Account account;                       // set by prove()
+  std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
+};
+
+// Sets the files of the result, and its size.
+void set_files(Planned& planned, std::vector<OutputFile> files);
+
+// Counts the tensors of the store among these that share storage there, and names them in the details.
+void note_shared(Planned& planned, const Store& store, const std::vector<i64>& tensors);
 
 // Makes the files part of the result; folders that are left out become a warning.
-void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
+void add_beside(Planned& planned, FsdpFolder::Beside beside);
 
 // Plans every task with `threads` threads and sets the account; with `by_tensor` also that tensor by tensor.
 // `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, what tasks throw.

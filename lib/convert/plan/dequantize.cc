@@ -51,14 +51,12 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
                                                          .types = types,
                                                          .max_shard_bytes = options.max_shard_bytes,
                                                          .original_files = false,
-                                                         .threads = options.threads,
-                                                         .memory_bytes = options.memory_bytes})
+                                                         .threads = options.threads})
                      : plan_one_file(std::move(view), {.source = options.source,
                                                        .target = options.target,
                                                        .files = options.files,
                                                        .types = types,
-                                                       .threads = options.threads,
-                                                       .memory_bytes = options.memory_bytes});
+                                                       .threads = options.threads});
   note_view(c, opened);
   c.details.note(cat("decoded ", text, ", as ", dtype_name(options.dtype)));
   return c;

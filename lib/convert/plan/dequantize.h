@@ -28,7 +28,6 @@ struct DequantizeOptions {
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
   int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
 };
 
 // Throws kQuantMisfit for codes and scales that do not fit together, kQuantized for a method that is not

@@ -6,35 +6,22 @@
 #include <algorithm>
 #include <map>
 
-#include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/jobs/proof.h"
-#include "convert/plan/behind_view.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/own.h"
-#include "convert/plan/setting_identity.h"
+#include "convert/plan/target.h"
 #include "convert/source/checkpoint.h"
-#include "convert/source/choice.h"
-#include "convert/source/identity.h"
 #include "convert/source/left_states.h"
-#include "convert/source/own_model.h"
-#include "convert/source/unsaid_order.h"
-#include "core/base/notes.h"
 #include "core/base/text.h"
-#include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/assets.h"
 #include "hf/config_dtype.h"
 #include "hf/model.h"
 #include "hf/quantized/assets.h"
-#include "io/copy/read_sums.h"
 #include "io/copy/side_files.h"
 #include "io/file/folder.h"
-#include "io/output/plan_identity.h"
-#include "io/safetensors/layout.h"
-#include "io/safetensors/original.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 
@@ -65,7 +52,7 @@ void note_widened(const CheckpointModel& model, const HfLayout& hf, const Export
                    dtype_name(cast.second), ", the type of the model's own folder; `dtype` keep leaves them"));
 }
 
-void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf, const ExportTypes& types,
+void add_details(Planned& c, const CheckpointModel& model, const HfLayout& hf, const ExportTypes& types,
                  SideFiles& assets) {
   note_widened(model, hf, types, c.details);
   if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
@@ -84,28 +71,48 @@ std::string_view type_text(const ExportTypes& types) {
   return types.kind == ExportTypes::kStored ? "keep" : "auto";
 }
 
-std::string identity_of(const ExportOptions& options, const CheckpointModel& model,
-                        const SafetensorsLayout& layout, const SideFiles& assets) {
-  std::string headers;
-  for (const SafetensorsLayout::File& f : layout.files()) headers += cat(f.name, "\n", f.header);
-  headers += layout.index();
+PlanIdentity settings_of(const ExportOptions& options, const CheckpointModel& model) {
   PlanIdentity text("export", MCKPT_VERSION);
   text.set("source_tp", model.run().tensor_ranks.value_or(0));
   text.set("source_etp", model.run().expert_tensor_ranks.value_or(0));
   text.set("max_shard_size", options.max_shard_bytes).set("dtype", type_text(options.types));
   text.set("dtype_rule", options.types.rules.text());
-  text.add(kSourceFiles, source_identity(model.store())).add(kMapping, mapping_identity(model.model()));
-  return text.add(kBesideFiles, assets.identity()).add(kResult, headers).text();
+  return text;
 }
 
-// A base with an adapter in it, with the files of the base around its tensors.
-Conversion plan_merged(std::unique_ptr<Store> source, const AdaptedStore& view,
-                       const ExportOptions& options) {
-  ExportOptions how = options;
-  how.source = view.root();
-  Conversion c = plan_export_own(std::move(source), how);
-  add_adapter(c, view);
-  return c;
+// A folder of the tensors of a checkpoint of Megatron.
+class HfTarget final : public Target {
+ public:
+  HfTarget(const Opened& source, const ExportOptions& options);
+  void write_frame(const FramePlace& to) const override { impl::write_frame(hf_.layout, to); }
+
+ private:
+  std::optional<SafetensorsOriginal> original_;
+  HfLayout hf_;
+  PlacedTensors tensors_;
+};
+
+HfTarget::HfTarget(const Opened& source, const ExportOptions& options)
+    : original_(options.original_files ? source.original() : std::nullopt),
+      hf_(source.sharded->map(), types_of(*source.sharded, options.types), options.max_shard_bytes,
+          original_ ? &*original_ : nullptr),
+      tensors_(source.sharded->map(), hf_.places) {
+  const CheckpointModel& model = *source.sharded;
+  options.types.rules.refuse_unmatched(std::ssize(hf_.written), [&](i64 i) { return hf_.name(i); });
+  job = std::make_unique<ChunkJob>(export_job(&model.store(), model.keys(), model.chunks(), tensors_));
+  proof = export_proof(model.keys(), hf_);
+  note_constants(model.keys(), details);
+  path = options.target, format = kHfFormat;
+  set_files(*this, hf_.layout.output_files());
+  SideFiles assets = source.assets("");
+  add_map(assets, model.model().map_text);
+  if (leave_out_quantization(assets)) note_config_without_quantization(details);
+  add_details(*this, model, hf_, options.types, assets);
+  identified.settings = settings_of(options, model);
+  identified.mapping = mapping_identity(model.model()), identified.result = headers_of(hf_.layout);
+  note_left_states(std::ssize(model.left_states()), details);
+  note_files(hf_.layout, options.max_shard_bytes, details);
+  add_beside(*this, {std::move(assets), {}});
 }
 
 }  // namespace
@@ -129,44 +136,17 @@ Conversion plan_export(const ExportOptions& options) {
   if (const std::string adapter = adapter_folder_at(options.source, source->opening());
       !adapter.empty() && !source->opening().base)
     throw adapter_alone(Folder(adapter, source->opening()));
-  if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
-  // A Hugging Face folder is what an export makes: as a source it is a mistake, and open_checkpoint() says so.
-  if ((!source->driver().hf_weights || source->traits.of_verl) && has_own_names(*source))
-    return plan_export_own(std::move(source), options);
-  refuse_model_dict(options.model_dict, options.source);
-  Conversion c;
-  auto& model = c.parts.make<CheckpointModel>(open_checkpoint(std::move(source), options.checkpoint));
-  c.oddities.push_back({model.store().root(), model.oddities()});
-  note_choice(options.source, model.store(), c.notes);
-  warn_of_unsaid_order(model.on_disk(), c.notes);
-  std::optional<SafetensorsOriginal> original;
-  if (options.original_files) original = original_files(model.model());
-  auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes,
-                                    original ? &*original : nullptr);
-  options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });
-  c.sums = std::make_unique<ReadSums>();
-  auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
-  c.job = std::make_unique<ChunkJob>(export_job(&model.store(), model.keys(), model.chunks(), tensors));
-
-  c.sources = {model.store().root(), model.assets_path()};
-  c.opening = options.checkpoint.model.files;
-  c.store = &model.store();
-  c.proof = export_proof(model.keys(), hf);
-  note_constants(model.keys(), c.details);
-  c.path = options.target;
-  c.format = "Hugging Face safetensors";
-  c.layout = &hf.layout;
-  c.files = hf.layout.output_files();
-  for (const OutputFile& f : c.files) c.bytes += f.bytes;
-  SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
-  add_map(assets, model.model().map_text);
-  if (leave_out_quantization(assets)) note_config_without_quantization(c.details);
-  add_details(c, model, hf, options.types, assets);
-  c.identity = identity_of(options, model, hf.layout, assets);
-  note_left_states(std::ssize(model.left_states()), c.details);
-  note_files(hf.layout, options.max_shard_bytes, c.details);
-  add_beside(c, {std::move(assets), {}});
-  return c;
+  OpenAs how{.source = options.source,
+             .how = options.checkpoint,
+             .model_dict = options.model_dict,
+             .with_table = false,
+             .threads = options.threads};
+  // A base with an adapter in it, with the files of the base around its tensors.
+  if (adapted_view(*source)) how.source = source->root();
+  return plan(open(std::move(source), how), [&](Opened& opened) -> std::unique_ptr<Target> {
+    if (opened.own) return own_folder(opened, options);
+    return std::make_unique<HfTarget>(opened, options);
+  });
 }
 
 }  // namespace mckpt::impl

@@ -44,8 +44,7 @@ struct ExportOptions {
   // The files are those of the model's own folder, if that is known and has the same tensors: names, order
   // and headers byte for byte, whatever `max_shard_bytes` says.
   bool original_files = true;
-  int threads = 1;                    // that compare tied tensors, and that will run the conversion
-  i64 memory_bytes = i64{256} << 20;  // for all of these together
+  int threads = 1;  // that plan: they compare tied tensors
 };
 
 // Where most items of a result have another type than config.json promises: a type that was asked for is written

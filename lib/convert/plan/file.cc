@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "convert/jobs/proof.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
 #include "convert/plan/own.h"
-#include "convert/source/choice.h"
+#include "convert/plan/target.h"
 #include "convert/source/damage.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "io/choice/tensor_choice.h"
-#include "io/copy/read_sums.h"
 #include "io/copy/tensor_copy.h"
 #include "io/output/output_rules.h"
 #include "io/safetensors/layout.h"
@@ -85,25 +83,17 @@ ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool ma
   return input;
 }
 
-// The common part of both conversions: opens, chooses, and makes the job. The layout is chosen by the caller,
-// because it decides the offsets.
-class FilePlanner {
+// The common part of both conversions: chooses, and makes the job. The layout decides the offsets.
+class FileTarget : public Target {
  public:
-  FilePlanner(const FileOptions& options, std::unique_ptr<Store> source)
-      : options_(options),
-        store_(c.parts.keep(std::move(source))),
-        tensors_(chosen_tensors(store_, options)) {
-    c.store = &store_;
-    c.sources = {options.source};
-    c.opening = options.files;
-    c.oddities.push_back({store_.root(), store_.findings()});
-    c.sums = std::make_unique<ReadSums>();
-    c.path = options.target;
-    c.single_file = true;
-    c.proof = proof_of(store_, tensors_, !options.include.empty() || !options.exclude.empty());
-    note_shared(c, tensors_);
+  FileTarget(const Opened& source, const FileOptions& options)
+      : store_(source.store()), tensors_(chosen_tensors(store_, options)) {
+    path = options.target, single_file = true;
+    proof = proof_of(store_, tensors_, !options.include.empty() || !options.exclude.empty());
+    note_shared(*this, store_, tensors_);
   }
 
+ protected:
   const Store& store() const { return store_; }
   std::vector<TensorSpec> specs() const {
     std::vector<TensorSpec> out;
@@ -111,26 +101,20 @@ class FilePlanner {
     return out;
   }
 
-  // `offset`: of tensor i in the file; `behind`: the bytes that follow each tensor there.
+  // `offset`: of tensor i in the file; `follows`: the bytes behind each tensor there.
   template <typename Offset>
-  const TensorCopy* add_job(Offset&& offset, std::string_view behind, i64 file_bytes) {
+  const TensorCopy* add_job(Offset&& offset, std::string_view follows, i64 file_bytes) {
     std::vector<TensorCopy::Place> places;
     for (i64 i = 0; i < std::ssize(tensors_); i++) places.push_back({tensors_[i], 0, offset(i)});
     std::ranges::sort(places, {}, &TensorCopy::Place::offset);
-    // A tensor with strides is gathered in half of a thread's memory; the other half is the copy engine's.
-    i64 strided =
-        std::clamp<i64>(options_.memory_bytes / options_.threads / 2, 1 << 20, TensorReader::kStridedBytes);
-    auto job = std::make_unique<TensorCopy>(store_, std::move(places), behind, strided);
-    const TensorCopy* copy = job.get();
-    c.job = std::move(job);
-    c.files = {{options_.target, c.bytes = file_bytes}};
+    auto made = std::make_unique<TensorCopy>(store_, std::move(places), follows);
+    const TensorCopy* copy = made.get();
+    job = std::move(made);
+    set_files(*this, {{path, file_bytes}});
     return copy;
   }
 
-  Conversion c;
-
  private:
-  const FileOptions& options_;
   const Store& store_;
   std::vector<i64> tensors_;  // in the order in which the user sees them
 };
@@ -170,39 +154,64 @@ void note_metadata(const Store& store, Notes& notes) {
   if (!keys.empty()) notes.warn(cat("this metadata of the source is not in the result: ", listed(keys, 20)));
 }
 
+// All other bytes are in the header.
+class SafetensorsFile final : public FileTarget {
+ public:
+  SafetensorsFile(const Opened& source, const FileOptions& options)
+      : FileTarget(source, options), layout_(laid_out([&] { return SafetensorsLayout(specs()); })) {
+    format = "safetensors";
+    add_job([&](i64 i) { return layout_.offset(i); }, "", layout_.files()[0].bytes);
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(layout_, to); }
+
+ private:
+  SafetensorsLayout layout_;
+};
+
+// The zip records around the tensors have their checksums, which are known when they are copied.
+class TorchFile final : public FileTarget {
+ public:
+  TorchFile(const Opened& source, const FileOptions& options)
+      : FileTarget(source, options),
+        layout_(laid_out([&] { return TorchLayout(torch_archive_folder(options.target), specs()); })) {
+    note_metadata(store(), notes);
+    format = "torch.save";
+    copy_ = add_job([&](i64 i) { return layout_.data_offset(i); }, TorchLayout::kRecordMark, layout_.file_bytes());
+  }
+  void write_frame(const FramePlace& to) const override {
+    for (const TorchLayout::Piece& p : layout_.frame(copy_->crc32s())) to.out.write(0, p.offset, p.bytes);
+  }
+
+ private:
+  TorchLayout layout_;
+  const TensorCopy* copy_ = nullptr;
+};
+
+// As the user named it.
+Opened opened_file(std::unique_ptr<Store> store, const FileOptions& options) {
+  std::vector<Finding> findings = store->findings();
+  Opened out = open_plain(std::move(store), options.source, std::move(findings));
+  out.folders = {options.source};
+  return out;
+}
+
 }  // namespace
 
 Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
   std::unique_ptr<Store> source =
       open_as(options, "pt-to-safetensors", FormatFamily::kTorch, "a .pt file, or a folder of them");
   check_name(options, false);
-  Notes notes;
-  note_choice(options.source, *source, notes);
-  check_objects(*source, tensors_only, notes);
-  FilePlanner planner(options, std::move(source));
-  Conversion& c = planner.c;
-  c.notes = std::move(notes);
-  c.format = "safetensors";
-  auto& layout = c.parts.make<SafetensorsLayout>(
-      laid_out([&] { return SafetensorsLayout(planner.specs()); }));
-  c.layout = &layout;
-  planner.add_job([&](i64 i) { return layout.offset(i); }, "", layout.files()[0].bytes);
-  return std::move(c);
+  Opened opened = opened_file(std::move(source), options);
+  check_objects(opened.store(), tensors_only, opened.notes);
+  return plan(std::move(opened), [&](Opened& in) { return std::make_unique<SafetensorsFile>(in, options); });
 }
 
 Conversion plan_safetensors_to_pt(const FileOptions& options) {
-  FilePlanner planner(options, open_as(options, "safetensors-to-pt", FormatFamily::kSafetensors,
-                                       "a safetensors file, or a folder of them"));
+  std::unique_ptr<Store> source = open_as(options, "safetensors-to-pt", FormatFamily::kSafetensors,
+                                          "a safetensors file, or a folder of them");
   check_name(options, true);
-  Conversion& c = planner.c;
-  note_metadata(planner.store(), c.notes);
-  c.format = "torch.save";
-  auto& layout = c.parts.make<TorchLayout>(
-      laid_out([&] { return TorchLayout(torch_archive_folder(options.target), planner.specs()); }));
-  const TensorCopy* copy = planner.add_job([&](i64 i) { return layout.data_offset(i); },
-                                           TorchLayout::kRecordMark, layout.file_bytes());
-  c.layout = TorchResult{&layout, copy};
-  return std::move(c);
+  return plan(opened_file(std::move(source), options),
+              [&](Opened& in) { return std::make_unique<TorchFile>(in, options); });
 }
 
 }  // namespace mckpt::impl

@@ -17,14 +17,12 @@ namespace mckpt::impl {
 
 struct Conversion;
 
-// Plain values. `memory_bytes` is for all threads together.
+// Plain values.
 struct FileOptions {
   std::string source;                             // a file, or a folder of files
   std::string target;                             // one file
   std::vector<std::string> include{}, exclude{};  // globs of tensors; no include: all
   OpenOptions files{};                            // how the files of the source are opened
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
 };
 
 // `tensors_only`: everything that is not a tensor is left out; without it such a source is refused with

@@ -27,7 +27,6 @@ namespace mckpt::impl {
 class ModelMap;
 struct Conversion;
 struct FsdpRun;
-struct ImportSource;
 struct LayerPattern;
 
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
@@ -47,7 +46,6 @@ struct HfToFsdpOptions {
   std::string hybrid_pattern{};    // of a hybrid run with its layers in groups: "[*-]M"; "": no groups
   std::optional<i64> iteration{};  // none: DST/release
   int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 
@@ -55,12 +53,8 @@ struct HfToFsdpOptions {
 // run. Throws kUsage for a spelling without effect.
 FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups);
 
-// Adds what opening found, and what of a training run's checkpoint is not the model's; the source has it no
-// longer.
-void note_source(Conversion& conversion, ImportSource& source);
-
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
-// open_import_source(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should
+// open(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should
 // repeat another one has values of its own; kUsage for a spelling without effect and for types that the
 // engine does not store; kBadPattern for a pattern that is not valid, or not that of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);

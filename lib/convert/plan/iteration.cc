@@ -35,34 +35,33 @@ std::optional<i64> said_iteration(const Store& store) {
 
 }  // namespace
 
-std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path) {
-  conversion.path = path;
-  conversion.files = layout.files();
-  conversion.layout = &layout;
+std::string plan_dcp_folder(Planned& planned, const DcpLayout& layout, const std::string& path) {
+  planned.path = path;
+  planned.files = layout.files();
   Sha256 sha;
   layout.write_metadata([&](std::string_view text) {
-    conversion.bytes += std::ssize(text);
+    planned.bytes += std::ssize(text);
     sha.update(std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
   });
-  for (const OutputFile& f : conversion.files) conversion.bytes += f.bytes;
+  for (const OutputFile& f : planned.files) planned.bytes += f.bytes;
   return sha.hex_digest();
 }
 
-void place_iteration(Conversion& conversion, const std::string& target, std::optional<i64> iteration) {
+void place_iteration(Planned& planned, const std::string& target, std::optional<i64> iteration) {
   FsdpFolder folder(target, iteration);
-  conversion.path = folder.path();
-  conversion.tracker = folder.tracker();
+  planned.path = folder.path();
+  planned.tracker = folder.tracker();
   if (std::optional<i64> later = folder.later_tracked())
-    conversion.outcome.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
+    planned.outcome.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
                                 iteration ? cat("iteration ", *iteration) : std::string("release"),
                                 " from it: ", kTrackerName, " names the iteration that was written last"));
 }
 
-std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
+std::string plan_iteration(Planned& planned, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside) {
-  place_iteration(conversion, target, iteration);
-  std::string metadata = plan_dcp_folder(conversion, layout, conversion.path);
-  add_beside(conversion, std::move(beside));
+  place_iteration(planned, target, iteration);
+  std::string metadata = plan_dcp_folder(planned, layout, planned.path);
+  add_beside(planned, std::move(beside));
   return metadata;
 }
 
@@ -82,11 +81,11 @@ std::string fsdp_format(const FsdpSetup& setup) {
   return setup.saves_state_dict() ? "state dict of Megatron-FSDP v2" : "fsdp_dtensor";
 }
 
-void set_run(Conversion& conversion, std::string format, const Grid& grid, const DcpLayout& layout) {
-  conversion.format = std::move(format);
-  conversion.grid = grid;
-  conversion.extent = cat(counted(grid.world(), "rank"), " (", to_string(grid), "), ",
-                          counted(layout.chunk_count(), "chunk"), ", ", human_bytes(conversion.bytes));
+void set_run(Planned& planned, std::string format, const Grid& grid, const DcpLayout& layout) {
+  planned.format = std::move(format);
+  planned.grid = grid;
+  planned.extent = cat(counted(grid.world(), "rank"), " (", to_string(grid), "), ",
+                          counted(layout.chunk_count(), "chunk"), ", ", human_bytes(planned.bytes));
 }
 
 }  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 namespace mckpt::impl {
 
 class DcpLayout;
-struct Conversion;
+struct Planned;
 struct FsdpSetup;
 class Notes;
 class Store;
@@ -18,11 +18,11 @@ struct Grid;
 // Sets the folder of a result that is no iteration, and the layout's files with their final sizes, in the
 // conversion. Returns the digest of the .metadata file, which depends on every key, type, chunk and place.
 // pre: the layout is complete and outlives the conversion.
-std::string plan_dcp_folder(Conversion& conversion, const DcpLayout& layout, const std::string& path);
+std::string plan_dcp_folder(Planned& planned, const DcpLayout& layout, const std::string& path);
 
 // Sets the path of the conversion to that of the iteration, and the tracker; warns if a later one is tracked.
 // Without `iteration` the folder is "release".
-void place_iteration(Conversion& conversion, const std::string& target, std::optional<i64> iteration);
+void place_iteration(Planned& planned, const std::string& target, std::optional<i64> iteration);
 
 // The iteration of a result: `wanted`, or that of the source's folder. With states of the optimizer also what
 // the source says inside, its object `iteration` or that entry of its common state: Megatron loads no states
@@ -33,12 +33,12 @@ std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> 
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker in the conversion; without `iteration` the folder is "release". Returns what
 // plan_dcp_folder() returns, with its precondition.
-std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
+std::string plan_iteration(Planned& planned, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 
 // Sets the format of the result and whose run it is: the grid, and as extent "4 ranks (tp=2 cp=1 ep=1 etp=1
 // pp=1 dp=2), 53 chunks, 72.5 KiB". pre: plan_iteration() was called.
-void set_run(Conversion& conversion, std::string format, const Grid& grid, const DcpLayout& layout);
+void set_run(Planned& planned, std::string format, const Grid& grid, const DcpLayout& layout);
 // What Megatron-FSDP saves with this set-up: "fsdp_dtensor", or the state dict of v2.
 std::string fsdp_format(const FsdpSetup& setup);
 

@@ -63,22 +63,8 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
   return run;
 }
 
-// Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a
-// run has in memory. The names of another torch_dist stay.
-CheckpointOptions Recut::opening(const Store& source, const ToMcoreOptions& options) {
-  CheckpointOptions out = options.checkpoint;
-  out.parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
-  out.renamed = out.keep_layers = true;
-  out.usual_names = dcp_dialect(source) != DcpDialect::kTorchDist;
-  return out;
-}
-
-// The other constructor takes a reference, so that the store is there whichever argument is made first.
-Recut::Recut(std::unique_ptr<Store> source, const ToMcoreOptions& options)
-    : Recut(opening(*source, options), std::move(source), options) {}
-
-Recut::Recut(const CheckpointOptions& how, std::unique_ptr<Store>&& source, const ToMcoreOptions& options)
-    : options_(options), model_(open_checkpoint(std::move(source), how)) {
+Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
+    : options_(options), model_(source) {
   refuse_other_layers();
   if (!options_.weights_only) refuse_left_states(model_);
   run_ = torch_dist_run(options_, model_.map());

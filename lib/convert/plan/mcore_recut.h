@@ -33,12 +33,12 @@ class Store;
 // stacks_layers() throw, and kUsage for a spelling that changes no name.
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map);
 
-// A sharded checkpoint as the source: construct, plan(), then job() once. It owns all that the job refers to.
+// A sharded checkpoint as the source: construct, plan(), then job() once. It owns all that the job refers to, but
+// for the source, which outlives it.
 class Recut {
  public:
-  // Takes the open source. Throws what open_checkpoint() throws, and kUnknownFormat for layers in groups and
-  // for a model that no table knows.
-  Recut(std::unique_ptr<Store> source, const ToMcoreOptions& options);
+  // Throws kUnknownFormat for layers in groups and for a model that no table knows.
+  Recut(const CheckpointModel& source, const ToMcoreOptions& options);
 
   // Throws kCounterpart for states of other shapes than their parameters.
   void plan();
@@ -47,7 +47,6 @@ class Recut {
   // How Megatron calls the way in which the states are stored; "": there are none.
   std::string state_form() const;
 
-  const CheckpointModel& model() const { return model_; }
   const Store& source() const { return model_.store(); }
   const TorchDistRun& run() const { return run_; }
   const KeyTable& keys() const { return *keys_; }
@@ -56,8 +55,6 @@ class Recut {
   Notes notes;
 
  private:
-  Recut(const CheckpointOptions& how, std::unique_ptr<Store>&& source, const ToMcoreOptions& options);
-  static CheckpointOptions opening(const Store& source, const ToMcoreOptions& options);
   void refuse_other_layers() const;
   void type_as_source(std::vector<ModelParameter>& parameters) const;
   void match_tensors();
@@ -71,7 +68,7 @@ class Recut {
   i32 parameter_group(const ModelParameter& p) const;
 
   const ToMcoreOptions options_;
-  CheckpointModel model_;
+  const CheckpointModel& model_;
   TorchDistRun run_;
   std::unique_ptr<KeyTable> keys_;
   std::map<std::pair<i32, i64>, i32> parameter_of_;  // of keys_, by first tensor and expert

@@ -8,29 +8,19 @@
 
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/proof.h"
-#include "convert/jobs/readable_chunks.h"
 #include "convert/keys/stored_chunks.h"
-#include "convert/plan/behind_view.h"
-#include "convert/plan/conversion.h"
-#include "convert/plan/setting_identity.h"
-#include "convert/source/choice.h"
-#include "convert/source/identity.h"
-#include "convert/source/own_model.h"
+#include "convert/open/open.h"
+#include "convert/plan/target.h"
 #include "core/base/error.h"
-#include "core/base/notes.h"
 #include "core/items/dtype.h"
 #include "core/items/item_cast.h"
-#include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/config_dtype.h"
 #include "hf/quantized/assets.h"
 #include "hf/quantized/config.h"
 #include "hf/quantized/recognise.h"
-#include "io/copy/read_sums.h"
 #include "io/file/folder.h"
-#include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
-#include "io/safetensors/original.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
@@ -123,14 +113,14 @@ void note_uncast(const ExportTypes& types, const OwnModel& model, Notes& notes) 
 }
 
 // What both results have to say of their source.
-void add_details(Conversion& c, const OwnModel& model) {
+void add_details(Planned& c, const OwnModel& model) {
   if (!model.section.empty())
     c.details.note(cat("names   '", escaped(model.section), "' in front of every name is left out"));
   note_left_out(c.details, model);
   std::vector<i64> all;
   for (const OwnTensor& t : model.tensors)
     if (!t.tied) all.push_back(t.tensor);
-  note_shared(c, all);
+  note_shared(c, *model.store, all);
 }
 
 // Codes and scales are copied as they are: no type can be chosen for them, and the config has to declare them
@@ -147,7 +137,7 @@ void check_codes(const Store& store, const ExportTypes& types, const std::string
 }
 
 // config.json is copied as it is, but for the type that it promises. No table has to know the model for that.
-void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& written, const ExportTypes& types,
+void note_config(Planned& c, const OwnModel& model, const WrittenTensors& written, const ExportTypes& types,
                  SideFiles& assets) {
   std::map<DType, i64> items;
   for (i64 t = 0; t < written.size(); t++) items[written.dtype(t)] += written.items(t);
@@ -156,46 +146,62 @@ void note_config(Conversion& c, const OwnModel& model, const WrittenTensors& wri
   follow_types(types, promised, items, assets, c.details);
 }
 
-struct Written {
-  const OwnModel& model;
-  const WrittenTensors& tensors;
+// How a result of the tensors is laid out.
+struct LaidOutAs {
+  ExportTypes types{};
+  i64 max_shard_bytes = 0;  // 0: one file
+  bool original_files = false;
 };
 
-// The common part: lays out, and makes the job and its proof.
-Written add_tensors(Conversion& c, OwnModel opened, int threads, const ExportTypes& types,
-                    i64 max_shard_bytes, bool original_files, i64 memory_bytes) {
-  auto& model = c.parts.make<OwnModel>(std::move(opened));
-  c.notes.append(std::move(model.notes));
-  c.oddities.push_back({model.store->root(), model.oddities});
-  std::vector<DType> kinds;
-  for (const OwnTensor& t : model.tensors) kinds.push_back(type_of(types, t, model.store->dtype(t.tensor)));
-  auto& written = c.parts.make<WrittenTensors>(model, std::move(kinds), max_shard_bytes,
-                                               original_files && model.original ? &*model.original : nullptr);
-  types.rules.refuse_unmatched(written.size(),
-                               [&](i64 i) -> std::string_view { return model.tensors[i].name; });
-  c.job = std::make_unique<ChunkJob>(tensor_job(*model.store, written, read_memory(threads, memory_bytes)));
-  c.sums = std::make_unique<ReadSums>();
-  c.store = model.store.get();
-  c.opening = model.store->opening();
-  c.proof = proof_of(model, written);
-  c.dropped_objects = model.objects;
-  c.layout = &written.layout;
-  add_details(c, model);
-  note_uncast(types, model, c.details);
-  return {model, written};
+std::vector<DType> types_of(const OwnModel& model, const ExportTypes& types) {
+  std::vector<DType> out;
+  for (const OwnTensor& t : model.tensors) out.push_back(type_of(types, t, model.store->dtype(t.tensor)));
+  return out;
 }
 
-PlanIdentity identity_of(std::string_view mode, const Written& w, const ExportTypes& types) {
-  std::string headers, tensors;
-  for (const SafetensorsLayout::File& f : w.tensors.layout.files()) headers += cat(f.name, "\n", f.header);
-  headers += w.tensors.layout.index();
-  for (const OwnTensor& t : w.model.tensors) tensors += cat(t.tensor, " ", t.tied, "\n");
-  PlanIdentity text(mode, MCKPT_VERSION);
-  text.set("dtype", types.kind == ExportTypes::kGiven ? dtype_name(types.given) : "keep");
-  text.set("dtype_rule", types.rules.text());
-  text.add(kSourceFiles, source_identity(*w.model.store)).add(kMapping, tensors).add(kResult, headers);
-  return text;
-}
+// The common part of all results: the layout, the job and its proof.
+class OwnTarget final : public Target {
+ public:
+  OwnTarget(const Opened& source, std::string_view mode, const LaidOutAs& how)
+      : model_(*source.own),
+        tensors_(model_, types_of(model_, how.types), how.max_shard_bytes,
+                 how.original_files && model_.original ? &*model_.original : nullptr) {
+    how.types.rules.refuse_unmatched(tensors_.size(),
+                                     [&](i64 i) -> std::string_view { return model_.tensors[i].name; });
+    job = std::make_unique<ChunkJob>(tensor_job(*model_.store, tensors_));
+    proof = proof_of(model_, tensors_);
+    add_details(*this, model_);
+    note_uncast(how.types, model_, details);
+    format = kHfFormat;
+    identify(mode, how.types);
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(layout(), to); }
+
+  const SafetensorsLayout& layout() const { return tensors_.layout; }
+  const WrittenTensors& tensors() const { return tensors_; }
+  const OwnModel& model() const { return model_; }
+
+  // A folder, with these files beside the tensors.
+  void put_into_folder(const std::string& target, i64 max_shard_bytes, SideFiles assets) {
+    path = target;
+    set_files(*this, layout().output_files());
+    identified.settings->set("max_shard_size", max_shard_bytes);
+    note_files(layout(), max_shard_bytes, details);
+    add_beside(*this, {std::move(assets), {}});
+  }
+
+ private:
+  void identify(std::string_view mode, const ExportTypes& types) {
+    for (const OwnTensor& t : model_.tensors) identified.mapping += cat(t.tensor, " ", t.tied, "\n");
+    identified.settings.emplace(mode, MCKPT_VERSION);
+    identified.settings->set("dtype", types.kind == ExportTypes::kGiven ? dtype_name(types.given) : "keep");
+    identified.settings->set("dtype_rule", types.rules.text());
+    identified.result = headers_of(layout());
+  }
+
+  const OwnModel& model_;
+  WrittenTensors tensors_;
+};
 
 }  // namespace
 
@@ -222,55 +228,43 @@ void note_files(const SafetensorsLayout& layout, i64 max_shard_bytes, Notes& not
                  " than `max_shard_size`, and ", larger == 1 ? "has" : "each has", " a file of its own"));
 }
 
-Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options) {
-  Conversion c;
-  OwnModelOptions how{.source = options.source,
-                      .assets = options.checkpoint.assets,
-                      .model_dict = options.model_dict,
-                      .accept = options.checkpoint.accept,
-                      .threads = options.threads};
-  Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types,
-                          options.max_shard_bytes, options.original_files, options.memory_bytes);
-  note_choice(options.source, *w.model.store, c.notes);
-  c.sources = {w.model.store->root()};
-  // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
-  if (!w.model.folder.of_a_run) c.sources.push_back(w.model.folder.path);
-  c.path = options.target;
-  c.format = "Hugging Face safetensors";
-  c.files = w.tensors.layout.output_files();
-  for (const OutputFile& f : c.files) c.bytes += f.bytes;
-  SideFiles assets = w.model.folder.files(c.opening);
-  const bool codes = has_codes(*w.model.store);
-  if (codes)
-    check_codes(*w.model.store, options.types, assets.from);
-  else if (leave_out_quantization(assets))
-    note_config_without_quantization(c.details);
-  if (!codes) note_config(c, w.model, w.tensors, options.types, assets);
-  PlanIdentity text = identity_of("export of own names", w, options.types);
-  text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
-  c.identity = text.text();
-  note_files(w.tensors.layout, options.max_shard_bytes, c.details);
-  add_beside(c, {std::move(assets), {}});
-  if (w.model.adapted) add_adapter(c, *w.model.adapted);
-  return c;
+std::string headers_of(const SafetensorsLayout& layout) {
+  std::string headers;
+  for (const SafetensorsLayout::File& f : layout.files()) headers += cat(f.name, "\n", f.header);
+  return headers + layout.index();
 }
 
-Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets,
-                       const FolderOptions& options) {
-  Conversion c;
-  const ExportTypes types{.kind = ExportTypes::kStored};
-  Written w = add_tensors(c, std::move(model), options.threads, types, options.max_shard_bytes, true,
-                          options.memory_bytes);
-  c.path = options.target;
-  c.format = "Hugging Face safetensors";
-  c.files = w.tensors.layout.output_files();
-  for (const OutputFile& f : c.files) c.bytes += f.bytes;
-  PlanIdentity text = identity_of(mode, w, types);
-  text.set("max_shard_size", options.max_shard_bytes).add(kBesideFiles, assets.identity());
-  c.identity = text.text();
-  note_files(w.tensors.layout, options.max_shard_bytes, c.details);
-  add_beside(c, {std::move(assets), {}});
-  return c;
+std::unique_ptr<Target> own_folder(const Opened& source, const ExportOptions& options) {
+  auto target = std::make_unique<OwnTarget>(
+      source, "export of own names", LaidOutAs{options.types, options.max_shard_bytes, options.original_files});
+  Planned& out = *target;
+  SideFiles assets = source.assets("");
+  const bool codes = has_codes(source.store());
+  if (codes)
+    check_codes(source.store(), options.types, assets.from);
+  else if (leave_out_quantization(assets))
+    note_config_without_quantization(out.details);
+  if (!codes) note_config(out, target->model(), target->tensors(), options.types, assets);
+  target->put_into_folder(options.target, options.max_shard_bytes, std::move(assets));
+  return target;
+}
+
+Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options) {
+  const OwnModelOptions how{.source = options.source,
+                            .assets = options.checkpoint.assets,
+                            .model_dict = options.model_dict,
+                            .accept = options.checkpoint.accept,
+                            .threads = options.threads};
+  return plan(open_own(std::move(source), how), [&](Opened& opened) { return own_folder(opened, options); });
+}
+
+Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options) {
+  return plan(opened(std::move(model)), [&](Opened& source) {
+    auto target = std::make_unique<OwnTarget>(
+        source, mode, LaidOutAs{{.kind = ExportTypes::kStored}, options.max_shard_bytes, true});
+    target->put_into_folder(options.target, options.max_shard_bytes, std::move(assets));
+    return target;
+  });
 }
 
 Conversion plan_to_safetensors(const OneFileOptions& options) {
@@ -279,37 +273,32 @@ Conversion plan_to_safetensors(const OneFileOptions& options) {
 
 Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& options) {
   refuse_other_name(options.target, false);
-  Conversion c;
   OwnModelOptions how{.source = options.source,
                       .assets = options.assets,
                       .model_dict = options.model_dict,
                       .accept = options.accept,
                       .complete = false,
                       .threads = options.threads};
-  const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
   // One file has what was saved: the factors of an adapter would be lost in a sum.
   if (is_wrapped_model(*source)) how.merge_adapter = false, how.keep_names = true;
-  Written w = add_tensors(c, open_own_model(std::move(source), how), options.threads, options.types, 0, false,
-                          options.memory_bytes);
-  if (has_codes(*w.model.store)) {
-    check_codes(*w.model.store, options.types, "");
-    c.notes.warn(
-        "the file has codes and scales: put the model's config.json beside it, which says how large blocks "
-        "and groups are");
-  }
-  c.sources = {options.source};
-  if (options.assets) c.sources.push_back(*options.assets);
-  c.path = options.target;
-  c.single_file = true;
-  c.format = "safetensors";
-  c.bytes = w.tensors.layout.files()[0].bytes;
-  c.files = {{options.target, c.bytes}};
-  c.identity = identity_of("to-safetensors", w, options.types).text();
-  if (adapted) add_adapter(c, *adapted);
-  if (how.keep_names)
-    c.notes.note(
-        "names   of PEFT and the factors of the adapter are kept: `mckpt export` merges it into its model");
-  return c;
+  return plan(open_own(std::move(source), how), [&](Opened& opened) {
+    auto target = std::make_unique<OwnTarget>(opened, "to-safetensors", LaidOutAs{options.types});
+    Planned& out = *target;
+    if (has_codes(opened.store())) {
+      check_codes(opened.store(), options.types, "");
+      out.notes.warn(
+          "the file has codes and scales: put the model's config.json beside it, which says how large blocks "
+          "and groups are");
+    }
+    target->folders = {options.source};
+    if (options.assets) target->folders.push_back(*options.assets);
+    out.path = options.target, out.single_file = true, out.format = "safetensors";
+    set_files(out, {{options.target, target->layout().files()[0].bytes}});
+    if (how.keep_names)
+      out.notes.note(
+          "names   of PEFT and the factors of the adapter are kept: `mckpt export` merges it into its model");
+    return target;
+  });
 }
 
 }  // namespace mckpt::impl

@@ -23,6 +23,8 @@ namespace mckpt::impl {
 
 class Notes;
 class Store;
+class Target;
+struct Opened;
 struct OwnModel;
 struct SideFiles;
 struct Conversion;
@@ -35,19 +37,22 @@ struct OneFileOptions {
   std::vector<Code> accept{};           // codes of damage that is accepted
   OpenOptions files{};
   ExportTypes types{};
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
+  int threads = 1;  // that plan: they compare tied tensors
 };
 
-// A folder, of the open source; options.source is its path. Throws what open_own_model(), SafetensorsLayout
-// and tensor_job() throw; kNoSuchTensor for a rule of types that matches nothing.
+inline constexpr const char* kHfFormat = "Hugging Face safetensors";
+// The headers of all files, with the index: they differ for another layout.
+std::string headers_of(const SafetensorsLayout& layout);
+
+// A folder of what is opened under its own names. Throws what SafetensorsLayout and tensor_job() throw;
+// kNoSuchTensor for a rule of types that matches nothing.
+std::unique_ptr<Target> own_folder(const Opened& source, const ExportOptions& options);
+// The same of a store that is open; options.source is its path. Throws what open_own_model() throws too.
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options);
 // A folder of all tensors of a model that the caller has opened, with these files beside them.
 struct FolderOptions {
   std::string target;
   i64 max_shard_bytes = kUsualShardBytes;  // unless the model's `original` has the same tensors
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
 };
 Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options);
 // Whether a file of torch.save is named .safetensors, or a safetensors file .pt: programs that go by names

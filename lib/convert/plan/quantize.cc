@@ -10,7 +10,7 @@
 #include "convert/plan/own.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
-#include "convert/source/own_model.h"
+#include "convert/open/open.h"
 #include "core/base/error.h"
 #include "hf/assets.h"
 #include "hf/model.h"
@@ -128,9 +128,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   if (like) mode += source_identity(*open_store(options.like, options.files));
   Conversion c = plan_folder(std::move(model), mode, assets_of(options, assets, entry),
                              {.target = options.target,
-                              .max_shard_bytes = options.max_shard_bytes,
-                              .threads = options.threads,
-                              .memory_bytes = options.memory_bytes});
+                              .max_shard_bytes = options.max_shard_bytes});
   c.proof.quantized = std::move(made);
   c.proof.source.name = [&quantised](i64 t) { return std::string(quantised.made_of(t)); };
   c.behind = BehindView{values};
@@ -180,7 +178,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
   if (options.types.kind == ExportTypes::kGiven || !options.types.rules.empty())
     throw Error(Code::kUsage, "data types cannot be chosen for a quantised result");
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);
-  if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
+  if (is_of_model(*source))
     throw Error(Code::kUsage, "only checkpoints of Megatron are quantised by an export")
         .file(options.source)
         .found(format_text(source->format()))
@@ -203,9 +201,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
                       .like = to == QuantizeTo::kLikeSource ? *given : "",
                       .max_shard_bytes = options.max_shard_bytes,
                       .original_files = options.original_files,
-                      .files = options.checkpoint.model.files,
-                      .threads = options.threads,
-                      .memory_bytes = options.memory_bytes};
+                      .files = options.checkpoint.model.files};
   std::string identity =
       cat(source_identity(exported.model().store()), mapping_identity(exported.model().model()));
   std::string root = exported.model().store().root();

@@ -33,8 +33,6 @@ struct QuantizeOptions {
   i64 max_shard_bytes = kUsualShardBytes;
   bool original_files = true;  // of kLikeSource: the files of `like`; false: files of max_shard_bytes
   OpenOptions files{};
-  int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
 };
 
 // A checkpoint of Megatron as a quantised Hugging Face folder: codes and scales of the tensors that

@@ -7,29 +7,25 @@
 
 #include "convert/jobs/carry_object.h"
 #include "convert/jobs/chunk_job.h"
-#include "convert/jobs/proof.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/moved_chunks.h"
 #include "convert/objects/pattern_args.h"
 #include "convert/objects/source_args.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
 #include "convert/plan/iteration.h"
-#include "convert/plan/setting_identity.h"
+#include "convert/plan/target.h"
 #include "convert/source/damage.h"
-#include "convert/source/identity.h"
 #include "core/base/error.h"
 #include "core/hybrid/keys.h"
 #include "core/hybrid/kind.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/pattern_fault.h"
-#include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
-#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -42,22 +38,20 @@ using GptLayers = RelayerOptions::GptLayers;
 // layout.
 class Relayering {
  public:
-  explicit Relayering(const RelayerOptions& options);
+  Relayering(const Store& store, const RelayerOptions& options);
 
   // The objects of the result: those with new args are written into the layout, the others become tasks.
   std::vector<CarriedRecord> add_objects(DcpLayout& layout);
   std::string target_text() const;
   ChangedFiles changed_files();
 
-  const Store& store() const { return *store_; }
+  const Store& store() const { return store_; }
   bool nested() const { return dialect_ == DcpDialect::kFsdpDtensor; }
   const LayerMigration& migration() const { return migration_; }
 
-  std::vector<Finding> oddities;
   Notes notes;
 
  private:
-  void open();
   LayerPattern source_pattern() const;
   void check_pattern(const LayerPattern& pattern) const;
   bool may_lack_mixers() const;
@@ -68,23 +62,26 @@ class Relayering {
 
   const RelayerOptions options_;
   const LayerWay way_ = options_.way;
-  std::unique_ptr<Store> store_;
-  DcpDialect dialect_ = DcpDialect::kPlain;
+  const Store& store_;
+  const DcpDialect dialect_;
   std::optional<SourceArgs> args_;
   LayerPattern pattern_;
   std::vector<ArgChange> changes_;
   LayerMigration migration_;
 };
 
-Relayering::Relayering(const RelayerOptions& options) : options_(options) {
-  open();
+Relayering::Relayering(const Store& store, const RelayerOptions& options)
+    : options_(options), store_(store), dialect_(*dcp_dialect(store)) {
+  for (const std::string& folder : folders_left_behind(store_))
+    notes.warn(cat("the folder ", escaped(folder), " of the source is not copied"));
+  args_.emplace(store_);
   pattern_ = source_pattern();
   check_pattern(pattern_);
   LayerForm from = source_form(), to = target_form();
   check_ways(from, to);
   LayerNames source(pattern_, from),
       target(pattern_, to, dialect_ == DcpDialect::kTorchDist ? kOldMtpModule : kMtpModule);
-  migration_ = migrate_layers(*store_, dialect_, source, target, options_.how);
+  migration_ = migrate_layers(store_, dialect_, source, target, options_.how);
   if (args_->value()) {
     LayerPattern result = parse_pattern(target_text(), Dialect::kGrouped);
     changes_ = args_for_layers(*args_->value(), result, is_gpt(to),
@@ -93,20 +90,17 @@ Relayering::Relayering(const RelayerOptions& options) : options_(options) {
   add_notes(from, to);
 }
 
-void Relayering::open() {
-  store_ = open_store(options_.source, options_.files);
-  std::optional<DcpDialect> dialect = dcp_dialect(*store_);
+Opened open_source(const RelayerOptions& options) {
+  std::unique_ptr<Store> store = open_store(options.source, options.files);
+  std::optional<DcpDialect> dialect = dcp_dialect(*store);
   if (dialect != DcpDialect::kTorchDist && dialect != DcpDialect::kFsdpDtensor)
     throw Error(Code::kUnknownFormat, "the layers of a checkpoint of this format cannot be renamed")
-        .file(store_->root())
+        .file(store->root())
         .expected("DCP torch_dist or DCP fsdp_dtensor")
-        .found(format_text(store_->format()));
-  dialect_ = *dialect;
-  oddities = refuse_damage(*store_, options_.how.weights_only ? CheckedPart::kModel : CheckedPart::kAll,
-                           options_.accept);
-  for (const std::string& folder : folders_left_behind(*store_))
-    notes.warn(cat("the folder ", escaped(folder), " of the source is not copied"));
-  args_.emplace(*store_);
+        .found(format_text(store->format()));
+  const CheckedPart parts = options.how.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
+  std::vector<Finding> damage = refuse_damage(*store, parts, options.accept);
+  return open_plain(std::move(store), options.source, std::move(damage));
 }
 
 LayerPattern Relayering::source_pattern() const {
@@ -116,7 +110,7 @@ LayerPattern Relayering::source_pattern() const {
   if (text) return parse_pattern(*text, Dialect::kGrouped);
   throw Error(Code::kUsage, of_source ? "the checkpoint does not say which layer pattern it has"
                                       : "the layer pattern of the result is missing")
-      .file(store_->root())
+      .file(store_.root())
       .help(of_source ? "`pattern` gives the pattern of the source"
                       : "`pattern` gives the pattern that the result has");
 }
@@ -137,7 +131,7 @@ void Relayering::check_pattern(const LayerPattern& pattern) const {
 // the source's own pattern has the same layers, so that the given pattern is not a mistake.
 bool Relayering::may_lack_mixers() const {
   if (options_.how.without_mixers) return true;
-  std::optional<LayerPattern> own = pattern_of_run(*store_);
+  std::optional<LayerPattern> own = pattern_of_run(store_);
   return own && physical_symbols(*own) == physical_symbols(pattern_);
 }
 
@@ -152,7 +146,7 @@ LayerForm Relayering::source_form() const {
     forms = {F::kFlat, F::kMember, F::kLogical};
   else
     forms = {F::kLogical, F::kMember, F::kFlat};
-  return detect_form(*store_, dialect_, pattern_, forms, may_lack_mixers());
+  return detect_form(store_, dialect_, pattern_, forms, may_lack_mixers());
 }
 
 LayerForm Relayering::target_form() const {
@@ -174,7 +168,7 @@ LayerForm Relayering::target_form() const {
 void Relayering::check_ways(LayerForm from, LayerForm to) const {
   if (from == to)
     throw Error(Code::kUsage, "the layers of the checkpoint have these names already")
-        .file(store_->root())
+        .file(store_.root())
         .found(cat(form_name(from), " keys of ", pattern_.text));
   std::vector<i64> mixers = layers_of_kind(pattern_, LayerKind::kMamba);
   if (way_ != LayerWay::kToHybrid || mixers.empty() || options_.how.without_mixers) return;
@@ -194,13 +188,13 @@ std::string Relayering::target_text() const {
 std::vector<CarriedRecord> Relayering::add_objects(DcpLayout& layout) {
   std::vector<CarriedRecord> records;
   for (const MovedObject& m : migration_.objects) {
-    const Object& o = store_->objects()[m.object];
-    i32 rank = static_cast<i32>(rank_of_file(*store_, o.file));
+    const Object& o = store_.objects()[m.object];
+    i32 rank = static_cast<i32>(rank_of_file(store_, o.file));
     if (std::optional<std::string> archive = args_->patched(m.object, changes_, notes)) {
       layout.add_archive({m.name, nesting_dots(m.name)}, rank, std::move(*archive));
     } else {
       DcpName name{m.name, nested() ? nesting_dots(m.name) : std::vector<i32>()};
-      add_carried(*store_, o, layout, std::move(name), rank, records);
+      add_carried(store_, o, layout, std::move(name), rank, records);
     }
   }
   return records;
@@ -223,11 +217,38 @@ void Relayering::add_notes(LayerForm from, LayerForm to) {
 
 // The number of objects of the source that have no place in the result. Objects that are files are not
 // counted.
-i64 dropped_objects(const Store& store, const LayerMigration& migration) {
+i64 dropped_objects_of(const Store& store, const LayerMigration& migration) {
   i64 dropped = -std::ssize(migration.objects);
   for (const Object& o : store.objects()) dropped += !is_file(store, o);
   return dropped;
 }
+
+class RelayerTarget final : public Target {
+ public:
+  RelayerTarget(const Opened& source, const RelayerOptions& options)
+      : r_(source.store(), options), layout_(ranks_of_files(r_.store())) {
+    const Store& store = r_.store();
+    if (!r_.nested()) layout_.leave_out_paths();
+    if (options.rank == 0) object_files = &store;
+    chunks_.emplace(store, r_.migration(), layout_, r_.nested());
+    job = std::make_unique<ChunkJob>(chunks_->job(r_.add_objects(layout_)));
+    proof = {side_of(store), side_of(layout_), r_.migration().dropped, {}, {}};
+    dropped_objects = dropped_objects_of(store, r_.migration());
+    FsdpFolder::Beside others = all_beside(store, r_.changed_files());
+    notes.append(r_.notes);
+    format = r_.nested() ? "fsdp_dtensor" : "torch_dist";
+    identified.result =
+        plan_iteration(*this, layout_, options.target, iteration_of(store.root()), std::move(others));
+    identified.settings.emplace(name_of(options.way), MCKPT_VERSION);
+    identified.settings->set("pattern", r_.target_text());
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(layout_, to); }
+
+ private:
+  Relayering r_;
+  DcpLayout layout_;
+  std::optional<MovedChunks> chunks_;
+};
 
 }  // namespace
 
@@ -237,32 +258,8 @@ std::string_view name_of(LayerWay way) {
 }
 
 Conversion plan_relayer(const RelayerOptions& options) {
-  Conversion c;
-  auto& r = c.parts.make<Relayering>(options);
-  auto& layout = c.parts.make<DcpLayout>(ranks_of_files(r.store()));
-  if (!r.nested()) layout.leave_out_paths();
-  c.sums = std::make_unique<ReadSums>();
-  if (options.rank == 0) expect_object_files(*c.sums, r.store());
-  auto& chunks = c.parts.make<MovedChunks>(r.store(), r.migration(), layout, r.nested());
-  c.job = std::make_unique<ChunkJob>(chunks.job(r.add_objects(layout)));
-
-  c.sources = {r.store().root()};
-  c.opening = options.files;
-  c.store = &r.store();
-  c.proof = {side_of(r.store()), side_of(layout), r.migration().dropped, {}, {}};
-  c.dropped_objects = dropped_objects(r.store(), r.migration());
-  FsdpFolder::Beside beside = all_beside(r.store(), r.changed_files());
-  c.oddities.push_back({r.store().root(), r.oddities});
-  c.notes.append(r.notes);
-  c.format = r.nested() ? "fsdp_dtensor" : "torch_dist";
-  std::string metadata = plan_iteration(c, layout, options.target, iteration_of(r.store().root()), beside);
-  c.identity = PlanIdentity(name_of(options.way), MCKPT_VERSION)
-                   .set("pattern", r.target_text())
-                   .add(kSourceFiles, source_identity(r.store()))
-                   .add(kBesideFiles, beside.identity())
-                   .add(kResult, metadata)
-                   .text();
-  return c;
+  return plan(open_source(options),
+              [&](Opened& source) { return std::make_unique<RelayerTarget>(source, options); });
 }
 
 }  // namespace mckpt::impl

@@ -3,33 +3,24 @@
 // runs of the table; the keys of another checkpoint are recut (mcore_recut.h).
 #include "convert/plan/to_mcore.h"
 
-#include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/jobs/proof.h"
 #include "convert/keys/key_table.h"
 #include "convert/objects/common_state.h"
 #include "convert/output/fsdp_folder.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/mcore_objects.h"
 #include "convert/plan/mcore_recut.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/choice.h"
-#include "convert/source/identity.h"
-#include "convert/source/import_source.h"
-#include "convert/source/own_model.h"
-#include "convert/source/unsaid_order.h"
+#include "convert/plan/target.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "hf/model.h"
-#include "io/copy/read_sums.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
-#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/grid_fit.h"
@@ -66,8 +57,7 @@ std::string table_of(const HfModel& model, const std::optional<SafetensorsOrigin
   return tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original);
 }
 
-std::string identity_of(const ToMcoreOptions& options, const HfModel& model, const Store& source,
-                        const std::string& metadata, const FsdpFolder::Beside& beside) {
+PlanIdentity settings_of(const ToMcoreOptions& options) {
   PlanIdentity text("to-mcore", MCKPT_VERSION);
   set_run(text, options.grid, {}, {});
   set_values(text, options.values);
@@ -78,99 +68,117 @@ std::string identity_of(const ToMcoreOptions& options, const HfModel& model, con
   text.set("last_stage_layers", options.pipeline.last_layers.value_or(0));
   text.set("source_tp", options.checkpoint.source_tp.value_or(0));
   text.set("source_etp", options.checkpoint.source_etp.value_or(0));
-  text.add(kSourceFiles, source_identity(source)).add(kBesideFiles, beside.identity());
-  return text.add(kMapping, mapping_identity(model)).add(kResult, metadata).text();
+  return text;
 }
 
-void finish(Conversion& c, const ToMcoreOptions& options, const TorchDistRun& run, const TorchDistPlan& plan,
-            const KeyTable& keys, const HfModel& model, FsdpFolder::Beside beside,
-            std::optional<i64> iteration) {
-  c.opening = options.checkpoint.model.files;
-  c.proof.rule = [&keys, &plan](i64 target, i64) -> std::string_view {
-    return keys.parameter(keys[plan.table_key[plan.first_chunk[target]]]).row->rule;
-  };
-  std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity = identity_of(options, model, *c.store, metadata, beside);
-  set_run(c, "torch_dist", options.grid, plan.layout);
-  if (run.own_norms)
-    c.details.note("norms   in front of experts have the name that Megatron's own modules give them");
-  c.details.note(
-      cat("layers  ", run.stacked ? "stacked: a tensor has a parameter of all layers" : "each has tensors of its own"));
-}
+// A torch_dist checkpoint, whatever it is made of.
+class McoreTarget : public Target {
+ public:
+  void write_frame(const FramePlace& to) const override { impl::write_frame(layout().layout, to); }
 
-Conversion plan_of_model(const ToMcoreOptions& options) {
-  Conversion c;
-  auto& source = c.parts.make<ImportSource>(open_import_source({.source = options.source,
-                                                                .assets = options.checkpoint.assets,
-                                                                .accept = options.checkpoint.accept,
-                                                                .model_dict = options.model_dict,
-                                                                .model = options.checkpoint.model,
-                                                                .threads = options.threads}));
-  const HfModel& model = source.model;
-  c.notes.append(notes_of(model));
-  if (source.run) {
-    c.notes.append(std::move(source.run->notes));
-    c.details.append(std::move(source.run->left_out));
-    c.oddities = std::move(source.run->damage);
-    c.dropped_objects = source.run->objects;
+ protected:
+  virtual const TorchDistPlan& layout() const = 0;
+  virtual const KeyTable& keys() const = 0;
+  // Everything but the tensors. `common`: the file common.pt; `of_run`: as in beside_of().
+  void finish(const Opened& source, const ToMcoreOptions& options, const TorchDistRun& run, std::string common,
+              std::optional<i64> iteration, SideFiles of_run = {}) {
+    const HfModel& model = *source.model();
+    proof.rule = [this](i64 target, i64) -> std::string_view {
+      const TorchDistPlan& plan = layout();
+      return keys().parameter(keys()[plan.table_key[plan.first_chunk[target]]]).row->rule;
+    };
+    SideFiles assets = source.assets(table_of(model, source.original()));
+    identified.result =
+        plan_iteration(*this, layout().layout, options.target, iteration,
+                       beside_of(std::move(common), std::move(assets), std::move(of_run)));
+    identified.settings = settings_of(options), identified.mapping = mapping_identity(model);
+    set_run(*this, "torch_dist", options.grid, layout().layout);
+    if (run.own_norms)
+      details.note("norms   in front of experts have the name that Megatron's own modules give them");
+    details.note(cat("layers  ", run.stacked ? "stacked: a tensor has a parameter of all layers"
+                                             : "each has tensors of its own"));
   }
-  if (options.rank == 0) refuse_unlike_copies(model, options.threads);
-  const ModelMap& map = *model.map;
-  auto& run = c.parts.make<TorchDistRun>(torch_dist_run(options, map));
+};
+
+TorchDistRun run_of_model(const ToMcoreOptions& options, const ModelMap& map) {
+  TorchDistRun run = torch_dist_run(options, map);
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
              options.values.params_dtype.of(map.model())};
-  if (std::string text = padding_note(map.model(), run.run, run.grid.tp); !text.empty()) c.notes.note(text);
-  if (std::string text = idle_sizes_note(map.model(), run.grid); !text.empty()) c.notes.note(text);
-  if (std::string text = vocab_run_note(map.model(), map.family(), run.run, run.grid.tp); !text.empty())
-    c.details.note(text);
-  auto& keys = c.parts.make<KeyTable>(map, run.run, KeyTable::TorchDist{});
-  auto& plan = c.parts.make<TorchDistPlan>(keys, run);
-  refuse_unmatched(options, plan.layout);
-  auto& chunks = c.parts.make<TorchDistChunks>(plan);
-  if (source.has_sums()) c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ChunkJob>(
-      import_job(*model.store, keys, chunks, read_memory(options.threads, options.memory_bytes)));
-  c.sources = source.folders();
-  c.store = model.store.get();
-  c.proof = import_proof(*model.store, keys, chunks, plan.layout);
-  note_constants(keys, c.details);
-  note_view(c, *model.store);
-  std::string common = mcore_objects(model, {run, options.iteration}).common;
-  finish(c, options, run, plan, keys, model,
-         beside_of(std::move(common), source.assets(table_of(model, source.original()))), options.iteration);
-  return c;
+  return run;
 }
 
-Conversion plan_of_checkpoint(std::unique_ptr<Store> source, const ToMcoreOptions& options) {
-  if (options.values.params_dtype.kind != ParamsDtype::kSource)
-    throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
-        .help("`dtype` gives the type of the weights");
-  Conversion c;
-  auto& r = c.parts.make<Recut>(std::move(source), options);
-  c.oddities.push_back({r.model().store().root(), r.model().oddities()});
-  note_choice(options.source, r.model().store(), c.notes);
-  warn_of_unsaid_order(r.model().on_disk(), c.notes);
-  r.plan();
-  refuse_unmatched(options, r.layout().layout);
-  c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ChunkJob>(r.job());
-  c.sources = {r.model().store().root(), r.model().assets_path()};
-  c.store = &r.source();
-  c.proof = r.proof();
-  c.notes.append(r.notes);
-  std::optional<i64> iteration =
-      iteration_of_result(r.model().on_disk(), options.iteration, !r.state_form().empty(), c.notes);
-  McoreObjects objects = mcore_objects(r.model(), r.keys(), {r.run(), iteration, r.state_form()});
-  c.notes.append(objects.notes);
-  c.dropped_objects = objects.left_out;
-  const HfModel& model = r.model().model();
-  SideFiles assets = plan_assets(r.model().assets_path(), table_of(model, original_files(model)),
-                                 options.checkpoint.model.files);
-  finish(c, options, r.run(), r.layout(), r.keys(), model,
-         beside_of(std::move(objects.common), std::move(assets),
-                   files_of_run(r.model().on_disk(), options.grid)),
-         iteration);
-  return c;
+// The tensors of a model, gathered along the runs of the table.
+class McoreOfModel final : public McoreTarget {
+ public:
+  McoreOfModel(const Opened& source, const ToMcoreOptions& options)
+      : map_(*source.model()->map),
+        run_(run_of_model(options, map_)),
+        keys_(map_, run_.run, KeyTable::TorchDist{}),
+        plan_(keys_, run_),
+        chunks_(plan_) {
+    note_run();
+    refuse_unmatched(options, plan_.layout);
+    job = std::make_unique<ChunkJob>(import_job(source.store(), keys_, chunks_));
+    proof = import_proof(source.store(), keys_, chunks_, plan_.layout);
+    note_constants(keys_, details);
+    finish(source, options, run_, mcore_objects(*source.model(), {run_, options.iteration}).common,
+           options.iteration);
+  }
+
+ private:
+  void note_run() {
+    const ModelConfig& model = map_.model();
+    if (std::string text = padding_note(model, run_.run, run_.grid.tp); !text.empty()) notes.note(text);
+    if (std::string text = idle_sizes_note(model, run_.grid); !text.empty()) notes.note(text);
+    std::string needed = vocab_run_note(model, map_.family(), run_.run, run_.grid.tp);
+    if (!needed.empty()) details.note(needed);
+  }
+  const TorchDistPlan& layout() const override { return plan_; }
+  const KeyTable& keys() const override { return keys_; }
+
+  const ModelMap& map_;
+  TorchDistRun run_;
+  KeyTable keys_;
+  TorchDistPlan plan_;
+  TorchDistChunks chunks_;
+};
+
+// The keys of another checkpoint, recut.
+class McoreOfCheckpoint final : public McoreTarget {
+ public:
+  McoreOfCheckpoint(const Opened& source, const ToMcoreOptions& options) : recut_(*source.sharded, options) {
+    recut_.plan();
+    refuse_unmatched(options, recut_.layout().layout);
+    job = std::make_unique<ChunkJob>(recut_.job());
+    proof = recut_.proof();
+    notes.append(recut_.notes);
+    const Store& on_disk = source.on_disk();
+    std::optional<i64> iteration =
+        iteration_of_result(on_disk, options.iteration, !recut_.state_form().empty(), notes);
+    McoreObjects objects = mcore_objects(*source.sharded, keys(), {recut_.run(), iteration, recut_.state_form()});
+    notes.append(objects.notes);
+    dropped_objects = objects.left_out;
+    finish(source, options, recut_.run(), std::move(objects.common), iteration, files_of_run(on_disk, options.grid));
+  }
+
+ private:
+  const TorchDistPlan& layout() const override { return recut_.layout(); }
+  const KeyTable& keys() const override { return recut_.keys(); }
+
+  Recut recut_;
+};
+
+OpenAs opening_of(const ToMcoreOptions& options) {
+  OpenAs how{.source = options.source,
+             .how = options.checkpoint,
+             .model_dict = options.model_dict,
+             .threads = options.threads,
+             .compare_copies = options.rank == 0};
+  how.how.states = options.weights_only ? StateUse::kLeft : StateUse::kRead;
+  // Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a
+  // run has in memory. The names of another torch_dist stay.
+  how.how.names = KeyNames::kUsual;
+  return how;
 }
 
 }  // namespace
@@ -179,11 +187,14 @@ Conversion plan_to_mcore(const ToMcoreOptions& options) {
   return plan_to_mcore(open_store(options.source, options.checkpoint.model.files), options);
 }
 
-Conversion plan_to_mcore(std::unique_ptr<Store> source, const ToMcoreOptions& options) {
-  if (format_family(source->format()) == FormatFamily::kSafetensors || has_own_names(*source))
-    return plan_of_model(options);
-  refuse_model_dict(options.model_dict, options.source);
-  return plan_of_checkpoint(std::move(source), options);
+Conversion plan_to_mcore(std::unique_ptr<Store> store, const ToMcoreOptions& options) {
+  if (!is_of_model(*store) && options.values.params_dtype.kind != ParamsDtype::kSource)
+    throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
+        .help("`dtype` gives the type of the weights");
+  return plan(open(std::move(store), opening_of(options)), [&](Opened& source) -> std::unique_ptr<Target> {
+    if (source.sharded) return std::make_unique<McoreOfCheckpoint>(source, options);
+    return std::make_unique<McoreOfModel>(source, options);
+  });
 }
 
 }  // namespace mckpt::impl

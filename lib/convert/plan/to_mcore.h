@@ -40,7 +40,6 @@ struct ToMcoreOptions {
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: of the folder; with states, of the objects; or release
   int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
 };
 

@@ -3,8 +3,7 @@
 #include "convert/run/publication.h"
 
 #include "convert/compare/differences/chunk_twins.h"
-#include "convert/plan/conversion.h"
-#include "convert/run/frame_writer.h"
+#include "convert/plan/target.h"
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"
@@ -103,7 +102,7 @@ void Publication::failed(const Error& error) {
 
 void Publication::publish(WrittenSums& sums) {
   if (out_) {
-    write_frame(conversion_, *out_, folder_, options_.durable, sums);
+    conversion_.target->write_frame({*out_, folder_, options_.durable, sums, conversion_.beside});
     if (!conversion_.single_file)
       write_manifest(folder_, sums.finish(folder_, conversion_.files), options_.durable);
     check_stop(observer_);

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "convert/plan/conversion.h"
+#include "convert/plan/target.h"
 #include "convert/run/publication.h"
 #include "core/base/error.h"
 #include "io/copy/engine.h"
@@ -61,7 +61,7 @@ class Copy {
     how.sums = c_.sums.get(), how.lost = &lost;
     how.first_task = share.first, how.end_task = share.end;
     std::optional<TaskLog> log;
-    if (!c_.single_file || std::holds_alternative<const ArchiveLayout*>(c_.layout)) how.written = &written;
+    if (!c_.single_file || c_.target->has_sums_of_data()) how.written = &written;
     if (!c_.single_file) {
       if (!c_.job_of_rank)
         log.emplace(StagedFolder::log_path(result.folder()), share.first, share.end, result.files(),

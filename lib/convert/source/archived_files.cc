@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "convert/source/model_folder.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/names.h"
 #include "hf/assets.h"
+#include "hf/folder/model_folder.h"
 #include "io/file/place.h"
 #include "io/store/missing_file.h"
 #include "io/store/store.h"

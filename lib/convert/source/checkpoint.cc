@@ -59,6 +59,12 @@ i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tens
   return 0;
 }
 
+// The names of a torch_dist stay where another one is made of it.
+bool has_usual_names(KeyNames names, const Store& on_disk) {
+  if (names == KeyNames::kUsual) return dcp_dialect(on_disk) != DcpDialect::kTorchDist;
+  return names == KeyNames::kToCompare;
+}
+
 bool is_of_ranks(const Store& store) { return store.driver().ranks_apart; }
 
 void refuse_other_formats(const Store& store) {
@@ -122,9 +128,9 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
   refuse_other_formats(*store);
   HfModel model = model_of(*store, options);
   std::shared_ptr<const LayerPattern> members;
-  if (options.keep_layers && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)
+  if (keeps_layers(options.names) && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)
     members = pattern_of_members(*store, *model.map);
-  bool of_another_form = options.keep_layers && !model.plain && !members &&
+  bool of_another_form = keeps_layers(options.names) && !model.plain && !members &&
                          dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
                          layers_as_in_model(*store, *model.map, options.weights_only());
   if (of_another_form) {
@@ -146,7 +152,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
       setup_(setup) {
   refuse_other_formats(*store_);
   oddities_ =
-      refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);
+      refuse_damage(*store_, options.parts(), options.accept, options.records_apart ? is_of_records : nullptr);
   if (!model_->plain) refuse_other_model(*store_, *model_);
   run_ = facts_of(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);
@@ -158,8 +164,8 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
     KeyTable::Cells cells{run_.tensor_ranks.value_or(unsaid), run_.expert_tensor_ranks.value_or(unsaid)};
     translate(options, cells);
     find_spelling();
-    if (options.usual_names) respell();
-    if (options.whole && !model_->plain) make_whole(options.weights_only());
+    if (has_usual_names(options.names, *disk_)) respell();
+    if (makes_whole(options.names) && !model_->plain) make_whole(options.weights_only());
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
@@ -196,18 +202,18 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   if (is_of_ranks(*store_)) {
     RankPieces joined = rank_pieces(
         std::move(store_), map(), setup_, facts_of_ranks(options.accept),
-        {options.read_copies, !options.weights_only() && !options.leave_states, options.compare_copies});
+        {options.copies == CopyUse::kRead, options.states == StateUse::kRead, options.copies != CopyUse::kIgnore});
     pieces = std::move(joined.store);
     left_states_ = std::move(joined.states);
     cells = {joined.grid.tp, joined.grid.etp};
   } else if (dialect == DcpDialect::kTorchDist) {
     pieces = torch_dist_pieces(std::move(store_), map(), setup_, options.weights_only());
     cells = {1, 1};
-  } else if (named && options.renamed) {
+  } else if (named && options.names != KeyNames::kOfModel) {
     find_spelling();
-    const ModelMap* known = model_->plain || options.whole ? nullptr : &map();
+    const ModelMap* known = model_->plain || makes_whole(options.names) ? nullptr : &map();
     pieces = state_dict_pieces(std::move(store_), dialect, known, setup_, cells, options.weights_only(),
-                               options.whole);
+                               makes_whole(options.names));
   } else if (dialect == DcpDialect::kFsdpDtensor && !model_->plain && !setup_.groups) {
     if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), options.weights_only()))
       pieces = migrated(std::move(store_), *moved);

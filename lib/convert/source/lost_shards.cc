@@ -3,19 +3,13 @@
 #include <memory>
 #include <optional>
 
-#include "convert/source/model_folder.h"
 #include "convert/source/own_model.h"
 #include "core/base/notes.h"
-#include "core/base/text.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/model_folder.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
-
-std::string unknown_shards(std::string_view why) {
-  return cat(
-      "whether the shards of the last ranks are there cannot be known: no shard says how large a tensor is, ",
-      "and ", why);
-}
 
 void judge_shards(const Store& store, const OwnModelOptions& options, Notes& notes) {
   if (options.complete || !store.driver().open_ended) return;

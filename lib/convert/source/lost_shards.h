@@ -6,17 +6,11 @@
 //   config.json: vocab_size 53
 #pragma once
 
-#include <string>
-#include <string_view>
-
 namespace mckpt::impl {
 
 class Notes;
 class Store;
 struct OwnModelOptions;
-
-// A warning of a checkpoint that nothing judges. `why`: "no config.json is beside it".
-std::string unknown_shards(std::string_view why);
 
 // Judges shards that a conversion takes as they are (`options.complete` is false) by the model's config, as
 // one to a complete model does. Nothing happens for other formats. Throws as open_own_model().

@@ -1,9 +1,10 @@
-// Options of open_checkpoint(): how a checkpoint is opened if its files leave something open.
+// How a path is opened where its files leave something open.
 //
 //   which model it is             assets, any_model, model
-//   which names it has            keep_layers, renamed, usual_names
+//   which names its tensors get   names
+//   what is read of it            states, copies
 //   which ranks wrote it          source_tp, source_etp
-//   what may be wrong with it     accept, records_apart, parts, read_copies
+//   what may be wrong with it     accept, records_apart
 #pragma once
 
 #include <optional>
@@ -17,38 +18,56 @@
 
 namespace mckpt::impl {
 
+// The names that tensors of a sharded checkpoint get. They become those of fsdp_dtensor where a table of Megatron
+// has to be laid over them; the rest follows from what is made of the checkpoint.
+enum class KeyNames : u8 {
+  kOfModel,     // layers as the model has them; names of FSDP2 and of Megatron-FSDP alone stay
+  kOfFsdp,      // names of FSDP2 too; layers of another form keep their names, without a table
+  kWhole,       // likewise, with fused parameters whole and the groups of the optimizer as they are
+  kUsual,       // likewise, with the usual name where a parameter has several, except in torch_dist
+  kToCompare    // layers as the model has them, and usual names everywhere
+};
+inline bool keeps_layers(KeyNames names) { return names != KeyNames::kOfModel && names != KeyNames::kToCompare; }
+inline bool makes_whole(KeyNames names) { return names == KeyNames::kWhole; }
+
+// The states of the optimizer.
+enum class StateUse : u8 {
+  kLeft,        // are not read, and need not be sound
+  kRead,
+  kLeftOfRanks  // need to be sound, and are not read of files of ranks
+};
+
+// Tensors that several ranks have alike, in files of ranks.
+enum class CopyUse : u8 {
+  kIgnore,
+  kCompare,  // by their sums, where files have some
+  kRead      // byte by byte, also where sums are equal
+};
+
 // Plain values. A default object opens a checkpoint that mckpt wrote.
 struct CheckpointOptions {
   // The folder of the original model, or one with its config.json. Without it the checkpoint must have the
   // assets that mckpt put beside it.
   std::optional<std::string> assets{};
   bool any_model = false;  // take a model that no table knows
-  // Layers keep their names: a checkpoint whose layers have other names than those of the model is taken as
-  // one of a model that no table knows.
-  bool keep_layers = false;
-  bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
-  bool whole = false;    // with `renamed`: fused parameters are made whole, groups of the optimizer are kept
-  bool usual_names = false;  // parameters with other names get their usual ones
-  // Of files of ranks: what several ranks have alike is compared byte by byte, also where checksums are
-  // equal.
-  bool read_copies = false;
-  bool compare_copies = true;  // of files of ranks: what several ranks have alike is compared
-  bool leave_states = false;  // of files of ranks: states of the optimizer are not read
+  KeyNames names = KeyNames::kOfModel;
+  StateUse states = StateUse::kLeft;
+  CopyUse copies = CopyUse::kCompare;
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
   // say it.
   std::optional<i64> source_tp{}, source_etp{};
   const char *tp_setting = "source_tp", *etp_setting = "source_etp";  // the caller's names of these two
   std::vector<Code> accept{};                                         // codes of damage that is accepted
-  bool records_apart = false;       // problems of single records are not damage: the caller reports them
-  CheckedPart parts = CheckedPart::kModel;  // the parts of the checkpoint that have to be sound
+  bool records_apart = false;  // problems of single records are not damage: the caller reports them
   HfModelOptions model{};
 
-  bool weights_only() const { return parts == CheckedPart::kModel; }
+  bool weights_only() const { return states == StateUse::kLeft; }
+  CheckedPart parts() const { return weights_only() ? CheckedPart::kModel : CheckedPart::kAll; }
 };
 
 // What is read to reshard a checkpoint.
 struct ReshardSourceOptions {
-  CheckpointOptions checkpoint{};            // parts, renamed and keep_layers are set by the functions below
+  CheckpointOptions checkpoint{};            // opening_of() sets names and states
   bool weights_only = false;                 // leave the states of the optimizer out
   bool keep_names = false;                   // of a model that no table knows: every tensor keeps its name
   std::optional<std::string> rank_states{};  // the folder of the ranks' files

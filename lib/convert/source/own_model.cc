@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "convert/source/computed_buffers.h"
 #include "convert/source/damage.h"
 #include "convert/source/lost_shards.h"
 #include "convert/source/megatron_names.h"
-#include "convert/source/tied_names.h"
 #include "convert/source/unsaid_order.h"
 #include "convert/views/disk_names.h"
 #include "convert/views/own_names.h"
@@ -19,6 +17,9 @@
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
+#include "hf/folder/computed_buffers.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/tied_names.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"

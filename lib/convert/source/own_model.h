@@ -15,10 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "convert/source/model_folder.h"
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
+#include "hf/folder/model_folder.h"
+#include "io/safetensors/original.h"
 #include "io/store/finding.h"
 
 namespace mckpt::impl {

@@ -15,7 +15,7 @@ std::optional<i64> parameters_of_ranks(const Store& store) {
   if (!store.driver().ranks_apart || !is_sound(store) || own_assets(store).empty())
     return std::nullopt;
   CheckpointOptions options;
-  options.compare_copies = false;
+  options.copies = CopyUse::kIgnore;
   options.model.files = store.opening();
   try {
     const CheckpointModel model = open_checkpoint(store.root(), options);

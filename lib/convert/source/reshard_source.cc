@@ -1,9 +1,8 @@
 // Opens what a checkpoint is resharded from. Three kinds of checkpoints are distinguished: of a known model,
 // of a model that no table knows but with the names of a known format, and with names of its own
-// (PlainSource).
+// (is_plain_source).
 #include "convert/source/reshard_source.h"
 
-#include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "convert/source/left_states.h"
 #include "convert/source/options.h"
@@ -39,18 +38,18 @@ bool may_be_by_rank(std::string_view name) {
   return false;
 }
 
+}  // namespace
+
 CheckedPart parts_of(const ReshardSourceOptions& options) {
   return options.weights_only || options.rank_states ? CheckedPart::kModel : CheckedPart::kAll;
 }
 
-CheckpointOptions checkpoint_options(const ReshardSourceOptions& options) {
+CheckpointOptions opening_of(const ReshardSourceOptions& options) {
   CheckpointOptions out = options.checkpoint;
-  out.parts = parts_of(options);
-  out.renamed = out.keep_layers = true;
+  out.states = parts_of(options) == CheckedPart::kModel ? StateUse::kLeft : StateUse::kRead;
+  if (out.names != KeyNames::kWhole) out.names = KeyNames::kOfFsdp;
   return out;
 }
-
-}  // namespace
 
 void refuse_contradictions(const ReshardSourceOptions& o) {
   bool any_model = o.checkpoint.any_model;
@@ -68,17 +67,14 @@ void refuse_contradictions(const ReshardSourceOptions& o) {
     throw Error(Code::kUsage, "`keep_names` is for models without tables").help("give `any_model` too");
 }
 
-PlainSource open_plain_source(std::unique_ptr<Store>& store, const ReshardSourceOptions& options) {
-  if (!options.checkpoint.any_model) return {};
-  if (dcp_dialect(*store) != DcpDialect::kPlain && !options.keep_names) return {};
-  std::vector<Finding> oddities = refuse_damage(*store, parts_of(options), options.checkpoint.accept);
-  return {std::move(store), std::move(oddities)};
+bool is_plain_source(const Store& store, const ReshardSourceOptions& options) {
+  return options.checkpoint.any_model && (dcp_dialect(store) == DcpDialect::kPlain || options.keep_names);
 }
 
-ReshardSource::ReshardSource(std::unique_ptr<Store> store, const ReshardSourceOptions& options)
-    : options_(options), model_(open_checkpoint(std::move(store), checkpoint_options(options))) {
+ReshardSource::ReshardSource(const CheckpointModel& checkpoint, const ReshardSourceOptions& options)
+    : options_(options), model_(checkpoint) {
   if (!options.weights_only) refuse_left_states(model_);
-  if (!any_model() && !options_.checkpoint.whole) return;
+  if (!any_model() && !makes_whole(options_.checkpoint.names)) return;
   std::optional<std::vector<DcpName>> names = dcp_names(model_.on_disk());
   if (!names) return;
   paths_.emplace();
@@ -172,13 +168,6 @@ void ReshardSource::join_rank_states(const Adjust& adjust) {
 bool ReshardSource::drops_tensor(i32 tensor) const {
   bool optimizer = is_optimizer_key(store().name(tensor));
   return optimizer && (options_.weights_only || (joined_ && tensor < model_.store().tensor_count()));
-}
-
-std::vector<std::string> ReshardSource::roots() const {
-  std::vector<std::string> out = {model_.store().root()};
-  if (!model_.assets_path().empty()) out.push_back(model_.assets_path());
-  if (states_) out.push_back(states_->root());
-  return out;
 }
 
 std::string ReshardSource::identity() const {

@@ -25,22 +25,21 @@ class JoinedStore;
 class RankStates;
 class Store;
 
-// A checkpoint of a model that no table knows, which is resharded tensor by tensor: its names follow no
-// convention, or are to be kept. No store for all other checkpoints.
-struct PlainSource {
-  std::unique_ptr<Store> store;
-  std::vector<Finding> oddities;  // for the caller to report
-};
-// Takes the store if it is one.
-PlainSource open_plain_source(std::unique_ptr<Store>& store, const ReshardSourceOptions& options);
+// Whether the checkpoint is of a model that no table knows, and is resharded tensor by tensor: its names follow no
+// convention, or are to be kept.
+bool is_plain_source(const Store& store, const ReshardSourceOptions& options);
+// The parts that have to be sound.
+CheckedPart parts_of(const ReshardSourceOptions& options);
+// How any other checkpoint is opened.
+CheckpointOptions opening_of(const ReshardSourceOptions& options);
 
 // An open source of a resharding. Use: construct, then join_rank_states() once; after that, const functions
-// are thread-safe. The object owns everything that it opens.
+// are thread-safe. The object owns the files of the ranks.
 class ReshardSource {
  public:
-  // Takes the open store. Throws what open_checkpoint() throws; kNotHeld for states of the optimizer in files of ranks, unless only
-  // the weights are wanted.
-  ReshardSource(std::unique_ptr<Store> store, const ReshardSourceOptions& options);
+  // The checkpoint was opened with opening_of(), and outlives this. Throws kNotHeld for states of the optimizer in
+  // files of ranks, unless only the weights are wanted.
+  ReshardSource(const CheckpointModel& checkpoint, const ReshardSourceOptions& options);
   ~ReshardSource();
 
   // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` sets
@@ -73,14 +72,12 @@ class ReshardSource {
   bool drops_object(std::string_view object) const {
     return options_.weights_only && is_optimizer_key(object);
   }
-  // The folders that are read.
-  std::vector<std::string> roots() const;
   // The facts that decide, beside the layout of the result, which byte goes where.
   std::string identity() const;
 
  private:
   ReshardSourceOptions options_;
-  CheckpointModel model_;
+  const CheckpointModel& model_;
   std::optional<DcpPaths> paths_;     // of a model without tables, or if its groups are kept
   NameMap<std::string, i64> places_;  // of these, in their order
   std::unique_ptr<RankStates> states_;

@@ -124,7 +124,7 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
           .found(format_text(store.format()))
           .help("`assets` HF_DIR   a folder with the config.json of its model");
     std::vector<i64> order;
-    if (options.whole) order = as_registered(store);
+    if (makes_whole(options.names)) order = as_registered(store);
     return plain_model(
         store, [&](i64 t) { return plain_parameter(store, dialect, t); }, order);
   }
@@ -136,7 +136,7 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
       e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())
         .help(cat("`assets` HF_DIR   the folder of the original model, or one with its config.json",
-                  options.renamed && dialect != DcpDialect::kTorchDist ? "; `any_model` needs no such folder"
+                  options.names != KeyNames::kOfModel && dialect != DcpDialect::kTorchDist ? "; `any_model` needs no such folder"
                                                                        : ""));
   }
   HfModelOptions how = options.model;

@@ -17,7 +17,7 @@
 
 #include "convert/views/model_section.h"
 #include "convert/views/piece_store.h"
-#include "core/base/name_hash.h"
+#include "hf/folder/model_class.h"
 
 namespace mckpt::impl {
 
@@ -39,9 +39,6 @@ struct DiskTensors {
 // is not one whose stacks are known; kSourceShape if a stack is not one.
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
-
-// Shapes of tensors by their names in a model's folder.
-using TensorShapes = NameMap<std::string, std::vector<i64>>;
 
 // The shape of a tensor by its name in memory: a stack has its from those of the experts. Nothing if it does
 // not follow from the folder's.

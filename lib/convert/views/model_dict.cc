@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "convert/views/name_words.h"
 #include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "hf/folder/name_words.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

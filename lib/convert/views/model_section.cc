@@ -14,7 +14,6 @@
 #include <array>
 #include <iterator>
 
-#include "convert/views/name_words.h"
 #include "convert/views/named_dict.h"
 #include "convert/views/saved_dicts.h"
 #include "core/base/error.h"
@@ -22,6 +21,7 @@
 #include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "hf/folder/name_words.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <vector>
 
-#include "convert/views/name_words.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/folder/name_words.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -7,13 +7,13 @@
 #include "convert/views/disk_transforms.h"
 #include "convert/views/flat_shapes.h"
 #include "convert/views/model_section.h"
-#include "convert/views/name_words.h"
 #include "convert/views/piece_store.h"
 #include "convert/views/titan_names.h"
 #include "convert/views/titan_tables.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "hf/config_json.h"
+#include "hf/folder/name_words.h"
 
 namespace mckpt::impl {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "convert/views/name_words.h"
 #include "convert/views/saved_dicts.h"
+#include "hf/folder/name_words.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/paths.h"

@@ -204,6 +204,7 @@ void CopyJob::refuse_unlike(const Region& region, i64 item) const {
 }
 
 CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options) {
+  job.prepare(options.threads, options.memory_bytes);
   return Run(job, out, options).run();
 }
 

@@ -39,13 +39,11 @@ class TensorCopy::TensorBytes final : public ByteSource {
   i64 tensor_, item_bytes_;
 };
 
-TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind,
-                       i64 strided_bytes)
+TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind)
     : store_(store),
       files_(store),
       places_(std::move(places)),
       behind_(behind),
-      strided_bytes_(strided_bytes),
       crc32s_(places_.size()) {
   TensorReader reader(store, files_.files());
   for (std::size_t p = 0; p < places_.size(); p++) {
@@ -79,6 +77,11 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
 }
 
 TensorCopy::~TensorCopy() = default;
+
+void TensorCopy::prepare(int threads, i64 memory_bytes) const {
+  std::lock_guard lock(mutex_);
+  strided_bytes_ = std::clamp<i64>(memory_bytes / threads / 2, 1 << 20, TensorReader::kStridedBytes);
+}
 
 CopyTask TensorCopy::task(i64 index) const {
   const Place& place = places_[index];

@@ -33,13 +33,13 @@ class TensorCopy final : public CopyJob {
   };
 
   // `behind`: the bytes that follow every tensor in the output, equal for all of them; only with such bytes
-  // is the CRC-32 of each tensor taken. `strided_bytes`: memory for a TensorReader, of which each thread may
-  // have one. Throws what Store::resolve() throws, because all chunks are looked at; kBadCast. The store and
-  // `behind` outlive this.
-  TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {},
-             i64 strided_bytes = TensorReader::kStridedBytes);
+  // is the CRC-32 of each tensor taken. Throws what Store::resolve() throws, because all chunks are looked at;
+  // kBadCast. The store and `behind` outlive this.
+  TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {});
   ~TensorCopy() override;
 
+  // A tensor with strides is gathered in half of a thread's memory; the other half is the copy engine's.
+  void prepare(int threads, i64 memory_bytes) const override;
   i64 task_count() const override { return static_cast<i64>(places_.size()); }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
@@ -69,7 +69,7 @@ class TensorCopy final : public CopyJob {
   StoreBytes files_;
   std::vector<Place> places_;
   std::string_view behind_;
-  i64 strided_bytes_;
+  mutable i64 strided_bytes_ = TensorReader::kStridedBytes;  // of a reader, of which each thread may have one
   std::vector<Region> sources_;                              // by place
   std::vector<std::shared_ptr<const ByteSource>> combined_;  // numbered after the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor

@@ -39,6 +39,7 @@ constexpr i64 kPage = ByteSource::kPage;
 constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
 constexpr std::size_t kBuffers = 2;             // rounds in progress
 constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is uploaded
+constexpr i64 kMemoryOfReader = i64{32} << 20;  // of a run, as the job counts it: 8 MiB are for chunks at strides
 
 // The blocks that every rank needs, and the most bytes that any of them needs beyond the end of a block, if
 // an item crosses a border.
@@ -89,6 +90,8 @@ class BlockLoader {
   }
 
   CopyCounts run() {
+    const int readers = std::max(options_.threads, options_.most_threads);
+    job_.prepare(readers, readers * kMemoryOfReader);
     std::unique_ptr<Lane> lane = device_.lane();
     for (const BlockPlan::Stretch& zeros : plan_.zeros()) lane->zero(zeros.at, zeros.bytes);
     lane->wait();

@@ -24,13 +24,13 @@ namespace {
 // A load as a conversion: the job of this rank, and on rank 0 that of all ranks, which is what is proved.
 struct LoadPlan {
   LoadPlan(const LiveModel& model, const KeyTable& keys) : mine(model, keys) {
-    if (model.world().rank() == 0) all = &conversion.parts.make<AllChunks>(model, keys);
+    if (model.world().rank() == 0) all = std::make_unique<AllChunks>(model, keys);
     conversion.job_of_rank = true;
   }
 
-  Conversion conversion;
   LiveChunks mine;
-  const AllChunks* all = nullptr;  // on rank 0
+  std::unique_ptr<AllChunks> all;  // on rank 0
+  Conversion conversion;
 };
 
 CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
@@ -65,9 +65,9 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
   exchange_shapes(model);
   LoadPlan plan(model, keys);
   Conversion& c = plan.conversion;
-  c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine, {options.threads}));
+  c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine));
   if (plan.all) {
-    c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks, {options.threads}));
+    c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks));
     c.proof = import_proof(source, keys, plan.all->chunks, plan.all->plan.layout);
   }
   prove_on_rank_0(c, model.world(), options.threads);

@@ -85,7 +85,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   for (const TensorDifference& d : unlike)
     if (d.other >= 0) not_compared.insert(d.other);
   NamedChunks chunks(*there, *source.store, not_compared);
-  ChunkJob job = tensor_job(*source.store, chunks, {.threads = threads});
+  ChunkJob job = tensor_job(*source.store, chunks);
   CompareSink sink(*there, chunks, CompareSink::Places::kFirst);
   ObservedSink observed(sink, observer);
   found.bytes = run_copy(job, observed,

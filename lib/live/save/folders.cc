@@ -1,5 +1,5 @@
-// Both functions make a Conversion for the live model and run it like any other. A model in memory has no
-// identity that a later run could compare, so an interrupted save is not resumed but begun anew.
+// Both functions plan a Conversion of the live model, with a target like any other, and run it. A model in memory
+// has no identity that a later run could compare, so an interrupted save is not resumed but begun anew.
 #include "live/save/folders.h"
 
 #include <algorithm>
@@ -9,10 +9,11 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "convert/objects/megatron_args.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/opened.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/target.h"
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
 #include "core/base/observer.h"
@@ -70,6 +71,70 @@ std::vector<PartSums::Place> data_places(const HfLayout& hf) {
   return places;
 }
 
+Opened in_memory(const HfModel& source) {
+  Opened out;
+  out.opening = source.opening;
+  return out;
+}
+
+// The Hugging Face folder of a live model.
+class LiveHf final : public Target {
+ public:
+  LiveHf(const LiveModel& model, const KeyTable& keys, const HfModel& source, const std::string& folder)
+      : hf(model.map(), source_types(model.map().sources()), kUsualShardBytes),
+        chunks(model, keys),
+        tensors(model.map(), hf.places) {
+    auto made = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
+    exported = made.get();
+    job = std::move(made);
+    proof = export_proof(keys, hf);
+    path = folder, identity = kNotResumed;
+    set_files(*this, hf.layout.output_files());
+    SideFiles assets = plan_assets(source.path, "", source.opening);
+    add_map(assets, source.map_text);
+    add_beside(*this, {std::move(assets), {}});
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(hf.layout, to); }
+
+  HfLayout hf;
+  AllChunks chunks;
+  PlacedTensors tensors;
+  const ChunkJob* exported = nullptr;
+};
+
+// The checkpoint of a live model. Its proof is that of its export: the chunks of all ranks make up every tensor of
+// the model, each item once.
+class LiveFsdp final : public Target {
+ public:
+  LiveFsdp(const LiveModel& model, const KeyTable& keys, const HfModel& source, const std::string& target)
+      : chunks_(model, keys, true) {
+    FsdpRun setup = run_of(model);
+    setup.fsdp.saved = true;
+    if (!setup.fsdp.saves_state_dict()) add_run_objects(layout(), {model.map(), source.config.run, setup, 0});
+    job = std::make_unique<ChunkJob>(save_job(model, keys, layout(), chunks_.plan.table_key));
+    job_of_rank = true;
+    if (model.world().rank() == 0) {
+      hf_.emplace(model.map(), source_types(model.map().sources()), kUsualShardBytes);
+      tensors_.emplace(model.map(), hf_->places);
+      proved_job = std::make_unique<ChunkJob>(live_export_job(keys, chunks_, *tensors_));
+      proof = export_proof(keys, *hf_);
+    }
+    identity = kNotResumed;
+    std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text,
+                                          original_files(source));
+    plan_iteration(*this, layout(), target, std::nullopt, {{}, plan_assets(source.path, table, source.opening)});
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(layout(), to); }
+
+  DcpLayout& layout() { return chunks_.plan.layout; }
+  const DcpLayout& layout() const { return chunks_.plan.layout; }
+
+ private:
+  AllChunks chunks_;
+  std::optional<HfLayout> hf_;  // on rank 0
+  std::optional<PlacedTensors> tensors_;
+};
+
 }  // namespace
 
 StagedFolder::Options live_staging(bool durable) {
@@ -78,23 +143,15 @@ StagedFolder::Options live_staging(bool durable) {
 
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options, Observer& observer) {
-  Conversion c;
-  c.opening = source.opening;
-  auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kUsualShardBytes);
-  auto& chunks = c.parts.make<AllChunks>(model, keys);
-  auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
-  auto job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
-  const ChunkJob& exported = *job;
-  c.job = std::move(job);
-  c.proof = export_proof(keys, hf);
-  c.path = path, c.identity = kNotResumed;
-  c.layout = &hf.layout, c.files = hf.layout.output_files();
-  SideFiles assets = plan_assets(source.path, "", c.opening);
-  add_map(assets, source.map_text);
-  add_beside(c, {std::move(assets), {}});
+  const LiveHf* target = nullptr;
+  Conversion c = plan(in_memory(source), [&](Opened&) {
+    auto made = std::make_unique<LiveHf>(model, keys, source, path);
+    target = made.get();
+    return made;
+  });
   prove_on_rank_0(c, model.world(), options.threads);
 
-  std::vector<PartSums::Place> data = data_places(hf);
+  std::vector<PartSums::Place> data = data_places(target->hf);
   LiveExportOptions how{.observer = &observer};
   // Memory of a GPU is large enough for windows that keep a disk busy.
   if (!model.device().is_host())
@@ -102,7 +159,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   PartSums parts(data);
   run(c, run_options(options), model.world(), observer, [&](const DataTarget& to) {
     SummingSink summed(to.out, parts);
-    LiveExportCounts counts = export_model(model, keys, chunks, exported, summed, how);
+    LiveExportCounts counts = export_model(model, keys, target->chunks, *target->exported, summed, how);
     gather_sums(parts, model.world());
     if (model.world().rank() == 0) parts.join_into(to.sums);
     return CopyCounts{.bytes_written = counts.bytes_written};
@@ -112,31 +169,17 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   return bytes;
 }
 
-// The proof of a saved checkpoint is that of its export: the chunks of all ranks make up every tensor of the
-// model, each item once.
 i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                    const std::string& target, const LiveFolderOptions& options, Observer& observer) {
-  Conversion c;
-  c.opening = source.opening;
-  auto& chunks = c.parts.make<AllChunks>(model, keys, true);
-  DcpLayout& layout = chunks.plan.layout;
-  FsdpRun setup = run_of(model);
-  setup.fsdp.saved = true;
-  if (!setup.fsdp.saves_state_dict()) add_run_objects(layout, {model.map(), source.config.run, setup, 0});
-  c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, chunks.plan.table_key));
-  c.job_of_rank = true;
-  if (model.world().rank() == 0) {
-    auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kUsualShardBytes);
-    auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
-    c.proved_job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
-    c.proof = export_proof(keys, hf);
-  }
-  c.identity = kNotResumed;
-  std::string table =
-      tensor_table_json(model.map().sources(), source.expert_layout, source.map_text, original_files(source));
-  plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table, c.opening)});
+  const LiveFsdp* saved = nullptr;
+  Conversion c = plan(in_memory(source), [&](Opened&) {
+    auto made = std::make_unique<LiveFsdp>(model, keys, source, target);
+    saved = made.get();
+    return made;
+  });
   prove_on_rank_0(c, model.world(), options.threads);
   run(c, run_options(options), model.world(), observer);
+  const DcpLayout& layout = saved->layout();
   i64 bytes = 0;
   for (i64 i = 0; i < layout.chunk_count(); i++) {
     DcpLayout::Chunk chunk = layout.chunk(i);

@@ -174,6 +174,7 @@ TEST(ApiConversion, RefusesWhatNobodyCanMean) {
   ToFsdp what{.source = kModel, .target = t.path() + "/ckpt"};
   for (int threads : {0, -1, 5000}) {
     EXPECT_EQ(error_of([&] { plan(what, threads); }).expected, "1 to 1024");
+    EXPECT_EQ(error_of([&] { plan(ToHf{.source = kModel, .target = "hf"}, threads); }).expected, "1 to 1024");
     EXPECT_EQ(error_of([&] { plan(what).prove(threads); }).expected, "1 to 1024");
     EXPECT_EQ(error_of([&] { plan(what).run({.threads = threads}); }).expected, "1 to 1024");
     EXPECT_EQ(error_of([&] { verify(kModel, {.threads = threads}); }).expected, "1 to 1024");

@@ -7,7 +7,7 @@
 //   -     model    not compared with config.json: the model type is unknown
 //
 // The tensors are those of the class that `architectures` names: for a class with another head than that of
-// the family's table, those that convert/source/model_class.h says, though no conversion takes such a model.
+// the family's table, those that hf/folder/model_class.h says, though no conversion takes such a model.
 #pragma once
 
 #include <string>

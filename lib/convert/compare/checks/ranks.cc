@@ -84,9 +84,9 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
     report.add(std::move(check), {to_finding(e)});
   };
   CheckpointOptions options;
-  options.read_copies = true;
+  options.copies = CopyUse::kRead;
   options.assets = assets;
-  options.parts = CheckedPart::kAll;
+  options.states = StateUse::kRead;
   std::string states;  // why those of the optimizer are not compared
   auto open = [&] {
     const CheckpointModel opened = open_checkpoint(store.root(), options);
@@ -105,7 +105,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
     } catch (const Error& e) {
       if (e.code() != Code::kNotHeld) throw;
       states = cat(kStates, e.message());
-      options.parts = CheckedPart::kModel;
+      options.states = StateUse::kLeft;
       open();
     }
   } catch (const Error& e) {

@@ -15,7 +15,7 @@ namespace mckpt::impl {
 bool has_turned_sides(const Store& a, const std::string& b, const OpenOptions& opening) {
   if (!is_own_source(a) || has_megatron_names(a)) return false;
   const std::unique_ptr<Store> other = open_values(b, opening);
-  const bool of_megatron = dcp_dialect(*other).has_value() || other->format() == Format::kMegatronRanks;
+  const bool of_megatron = dcp_dialect(*other).has_value() || other->driver().ranks_apart;
   return of_megatron && has_megatron_names(*other);
 }
 

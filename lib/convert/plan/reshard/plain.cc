@@ -2,23 +2,18 @@
 #include "convert/plan/reshard/plain.h"
 
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/jobs/proof.h"
-#include "convert/output/fsdp_folder.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/opened.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/plain_layout.h"
 #include "convert/plan/reshard/reshard.h"
 #include "convert/plan/setting_identity.h"
-#include "convert/source/identity.h"
-#include "convert/source/reshard_source.h"
+#include "convert/plan/target.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
-#include "io/copy/read_sums.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
-#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -54,38 +49,42 @@ std::string why_kept(const Store& store) {
                       : cat("as ", keys, " belong to no known convention");
 }
 
+class PlainTarget final : public Target {
+ public:
+  PlainTarget(const Opened& source, const ReshardOptions& options)
+      : weights_only_(options.from.weights_only),
+        plan_(source.store(), shards_of(options.grid), weights_only_),
+        records_(plan_.add_objects()),
+        chunks_(plan_.layout, plan_.tensors) {
+    const Store& store = source.store();
+    job = std::make_unique<ChunkJob>(reshard_job(store, chunks_, nullptr, std::move(records_)));
+    if (options.rank == 0) object_files = &store;
+    proof = {side_of(store), side_of(plan_.layout), plan_.left_behind, {}, {}};
+    dropped_objects = plan_.left_behind_objects;
+    notes.note(
+        cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
+    std::optional<i64> iteration =
+        iteration_of_result(store, options.iteration, !weights_only_ && has_states_of_megatron(store), notes);
+    identified.result = plan_iteration(*this, plan_.layout, options.target, iteration, all_beside(store, {}));
+    identified.settings.emplace("reshard by key", MCKPT_VERSION);
+    set_run(*identified.settings, options.grid, options.fsdp, options.frozen);
+    identified.settings->set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only_);
+    set_run(*this, cat(format_text(store.format()), ", with its own names"), options.grid, plan_.layout);
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(plan_.layout, to); }
+
+ private:
+  bool weights_only_;
+  PlainLayout plan_;
+  std::vector<CarriedRecord> records_;
+  PlannedChunks chunks_;
+};
+
 }  // namespace
 
-Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options) {
-  Conversion c;
-  const Store& store = *(c.store = &c.parts.keep(std::move(source.store)));
-  c.oddities.push_back({store.root(), std::move(source.oddities)});
-  bool weights_only = options.from.weights_only;
-  auto& plan = c.parts.make<PlainLayout>(store, shards_of(options.grid), weights_only);
-  std::vector<CarriedRecord> records = plan.add_objects();
-  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
-  c.sums = std::make_unique<ReadSums>();
-  if (options.rank == 0) expect_object_files(*c.sums, store);
-  c.job = std::make_unique<ChunkJob>(
-      reshard_job(store, chunks, nullptr, std::move(records), {.threads = options.threads}));
-
-  c.sources = {store.root()};
-  c.opening = store.opening();
-  c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
-  c.dropped_objects = plan.left_behind_objects;
-  c.notes.note(
-      cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
-  std::optional<i64> iteration =
-      iteration_of_result(store, options.iteration, !weights_only && has_states_of_megatron(store), c.notes);
-  FsdpFolder::Beside beside = all_beside(store, {});
-  std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  PlanIdentity text("reshard by key", MCKPT_VERSION);
-  set_run(text, options.grid, options.fsdp, options.frozen);
-  text.set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only);
-  text.add(kSourceFiles, source_identity(store)).add(kBesideFiles, beside.identity());
-  c.identity = text.add(kResult, metadata).text();
-  set_run(c, cat(format_text(store.format()), ", with its own names"), options.grid, plan.layout);
-  return c;
+Conversion plan_plain_reshard(Opened source, const ReshardOptions& options) {
+  return plan(std::move(source),
+              [&](Opened& opened) { return std::make_unique<PlainTarget>(opened, options); });
 }
 
 }  // namespace mckpt::impl

@@ -8,11 +8,11 @@
 namespace mckpt::impl {
 
 struct Conversion;
-struct PlainSource;
+struct Opened;
 struct ReshardOptions;
 
-// Takes the open source. Throws kUnknownPartition for a grid that is not data-parallel alone, and what
+// `source`: opened as it is. Throws kUnknownPartition for a grid that is not data-parallel alone, and what
 // reshard_job() throws.
-Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options);
+Conversion plan_plain_reshard(Opened source, const ReshardOptions& options);
 
 }  // namespace mckpt::impl

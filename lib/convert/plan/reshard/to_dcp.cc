@@ -4,28 +4,20 @@
 #include <algorithm>
 
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/jobs/proof.h"
-#include "convert/jobs/readable_chunks.h"
 #include "convert/keys/stored_chunks.h"
-#include "convert/plan/behind_view.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/plain_layout.h"
-#include "convert/plan/setting_identity.h"
+#include "convert/plan/target.h"
 #include "convert/source/damage.h"
-#include "convert/source/identity.h"
-#include "convert/source/own_model.h"
 #include "convert/views/own_names.h"
 #include "convert/views/saved_states.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/item_cast.h"
-#include "hf/adapter/adapted_store.h"
 #include "hf/quantized/recognise.h"
-#include "io/copy/read_sums.h"
 #include "io/dcp/check/check.h"
-#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -116,23 +108,33 @@ std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options,
   return out;
 }
 
-void finish(Conversion& c, const ToDcpOptions& options, const PlainLayout& plan, std::string_view section,
-            std::vector<CarriedRecord> records) {
-  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
-  c.sums = std::make_unique<ReadSums>();
-  if (options.rank == 0) expect_object_files(*c.sums, *c.store);
-  c.job = std::make_unique<ChunkJob>(
-      tensor_job(*c.store, chunks, read_memory(options.threads, options.memory_bytes), std::move(records)));
-  c.opening = c.store->opening();
-  c.format = "torch DCP";
-  std::string metadata = plan_dcp_folder(c, plan.layout, options.target);
-  PlanIdentity text("to-dcp", MCKPT_VERSION);
-  text.set("section", section)
-      .set("weights_only", options.weights_only)
-      .set("dtype", options.dtype ? dtype_name(*options.dtype) : "keep")
-      .add(kBesideFiles, c.beside.identity());
-  c.identity = text.add(kSourceFiles, source_identity(*c.store)).add(kResult, metadata).text();
-}
+// Tensors and objects of a store in the folder, under the names that `layout` gives them.
+class DcpTarget final : public Target {
+ public:
+  DcpTarget(const Opened& source, std::unique_ptr<PlainLayout> layout, std::string_view section, bool with_objects,
+            const ToDcpOptions& options)
+      : plan_(std::move(layout)), chunks_(plan_->layout, plan_->tensors) {
+    const Store& store = source.store();
+    std::vector<CarriedRecord> records;
+    if (with_objects) records = plan_->add_objects();
+    job = std::make_unique<ChunkJob>(tensor_job(store, chunks_, std::move(records)));
+    if (options.rank == 0) object_files = &store;
+    proof = {side_of(store), side_of(plan_->layout), plan_->left_behind, {}, {}};
+    proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
+    dropped_objects = plan_->left_behind_objects;
+    format = "torch DCP";
+    identified.result = plan_dcp_folder(*this, plan_->layout, options.target);
+    identified.settings.emplace("to-dcp", MCKPT_VERSION);
+    identified.settings->set("section", section)
+        .set("weights_only", options.weights_only)
+        .set("dtype", options.dtype ? dtype_name(*options.dtype) : "keep");
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(plan_->layout, to); }
+
+ private:
+  std::unique_ptr<PlainLayout> plan_;
+  PlannedChunks chunks_;
+};
 
 // A DCP folder: everything in it stays.
 Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) {
@@ -144,26 +146,23 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
     throw Error(Code::kUsage, "a DCP folder keeps all its dicts: `model_dict` is for other checkpoints")
         .file(source->root())
         .found(escaped(options.model_dict));
-  Conversion c;
-  const Store& store = *(c.store = &c.parts.keep(std::move(source)));
   CheckedPart parts = options.weights_only ? CheckedPart::kModel : CheckedPart::kAll;
-  c.oddities.push_back({store.root(), refuse_damage(store, parts, options.accept)});
-  auto& plan =
-      c.parts.make<PlainLayout>(store, ranks_of(options, store), options.weights_only,
-                                types_of(store, options.dtype, model_tensors(store, options, c.details)));
-  std::vector<CarriedRecord> records = plan.add_objects();
-  c.sources = {store.root()};
-  c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
-  c.proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
-  c.dropped_objects = plan.left_behind_objects;
-  add_beside(c, {object_files(store), {}});
-  finish(c, options, plan, "", std::move(records));
-  return c;
+  std::vector<Finding> damage = refuse_damage(*source, parts, options.accept);
+  return plan(open_plain(std::move(source), options.source, std::move(damage)), [&](Opened& opened) {
+    const Store& store = opened.store();
+    Notes notes;
+    auto layout =
+        std::make_unique<PlainLayout>(store, ranks_of(options, store), options.weights_only,
+                                      types_of(store, options.dtype, model_tensors(store, options, notes)));
+    auto target = std::make_unique<DcpTarget>(opened, std::move(layout), "", true, options);
+    target->details.append(std::move(notes));
+    add_beside(*target, {object_files(store), {}});
+    return target;
+  });
 }
 
 // The tensors of a model in files of another format.
 Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options) {
-  Conversion c;
   OwnModelOptions how{.source = options.source,
                       .shapes = options.assets,
                       .model_dict = options.model_dict,
@@ -171,22 +170,17 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
                       .complete = false,
                       .keep_names = true,
                       .threads = options.threads};
-  const AdaptedStore* adapted = adapted_view(*source);  // the model keeps it
-  auto& model = c.parts.make<OwnModel>(open_own_model(std::move(source), how));
-  c.notes.append(std::move(model.notes));
-  const Store& store = *(c.store = model.store.get());
-  c.oddities.push_back({store.root(), model.oddities});
-  std::string section = section_text(options.section.value_or(model.section));
-  auto& plan = c.parts.make<PlainLayout>(store, ranks_of(options, store), false, names_under(section),
-                                         types_of(store, options.dtype, {}));
-  c.sources = {store.root()};
-  if (options.assets) c.sources.push_back(*options.assets);
-  c.proof = {side_of(store), side_of(plan.layout)};
-  c.dropped_objects = model.objects;
-  finish(c, options, plan, section, {});
-  if (adapted || model.adapted) add_adapter(c, adapted ? *adapted : *model.adapted);
-  note_left_out(c.details, model);
-  return c;
+  return plan(open_own(std::move(source), how), [&](Opened& opened) {
+    const Store& store = opened.store();
+    const std::string section = section_text(options.section.value_or(opened.own->section));
+    auto layout = std::make_unique<PlainLayout>(store, ranks_of(options, store), false, names_under(section),
+                                                types_of(store, options.dtype, {}));
+    auto target = std::make_unique<DcpTarget>(opened, std::move(layout), section, false, options);
+    target->folders = {store.root()};
+    if (options.assets) target->folders.push_back(*options.assets);
+    note_left_out(target->details, *opened.own);
+    return target;
+  });
 }
 
 }  // namespace

@@ -37,7 +37,6 @@ struct ToDcpOptions {
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
   int threads = 1;
-  i64 memory_bytes = i64{256} << 20;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };
 

@@ -38,7 +38,6 @@ struct ToRanksOptions {
   // source, and states of the optimizer are refused unless only the weights are wanted.
   bool like_source = false, weights_only = false;
   int threads = 1;
-  i64 memory_bytes = i64{256} << 20;  // for all of these together
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 

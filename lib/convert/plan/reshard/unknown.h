@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "convert/source/listed_parameters.h"
+#include "hf/folder/listed_parameters.h"
 
 namespace mckpt::impl {
 

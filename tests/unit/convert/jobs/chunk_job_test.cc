@@ -226,9 +226,9 @@ TEST(ChunkJob, MakesOfEverySideTheOther) {
         for (const ItemRun& run : p.holding->runs) padded += run.slot == kPaddingSlot;
       }
       SideOnDisk tensors(m.tensors, nullptr), shards(m.shards, &m.parts), cuts(m.cuts, &m.whole);
-      expect_filled(import_job(tensors.store, m.parts, m.shards, {}), m.shards, &m.parts,
+      expect_filled(import_job(tensors.store, m.parts, m.shards), m.shards, &m.parts,
                     "tensors -> shards");
-      expect_filled(import_job(tensors.store, m.whole, m.cuts, {}), m.cuts, &m.whole, "tensors -> cuts");
+      expect_filled(import_job(tensors.store, m.whole, m.cuts), m.cuts, &m.whole, "tensors -> cuts");
       expect_filled(export_job(&shards.store, m.parts, m.shards, m.tensors), m.tensors, nullptr,
                     "shards -> tensors");
       expect_filled(export_job(&cuts.store, m.whole, m.cuts, m.tensors), m.tensors, nullptr,
@@ -361,18 +361,18 @@ TEST(ChunkJob, IsProvedUnlessASideIsBroken) {
     Model m(name, DType::kF32, DType::kF32);
     SideOnDisk tensors(m.tensors, nullptr), cuts(m.cuts, &m.whole);
     ProofInput in{side_of_tensors(m), side_of_keys(m.whole)}, back{side_of_keys(m.whole), side_of_tensors(m)};
-    Account a = prove(import_job(tensors.store, m.whole, m.cuts, {}), in);
+    Account a = prove(import_job(tensors.store, m.whole, m.cuts), in);
     EXPECT_EQ(a.tensors_out, m.whole.size());
     EXPECT_EQ(a.padded > 0, true);
     EXPECT_EQ(a.dropped + a.invented, 0);
     prove(export_job(&cuts.store, m.whole, m.cuts, m.tensors), back);
     for (const MadeChunks& cut : broken(m.cuts)) {
-      EXPECT_NE(thrown_by([&] { prove(import_job(tensors.store, m.whole, cut, {}), in); }), "nothing");
+      EXPECT_NE(thrown_by([&] { prove(import_job(tensors.store, m.whole, cut), in); }), "nothing");
       EXPECT_NE(thrown_by([&] { prove(export_job(&cuts.store, m.whole, cut, m.tensors), back); }), "nothing");
     }
     for (const MadeChunks& cut : broken(m.tensors)) {
       SideOnDisk less(cut, nullptr);
-      EXPECT_NE(thrown_by([&] { prove(import_job(less.store, m.whole, m.cuts, {}), in); }), "nothing");
+      EXPECT_NE(thrown_by([&] { prove(import_job(less.store, m.whole, m.cuts), in); }), "nothing");
       EXPECT_NE(thrown_by([&] { prove(export_job(&cuts.store, m.whole, m.cuts, cut), back); }), "nothing");
     }
   }

@@ -8,7 +8,8 @@
 #include <fstream>
 
 #include "convert/jobs/proof.h"
-#include "convert/plan/conversion.h"
+#include "convert/open/open.h"
+#include "convert/plan/target.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/copy/job.h"
@@ -51,6 +52,30 @@ void write_source(const std::string& folder) {
   out.sync();
 }
 
+// The first `tensors` of a store in a safetensors file of a folder.
+class Copied final : public Target {
+ public:
+  Copied(const Store& store, i64 tensors, const std::string& folder) : layout_(specs(store, tensors)) {
+    std::vector<TensorCopy::Place> places;
+    for (i64 t = 0; t < tensors; t++) places.push_back({t, 0, layout_.offset(t)});
+    job = std::make_unique<TensorCopy>(store, places);
+    path = folder;
+    set_files(*this, layout_.output_files());
+    identity = cat("test ", tensors, "\n");
+    proof = {side_of(store), side_of(store)};
+    beside.files.texts.emplace("config.json", "{}");
+  }
+  void write_frame(const FramePlace& to) const override { impl::write_frame(layout_, to); }
+
+ private:
+  static std::vector<TensorSpec> specs(const Store& store, i64 tensors) {
+    std::vector<TensorSpec> out;
+    for (i64 t = 0; t < tensors; t++) out.push_back({store.name(t), store.dtype(t), store.dims(t)});
+    return out;
+  }
+  SafetensorsLayout layout_;
+};
+
 struct Case {
   TempFolder folder;
   std::string source = folder.path() + "/source", path = folder.path() + "/result";
@@ -59,23 +84,10 @@ struct Case {
 
   // The first `tensors` of the source.
   Conversion plan(i64 tensors = 4) const {
-    Conversion c;
-    const Store& store = c.parts.keep(open_store(source));
-    std::vector<TensorSpec> specs;
-    for (i64 t = 0; t < tensors; t++) specs.push_back({store.name(t), store.dtype(t), store.dims(t)});
-    auto& layout = c.parts.make<SafetensorsLayout>(specs);
-    std::vector<TensorCopy::Place> places;
-    for (i64 t = 0; t < tensors; t++) places.push_back({t, 0, layout.offset(t)});
-    c.job = std::make_unique<TensorCopy>(store, places);
-    c.sources = {source};
-    c.store = &store;
-    c.path = path;
-    c.layout = &layout;
-    c.files = layout.output_files();
-    c.identity = cat("test ", tensors, "\n");
-    c.proof = {side_of(store), side_of(store)};
-    c.beside.files.texts.emplace("config.json", "{}");
-    return c;
+    std::unique_ptr<Store> store = open_store(source);
+    return impl::plan(open_plain(std::move(store), source, {}), [&](Opened& opened) {
+      return std::make_unique<Copied>(opened.store(), tensors, path);
+    });
   }
 
   bool has(std::string_view name) const { return fs::exists(cat(folder.path(), "/", name)); }
@@ -213,6 +225,34 @@ TEST(Run, WritesASingleFile) {
   EXPECT_EQ(at.entries(), 2);
 }
 
+// A job that knows nothing of its run until it is carried out.
+class Asking final : public CopyJob {
+ public:
+  explicit Asking(std::unique_ptr<CopyJob> job) : job_(std::move(job)) {}
+  void prepare(int threads, i64 memory_bytes) const override { asked = {threads, memory_bytes}; }
+  i64 task_count() const override { return job_->task_count(); }
+  CopyTask task(i64 index) const override { return job_->task(index); }
+  i64 task_bytes(i64 index) const override { return job_->task_bytes(index); }
+  const ByteSource& source(i32 file) const override { return job_->source(file); }
+  std::string tensor_of(const Region& region) const override { return job_->tensor_of(region); }
+  mutable std::pair<int, i64> asked{};
+
+ private:
+  std::unique_ptr<CopyJob> job_;
+};
+
+TEST(Run, SaysThreadsAndMemoryToTheJob) {
+  Case at;
+  Conversion c = at.plan();
+  auto job = std::make_unique<Asking>(std::move(c.job));
+  const Asking& asking = *job;
+  c.job = std::move(job);
+  Watcher watcher;
+  run_alone(c, watcher, {.threads = 3, .memory_bytes = i64{48} << 20, .durable = false});
+  EXPECT_EQ(asking.asked, std::pair(3, i64{48} << 20));
+  at.expect_whole();
+}
+
 TEST(Conversion, ATensorThatIsLostIsNamed) {
   Case at;
   Conversion c = at.plan(3);
@@ -224,21 +264,6 @@ TEST(Conversion, ATensorThatIsLostIsNamed) {
     ASSERT_FALSE(e.notes().empty());
     EXPECT_NE(e.notes()[0].find("d, of the source"), std::string::npos) << e.notes()[0];
   }
-}
-
-TEST(Parts, AreDestroyedInTheReverseOrder) {
-  std::string order;
-  struct Part {
-    std::string& order;
-    char name;
-    ~Part() { order += name; }
-  };
-  {
-    Parts parts;
-    parts.keep(std::unique_ptr<Part>(new Part{order, 'a'}));
-    parts.keep(std::unique_ptr<Part>(new Part{order, 'b'}));
-  }
-  EXPECT_EQ(order, "ba");
 }
 
 }  // namespace run_test

@@ -8,6 +8,7 @@
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "convert/source/options.h"
+#include "convert/open/open.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
 #include "core/base/error_code.h"
@@ -156,9 +157,12 @@ TEST(Damage, LeadsWithAProblemAndNotWithTheNumberOfTheOthers) {
 
 TEST(ReshardSource, DropsOptimizerStatesThatAreNotWanted) {
   ReshardSourceOptions options{.checkpoint = {.assets = kLlama}};
-  ReshardSource all(open_store(kSaved), options);
+  auto opened = [&] { return open_sharded(open_store(kSaved), {.source = kSaved, .how = opening_of(options)}); };
+  const Opened with = opened();
+  ReshardSource all(*with.sharded, options);
   options.weights_only = true;
-  ReshardSource weights(open_store(kSaved), options);
+  const Opened without = opened();
+  ReshardSource weights(*without.sharded, options);
   i64 states = 0;
   for (i32 t = 0; t < all.store().tensor_count(); t++) {
     EXPECT_FALSE(all.drops_tensor(t));
@@ -169,18 +173,13 @@ TEST(ReshardSource, DropsOptimizerStatesThatAreNotWanted) {
   EXPECT_EQ(states, 18);
   EXPECT_FALSE(all.drops_object("optimizer.param_to_group_meta.x"));
   EXPECT_TRUE(weights.drops_object("optimizer.param_to_group_meta.x"));
-  EXPECT_EQ(all.roots(), (std::vector<std::string>{kSaved, kLlama}));
+  EXPECT_EQ(with.folders, (std::vector<std::string>{kSaved, kLlama}));
   EXPECT_EQ(all.rank_states(), nullptr);
 }
 
 TEST(ReshardSource, IsPlainForNamesOfNoConvention) {
   ReshardSourceOptions options;
-  auto is_plain = [&](const std::string& path) {
-    std::unique_ptr<Store> store = open_store(path);
-    const bool plain = open_plain_source(store, options).store != nullptr;
-    EXPECT_EQ(store == nullptr, plain) << "the store is taken if it is plain";
-    return plain;
-  };
+  auto is_plain = [&](const std::string& path) { return is_plain_source(*open_store(path), options); };
   EXPECT_FALSE(is_plain(kData + "/dcp/plain"));
   options.checkpoint.any_model = true;
   EXPECT_TRUE(is_plain(kData + "/dcp/plain"));

@@ -1,5 +1,5 @@
 // Which tensors of a model's folder are buffers that a checkpoint need not have.
-#include "convert/source/computed_buffers.h"
+#include "hf/folder/computed_buffers.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 
 #include "convert/source/own_model.h"
 #include "core/base/text.h"
+#include "hf/folder/known_tensors.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"

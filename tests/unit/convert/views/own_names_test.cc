@@ -11,9 +11,10 @@
 #include <numeric>
 #include <sstream>
 
-#include "convert/source/model_folder.h"
 #include "core/base/text.h"
 #include "hf/config_json.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/model_folder.h"
 #include "io/json/json.h"
 #include "io/store/open/format_ids.h"
 #include "io/values/digest.h"

@@ -9,10 +9,10 @@
 #include <map>
 
 #include "convert/compare/verify.h"
-#include "convert/source/tied_names.h"
 #include "convert/views/own_names.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
+#include "hf/folder/tied_names.h"
 #include "tests/support/made_store.h"
 #include "tests/support/throws.h"
 

@@ -1,14 +1,15 @@
 // Which tensors a model must have, by the class that its config names: those that transformers saves
 // (test_data/own_names/make_heads.py), name by name and shape by shape.
-#include "convert/source/model_class.h"
+#include "hf/folder/model_class.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "convert/source/model_folder.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/model_folder.h"
 #include "io/json/json.h"
 #include "tests/support/golden_heads.h"
 #include "tests/support/table_store.h"

@@ -1,4 +1,4 @@
-#include "convert/views/name_words.h"
+#include "hf/folder/name_words.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The table's names are taken apart by the prefix of the decoder, which all classes of a family share.
-#include "convert/source/model_class.h"
+#include "hf/folder/model_class.h"
 
 #include <algorithm>
 

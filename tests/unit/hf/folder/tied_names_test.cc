@@ -1,5 +1,5 @@
 // Names of tied tensors in models of transformers, and names that look like them.
-#include "convert/source/tied_names.h"
+#include "hf/folder/tied_names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The tensors that a config promises by its family's table have the shapes that the real folders have: those
 // of every golden model, whose shapes test_data/golden/*/*/tensors.txt lists.
-#include "convert/source/model_folder.h"
+#include "hf/folder/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 
 #include "core/base/notes.h"
 #include "core/base/text.h"
+#include "hf/folder/known_tensors.h"
 #include "tests/support/table_store.h"
 
 namespace mckpt::impl {

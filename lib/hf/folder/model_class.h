@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/base/name_hash.h"
 
 namespace mckpt::impl {
 
@@ -27,6 +28,9 @@ struct KnownTensor {
   std::string name;
   std::optional<std::vector<i64>> dims;  // none: only the name is known
 };
+
+// Shapes of tensors by their names in a model's folder.
+using TensorShapes = NameMap<std::string, std::vector<i64>>;
 
 // The head that the classes of the tables have.
 inline constexpr std::string_view kLanguageHead = "lm_head.weight";

@@ -1,61 +1,25 @@
-// The Hugging Face model that a checkpoint with the model's own names belongs to: the folder with config.json
-// and tokenizer, and the names that its tensors have, as far as they are known. Nothing here needs a table of
-// the model.
+// Which tensors a model's Hugging Face folder has, as far as it is known: what its files list, or what the table of
+// its family promises for the class that config.json names.
 //
-//   `assets`                                 a folder that the user names
-//   ckpt/huggingface/config.json             verl, beside the files of the ranks
-//   ckpt/config.json                         Trainer and accelerate: in the checkpoint's folder ...
-//   ckpt/pytorch_model_fsdp_0/.metadata      ... or in the one around it
+//   model.safetensors.index.json   lm_head.weight, ...              names
+//   headers, mckpt_tensors.json    lm_head.weight [151936, 1024]    names and shapes
+//   config.json with a table       the same, by its sizes
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "convert/source/model_class.h"
-#include "convert/views/disk_names.h"
-#include "core/base/int.h"
-#include "hf/adapter/amended_config.h"
-#include "hf/config_json.h"
-#include "hf/config_numbers.h"
-#include "hf/tower_numbers.h"
-#include "io/copy/side_files.h"
+#include "hf/folder/model_class.h"
 #include "io/safetensors/original.h"
 
 namespace mckpt::impl {
 
 class Notes;
 class Store;
+struct ModelFolder;
 struct OpenOptions;
-
-// What is known of the model. A value.
-struct ModelFolder {
-  std::string path;                // the folder with config.json; "": none was found
-  bool of_a_run = false;           // the folder has other files of a training run too
-  std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
-  std::string model_type;          // as config.json has it
-  std::string architecture;        // the first of its architectures; "" if it has none
-  TowerNumbers numbers{};          // of config.json; zeros for what it does not say
-  ConfigNumbers config_numbers{};  // of config.json
-  std::optional<bool> tied;        // tie_word_embeddings of config.json
-  i64 labels = 2;                  // of a classifier
-  AmendedConfig amended{};  // by an adapter in the store: `config` and `tied` have it, config.json has not
-
-  // Config, tokenizer, code. pre: path is not empty.
-  SideFiles files(const OpenOptions& opening) const;
-};
-
-// Looks in `assets` if it is given, else in the folders that training frameworks use. Throws kNotFound for
-// `assets` without config.json, kBadJson for a config that cannot be read.
-ModelFolder find_model_folder(const Store& store, const std::string& source,
-                              const std::optional<std::string>& assets);
-
-// The folder that find_model_folder() finds without `assets`: the first of the usual ones that has a config.json, which
-// is not read.
-ModelFolder model_folder_beside(const Store& store, const std::string& source);
-
-// Throws kNotFound if the folder of the model has no config.json.
-void require_config(const std::string& assets, const OpenOptions& opening);
 
 // The tensors that the model's Hugging Face folder has.
 struct KnownTensors {
@@ -92,6 +56,10 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
 // The same by the family's table alone, whatever the files of the folder list; empty if no table describes the
 // class. pre: the folder has a `config`.
 std::vector<KnownTensor> class_tensors(const ModelFolder& folder, const Store& store, Notes& notes);
+
+// A warning of shards of ranks (io/safetensors/shards.h) that nothing judges: the last ones may be lost. `why`: "no
+// config.json is beside it".
+std::string unknown_shards(std::string_view why);
 
 // For messages: "no table describes the class LlamaForRewardModel". pre: as above.
 std::string no_table_text(const ModelFolder& folder);

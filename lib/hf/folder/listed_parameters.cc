@@ -1,6 +1,6 @@
 // Tied weights are found by their bytes: only matrices are compared, because vectors of one value, such as
 // fresh norms, are equal by chance.
-#include "convert/source/listed_parameters.h"
+#include "hf/folder/listed_parameters.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // Tables of ends of names; what is in front of an end is the front of the model that has the tensor.
-#include "convert/source/tied_names.h"
+#include "hf/folder/tied_names.h"
 
 #include <algorithm>
 #include <optional>

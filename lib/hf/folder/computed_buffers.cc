@@ -1,13 +1,14 @@
 // Known by names and, where parameters may have the same name, by shapes: what transformers 5.23 ignores in
 // the files of a model.
-#include "convert/source/computed_buffers.h"
+#include "hf/folder/computed_buffers.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "convert/source/model_folder.h"
-#include "convert/views/name_words.h"
 #include "core/base/text.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/model_folder.h"
+#include "hf/folder/name_words.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
