@@ -80,7 +80,7 @@ Exit run_mode(CommandLine& line, const ConversionKind& kind, std::string_view co
   options.source = source_of(what), options.target = target_of(what);
   check_asked(what, options);
   Planning how;
-  how.threads = options.run.threads, how.memory_bytes = options.run.max_memory;
+  how.threads = options.run.threads;
   how.rank = this_job().rank();
   how.model_alone = kind.name == "hf-to-fsdp";
   how.helper_folders = line.opening().helper_folders;

@@ -29,7 +29,6 @@ Options begun(const What& what, const Planning& how) {
   Options out;
   out.source = what.source, out.target = what.target;
   if constexpr (requires { out.threads; }) out.threads = how.threads;
-  if constexpr (requires { out.memory_bytes; }) out.memory_bytes = how.memory_bytes;
   if constexpr (requires { out.rank; }) out.rank = how.rank;
   if constexpr (requires { what.model_dict; }) out.model_dict = model_dict_of(what.model_dict);
   if constexpr (requires { out.iteration; }) {
@@ -75,7 +74,7 @@ Conversion plan_of(const ToFsdp& what, const Planning& how) {
   model.spelling = spelling_in(what.spelling);
   model.values = value_options(what.values);
   model.hybrid_pattern = what.hybrid_pattern;
-  model.threads = how.threads, model.memory_bytes = how.memory_bytes, model.rank = how.rank;
+  model.threads = how.threads, model.rank = how.rank;
   SourceOptions opening;
   opening.assets = what.assets, opening.accept = what.accept, opening.model = what.model;
   opening.source_tp = what.source_tp, opening.source_etp = what.source_etp;

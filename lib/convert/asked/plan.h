@@ -18,10 +18,9 @@ struct RunOptions;
 
 // What planning is told beside the conversion itself.
 struct Planning {
-  int threads = 1;                    // that plan, and that will run the conversion
-  i64 memory_bytes = i64{256} << 20;  // for all of these together
-  int rank = 0;                       // of this process
-  bool model_alone = false;           // to-fsdp refuses a checkpoint of Megatron
+  int threads = 1;             // that plan
+  int rank = 0;                // of this process
+  bool model_alone = false;    // to-fsdp refuses a checkpoint of Megatron
   std::vector<std::string> helper_folders{};  // where helper programs are looked for first
 };
 
