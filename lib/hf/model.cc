@@ -289,8 +289,10 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  return cat(json_text(Folder(model.path, model.opening).open_file("config.json"), kMaxConfigBytes), "\n",
-             expert_layout_name(model.expert_layout), "\n", model.map_text);
+  std::string config;  // a model that was made in memory has none
+  if (!model.path.empty())
+    config = json_text(Folder(model.path, model.opening).open_file("config.json"), kMaxConfigBytes);
+  return cat(config, "\n", expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
 std::optional<SafetensorsOriginal> original_files(const HfModel& model) {
