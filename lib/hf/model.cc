@@ -42,13 +42,18 @@ bool is_of_a_run(const Folder& folder) {
   return std::ranges::any_of(folder.entries(), of_a_rank);
 }
 
+Error without_config(const std::string& path) {
+  return Error(Code::kNotFound, "config.json was not found, and without it the model is not known")
+      .file(path)
+      .help("name the folder of a Hugging Face model");
+}
+
 // Throws kNotFound for a folder without config.json, with a hint if the folder is the checkpoint of a
 // training run.
 HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shapes_only, const MapFile* map) {
   if (!folder.has_file("config.json")) {
-    Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
     if (is_adapter_folder(folder)) throw adapter_alone(folder);
-    e.file(folder.path()).help("name the folder of a Hugging Face model");
+    Error e = without_config(folder.path());
     if (is_of_a_run(folder))
       e.found("the checkpoint of a training run")
           .help(
@@ -208,6 +213,8 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path, options.files);
   if (const std::string& base = model_path(path, options.files); base != path)
     return open_hf_model(base, open_store(path, options.files), options);
+  // The weights alone, in a file, are what a folder without a config is.
+  if (path.ends_with(".safetensors") && is_file(path, options.files)) throw without_config(path);
   Folder folder(path, options.files);
   HfModel m;
   m.path = path;
@@ -288,8 +295,10 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  return cat(json_text(Folder(model.path, model.opening).open_file("config.json"), kMaxConfigBytes), "\n",
-             expert_layout_name(model.expert_layout), "\n", model.map_text);
+  std::string config;  // a model that was made in memory has none
+  if (!model.path.empty())
+    config = json_text(Folder(model.path, model.opening).open_file("config.json"), kMaxConfigBytes);
+  return cat(config, "\n", expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
 std::optional<SafetensorsOriginal> original_files(const HfModel& model) {

@@ -10,6 +10,7 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
+#include "convert/open/open.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/options.h"
 #include "core/base/error.h"
@@ -52,7 +53,7 @@ bool is_shape(std::string_view word) {
 }
 
 // A model in either form; the map belongs to one of the two.
-struct Opened {
+struct ShownModel {
   std::optional<HfModel> model;
   std::optional<CheckpointModel> checkpoint;
 
@@ -68,10 +69,20 @@ void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& fla
          "run of that model packs them");
 }
 
-Opened open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
-  Opened out;
+// Weights without a config.json are those of a model all the same, and opening the model says what is missing.
+bool has_weights_of_model(const std::string& path, const OpenOptions& files) {
+  try {
+    return is_hf_weights(*open_store(path, files));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+ShownModel open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
+  ShownModel out;
   std::error_code ec;
-  if (!fs::is_regular_file(fs::path(path) / "config.json", ec) && !hub_snapshot(path)) {
+  if (!fs::is_regular_file(fs::path(path) / "config.json", ec) && !hub_snapshot(path) &&
+      !has_weights_of_model(path, line.opening())) {
     out.checkpoint.emplace(
         tell_opened(line.flags(), [&] { return open_checkpoint(path, flags.source.options()); }));
     note_other_layers(*out.checkpoint, line.flags());
@@ -140,7 +151,7 @@ std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters
 }
 
 // The rows of the vocabulary of a checkpoint are those that it has, unless others are asked for.
-RunSetup run_setup(const Opened& opened, const LayoutFlags& flags, i64 tp) {
+RunSetup run_setup(const ShownModel& opened, const LayoutFlags& flags, i64 tp) {
   const ValueOptions values = flags.values.options();
   const ModelMap& map = opened.map();
   RunSetup setup{0, values.params_dtype.of(map.model())};
@@ -173,7 +184,7 @@ void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
 }
 
 // The grid of the options, and of the args if the model is a checkpoint that has args.
-void choose_grid(ModelLayout& l, const CommandLine& line, const Opened& opened, const LayoutFlags& flags) {
+void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& opened, const LayoutFlags& flags) {
   std::optional<RunFacts> args;
   if (opened.checkpoint) args = dcp_run_facts(opened.checkpoint->on_disk());
   LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr);
@@ -186,7 +197,7 @@ void choose_grid(ModelLayout& l, const CommandLine& line, const Opened& opened, 
   l.fsdp.strategy = chosen.strategy;
 }
 
-void lay_out(ModelLayout& l, const Opened& opened, const LayoutFlags& flags) {
+void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags) {
   refuse_unlike_v2(l.grid, l.fsdp);
   ValueOptions values;
   if (flags.dtype) values.dtype = parse_dtype(*flags.dtype, "--dtype");
@@ -228,7 +239,7 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   if (flags.group && !globs.empty())
     throw Error(Code::kUsage, "--group shows a whole group: it takes no GLOB");
   if (flags.regex && globs.empty()) throw Error(Code::kUsage, "--regex has a meaning only with GLOB");
-  Opened opened = open_model(line, words[0], flags);
+  ShownModel opened = open_model(line, words[0], flags);
   ModelLayout l;
   l.path = words[0];
   choose_grid(l, line, opened, flags);

@@ -36,6 +36,7 @@ SideFiles Opened::assets(std::string_view tensor_table) const {
   if (sharded) return plan_assets(sharded->assets_path(), tensor_table, opening);
   const ModelFolder* apart = own ? &own->folder : folder.get();
   if (!apart) {
+    if (table->path.empty()) return {};
     SideFiles files = plan_assets(table->path, tensor_table, opening);
     if (adapted) amend(files, adapted->amended());
     return files;

@@ -65,7 +65,8 @@ struct Opened {
   const HfModel* model() const;
   // The files in which the model's own folder has its tensors; nothing where they are not known.
   std::optional<SafetensorsOriginal> original() const;
-  // Config, tokenizer, code; with the table of tensors, unless that is "". pre: the model has a folder.
+  // Config, tokenizer, code; with the table of tensors, unless that is "". Nothing of a model that was made in
+  // memory.
   SideFiles assets(std::string_view tensor_table) const;
 };
 

@@ -62,9 +62,6 @@ std::unique_ptr<Store> open_checkpoint_of_run(const OpenAs& options) {
 HfModel open_with_config(const OpenAs& options) {
   const OpenOptions& files = options.how.model.files;
   try {
-    if (options.source.ends_with(".safetensors") && is_file(options.source, files))
-      throw Error(Code::kNotFound, "config.json was not found, and without it the model is not known")
-          .file(options.source);
     return open_hf_model(options.source, options.how.model);
   } catch (Error& e) {
     bool weights = e.code() == Code::kNotFound && is_file(options.source, files);

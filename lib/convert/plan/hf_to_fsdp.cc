@@ -44,6 +44,11 @@ std::optional<LayerPattern> groups_of(const HfToFsdpOptions& options) {
   return parse_pattern(options.hybrid_pattern, Dialect::kGrouped);
 }
 
+void refuse_contradictions(const HfToFsdpOptions& options) {
+  refuse_unlike_v2(options.grid, options.fsdp);
+  refuse_other_types(options.fsdp, options.values);
+}
+
 class FsdpTarget final : public Target {
  public:
   FsdpTarget(const Opened& source, const HfToFsdpOptions& options);
@@ -117,15 +122,20 @@ FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const Laye
 }
 
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
-  refuse_unlike_v2(options.grid, options.fsdp);
-  refuse_other_types(options.fsdp, options.values);
+  refuse_contradictions(options);
   OpenAs how{.source = options.source,
              .model_dict = options.model_dict,
              .model_alone = true,
              .threads = options.threads,
              .compare_copies = options.rank == 0};
   how.how.assets = options.assets, how.how.accept = options.accept, how.how.model = options.model;
-  return plan(open(how), [&](Opened& source) { return std::make_unique<FsdpTarget>(source, options); });
+  return plan_hf_to_fsdp(open(how), options);
+}
+
+Conversion plan_hf_to_fsdp(Opened source, const HfToFsdpOptions& options) {
+  refuse_contradictions(options);
+  return plan(std::move(source),
+              [&](Opened& opened) { return std::make_unique<FsdpTarget>(opened, options); });
 }
 
 }  // namespace mckpt::impl

@@ -26,6 +26,7 @@ namespace mckpt::impl {
 
 class ModelMap;
 struct Conversion;
+struct Opened;
 struct FsdpRun;
 struct LayerPattern;
 
@@ -58,5 +59,7 @@ FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const Laye
 // repeat another one has values of its own; kUsage for a spelling without effect and for types that the
 // engine does not store; kBadPattern for a pattern that is not valid, or not that of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
+// The same, of a model that is open with its table.
+Conversion plan_hf_to_fsdp(Opened source, const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

@@ -189,11 +189,11 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
   auto values = std::make_unique<ExportedValues>(std::move(checkpoint), types);
   const ExportedValues& exported = *values;
   // The tensors that are quantised are those of an export, which is proved as every other.
-  Conversion c0;
-  c0.job = std::make_unique<ChunkJob>(export_job(&exported.model().store(), exported.model().keys(),
-                                                 exported.model().chunks(), exported.tensors()));
-  c0.proof = export_proof(exported.model().keys(), exported.layout());
-  prove(c0, options.threads);
+  const ChunkJob job = export_job(&exported.model().store(), exported.model().keys(),
+                                  exported.model().chunks(), exported.tensors());
+  ProofInput proof = export_proof(exported.model().keys(), exported.layout());
+  proof.threads = options.threads;
+  prove(job, proof);
   const std::string assets = exported.model().assets_path();
   QuantizeOptions how{.source = options.source,
                       .target = options.target,

@@ -191,9 +191,13 @@ Conversion plan_to_mcore(std::unique_ptr<Store> store, const ToMcoreOptions& opt
   if (!is_of_model(*store) && options.values.params_dtype.kind != ParamsDtype::kSource)
     throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
         .help("`dtype` gives the type of the weights");
-  return plan(open(std::move(store), opening_of(options)), [&](Opened& source) -> std::unique_ptr<Target> {
-    if (source.sharded) return std::make_unique<McoreOfCheckpoint>(source, options);
-    return std::make_unique<McoreOfModel>(source, options);
+  return plan_to_mcore(open(std::move(store), opening_of(options)), options);
+}
+
+Conversion plan_to_mcore(Opened source, const ToMcoreOptions& options) {
+  return plan(std::move(source), [&](Opened& opened) -> std::unique_ptr<Target> {
+    if (opened.sharded) return std::make_unique<McoreOfCheckpoint>(opened, options);
+    return std::make_unique<McoreOfModel>(opened, options);
   });
 }
 

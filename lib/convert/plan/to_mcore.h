@@ -25,6 +25,7 @@ namespace mckpt::impl {
 
 class Store;
 struct Conversion;
+struct Opened;
 
 // Plain values. Every rank plans with the same ones, except `rank`.
 struct ToMcoreOptions {
@@ -48,7 +49,8 @@ struct ToMcoreOptions {
 // other names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
 // not known; kUsage for a spelling without effect.
 Conversion plan_to_mcore(const ToMcoreOptions& options);
-// The same, of a source that is open.
+// The same, of a store or a source that is open.
 Conversion plan_to_mcore(std::unique_ptr<Store> source, const ToMcoreOptions& options);
+Conversion plan_to_mcore(Opened source, const ToMcoreOptions& options);
 
 }  // namespace mckpt::impl

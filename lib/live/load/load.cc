@@ -3,7 +3,7 @@
 #include "live/load/load.h"
 
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/plan/conversion.h"
+#include "convert/jobs/proof.h"
 #include "convert/plan/model_proofs.h"
 #include "core/fsdp/grid.h"
 #include "io/copy/counts.h"
@@ -21,16 +21,14 @@
 namespace mckpt::impl {
 namespace {
 
-// A load as a conversion: the job of this rank, and on rank 0 that of all ranks, which is what is proved.
+// The chunks of a load: those of this rank, and on rank 0 those of all ranks, whose job is what is proved.
 struct LoadPlan {
   LoadPlan(const LiveModel& model, const KeyTable& keys) : mine(model, keys) {
     if (model.world().rank() == 0) all = std::make_unique<AllChunks>(model, keys);
-    conversion.job_of_rank = true;
   }
 
   LiveChunks mine;
   std::unique_ptr<AllChunks> all;  // on rank 0
-  Conversion conversion;
 };
 
 CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
@@ -64,14 +62,14 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LoadPlan plan(model, keys);
-  Conversion& c = plan.conversion;
-  c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine));
+  std::optional<ChunkJob> all;
+  ProofInput proof;
   if (plan.all) {
-    c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks));
-    c.proof = import_proof(source, keys, plan.all->chunks, plan.all->plan.layout);
+    all.emplace(import_job(source, keys, plan.all->chunks));
+    proof = import_proof(source, keys, plan.all->chunks, plan.all->plan.layout);
   }
-  prove_on_rank_0(c, model.world(), options.threads);
-  return run_load(model, plan.mine, *c.job, options);
+  prove_on_rank_0(all ? &*all : nullptr, std::move(proof), model.world(), options.threads);
+  return run_load(model, plan.mine, import_job(source, keys, plan.mine), options);
 }
 
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
@@ -80,15 +78,14 @@ CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const St
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LoadPlan plan(model, keys);
-  Conversion& c = plan.conversion;
-  c.job = std::make_unique<ChunkJob>(gather_job(checkpoint, {stored_keys, stored}, {keys, plan.mine}));
+  std::optional<ChunkJob> all;
+  ProofInput proof;
   if (plan.all) {
-    c.proved_job =
-        std::make_unique<ChunkJob>(gather_job(checkpoint, {stored_keys, stored}, {keys, plan.all->chunks}));
-    c.proof = gather_proof(stored_keys, plan.all->plan.layout);
+    all.emplace(gather_job(checkpoint, {stored_keys, stored}, {keys, plan.all->chunks}));
+    proof = gather_proof(stored_keys, plan.all->plan.layout);
   }
-  prove_on_rank_0(c, model.world(), options.threads);
-  return run_load(model, plan.mine, *c.job, options);
+  prove_on_rank_0(all ? &*all : nullptr, std::move(proof), model.world(), options.threads);
+  return run_load(model, plan.mine, gather_job(checkpoint, {stored_keys, stored}, {keys, plan.mine}), options);
 }
 
 }  // namespace mckpt::impl

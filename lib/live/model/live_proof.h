@@ -15,4 +15,11 @@ inline void prove_on_rank_0(Conversion& conversion, Comm& world, int threads) {
   world.barrier();
 }
 
+// Likewise, of the job of all ranks. `all`: null on other ranks than 0.
+inline void prove_on_rank_0(const CopyJob* all, ProofInput input, Comm& world, int threads) {
+  input.threads = threads;
+  if (all) prove(*all, input);
+  world.barrier();
+}
+
 }  // namespace mckpt::impl

@@ -87,9 +87,20 @@ for command in WITH_TABLE:
     expect(refused == 2 * [(3, "MC1001", "config.json was not found, and without it the model is not known")],
            f"{' '.join(command)} without a config: {refused}")
     alike(command, BARE, "--assets", path("whole"))
+# Commands that only look at the model.
+for command in (("layout", "@", "--tp", "2"), ("ls", "@", "--as", "fsdp", "--tp", "2"), ("mappings", "check", "@"),
+                ("plot", "@", "--as", "fsdp", "-o", "out.svg")):
+    words = [path(word) if word.startswith("out") else word for word in command]
+    for source in WHOLE:
+        result = run_mckpt(*(path(source) if word == "@" else word for word in words))
+        expect(result.returncode == 0, f"{' '.join(command)} of {source}: {result.stderr[:300]}")
+    for source in BARE:
+        result = run_mckpt(*(path(source) if word == "@" else word for word in words))
+        expect(result.returncode == 3 and "config.json was not found" in result.stderr,
+               f"{' '.join(command)} of {source}: {result.stderr[:300]}")
 # Either side of a comparison.
 for source in WHOLE + BARE:
     for one, other in ((source, "whole"), ("whole", source)):
         result = run_mckpt("verify", path(one), "--against", path(other), "--json")
         expect(result.returncode == 0, f"verify {one} --against {other}: {result.stdout[:300]}")
-finish(55)
+finish(90)

@@ -8,32 +8,24 @@
 #include "convert/plan/reshard/to_ranks.h"
 
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/rank_plan.h"
-#include "convert/keys/stored_chunks.h"
-#include "convert/objects/kept_args.h"
-#include "convert/objects/megatron_args.h"
-#include "convert/objects/source_args.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/reshard/rank_front.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/left_states.h"
 #include "convert/source/vocab_change.h"
 #include "core/base/error.h"
-#include "core/base/text.h"
 #include "core/hybrid/mtp_names.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/written_sums.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/run/args.h"
 #include "io/file/sha256.h"
-#include "io/pickle/copy.h"
-#include "io/pickle/writer.h"
 #include "io/store/open/torch_names.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -164,47 +156,6 @@ void set_ranks(Planned& c, const Grid& grid, const RankPlan& plan) {
     c.details.note(cat("copies  ", copies, copies == 1 ? " is a copy" : " are copies", " of what an earlier rank holds"));
 }
 
-// The type of the parameters that the args say: the one that is written for all weights, or that of the run.
-std::optional<DType> type_of_args(const RankRun& run) {
-  return run.main_dtype ? run.main_dtype : run.run.params_dtype;
-}
-
-bool has_unfused_norms(const Spelling& spelling) {
-  for (int row = 0; row < static_cast<int>(other_names().size()); row++)
-    if (spelling.has(row) && other_names()[row].why == SpellingKind::kUnfusedNorm) return true;
-  return false;
-}
-
-// The args of a checkpoint's run, as a pickle, with what the conversion changes; "" where there are none.
-std::string args_of_source(const Opened& source, const RankRun& run, std::optional<i64> iteration,
-                           Notes& notes) {
-  if (!source.sharded) return "";
-  std::shared_ptr<const PickleValue> own = args_of(source.on_disk());
-  if (!own || !arg_of(*own, kAlwaysThere)) return "";
-  std::string args =
-      kept_args(copy_pickle(*own),
-                {.map = *source.model()->map,
-                 .grid = run.grid,
-                 .pipeline = run.pipeline,
-                 .format = ArgsFormat::kTorch,
-                 .vocab_rows = run.run.vocab_rows,
-                 .source_rows = source.sharded->setup().vocab_rows,
-                 .params_dtype = type_of_args(run),
-                 .iteration = iteration.value_or(0),
-                 .from_the_start = !iteration,
-                 .norms = has_unfused_norms(run.run.spelling) ? NormNames::kOfMegatron
-                                                              : NormNames::kOfTransformerEngine},
-                notes);
-  put_arg(args, kRankArg, i64{0}, notes);
-  return args;
-}
-
-std::string with_rank(std::string args, i64 rank) {
-  Notes said_before;
-  put_arg(args, kRankArg, rank, said_before);
-  return args;
-}
-
 // Which version of Megatron-Core names the layers of MTP as the files do.
 void note_mtp_names(Notes& notes, const KeyTable& keys, const Spelling& spelling) {
   for (i32 k = 0; k < keys.size(); k++)
@@ -247,31 +198,6 @@ ToRanksOptions settled(ToRanksOptions options, const Opened& source, Notes& note
   return options;
 }
 
-// Writes the entries in front of the model of each file's object.
-RankPlan::WriteFront front_of(const Opened& source, const RankRun& run, std::optional<i64> iteration,
-                              std::string kept) {
-  FsdpRun of_args;
-  of_args.grid = run.grid, of_args.run = run.run;
-  of_args.run.params_dtype = type_of_args(run);
-  const HfModel& model = *source.model();
-  return [&model, &run, of_args, iteration = iteration.value_or(0), kept = std::move(kept)](PickleWriter& p,
-                                                                                          i64 rank) {
-    p.text("args");
-    if (!kept.empty())
-      p.pickled(with_rank(kept, rank));
-    else
-      write_args(p, {.map = *model.map,
-                     .entries = model.config.run,
-                     .run = of_args,
-                     .iteration = iteration,
-                     .format = ArgsFormat::kTorch,
-                     .pipeline = run.pipeline,
-                     .rank = rank});
-    p.text("checkpoint_version"), p.real(3.0);
-    p.text("iteration"), p.integer(iteration);
-  };
-}
-
 class RanksTarget final : public Target {
  public:
   RanksTarget(const Opened& source, const ToRanksOptions& given);
@@ -294,8 +220,7 @@ RanksTarget::RanksTarget(const Opened& source, const ToRanksOptions& given)
   keys_.emplace(map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});
   note_mtp_names(notes, *keys_, options_.spelling);
   plan_.emplace(*keys_, run_, as_stored(source, run_),
-                front_of(source, run_, options_.iteration,
-                         args_of_source(source, run_, options_.iteration, notes)));
+                rank_front(source, run_, options_.iteration, notes));
   options_.values.rules.refuse_unmatched(plan_->size(), [&](i64 t) { return plan_->parameter(t); });
   job = std::make_unique<ChunkJob>(job_of(source, *keys_, *plan_));
   proof = proof_of(source, *keys_, *plan_);
@@ -339,8 +264,13 @@ Conversion plan_to_ranks(std::unique_ptr<Store> store, const ToRanksOptions& opt
                    .model_dict = options.model_dict,
                    .threads = options.threads,
                    .compare_copies = options.rank == 0};
-  return plan(open(std::move(store), how),
-              [&](Opened& source) { return std::make_unique<RanksTarget>(source, options); });
+  return plan_to_ranks(open(std::move(store), how), options);
+}
+
+Conversion plan_to_ranks(Opened source, const ToRanksOptions& options) {
+  refuse_contradictions(options);
+  return plan(std::move(source),
+              [&](Opened& opened) { return std::make_unique<RanksTarget>(opened, options); });
 }
 
 }  // namespace mckpt::impl

@@ -23,6 +23,7 @@ namespace mckpt::impl {
 
 class Store;
 struct Conversion;
+struct Opened;
 
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct ToRanksOptions {
@@ -46,7 +47,8 @@ struct ToRanksOptions {
 // a model without weights; kUsage for a spelling without effect; kBadLayout for HSDP instances; kNotHeld for
 // states of the optimizer that are refused.
 Conversion plan_to_ranks(const ToRanksOptions& options);
-// The same, of a source that is open.
+// The same, of a store or a source that is open.
 Conversion plan_to_ranks(std::unique_ptr<Store> source, const ToRanksOptions& options);
+Conversion plan_to_ranks(Opened source, const ToRanksOptions& options);
 
 }  // namespace mckpt::impl
