@@ -128,7 +128,7 @@ Exit diff_command(CommandLine& line) {
   how.within = tolerance.read();
   how.comparing.choice = chosen.choice;
   const GlobalFlags& flags = line.flags();
-  how.first_decides = flags.quiet && !flags.json && !html;
+  how.first_decides = flags.quiet && !flags.json && html.empty();
   ShownWork work(flags);
   Diff found = tell_damage(flags, [&] { return diff(a, b, how, work); });
   check_unchanged(how.comparing.opening.model.files);

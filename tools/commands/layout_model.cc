@@ -72,7 +72,7 @@ void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& fla
 // Weights without a config.json are those of a model all the same, and opening the model says what is missing.
 bool has_weights_of_model(const std::string& path, const OpenOptions& files) {
   try {
-    return is_hf_weights(*open_store(path, files));
+    return open_store(path, files)->driver().hf_weights;
   } catch (const Error&) {
     return false;
   }

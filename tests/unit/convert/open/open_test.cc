@@ -35,10 +35,10 @@ TEST(Open, TakesTheModelsOwnNamesForAModelWhateverTheFormat) {
 }
 
 TEST(Open, TellsAFolderOfWeightsFromShardsOfRanks) {
-  EXPECT_TRUE(is_hf_weights(*made(Format::kSafetensors, kOwn)));
-  EXPECT_TRUE(is_hf_weights(*made(Format::kSafetensorsFolder, kOwn)));
-  EXPECT_FALSE(is_hf_weights(*made(Format::kSafetensorsShards, kOwn)));
-  EXPECT_FALSE(is_hf_weights(*made(Format::kTorchFiles, kOwn)));
+  EXPECT_TRUE(made(Format::kSafetensors, kOwn)->driver().hf_weights);
+  EXPECT_TRUE(made(Format::kSafetensorsFolder, kOwn)->driver().hf_weights);
+  EXPECT_FALSE(made(Format::kSafetensorsShards, kOwn)->driver().hf_weights);
+  EXPECT_FALSE(made(Format::kTorchFiles, kOwn)->driver().hf_weights);
 }
 
 TEST(Open, OfAModelWithoutATableHasItsTensors) {
