@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -114,12 +115,7 @@ def flags_for(file):
 
 with tempfile.TemporaryDirectory() as folder:
     root = os.path.join(folder, "tree")
-    tracked = subprocess.run(["git", "-C", SOURCE, "ls-files", "lib"], check=True, capture_output=True, text=True).stdout.split("\n")
-    for path in filter(None, tracked):
-        if os.path.isfile(os.path.join(SOURCE, path)):
-            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
-            with open(os.path.join(SOURCE, path), "rb") as a, open(os.path.join(root, path), "wb") as b:
-                b.write(a.read())
+    shutil.copytree(os.path.join(SOURCE, "lib"), os.path.join(root, "lib"))
     add_format(root)
     changed = changed_files(root)
     print("a format takes:", ", ".join(changed))

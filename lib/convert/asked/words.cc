@@ -191,7 +191,7 @@ std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
     auto code = std::ranges::find(known, name, code_name);
     if (code == known.end()) {
       std::string expected;
-      for (Code c : known) expected += cat(expected.empty() ? "" : ", ", code_name(c));
+      for (Code c : known) expected += cat(expected.empty() ? "" : c == known.back() ? " or " : ", ", code_name(c));
       throw Error(Code::kUsage, "`accept` takes only codes of damage after which the rest can be converted")
           .expected(expected)
           .found(escaped(name));

@@ -95,7 +95,7 @@ elif found:
 
 def plain(text):
     """Text without what people write in several ways: "Gemma 4", "gemma-4"."""
-    return re.sub(r"[ _-]", "", text.lower())
+    return re.sub(r"[\s_-]", "", text.lower())
 
 
 with open(README, encoding="utf-8") as f:
