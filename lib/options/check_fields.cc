@@ -116,8 +116,11 @@ void fields(mckpt::DiffOptions& o, FieldVisitor& v) {
 
 void fields(mckpt::PlotOptions& o, FieldVisitor& v) {
   choice_of_names(o.names, o.regex, v);
-  v({.name = "stats", .doors = FieldDoors::kSettings, .help = "also read all values, for a page"}, o.stats);
-  threads_field(o.threads, v);
+  v({.name = "stats",
+     .common = true,
+     .help = "also read all values, for their statistics and histograms by layer (HTML)"},
+    o.stats);
+  threads_field(o.threads, v, false);
   fields(o.files, v);
 }
 
