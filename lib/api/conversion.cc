@@ -1,5 +1,5 @@
-// A Conversion of the interface is one of the engine, and whether it was proved. What a struct asks for is planned
-// in convert/asked.
+// A Conversion of the interface is one of the engine, and whether it was proved. What a struct asks for is
+// planned in convert/asked.
 #include "mckpt/conversion.h"
 
 #include "api/boundary.h"
@@ -19,7 +19,6 @@
 
 namespace mckpt {
 static_assert(kUsualShardSize == impl::kUsualShardBytes);
-
 
 Conversion::Conversion(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Conversion::Conversion(Conversion&&) noexcept = default;

@@ -31,7 +31,7 @@ class Settings {
   void take(std::string_view name, bool& to);
   void take(std::string_view name, int& to);
   void take(std::string_view name, std::int64_t& to);
-  void take(std::string_view name, std::vector<std::string>& to);                          // all of the name
+  void take(std::string_view name, std::vector<std::string>& to);  // all of the name
   void take(std::string_view name, TextPairs& to);                 // texts GLOB=TYPE
   template <typename T>
   void take(std::string_view name, std::optional<T>& to) {

@@ -5,7 +5,8 @@ namespace mckpt::impl {
 namespace {
 
 void threads_field(int& threads, FieldVisitor& v, bool common = true) {
-  v({.name = "threads", .common = common, .help = "threads that read; by default one for each processor"}, threads);
+  v({.name = "threads", .common = common, .help = "threads that read; by default one for each processor"},
+    threads);
 }
 
 // The ranks that wrote the first of two sides.
@@ -23,7 +24,8 @@ void source_ranks(SourceOptions& o, FieldVisitor& v) {
     o.source_tp);
   v({.name = "source_etp",
      .value = "N",
-     .help = "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+     .help =
+         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
     o.source_etp);
   accept_field(o.accept, v);
   expert_layout_and_map(o.model, v);
@@ -32,7 +34,9 @@ void source_ranks(SourceOptions& o, FieldVisitor& v) {
 void choice_of_names(std::string& names, bool& regex, FieldVisitor& v) {
   constexpr FieldDoors kSettings = FieldDoors::kSettings;
   v({.name = "names", .doors = kSettings, .help = "a glob: only tensors whose whole name matches"}, names);
-  v({.name = "regex", .doors = kSettings, .help = "`names` is a regular expression, found anywhere in the name"},
+  v({.name = "regex",
+     .doors = kSettings,
+     .help = "`names` is a regular expression, found anywhere in the name"},
     regex);
 }
 
@@ -42,10 +46,11 @@ void fields(mckpt::CardFiles& o, FieldVisitor& v) {
   v({.name = "report",
      .value = "FILE",
      .common = true,
-     .help = "write a card of PATH: its files and tensors with their SHA-256, the checks, and what was not read; as "
-             "JSON (.json), Markdown (.md) or a list for sha256sum (.sha256); may be repeated"},
+     .help =
+         "write a card of PATH: its files and tensors with their SHA-256, the checks, and what was not read; as JSON (.json), Markdown (.md) or a list for sha256sum (.sha256); may be repeated"},
     o.report);
-  v({.name = "command", .doors = FieldDoors::kSettings, .help = "for the card: what was asked for"}, o.command);
+  v({.name = "command", .doors = FieldDoors::kSettings, .help = "for the card: what was asked for"},
+    o.command);
 }
 
 void fields(mckpt::VerifyOptions& o, FieldVisitor& v) {
@@ -54,12 +59,12 @@ void fields(mckpt::VerifyOptions& o, FieldVisitor& v) {
   v({.name = "card",
      .value = "FILE",
      .common = true,
-     .help = "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; nothing "
-             "else is checked"},
+     .help =
+         "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; nothing else is checked"},
     o.card);
-  assets_field(o.assets, v,
-               "folder of the original model, or of its config.json: the tensors must have the names and shapes of the "
-               "model; with `against` gives names, packing and data types");
+  assets_field(
+      o.assets, v,
+      "folder of the original model, or of its config.json: the tensors must have the names and shapes of the model; with `against` gives names, packing and data types");
   fields(o.files, v);
   model_dict_field(o.model_dict, v);
 }
@@ -73,13 +78,14 @@ void fields(mckpt::CompareOptions& o, FieldVisitor& v) {
   fields(o.opening.model.files, unflagged);
   model_dict_field(o.model_dict, unflagged);
   source_ranks(o.opening, v);
-  path_ranks(o, v, "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (`source_tp` describes SRC)",
+  path_ranks(o, v,
+             "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (`source_tp` describes SRC)",
              "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
   params_dtype_field(o.params_dtype, v);
   v({.name = "dtype",
      .value = "TYPE",
-     .help = "the type that the conversion was asked for: a weight in another type is a difference; any (the default: "
-             "types are taken as they are found), keep (those of SRC), bf16, fp16 or fp32"},
+     .help =
+         "the type that the conversion was asked for: a weight in another type is a difference; any (the default: types are taken as they are found), keep (those of SRC), bf16, fp16 or fp32"},
     o.dtype);
   dtype_rule_field(o.dtype_rule, v);
   v({.name = "weights_only",
@@ -110,28 +116,38 @@ void fields(mckpt::DiffOptions& o, FieldVisitor& v) {
 
 void fields(mckpt::PlotOptions& o, FieldVisitor& v) {
   choice_of_names(o.names, o.regex, v);
-  v({.name = "stats", .doors = FieldDoors::kSettings, .help = "also read all values, for a page"}, o.stats);
-  threads_field(o.threads, v);
+  v({.name = "stats",
+     .common = true,
+     .help = "also read all values, for their statistics and histograms by layer (HTML)"},
+    o.stats);
+  threads_field(o.threads, v, false);
   fields(o.files, v);
 }
 
 void fields(TensorsToLoad& o, FieldVisitor& v) {
-  v({.name = "device", .help = "cpu, cuda (the first one that this process may use), or cuda:N"}, o.how.device);
+  v({.name = "device", .help = "cpu, cuda (the first one that this process may use), or cuda:N"},
+    o.how.device);
   v({.name = "threads",
-     .help = "threads that read; 0: one for each processor, for a GPU eight, and more while it waits for them"},
+     .help =
+         "threads that read; 0: one for each processor, for a GPU eight, and more while it waits for them"},
     o.how.threads);
   v({.name = "names", .help = "a glob: only tensors whose whole name matches"}, o.names);
-  v({.name = "dtype", .words = "keep bf16 fp16 fp32", .help = "data type on the device: keep, bf16, fp16 or fp32"},
+  v({.name = "dtype",
+     .words = "keep bf16 fp16 fp32",
+     .help = "data type on the device: keep, bf16, fp16 or fp32"},
     o.dtype);
   fields(o.files, v);
 }
 
 void fields(mckpt::RankToLoad& o, FieldVisitor& v) {
-  v({.name = "device", .help = "cpu, cuda (the first one that this process may use), or cuda:N"}, o.how.device);
+  v({.name = "device", .help = "cpu, cuda (the first one that this process may use), or cuda:N"},
+    o.how.device);
   v({.name = "threads",
-     .help = "threads that read; 0: one for each processor, for a GPU eight, and more while it waits for them"},
+     .help =
+         "threads that read; 0: one for each processor, for a GPU eight, and more while it waits for them"},
     o.how.threads);
-  v({.name = "rank", .help = "the rank whose tensors are loaded; tp varies fastest, then cp, dp, pp"}, o.rank);
+  v({.name = "rank", .help = "the rank whose tensors are loaded; tp varies fastest, then cp, dp, pp"},
+    o.rank);
   fields(o.model, v);
   fields(o.grid, v);
   fields(o.values, v);

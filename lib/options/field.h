@@ -1,5 +1,5 @@
-// A field of a plain struct of options, as data: its name, the kind of its value, and a sentence of help. Each
-// struct of lib/options/mckpt has one function that shows its fields to a visitor (options/fields.h):
+// A field of a plain struct of options, as data: its name, the kind of its value, and a sentence of help.
+// Each struct of lib/options/mckpt has one function that shows its fields to a visitor (options/fields.h):
 //
 //   fields(ToHf& o, FieldVisitor& v)      v.field({.name = "dtype", .words = "auto keep bf16", .help = ...}, o.dtype)
 //
@@ -8,7 +8,8 @@
 //   settings (lib/api/settings)                dtype=bf16, of C and Python
 //   list of fields (options/field_list)        JSON, of which Python's types and the tables of docs are made
 //
-// Help names other fields in backquotes, and no flags: "those of `assets`". The command line shows their flags.
+// Help names other fields in backquotes, and no flags: "those of `assets`". The command line shows their
+// flags.
 #pragma once
 
 #include <cstdint>

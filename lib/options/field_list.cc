@@ -42,7 +42,8 @@ class FlagOf final : public FieldVisitor {
  public:
   FlagOf(std::string_view kind, std::string_view name) : FieldVisitor(kind), name_(name) {}
   void field(const Field& field, FieldValue) override {
-    if (!found.empty() || field.name != name_ || field.argument || field.doors == FieldDoors::kSettings) return;
+    if (!found.empty() || field.name != name_ || field.argument || field.doors == FieldDoors::kSettings)
+      return;
     found = flags_of(field).front();
   }
   std::string found;
@@ -90,9 +91,10 @@ class FieldsJson final : public FieldVisitor {
                                                                : "both";
     text += cat(text.empty() ? "" : ",\n", "      {\"name\": ", quoted(f.name),
                 ", \"type\": ", quoted(std::visit(TypeName{}, value)), ", \"value\": ", quoted(f.value),
-                ", \"flags\": ", f.argument ? "[]" : list_of(flags_of(f)), ", \"words\": ",
-                list_of(words_of(f.words)), ", \"only\": ", f.only, ", \"argument\": ", f.argument,
-                ", \"bytes\": ", f.bytes, ", \"doors\": ", quoted(doors), ", \"help\": ", quoted(f.help), "}");
+                ", \"flags\": ", f.argument ? "[]" : list_of(flags_of(f)),
+                ", \"words\": ", list_of(words_of(f.words)), ", \"only\": ", f.only,
+                ", \"argument\": ", f.argument, ", \"bytes\": ", f.bytes, ", \"doors\": ", quoted(doors),
+                ", \"help\": ", quoted(f.help), "}");
   }
   std::string text;
 };

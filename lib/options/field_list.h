@@ -1,8 +1,10 @@
-// All fields of all kinds as data: for messages, which name fields, and for what is made of them outside of C++.
+// All fields of all kinds as data: for messages, which name fields, and for what is made of them outside of
+// C++.
 //
 //   {"kinds": [{"name": "fsdp-to-hf", "word": "hf", "fields": [{"name": "dtype", "type": "text", "words": [...]}]}]}
 //
-// scripts/fields writes Python's types (tools/python/mckpt/_fields.py) and the tables of docs/settings.md of it.
+// scripts/fields writes Python's types (tools/python/mckpt/_fields.py) and the tables of docs/settings.md of
+// it.
 #pragma once
 
 #include <string>

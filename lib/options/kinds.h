@@ -1,5 +1,5 @@
-// The kinds of conversions, for all doors in one table. A kind has a name, which is the mode of `mckpt convert`, a
-// short word of C and Python, and other words for the same:
+// The kinds of conversions, for all doors in one table. A kind has a name, which is the mode of `mckpt
+// convert`, a short word of C and Python, and other words for the same:
 //
 //   name               word         others                     what is made
 //   to-fsdp            fsdp         hf-to-fsdp                 hf-to-fsdp is a mode, too: it reads models alone
@@ -19,9 +19,8 @@ namespace mckpt::impl {
 
 class FieldVisitor;
 
-using AnyConversion =
-    std::variant<ToFsdp, ToMcore, ToHf, Reshard, ToRanks, Relayer, ToSafetensors, ToDcp, Dequantize, Quantize,
-                 ToHdf5, FromHdf5, PtToSafetensors, ToPt>;
+using AnyConversion = std::variant<ToFsdp, ToMcore, ToHf, Reshard, ToRanks, Relayer, ToSafetensors, ToDcp,
+                                   Dequantize, Quantize, ToHdf5, FromHdf5, PtToSafetensors, ToPt>;
 
 struct ConversionKind {
   std::string_view name;     // of the mode

@@ -24,7 +24,10 @@ void iteration_field(std::optional<std::int64_t>& iteration, FieldVisitor& v, st
 }
 
 void weights_only_field(bool& alone, FieldVisitor& v, FieldDoors doors = FieldDoors::kBoth) {
-  v({.name = "weights_only", .common = true, .doors = doors, .help = "do not copy the states of the optimizer"},
+  v({.name = "weights_only",
+     .common = true,
+     .doors = doors,
+     .help = "do not copy the states of the optimizer"},
     alone);
 }
 
@@ -35,8 +38,8 @@ void state_fields(What& o, FieldVisitor& v, FieldDoors doors) {
   v({.name = "rank_states",
      .value = "DIR",
      .doors = doors,
-     .help = "read the optimizer states from files ..._rank_R.pt, in which each rank of `source`'s training run "
-             "saved its own pieces"},
+     .help =
+         "read the optimizer states from files ..._rank_R.pt, in which each rank of `source`'s training run saved its own pieces"},
     o.rank_states);
   v({.name = "source_ep",
      .value = "N",
@@ -55,11 +58,13 @@ void state_fields(What& o, FieldVisitor& v, FieldDoors doors) {
     o.any_model);
 }
 
-void fsdp_module_field(std::vector<std::string>& globs, FieldVisitor& v, FieldDoors doors = FieldDoors::kBoth) {
+void fsdp_module_field(std::vector<std::string>& globs, FieldVisitor& v,
+                       FieldDoors doors = FieldDoors::kBoth) {
   v({.name = "fsdp_module",
      .value = "GLOB",
      .doors = doors,
-     .help = "with `any_model` and `engine` v2: modules that are FSDP units, by their names, as in 'blocks.*'"},
+     .help =
+         "with `any_model` and `engine` v2: modules that are FSDP units, by their names, as in 'blocks.*'"},
     globs);
 }
 
@@ -68,21 +73,21 @@ void fsdp_module_field(std::vector<std::string>& globs, FieldVisitor& v, FieldDo
 void fields(ToFsdp& o, FieldVisitor& v) {
   const bool models = v.kind() == "hf-to-fsdp";
   const FieldDoors doors = of_checkpoints(v);
-  source_field(o.source, v,
-               models ? "the folder of a Hugging Face model, or a checkpoint with the model's own names: torch DCP of "
-                        "FSDP2, accelerate or torchtitan, files of ranks (verl, DeepSpeed ZeRO), .pt"
-                      : "a Hugging Face folder; a checkpoint with the model's own names (FSDP2, accelerate, torchtitan, "
-                        "verl, DeepSpeed, .pt); or one of Megatron (torch_dist, mp_rank_*, fsdp_dtensor, "
-                        "Megatron-FSDP alone)");
+  source_field(
+      o.source, v,
+      models
+          ? "the folder of a Hugging Face model, or a checkpoint with the model's own names: torch DCP of FSDP2, accelerate or torchtitan, files of ranks (verl, DeepSpeed ZeRO), .pt"
+          : "a Hugging Face folder; a checkpoint with the model's own names (FSDP2, accelerate, torchtitan, verl, DeepSpeed, .pt); or one of Megatron (torch_dist, mp_rank_*, fsdp_dtensor, Megatron-FSDP alone)");
   target_field(o.target, v,
                models ? "the folder for the checkpoints of a training run; the result is `target`/release"
                       : "the folder for the checkpoints of a training run");
-  iteration_field(o.iteration, v, models ? "`target`/release" : "the name of Megatron's `source`, or release");
-  assets_field(o.assets, v,
-               models ? "folder with the config.json of a checkpoint with the model's own names, where the training "
-                        "framework put none beside it"
-                      : "of a checkpoint: folder of the original model, or of its config.json, where there is none "
-                        "beside it");
+  iteration_field(o.iteration, v,
+                  models ? "`target`/release" : "the name of Megatron's `source`, or release");
+  assets_field(
+      o.assets, v,
+      models
+          ? "folder with the config.json of a checkpoint with the model's own names, where the training framework put none beside it"
+          : "of a checkpoint: folder of the original model, or of its config.json, where there is none beside it");
   state_fields(o, v, doors);
   v({.name = "source_tp",
      .value = "N",
@@ -92,7 +97,8 @@ void fields(ToFsdp& o, FieldVisitor& v) {
   v({.name = "source_etp",
      .value = "N",
      .doors = doors,
-     .help = "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+     .help =
+         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
     o.source_etp);
   accept_field(o.accept, v);
   expert_layout_and_map(o.model, v);
@@ -108,9 +114,9 @@ void fields(ToFsdp& o, FieldVisitor& v) {
 }
 
 void fields(ToMcore& o, FieldVisitor& v) {
-  source_field(o.source, v,
-               "a Hugging Face model, a checkpoint with its names, or one of Megatron: fsdp_dtensor, torch_dist, FSDP2 "
-               "or Megatron-FSDP alone");
+  source_field(
+      o.source, v,
+      "a Hugging Face model, a checkpoint with its names, or one of Megatron: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone");
   target_field(o.target, v, "the folder for the checkpoints of a training run");
   iteration_field(o.iteration, v, "the name of `source`'s folder, or release");
   fields(o.opening, v);
@@ -122,7 +128,8 @@ void fields(ToMcore& o, FieldVisitor& v) {
      .value = "HOW",
      .words = "auto stacked indexed",
      .only = true,
-     .help = "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or indexed"},
+     .help =
+         "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or indexed"},
     o.layers);
   spelling_field(o.spelling, v);
   fields(o.values, v);
@@ -138,37 +145,37 @@ void fields(ToHf& o, FieldVisitor& v) {
      .value = "TYPE",
      .words = "auto keep bf16 fp16 fp32",
      .common = true,
-     .help = "data type of the tensors: auto (as in the original model; as stored, where `source` has the model's own "
-             "names), keep (as stored), bf16, fp16 or fp32"},
+     .help =
+         "data type of the tensors: auto (as in the original model; as stored, where `source` has the model's own names), keep (as stored), bf16, fp16 or fp32"},
     o.dtype);
   dtype_rule_field(o.dtype_rule, v);
   v.casts();
   v({.name = "max_shard_size",
      .common = true,
      .bytes = true,
-     .help = "most bytes of tensors in one file; by default the files of the original model, where its headers are "
-             "known and the tensors have the same types, else 5GB"},
+     .help =
+         "most bytes of tensors in one file; by default the files of the original model, where its headers are known and the tensors have the same types, else 5GB"},
     o.max_shard_size);
   v({.name = "quantize",
      .value = "SCHEME",
      .flags = "scheme quantize to",
      .words = "like-source fp8-block mxfp4",
      .common = true,
-     .help = "of a Megatron checkpoint: write codes and scales; fp8-block, mxfp4, or like-source (those of `assets`, "
-             "with its weights)"},
+     .help =
+         "of a Megatron checkpoint: write codes and scales; fp8-block, mxfp4, or like-source (those of `assets`, with its weights)"},
     o.quantize);
 }
 
 void fields(Reshard& o, FieldVisitor& v) {
-  source_field(o.source, v,
-               "a sharded checkpoint: fsdp_dtensor, torch_dist, files of Megatron's ranks, or another DCP folder; the "
-               "folder of a training run, or one iteration of it");
+  source_field(
+      o.source, v,
+      "a sharded checkpoint: fsdp_dtensor, torch_dist, files of Megatron's ranks, or another DCP folder; the folder of a training run, or one iteration of it");
   target_field(o.target, v, "the folder for the checkpoints of the new training run");
   iteration_field(o.iteration, v, "the name of `source`'s folder, or release");
   state_fields(o, v, FieldDoors::kBoth);
   v({.name = "keep_names",
-     .help = "with `any_model`: keep every tensor's own name, also where the names follow a convention that would be "
-             "translated to that of fsdp_dtensor"},
+     .help =
+         "with `any_model`: keep every tensor's own name, also where the names follow a convention that would be translated to that of fsdp_dtensor"},
     o.keep_names);
   SourceOptions& opening = o.opening;
   InSettingsAlone unflagged(v);
@@ -179,7 +186,8 @@ void fields(Reshard& o, FieldVisitor& v) {
     opening.source_tp);
   v({.name = "source_etp",
      .value = "N",
-     .help = "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+     .help =
+         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
     opening.source_etp);
   accept_field(opening.accept, v);
   expert_layout_and_map(opening.model, v);
@@ -194,7 +202,8 @@ void fields(Reshard& o, FieldVisitor& v) {
 
 void fields(ToRanks& o, FieldVisitor& v) {
   source_field(o.source, v, "the folder of a Hugging Face model, or a sharded checkpoint");
-  target_field(o.target, v, "the folder for the checkpoints of a training run; the result is `target`/release");
+  target_field(o.target, v,
+               "the folder for the checkpoints of a training run; the result is `target`/release");
   iteration_field(o.iteration, v, "`target`/release");
   fields(o.opening, v);
   model_dict_field(o.model_dict, v);
@@ -210,17 +219,20 @@ void fields(Relayer& o, FieldVisitor& v) {
   const std::string_view way = v.kind();
   const bool to_gpt = way == "hybrid-to-gpt", to_hybrid = way == "gpt-to-hybrid", group = way == "group";
   auto doors = [](bool there) { return there ? FieldDoors::kBoth : FieldDoors::kSettings; };
-  source_field(o.source, v,
-               "a torch_dist or fsdp_dtensor checkpoint: the folder of a training run, or one iteration of it");
+  source_field(
+      o.source, v,
+      "a torch_dist or fsdp_dtensor checkpoint: the folder of a training run, or one iteration of it");
   target_field(o.target, v, "the folder for the checkpoints of the new training run");
   v({.name = "pattern",
      .value = "PATTERN",
      .flags = "pattern hybrid-pattern",
      .common = true,
-     .help = to_gpt      ? "the pattern of `source`; by default the pattern in the args of `source`"
-             : to_hybrid ? "the pattern that the result has: one * and one - or E for each layer of `source`"
-             : group     ? "the pattern that the result has, with groups"
-                         : "the pattern of `source`, with its groups; by default the pattern in the args of `source`"},
+     .help =
+         to_gpt      ? "the pattern of `source`; by default the pattern in the args of `source`"
+         : to_hybrid ? "the pattern that the result has: one * and one - or E for each layer of `source`"
+         : group
+             ? "the pattern that the result has, with groups"
+             : "the pattern of `source`, with its groups; by default the pattern in the args of `source`"},
     o.pattern);
   v({.name = "keys",
      .value = "NAMES",
@@ -236,7 +248,8 @@ void fields(Relayer& o, FieldVisitor& v) {
      .only = true,
      .common = true,
      .doors = doors(to_gpt),
-     .help = "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them"},
+     .help =
+         "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them"},
     o.layers);
   v({.name = "without_mixers",
      .common = true,
@@ -250,8 +263,8 @@ void fields(Relayer& o, FieldVisitor& v) {
      .only = true,
      .common = true,
      .doors = doors(to_gpt || to_hybrid),
-     .help = "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the "
-             "layer) or keep"},
+     .help =
+         "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep"},
     o.norms);
   weights_only_field(o.weights_only, v);
   accept_field(o.accept, v);

@@ -33,10 +33,10 @@ void choice_fields(What& o, FieldVisitor& v) {
 }  // namespace
 
 void fields(ToSafetensors& o, FieldVisitor& v) {
-  ends(o, v,
-       "a checkpoint with the model's own names: torch DCP, rank files of FSDP, verl or DeepSpeed, .pt, or a Hugging "
-       "Face folder",
-       "the safetensors file to make");
+  ends(
+      o, v,
+      "a checkpoint with the model's own names: torch DCP, rank files of FSDP, verl or DeepSpeed, .pt, or a Hugging Face folder",
+      "the safetensors file to make");
   assets_field(o.assets, v, "folder with the model's config.json: says which names the model has");
   v({.name = "dtype",
      .value = "TYPE",
@@ -61,12 +61,13 @@ void fields(ToDcp& o, FieldVisitor& v) {
   v({.name = "section",
      .value = "NAME",
      .common = true,
-     .help = "the dict in which the tensors are, as in model. or app.model.; by default the one in `source`, and none "
-             "for a Hugging Face folder"},
+     .help =
+         "the dict in which the tensors are, as in model. or app.model.; by default the one in `source`, and none for a Hugging Face folder"},
     o.section);
   v({.name = "assets",
      .value = "HF_DIR",
-     .help = "folder with the model's config.json; needed for the shapes of tensors in files of LOCAL_STATE_DICT"},
+     .help =
+         "folder with the model's config.json; needed for the shapes of tensors in files of LOCAL_STATE_DICT"},
     o.assets);
   v({.name = "weights_only",
      .common = true,
@@ -76,8 +77,8 @@ void fields(ToDcp& o, FieldVisitor& v) {
      .value = "TYPE",
      .words = "keep bf16 fp16 fp32",
      .common = true,
-     .help = "data type of the model's floating-point tensors except float8: keep (as stored), bf16, fp16 or fp32; "
-             "states of the optimizer keep theirs"},
+     .help =
+         "data type of the model's floating-point tensors except float8: keep (as stored), bf16, fp16 or fp32; states of the optimizer keep theirs"},
     o.dtype);
   v.casts();
   accept_field(o.accept, v);
@@ -86,7 +87,8 @@ void fields(ToDcp& o, FieldVisitor& v) {
 }
 
 void fields(Dequantize& o, FieldVisitor& v) {
-  ends(o, v, "a Hugging Face folder of quantised weights, or one safetensors file", "the folder, or the file, to make");
+  ends(o, v, "a Hugging Face folder of quantised weights, or one safetensors file",
+       "the folder, or the file, to make");
   v.casts();
   accept_field(o.accept, v);
   v({.name = "dtype",
@@ -110,7 +112,8 @@ void fields(Quantize& o, FieldVisitor& v) {
      .flags = "scheme to quantize",
      .words = "like-source fp8-block mxfp4",
      .common = true,
-     .help = "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source"},
+     .help =
+         "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source"},
     o.scheme);
   v({.name = "like",
      .value = "HF_DIR",
@@ -132,15 +135,16 @@ void fields(ToHdf5& o, FieldVisitor& v) {
      .common = true,
      .help = "one HDF5 file, not a folder with a file for each file of `source`, whatever its name"},
     o.single_file);
-  assets_field(o.assets, v,
-               "folder with config.json and tokenizer that go into the archive; by default those that are with "
-               "`source`");
+  assets_field(
+      o.assets, v,
+      "folder with config.json and tokenizer that go into the archive; by default those that are with `source`");
   accept_field(o.accept, v);
   plain_files(o.files, v);
 }
 
 void fields(FromHdf5& o, FieldVisitor& v) {
-  ends(o, v, "an archive that convert to-hdf5 made", "the folder to make, or the file if `source` has only one");
+  ends(o, v, "an archive that convert to-hdf5 made",
+       "the folder to make, or the file if `source` has only one");
   plain_files(o.files, v);
 }
 

@@ -1,9 +1,10 @@
-// The fields of results (lib/options/mckpt), each with its name and a sentence. A visitor is called with each:
+// The fields of results (lib/options/mckpt), each with its name and a sentence. A visitor is called with
+// each:
 //
 //   fields(account, v)      v("tensors_in", 45, "number of tensors of the source")
 //
-// JSON of both doors, numbers of the C interface, and the rows of docs/json.md are made of them. The program writes
-// numbers of the run between those of the account.
+// JSON of both doors, numbers of the C interface, and the rows of docs/json.md are made of them. The program
+// writes numbers of the run between those of the account.
 #pragma once
 
 #include "mckpt/account.h"
@@ -12,7 +13,8 @@
 
 namespace mckpt::impl {
 
-// What is made of the tensors, and what became of it: the first of the two calls is of all fields up to `changed`.
+// What is made of the tensors, and what became of it: the first of the two calls is of all fields up to
+// `changed`.
 template <typename Visit>
 void made_fields(const mckpt::Account& a, Visit&& v) {
   v("tensors_in", a.tensors_in,
@@ -26,22 +28,19 @@ void made_fields(const mckpt::Account& a, Visit&& v) {
   v("quantized", a.quantized,
     "tensors of the result that are codes or scales, computed of one tensor of the source");
   v("tied", a.tied,
-    "tensors that have the items of another tensor: they are left out, or, by export and between files, written in "
-    "full");
+    "tensors that have the items of another tensor: they are left out, or, by export and between files, written in full");
   v("padded", a.padded, "tensors of the result with zeros at their ends");
   v("unpadded", a.unpadded,
     "tensors of the source whose last rows are padding of the vocabulary and are not in the result");
   v("changed", a.changed,
-    "tensors of the result with other values or another type, those that are dequantized, quantized or merged with an "
-    "adapter among them");
+    "tensors of the result with other values or another type, those that are dequantized, quantized or merged with an adapter among them");
 }
 
 template <typename Visit>
 void lost_fields(const mckpt::Account& a, Visit&& v) {
   v("dropped", a.dropped, "tensors of the source that the options leave out");
   v("dropped_objects", a.dropped_objects,
-    "objects of the source that the options leave out, or that the result cannot have, such as an empty "
-    "`output_layer._extra_state` of a model in groups, or what a training run has beside a model's tensors");
+    "objects of the source that the options leave out, or that the result cannot have, such as an empty `output_layer._extra_state` of a model in groups, or what a training run has beside a model's tensors");
   v("invented", a.invented,
     "tensors of the result that are not made from the source: 0, because any other plan is refused (MC0302)");
 }

@@ -13,13 +13,13 @@ void fields(mckpt::OpenOptions& o, FieldVisitor& v) {
      .words = "equal single shards",
      .only = true,
      .doors = FieldDoors::kEveryCommand,
-     .help = "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused "
-             "unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards"},
+     .help =
+         "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards"},
     o.model_files);
   v({.name = "base",
      .value = "DIR",
-     .help = "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model "
-             "with the adapter merged"},
+     .help =
+         "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged"},
     o.base);
 }
 
@@ -43,7 +43,8 @@ void fields(ModelOptions& o, FieldVisitor& v) {
 
 void assets_field(std::optional<std::string>& assets, FieldVisitor& v, std::string_view help) {
   if (help.empty())
-    help = "folder of the original model, or of its config.json: gives names, packing, data types and tokenizer";
+    help =
+        "folder of the original model, or of its config.json: gives names, packing, data types and tokenizer";
   v({.name = "assets", .value = "HF_DIR", .common = true, .help = help}, assets);
 }
 
@@ -51,16 +52,16 @@ void accept_field(std::vector<std::string>& accept, FieldVisitor& v) {
   v({.name = "accept",
      .value = "CODE",
      .words = "MC1311 MC1312 MC1313 MC1315 MC1317 MC2017",
-     .help = "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, "
-             "MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and "
-             "are in no file, MC2017 scales and codes that are NaN, infinite or negative"},
+     .help =
+         "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative"},
     accept);
 }
 
 void model_dict_field(std::optional<std::string>& dict, FieldVisitor& v) {
   v({.name = "model_dict",
      .value = "NAME",
-     .help = "of a save with several dicts that may be the model: the one that is, such as actor or state.policy"},
+     .help =
+         "of a save with several dicts that may be the model: the one that is, such as actor or state.policy"},
     dict);
 }
 
@@ -73,7 +74,8 @@ void fields(SourceOptions& o, FieldVisitor& v) {
     o.source_tp);
   v({.name = "source_etp",
      .value = "N",
-     .help = "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+     .help =
+         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
     o.source_etp);
   accept_field(o.accept, v);
   fields(o.model, v);

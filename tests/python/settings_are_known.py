@@ -2,6 +2,8 @@
 its function; and nothing else is. The library is asked: its error for an unknown setting lists those that there are. What
 scripts/fields writes is what the library says today.
 usage: settings_are_known.py, with any Python from 3.10 on"""
+import ctypes
+import dataclasses
 import inspect
 import json
 import os
@@ -14,7 +16,7 @@ from mckpt_tests.package import run
 from mckpt_tests.setting import BUILD, MCKPT, SOURCE, TINY_MODEL
 
 import mckpt
-from mckpt import settings
+from mckpt import settings, values
 
 PARAMETERS = {"source", "target", "threads", "device", "dtype", "names"}  # of functions, beside their settings
 
@@ -87,6 +89,14 @@ class Settings(unittest.TestCase):
     def test_files_that_are_written_are_current(self):
         done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "fields"), "--check", "--library", os.path.join(BUILD, "libmckpt.so")], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def test_results_have_the_fields_of_the_library(self):
+        text = ctypes.CDLL(os.path.join(BUILD, "libmckpt.so")).mckpt_settings_json
+        text.restype = ctypes.c_char_p
+        results = {r["name"]: {f["name"] for f in r["fields"]} for r in json.loads(text(None))["results"]}
+        self.assertEqual(set(results), {"Account", "RunReport", "Statistics"})
+        for name, fields in results.items():
+            self.assertEqual({f.name for f in dataclasses.fields(getattr(values, name))} - {"grid"}, fields, name)
 
     def test_words_for_a_conversion(self):
         self.assertEqual(list(settings.WORDS), list(settings.CONVERSION))

@@ -17,6 +17,7 @@
 
 #include "core/base/argument.h"
 #include "core/base/error.h"
+#include "options/field.h"
 #include "options/kinds.h"
 #include "runtime/job/job.h"
 #include "tools/commands/command_table.h"
@@ -133,6 +134,9 @@ std::string convert_mode_meant(std::string_view word) {
     if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
     if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }
+  for (const ConversionKind& kind : conversion_kinds())  // a word of Python
+    if (!kind.word.empty() && (kind.word == name || std::ranges::count(words_of(kind.others), name) > 0))
+      return std::string(kind.name);
   return "";
 }
 

@@ -2,7 +2,8 @@
 //
 //   fields of the struct -> options of the line -> parse -> the struct -> plan_asked(), proof, copy, report
 //
-// `mckpt export` is the conversion fsdp-to-hf under a name of its own; only that name in its JSON answer differs.
+// `mckpt export` is the conversion fsdp-to-hf under a name of its own; only that name in its JSON answer
+// differs.
 #include <sys/stat.h>
 
 #include "convert/asked/plan.h"
@@ -43,7 +44,8 @@ void check_asked(const AnyConversion& what, const ConvertOptions& options) {
   options.check();
   const auto* archive = std::get_if<ToHdf5>(&what);
   if (archive && archive->single_file && options.run.resume)
-    throw Error(Code::kUsage, "--resume is for folders: a single file is begun anew").help("leave out --resume");
+    throw Error(Code::kUsage, "--resume is for folders: a single file is begun anew")
+        .help("leave out --resume");
   if (std::holds_alternative<ToSafetensors>(what))
     refuse_folder(options.target, "model.safetensors", ", or use mckpt export for a folder");
   if (std::holds_alternative<PtToSafetensors>(what) || std::holds_alternative<ToPt>(what))
@@ -62,7 +64,8 @@ void declare(CommandLine& line, const ConversionKind& kind, AnyConversion& what,
   describe_conversion(kind.name, line);
 }
 
-// The size that was chosen decides how a run is cut into ranks. Files of Megatron's ranks do not depend on it.
+// The size that was chosen decides how a run is cut into ranks. Files of Megatron's ranks do not depend on
+// it.
 std::string note_of_grid(const AnyConversion& what) {
   const mckpt::Grid* grid = asked_grid(what);
   return grid && !std::holds_alternative<ToRanks>(what) ? chosen_dp_note(*grid) : "";

@@ -1,5 +1,5 @@
-// The modes of `mckpt convert`: the kinds of lib/options/kinds.h. A mode declares the fields of its struct, and hands
-// the struct to the library to be planned.
+// The modes of `mckpt convert`: the kinds of lib/options/kinds.h. A mode declares the fields of its struct,
+// and hands the struct to the library to be planned.
 #pragma once
 
 #include <string>

@@ -12,6 +12,7 @@
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "io/store/store.h"
+#include "options/fields.h"
 #include "page/data/checkpoint_picture.h"
 #include "page/html/pages.h"
 #include "page/picture_file.h"
@@ -21,6 +22,7 @@
 #include "tools/options/base_flag.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
+#include "tools/options/field_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/output.h"
@@ -45,19 +47,16 @@ void write_answer(Output& out, const CheckpointPicture& p, const std::string& pa
 Exit plot_command(CommandLine& line) {
   ChosenPaths chosen;
   std::string file;
-  bool stats = false;
-  int threads = default_threads();
+  mckpt::PlotOptions options;
+  options.threads = default_threads();
   chosen.declare(line, "one checkpoint, a file or folder");
   line.option("-o,--output FILE", file,
               "the file to write: a page for any browser if its name ends in .html, a drawing of the shard "
               "map if in .svg")
       .required()
       .common();
-  line.flag("--stats", stats, "also read all values, for their statistics and histograms by layer (HTML)")
-      .common();
-  line.threads(threads, "threads that read; by default one for each processor");
-  BaseFlag base;
-  base.declare(line);
+  FieldFlags declared(line);
+  fields(options, declared);
   PlotAs as;
   as.declare(line);
   line.description(
@@ -72,7 +71,8 @@ Exit plot_command(CommandLine& line) {
   line.parse();
   chosen.settle();
   const std::string& path = chosen.only("plot");
-  base.settle(line, {&path, 1});
+  const bool stats = options.stats;
+  settle_base(line, options.files, {&path, 1});
   const PictureForm form = picture_form(file);
   if (stats && form == PictureForm::kSvg)
     throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
@@ -81,13 +81,13 @@ Exit plot_command(CommandLine& line) {
 
   const GlobalFlags& flags = line.flags();
   const std::unique_ptr<Store> store =
-      as.chosen() ? as.plan(line, path, threads) : open_store(path, line.opening());
+      as.chosen() ? as.plan(line, path, options.threads) : open_store(path, line.opening());
   CheckpointPicture picture = checkpoint_picture(*store, chosen.choose(*store), path);
   picture.planned = as.chosen(), picture.choice = chosen.choice.pattern;
   if (stats) {
     const std::unique_ptr<Store> values = open_values(path, line.opening());
     ShownWork work(flags);
-    add_values(picture, *values, chosen.choose(*values), threads, work);
+    add_values(picture, *values, chosen.choose(*values), options.threads, work);
   }
   check_unchanged(line.opening());
   const std::string text = form == PictureForm::kHtml ? checkpoint_page(picture) : shard_map_svg(picture);

@@ -14,8 +14,8 @@ void BaseFlag::declare(CommandLine& line) {
   fields(given_, flags);
 }
 
-void BaseFlag::settle(CommandLine& line, std::span<const std::string> paths) const {
-  if (given_.base) line.set_base(adapter_base_for(*given_.base, paths, line.opening(), memory_names()));
+void settle_base(CommandLine& line, const mckpt::OpenOptions& given, std::span<const std::string> paths) {
+  if (given.base) line.set_base(adapter_base_for(*given.base, paths, line.opening(), memory_names()));
 }
 
 }  // namespace mckpt::impl

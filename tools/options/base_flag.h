@@ -13,12 +13,16 @@ namespace mckpt::impl {
 
 class CommandLine;
 
+// After parse(): the line's opening() has the base, if one is given. Throws kUsage if no path has an adapter.
+void settle_base(CommandLine& line, const mckpt::OpenOptions& given, std::span<const std::string> paths);
+
+// For commands whose only field of a struct it is.
 class BaseFlag {
  public:
   void declare(CommandLine& line);
-  // After parse(): the line's opening() has the base. Throws kUsage if it is given and no path has an
-  // adapter.
-  void settle(CommandLine& line, std::span<const std::string> paths) const;
+  void settle(CommandLine& line, std::span<const std::string> paths) const {
+    settle_base(line, given_, paths);
+  }
 
  private:
   mckpt::OpenOptions given_;

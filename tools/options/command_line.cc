@@ -84,7 +84,8 @@ struct CommandLine::Impl {
       if (option->count() > 0 && app.get_option(row->needs)->count() == 0)
         throw Error(Code::kUsage, cat(option->get_name(), " has a meaning only with ", row->needs));
   }
-  // "-n,--dry-run|--plan VALUE" -> a row of the page. `value`: the name of the value if there is none after a blank.
+  // "-n,--dry-run|--plan VALUE" -> a row of the page. `value`: the name of the value if there is none after a
+  // blank.
   HelpPage::Row& declare(const std::string& names, std::string_view value, const std::string& text) {
     HelpPage::Row& row = page.rows.emplace_back();
     row.heading = heading, row.help = text, row.needs = companion;

@@ -25,7 +25,8 @@ struct Declare {
 
   DeclaredOption operator()(bool* member) const { return line.flag(names, *member, help); }
   DeclaredOption operator()(ClearedBy by) const {
-    return line.flag(names, [member = by.member] { *member = false; }, help);
+    return line.flag(
+        names, [member = by.member] { *member = false; }, help);
   }
   DeclaredOption operator()(int* member) const { return line.threads(*member, help); }
   template <typename Number>
@@ -41,7 +42,9 @@ struct Declare {
   }
   DeclaredOption operator()(std::string* member) const { return text(member); }
   DeclaredOption operator()(std::optional<std::string>* member) const { return text(member); }
-  DeclaredOption operator()(std::vector<std::string>* member) const { return line.option(names, *member, help); }
+  DeclaredOption operator()(std::vector<std::string>* member) const {
+    return line.option(names, *member, help);
+  }
   DeclaredOption operator()(TextPairs* member) const {
     auto take = [member, name = std::string(field.name)](const std::vector<std::string>& texts) {
       for (const std::string& one : texts) member->push_back(dtype_rule_of(one, name));
@@ -49,7 +52,9 @@ struct Declare {
     return line.taking(names, take, true, help);
   }
   // A number is given once.
-  DeclaredOption operator()(const TakeTexts& take) const { return line.taking(names, take, field.value != "N", help); }
+  DeclaredOption operator()(const TakeTexts& take) const {
+    return line.taking(names, take, field.value != "N", help);
+  }
 };
 
 std::string with_each(std::string text, std::string_view from, std::string_view to) {
@@ -88,7 +93,8 @@ void FieldFlags::casts() {
 void FieldFlags::field(const Field& field, FieldValue value) {
   if (!is_wanted(field)) return;
   DeclaredOption option = std::visit(Declare{line_, field, names_of(field), std::string(field.help)}, value);
-  if (!field.words.empty()) field.only ? option.choices(words_of(field.words)) : option.words(words_of(field.words));
+  if (!field.words.empty())
+    field.only ? option.choices(words_of(field.words)) : option.words(words_of(field.words));
   if (field.common) option.common();
 }
 

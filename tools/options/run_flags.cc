@@ -2,8 +2,8 @@
 #include "tools/options/run_flags.h"
 
 #include "convert/asked/words.h"
-#include "core/fsdp/complete_grid.h"
 #include "core/base/text.h"
+#include "core/fsdp/complete_grid.h"
 #include "core/hybrid/pattern.h"
 #include "options/fields.h"
 #include "tools/options/field_flags.h"

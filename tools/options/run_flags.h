@@ -1,5 +1,6 @@
-// The flags that describe a training run of Megatron: its grid, how Megatron-FSDP shards the model, and the types of
-// values; for commands that make no conversion. Each class is a struct of lib/options with its flags.
+// The flags that describe a training run of Megatron: its grid, how Megatron-FSDP shards the model, and the
+// types of values; for commands that make no conversion. Each class is a struct of lib/options with its
+// flags.
 #pragma once
 
 #include <optional>
@@ -24,7 +25,8 @@ class GridFlags {
  public:
   // `dp`: the data-parallel size without --dp, for the help.
   void declare(CommandLine& line, const std::string& dp = "the smallest that works");
-  // The checked grid, with at most as many ranks as mckpt plans for; without --dp, with the smallest dp that works.
+  // The checked grid, with at most as many ranks as mckpt plans for; without --dp, with the smallest dp that
+  // works.
   Grid grid() const;
   // "dp=2 chosen, the smallest that works: 4 ranks in all", or "".
   std::string note() const;

@@ -7,12 +7,14 @@ namespace mckpt::impl {
 
 CommandLine::Option CommandLine::option(const std::string& names, std::string& value,
                                         const std::string& help) {
-  return taking_one(names, "TEXT", [&value](const std::string& v, const std::string&) { value = v; }, help);
+  return taking_one(
+      names, "TEXT", [&value](const std::string& v, const std::string&) { value = v; }, help);
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::optional<std::string>& value,
                                         const std::string& help) {
-  return taking_one(names, "TEXT", [&value](const std::string& v, const std::string&) { value = v; }, help);
+  return taking_one(
+      names, "TEXT", [&value](const std::string& v, const std::string&) { value = v; }, help);
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::vector<std::string>& values,
@@ -24,25 +26,30 @@ CommandLine::Option CommandLine::option(const std::string& names, std::vector<st
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, i64& value, const std::string& help) {
-  return taking_one(names, "N", [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); }, help);
+  auto take = [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); };
+  return taking_one(names, "N", take, help);
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, std::optional<i64>& value,
                                         const std::string& help) {
-  return taking_one(names, "N", [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); }, help);
+  auto take = [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); };
+  return taking_one(names, "N", take, help);
 }
 
 CommandLine::Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return taking_one(names, "X", [&value](const std::string& v, const std::string& n) { value = parse_double(v, n); }, help);
+  auto take = [&value](const std::string& v, const std::string& n) { value = parse_double(v, n); };
+  return taking_one(names, "X", take, help);
 }
 
 CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, const std::string& help) {
-  return taking_one(names, "SIZE", [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); }, help);
+  auto take = [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); };
+  return taking_one(names, "SIZE", take, help);
 }
 
 CommandLine::Option CommandLine::bytes(const std::string& names, std::optional<i64>& value,
                                        const std::string& help) {
-  return taking_one(names, "SIZE", [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); }, help);
+  auto take = [&value](const std::string& v, const std::string& n) { value = parse_bytes(v, n); };
+  return taking_one(names, "SIZE", take, help);
 }
 
 CommandLine::Option CommandLine::threads(int& value, const std::string& help) {

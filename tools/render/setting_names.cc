@@ -1,5 +1,5 @@
-// Fields of lib/options are shown by their flags: `source_tp` as --source-tp, `quantize` as --scheme. Other words in
-// backquotes, such as commands, are left as they are; an odd backquote ends the search.
+// Fields of lib/options are shown by their flags: `source_tp` as --source-tp, `quantize` as --scheme. Other
+// words in backquotes, such as commands, are left as they are; an odd backquote ends the search.
 #include "tools/render/setting_names.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 //   for (const mckpt::DiffRow& row : d.rows) ...    values  model.norm.weight  [3]  0.5  0.25  17 items
 //
 // The two may have other formats and grids: where their names differ, one of them is compared with what
-// converting the other one would write, as compare() does it. Values are compared bit by bit; of two types in one that
-// has all values of both, so that the order of the two does not matter.
+// converting the other one would write, as compare() does it. Values are compared bit by bit; of two types in
+// one that has all values of both, so that the order of the two does not matter.
 #pragma once
 
 #include <cstdint>

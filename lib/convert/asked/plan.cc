@@ -35,14 +35,23 @@ Options begun(const What& what, const Planning& how) {
     check_iteration(what.iteration);
     out.iteration = what.iteration;
   }
-  if constexpr (requires { out.accept; what.accept; }) out.accept = accepted_codes(what.accept);
-  if constexpr (requires { out.assets; what.assets; }) out.assets = what.assets;
+  if constexpr (requires {
+                  out.accept;
+                  what.accept;
+                })
+    out.accept = accepted_codes(what.accept);
+  if constexpr (requires {
+                  out.assets;
+                  what.assets;
+                })
+    out.assets = what.assets;
   if constexpr (requires { out.files; })
     out.files = opening_of(what.files, {{what.source}, how.helper_folders});
   return out;
 }
 
-CheckpointOptions checkpoint_of(const SourceOptions& opening, const std::string& source, const Planning& how) {
+CheckpointOptions checkpoint_of(const SourceOptions& opening, const std::string& source,
+                                const Planning& how) {
   return checkpoint_options(opening, {{source}, how.helper_folders});
 }
 

@@ -1,5 +1,5 @@
-// Plans what the struct of a conversion asks for (lib/options/mckpt): the one place in which its words become the
-// engine's options. The library's plan() and the program call it alike.
+// Plans what the struct of a conversion asks for (lib/options/mckpt): the one place in which its words become
+// the engine's options. The library's plan() and the program call it alike.
 //
 //   ToHf{.source = "ckpt", .target = "out", .dtype = "bf16"}  ->  plan_export({.types = {kGiven, kBF16}, ...})
 #pragma once
@@ -18,13 +18,14 @@ struct RunOptions;
 
 // What planning is told beside the conversion itself.
 struct Planning {
-  int threads = 1;             // that plan
-  int rank = 0;                // of this process
-  bool model_alone = false;    // to-fsdp refuses a checkpoint of Megatron
+  int threads = 1;                            // that plan
+  int rank = 0;                               // of this process
+  bool model_alone = false;                   // to-fsdp refuses a checkpoint of Megatron
   std::vector<std::string> helper_folders{};  // where helper programs are looked for first
 };
 
-// Reads headers and writes nothing. Throws kUsage for a word that is not known, and whatever the planner throws.
+// Reads headers and writes nothing. Throws kUsage for a word that is not known, and whatever the planner
+// throws.
 Conversion plan_asked(const AnyConversion& what, const Planning& how);
 
 // How the run is carried out.

@@ -65,7 +65,8 @@ DType value_type(std::string_view word, std::string_view setting, std::string_vi
   } catch (const Error&) {  // it would list the types that files may have
   }
   if (!type || std::ranges::count(kTypes, *type) == 0)
-    throw Error(Code::kUsage, cat("the value of `", setting, "` is not a data type that weights can be given"))
+    throw Error(Code::kUsage,
+                cat("the value of `", setting, "` is not a data type that weights can be given"))
         .expected(cat(others, "bf16, fp16 or fp32"))
         .found(escaped(word));
   return *type;
@@ -220,19 +221,21 @@ LayerWay layer_way(std::string_view word) {
 
 RelayerOptions::GroupNames group_names(std::string_view word) {
   using Names = RelayerOptions::GroupNames;
-  return word_in<Names>({{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}}, word,
-                        "keys");
+  return word_in<Names>({{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}},
+                        word, "keys");
 }
 
 RelayerOptions::GptLayers gpt_layers(std::string_view word) {
   using Layers = RelayerOptions::GptLayers;
-  return word_in<Layers>({{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}},
-                         word, "layers");
+  return word_in<Layers>(
+      {{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}}, word,
+      "layers");
 }
 
 NormPlace norm_place(std::string_view word) {
   return word_in<NormPlace>(
-      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, word, "norms");
+      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, word,
+      "norms");
 }
 
 }  // namespace mckpt::impl

@@ -1,6 +1,6 @@
-// The words of options (lib/options) and the values of the engine: "bf16" is DType::kBF16, "auto" is a kind of
-// ParamsDtype. Every function that reads a word throws kUsage with the setting, the words that are known, and
-// the word that was found.
+// The words of options (lib/options) and the values of the engine: "bf16" is DType::kBF16, "auto" is a kind
+// of ParamsDtype. Every function that reads a word throws kUsage with the setting, the words that are known,
+// and the word that was found.
 #pragma once
 
 #include <optional>

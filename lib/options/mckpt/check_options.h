@@ -1,4 +1,5 @@
-// How checkpoints are checked, compared and drawn: the options of mckpt/verify.h, mckpt/diff.h and mckpt/plot.h.
+// How checkpoints are checked, compared and drawn: the options of mckpt/verify.h, mckpt/diff.h and
+// mckpt/plot.h.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct VerifyOptions {
   // The folder of the original model, or of its config.json: names and shapes of the tensors are compared
   // with those that the model has. None: with a config.json that the checkpoint itself has, if any.
   std::optional<std::string> assets{};
-  std::optional<std::string> model_dict{};  // with `assets`, of several dicts that may be the model: the one that is
+  // With `assets`: name of the dict that holds the model, when the checkpoint has several
+  std::optional<std::string> model_dict{};
   CardFiles cards{};
   // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing
   // else is checked. Not together with `cards`.
@@ -42,7 +44,7 @@ struct CompareOptions {
   std::string dtype = "any";
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   bool weights_only = false;  // the conversion left the states of the optimizer out
-  std::optional<std::string> model_dict{};   // of the side with several dicts that may be the model: the one that is
+  std::optional<std::string> model_dict{};  // of the side with several dicts: the one that holds the model
   CardFiles cards{};
   int threads = 1;
 };
@@ -50,7 +52,7 @@ struct CompareOptions {
 struct DiffOptions {
   SourceOptions opening{};                            // of both; its ranks are those of `b`
   std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
-  std::optional<std::string> model_dict{};  // of the side with several dicts that may be the model: the one that is
+  std::optional<std::string> model_dict{};  // of the side with several dicts: the one that holds the model
   // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first
   // glob decides.
   std::vector<std::string> within{};

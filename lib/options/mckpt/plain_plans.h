@@ -21,7 +21,7 @@ struct ToSafetensors {
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
-  // Of a save with several dicts that may be the model: the one that is, "actor"; "": it is found.
+  // Name of the dict that holds the model ("actor") when a save has several; none: detect it
   std::optional<std::string> model_dict{};
 };
 
@@ -48,7 +48,7 @@ struct Dequantize {
   std::string source{}, target{};
   // Of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
   std::string dtype = "bf16";
-  std::optional<std::int64_t> max_shard_size{};
+  std::optional<std::int64_t> max_shard_size{};  // none: kUsualShardSize
   std::vector<std::string> accept{};  // damage that is accepted: "MC2017"
   OpenOptions files{};
 };
@@ -59,7 +59,7 @@ struct Quantize {
   // Fp8-block, mxfp4, or like-source: what the model in `like` has, with its scales where values are equal
   std::string scheme{};
   std::optional<std::string> like{};
-  std::optional<std::int64_t> max_shard_size{};  // not of like-source, which has the files of `like`
+  std::optional<std::int64_t> max_shard_size{};  // none: kUsualShardSize, of like-source the files of `like`
   OpenOptions files{};
 };
 

@@ -61,15 +61,15 @@ struct ToHf {
   SourceOptions opening{};
   std::string dtype = "auto";  // auto (those of the original model), keep (as stored), bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
-  // Bytes of tensors in one file; with this default the files are those of the model's own folder, if that is
-  // known and has the same tensors.
+  // Bytes of tensors in one file; none: files as in the model's own folder, if it is known, else kUsualShardSize
   std::optional<std::int64_t> max_shard_size{};
-  std::optional<std::string> quantize{};  // fp8-block, mxfp4, like-source (that of opening.assets); none: plain numbers
+  // fp8-block, mxfp4, like-source (that of opening.assets); none: plain numbers
+  std::optional<std::string> quantize{};
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
-// A sharded checkpoint, with its optimizer states -> another grid or strategy, in its own format: fsdp_dtensor
-// (of engine v2: what that saves), torch_dist, files of ranks (weights only), other DCP with its own names.
+// A sharded checkpoint, with its optimizer states -> another grid or strategy, in its own format: fsdp_dtensor,
+// torch_dist, files of ranks (weights only), other DCP with its own names.
 struct Reshard {
   std::string source{}, target{};
   SourceOptions opening{};
