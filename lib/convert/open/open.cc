@@ -15,7 +15,8 @@ bool is_of_model(const Store& store) {
 }
 
 bool is_hf_weights(const Store& store) {
-  return format_family(store.format()) == FormatFamily::kSafetensors && store.format() != Format::kSafetensorsShards;
+  return format_family(store.format()) == FormatFamily::kSafetensors &&
+         store.format() != Format::kSafetensorsShards;
 }
 
 Opened open(const OpenAs& how) {

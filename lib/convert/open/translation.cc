@@ -63,9 +63,9 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
   const bool whole = makes_whole(options.names);
   if (store->format() == Format::kMegatronRanks) {
     const RunFacts facts = facts_of_ranks(run, map.model(), options, out.oddities);
-    RankPieces joined = rank_pieces(
-        std::move(store), map, setup, facts,
-        {options.copies == CopyUse::kRead, options.states == StateUse::kRead, options.copies != CopyUse::kIgnore});
+    RankPieces joined = rank_pieces(std::move(store), map, setup, facts,
+                                    {options.copies == CopyUse::kRead, options.states == StateUse::kRead,
+                                     options.copies != CopyUse::kIgnore});
     out.store = std::move(joined.store);
     out.left_states = std::move(joined.states);
     out.cells = {joined.grid.tp, joined.grid.etp};
