@@ -8,6 +8,7 @@
 #include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "io/store/store.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 
@@ -44,6 +45,11 @@ SideFiles Opened::assets(std::string_view tensor_table) const {
   SideFiles files = apart->files(opening);
   if (!tensor_table.empty()) files.texts.emplace(kTensorTableName, tensor_table);
   return files;
+}
+
+SideFiles Opened::assets_with_table() const {
+  const HfModel& known = *model();
+  return assets(tensor_table_json(known.map->sources(), known.expert_layout, known.map_text, original()));
 }
 
 }  // namespace mckpt::impl

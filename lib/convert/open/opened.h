@@ -67,7 +67,10 @@ struct Opened {
   std::optional<SafetensorsOriginal> original() const;
   // Config, tokenizer, code; with the table of tensors, unless that is "". Nothing of a model that was made in
   // memory.
-  SideFiles assets(std::string_view tensor_table) const;
+  SideFiles assets(std::string_view tensor_table = "") const;
+  // The same with the table of the model's tensors, by which an export finds their names, order and files again.
+  // pre: model() is known.
+  SideFiles assets_with_table() const;
 };
 
 }  // namespace mckpt::impl

@@ -34,7 +34,8 @@ void refuse_megatron(const Store& store, const std::string& path, const OpenOpti
       .expected("a Hugging Face model, or a checkpoint with its names")
       .found(format_text(store.format()))
       .help(
-          "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP of it, `mckpt convert reshard` one of its "
+          "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP of it, `mckpt convert reshard` one of "
+          "its "
           "own format for another grid, and `mckpt export` a Hugging Face folder");
 }
 
@@ -45,8 +46,8 @@ std::unique_ptr<Store> open_checkpoint_of_run(const OpenAs& options) {
   try {
     store = open_store(options.source, options.how.model.files);
   } catch (const Error& e) {
-    bool unknown =
-        e.code() == Code::kUnknownFormat && !options.how.assets && is_folder(options.source, options.how.model.files);
+    bool unknown = e.code() == Code::kUnknownFormat && !options.how.assets &&
+                   is_folder(options.source, options.how.model.files);
     if (unknown && checkpoints_below(Folder(options.source, options.how.model.files)).empty()) return nullptr;
     throw;
   }
@@ -103,7 +104,8 @@ Opened open_run(std::unique_ptr<Store> store, const OpenAs& options) {
   note_choice(options.source, *own->store, out.notes);
   out.own_original = std::move(own->original);
   out.folder = std::make_unique<ModelFolder>(own->folder);
-  out.table = std::make_unique<HfModel>(open_hf_model(own->folder.path, take_written(*own), options.how.model));
+  out.table =
+      std::make_unique<HfModel>(open_hf_model(own->folder.path, take_written(*own), options.how.model));
   return out;
 }
 
@@ -125,7 +127,8 @@ Opened open_table(const OpenAs& given) {
   bool accepted = std::ranges::find(accept, Code::kBadScale) != accept.end();
   if (accepted && model.bad_numbers == BadNumbers::kRefuse) model.bad_numbers = BadNumbers::kReport;
   std::unique_ptr<Store> store;
-  if (options.how.assets || !is_model_folder(options.source, model.files)) store = open_checkpoint_of_run(options);
+  if (options.how.assets || !is_model_folder(options.source, model.files))
+    store = open_checkpoint_of_run(options);
   if (!store && options.how.assets)
     throw Error(Code::kUsage, "`assets` is for checkpoints with the model's own names")
         .file(options.source)

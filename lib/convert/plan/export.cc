@@ -104,7 +104,7 @@ HfTarget::HfTarget(const Opened& source, const ExportOptions& options)
   note_constants(model.keys(), details);
   path = options.target, format = kHfFormat;
   set_files(*this, hf_.layout.output_files());
-  SideFiles assets = source.assets("");
+  SideFiles assets = source.assets();
   add_map(assets, model.model().map_text);
   if (leave_out_quantization(assets)) note_config_without_quantization(details);
   add_details(*this, model, hf_, options.types, assets);

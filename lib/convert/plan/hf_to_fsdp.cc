@@ -17,12 +17,10 @@
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
 #include "core/hybrid/pattern.h"
-#include "hf/assets.h"
 #include "hf/model.h"
 #include "io/dcp/write/layout.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
-#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 
@@ -55,8 +53,6 @@ class FsdpTarget final : public Target {
   void write_frame(const FramePlace& to) const override { impl::write_frame(plan_.layout, to); }
 
  private:
-  void note_run();
-
   const ModelMap& map_;
   std::optional<LayerPattern> groups_;
   FsdpRun run_;
@@ -74,7 +70,7 @@ FsdpTarget::FsdpTarget(const Opened& source, const HfToFsdpOptions& options)
       chunks_(plan_.layout, plan_.table_key) {
   const HfModel& model = *source.model();
   DcpLayout& layout = plan_.layout;
-  note_run();
+  note_sizes(map_, run_.run, run_.grid, notes, details);
   options.frozen.refuse_unmatched(keys_.parameters());
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
@@ -88,21 +84,12 @@ FsdpTarget::FsdpTarget(const Opened& source, const HfToFsdpOptions& options)
   };
   note_constants(keys_, details);
   twins = {&keys_, &layout, plan_.table_key};
-  std::string table =
-      tensor_table_json(map_.sources(), model.expert_layout, model.map_text, source.original());
+  SideFiles assets = source.assets_with_table();
   std::string metadata =
-      plan_iteration(*this, layout, options.target, options.iteration, {{}, source.assets(table)});
+      plan_iteration(*this, layout, options.target, options.iteration, {{}, std::move(assets)});
   identified.settings = settings_of(options);
   identified.mapping = mapping_identity(model), identified.result = metadata;
   set_run(*this, fsdp_format(run_.fsdp), run_.grid, layout);
-}
-
-void FsdpTarget::note_run() {
-  const ModelConfig& model = map_.model();
-  if (std::string text = padding_note(model, run_.run, run_.grid.tp); !text.empty()) notes.note(text);
-  if (std::string text = idle_sizes_note(model, run_.grid); !text.empty()) notes.note(text);
-  std::string needed = vocab_run_note(model, map_.family(), run_.run, run_.grid.tp);
-  if (!needed.empty()) details.note(needed);
 }
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include "convert/plan/hf_layout.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
 #include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -63,6 +65,13 @@ void note_constants(const KeyTable& keys, Notes& notes) {
     notes.note(cat("ones    ", counted(count, "parameter"),
                    " of Megatron, which the model has no tensor for: ", escaped(first),
                    count > 1 ? ", ..." : ""));
+}
+
+void note_sizes(const ModelMap& map, const RunSetup& run, const Grid& grid, Notes& notes, Notes& details) {
+  if (std::string text = padding_note(map.model(), run, grid.tp); !text.empty()) notes.note(text);
+  if (std::string text = idle_sizes_note(map.model(), grid); !text.empty()) notes.note(text);
+  std::string needed = vocab_run_note(map.model(), map.family(), run, grid.tp);
+  if (!needed.empty()) details.note(needed);
 }
 
 ProofInput gather_proof(const KeyTable& from, const DcpLayout& layout) {

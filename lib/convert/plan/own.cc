@@ -238,7 +238,7 @@ std::unique_ptr<Target> own_folder(const Opened& source, const ExportOptions& op
   auto target = std::make_unique<OwnTarget>(
       source, "export of own names", LaidOutAs{options.types, options.max_shard_bytes, options.original_files});
   Planned& out = *target;
-  SideFiles assets = source.assets("");
+  SideFiles assets = source.assets();
   const bool codes = has_codes(source.store());
   if (codes)
     check_codes(source.store(), options.types, assets.from);

@@ -53,8 +53,8 @@ class Target : public Planned {
   virtual bool has_sums_of_data() const { return false; }
 
   TargetIdentity identified;
-  const Store* read = nullptr;              // whose files the job reads, if it is a view on the opened store
-  std::vector<std::string> folders{};       // that are read, where these are not those that were opened
+  const Store* read = nullptr;         // whose files the job reads, if it is a view on the opened store
+  std::vector<std::string> folders{};  // that are read, where these are not those that were opened
   // Whose objects that are files of their own are copied; null: nobody's.
   const Store* object_files = nullptr;
 };

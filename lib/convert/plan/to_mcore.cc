@@ -17,13 +17,11 @@
 #include "convert/plan/target.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "hf/assets.h"
 #include "hf/model.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
-#include "mappings/model/grid_fit.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -51,10 +49,6 @@ FsdpFolder::Beside beside_of(std::string common, SideFiles assets, SideFiles of_
 SideFiles files_of_run(const Store& source, const Grid& grid) {
   if (source.driver().dialect != DcpDialect::kTorchDist) return {};
   return files_beside(source, files_with_grid(source, grid));
-}
-
-std::string table_of(const HfModel& model, const std::optional<SafetensorsOriginal>& original) {
-  return tensor_table_json(model.map->sources(), model.expert_layout, model.map_text, original);
 }
 
 PlanIdentity settings_of(const ToMcoreOptions& options) {
@@ -87,10 +81,9 @@ class McoreTarget : public Target {
       const TorchDistPlan& plan = layout();
       return keys().parameter(keys()[plan.table_key[plan.first_chunk[target]]]).row->rule;
     };
-    SideFiles assets = source.assets(table_of(model, source.original()));
     identified.result =
         plan_iteration(*this, layout().layout, options.target, iteration,
-                       beside_of(std::move(common), std::move(assets), std::move(of_run)));
+                       beside_of(std::move(common), source.assets_with_table(), std::move(of_run)));
     identified.settings = settings_of(options), identified.mapping = mapping_identity(model);
     set_run(*this, "torch_dist", options.grid, layout().layout);
     if (run.own_norms)
@@ -116,7 +109,7 @@ class McoreOfModel final : public McoreTarget {
         keys_(map_, run_.run, KeyTable::TorchDist{}),
         plan_(keys_, run_),
         chunks_(plan_) {
-    note_run();
+    note_sizes(map_, run_.run, run_.grid, notes, details);
     refuse_unmatched(options, plan_.layout);
     job = std::make_unique<ChunkJob>(import_job(source.store(), keys_, chunks_));
     proof = import_proof(source.store(), keys_, chunks_, plan_.layout);
@@ -126,13 +119,6 @@ class McoreOfModel final : public McoreTarget {
   }
 
  private:
-  void note_run() {
-    const ModelConfig& model = map_.model();
-    if (std::string text = padding_note(model, run_.run, run_.grid.tp); !text.empty()) notes.note(text);
-    if (std::string text = idle_sizes_note(model, run_.grid); !text.empty()) notes.note(text);
-    std::string needed = vocab_run_note(model, map_.family(), run_.run, run_.grid.tp);
-    if (!needed.empty()) details.note(needed);
-  }
   const TorchDistPlan& layout() const override { return plan_; }
   const KeyTable& keys() const override { return keys_; }
 

@@ -12,15 +12,13 @@
 #include "convert/keys/stored_chunks.h"
 #include "convert/layers/layer_migration.h"
 #include "convert/layers/model_layers.h"
+#include "convert/open/translation.h"
 #include "convert/source/damage.h"
 #include "convert/source/options.h"
 #include "convert/source/other_model.h"
 #include "convert/source/own_model.h"
 #include "convert/source/source_model.h"
 #include "convert/views/piece_store.h"
-#include "convert/views/rank_pieces.h"
-#include "convert/views/state_dict_pieces.h"
-#include "convert/views/torch_dist_pieces.h"
 #include "convert/views/usual_names.h"
 #include "convert/views/whole_parameters.h"
 #include "core/base/error.h"
@@ -172,55 +170,16 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   refuse_unlike_copies(*store_, chunks_->copies(), model_->path);
 }
 
-// The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not those of the model
-// are left out, and become an oddity, if the user accepts them.
-RunFacts CheckpointModel::facts_of_ranks(std::span<const Code> accepted) {
-  RunFacts run = run_;
-  if (std::ranges::find(accepted, Code::kNumberGap) == accepted.end()) return run;
-  auto accept = [&](std::string_view field, std::optional<i64>& said, i64 own) {
-    if (said && *said != own)
-      oddities_.push_back({.code = Code::kNumberGap,
-                           .message = cat("the args of the files say ", field, " ", said_size(*said),
-                                          ", the model has ", own),
-                           .warning = true});
-    said.reset();
-  };
-  accept("num_layers", run.layers, std::ssize(map().model().text.layers));
-  const ModelConfig& model = map().model();
-  if (model.moe.experts > 0) accept("num_experts", run.experts, model.moe.experts);
-  if (model.mtp.depths > 0) accept("mtp_num_layers", run.mtp_layers, model.mtp.depths);
-  return run;
-}
-
-// Replaces the store by a view with the names of fsdp_dtensor, if its names are others. torch_dist stores the
-// parts of fused tensors apart, or one after the other as a single rank has them, so its cells are one,
-// whatever grid wrote it.
+// Replaces the store by a view with the names of fsdp_dtensor, if its names are others.
 void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cells& cells) {
-  std::unique_ptr<PieceStore> pieces;
-  const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
-  bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
-  if (is_of_ranks(*store_)) {
-    RankPieces joined = rank_pieces(
-        std::move(store_), map(), setup_, facts_of_ranks(options.accept),
-        {options.copies == CopyUse::kRead, options.states == StateUse::kRead, options.copies != CopyUse::kIgnore});
-    pieces = std::move(joined.store);
-    left_states_ = std::move(joined.states);
-    cells = {joined.grid.tp, joined.grid.etp};
-  } else if (dialect == DcpDialect::kTorchDist) {
-    pieces = torch_dist_pieces(std::move(store_), map(), setup_, options.weights_only());
-    cells = {1, 1};
-  } else if (named && options.names != KeyNames::kOfModel) {
-    find_spelling();
-    const ModelMap* known = model_->plain || makes_whole(options.names) ? nullptr : &map();
-    pieces = state_dict_pieces(std::move(store_), dialect, known, setup_, cells, options.weights_only(),
-                               makes_whole(options.names));
-  } else if (dialect == DcpDialect::kFsdpDtensor && !model_->plain && !setup_.groups) {
-    if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), options.weights_only()))
-      pieces = migrated(std::move(store_), *moved);
-  }
-  if (!pieces) return;
-  pieces_ = pieces.get();
-  store_ = std::move(pieces);
+  if (gets_names_of_fsdp(*store_, options.names)) find_spelling();
+  Translation made = impl::translated(store_, *model_, setup_, run_, cells, options);
+  if (!made.store) return;
+  cells = made.cells;
+  left_states_ = std::move(made.left_states);
+  oddities_.insert(oddities_.end(), made.oddities.begin(), made.oddities.end());
+  pieces_ = made.store.get();
+  store_ = std::move(made.store);
 }
 
 // Names change: the parts of a fused parameter have a key each.

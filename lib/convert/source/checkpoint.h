@@ -77,7 +77,6 @@ class CheckpointModel {
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
   void make_whole(bool weights_only);
   void list_tensors();
-  RunFacts facts_of_ranks(std::span<const Code> accepted);
   void find_spelling();
   void respell();
   void lay_out(KeyTable::Cells cells);

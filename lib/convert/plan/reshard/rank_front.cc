@@ -70,7 +70,7 @@ RankPlan::WriteFront rank_front(const Opened& source, const RankRun& run, std::o
   of_args.run.params_dtype = type_of_args(run);
   const HfModel& model = *source.model();
   return [&model, &run, of_args, iteration = iteration.value_or(0), kept = std::move(kept)](PickleWriter& p,
-                                                                                          i64 rank) {
+                                                                                            i64 rank) {
     p.text("args");
     if (!kept.empty())
       p.pickled(with_rank(kept, rank));

@@ -21,7 +21,6 @@
 #include "convert/source/vocab_change.h"
 #include "core/base/error.h"
 #include "core/hybrid/mtp_names.h"
-#include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/written_sums.h"
 #include "io/dcp/keys/key.h"
@@ -226,10 +225,8 @@ RanksTarget::RanksTarget(const Opened& source, const ToRanksOptions& given)
   proof = proof_of(source, *keys_, *plan_);
   if (source.table) note_constants(*keys_, details);
   set_files(*this, plan_->files());
-  std::string table =
-      tensor_table_json(map.sources(), model.expert_layout, model.map_text, source.original());
-  SideFiles assets = source.assets(table);
   place_iteration(*this, options_.target, options_.iteration);
+  SideFiles assets = source.assets_with_table();
   identified.settings = settings_of(options_);
   identified.mapping = mapping_identity(model), identified.result = digest_of_frames(*plan_);
   add_beside(*this, {{}, std::move(assets)});

@@ -32,7 +32,9 @@ class Transposed final : public TableStore {
       }
       tensors.push_back({t == 0 ? "a" : "b", DType::kF32, {kRows, kColumns}, {}});
       tensors.back().pieces.push_back(
-          {{0, 0}, {kRows, kColumns}, {.file = 0, .offset = begin, .dtype = DType::kF32, .strides = {1, kRows}}});
+          {{0, 0},
+           {kRows, kColumns},
+           {.file = 0, .offset = begin, .dtype = DType::kF32, .strides = {1, kRows}}});
     }
     folder.put("f", bytes);
     add_file("f", std::ssize(bytes));
@@ -54,8 +56,7 @@ i64 readers_of_turns(const ReadableChunks& chunks, const Transposed& store) {
       float row[kColumns];
       chunks.source(file[static_cast<std::size_t>(c)])
           .read(turn * kColumns * 4, {reinterpret_cast<u8*>(row), sizeof row});
-      for (i64 i = 0; i < kColumns; i++)
-        EXPECT_EQ(row[i], static_cast<float>(100 * c + i * kRows + turn));
+      for (i64 i = 0; i < kColumns; i++) EXPECT_EQ(row[i], static_cast<float>(100 * c + i * kRows + turn));
     }
   return store.resolved - before;
 }
@@ -73,7 +74,8 @@ TEST(ReadableChunks, KeepAReaderForEachThreadOfTheRun) {
 TEST(ReadableChunks, ShareTheMemoryOfTheRun) {
   constexpr i64 kMiB = i64{1} << 20;
   EXPECT_EQ(read_memory(8, 256 * kMiB).bytes, 8 * kMiB);
-  EXPECT_EQ(read_memory(8, 64 * kMiB).bytes, 2 * kMiB);  // all readers together: a quarter of the run's memory
+  EXPECT_EQ(read_memory(8, 64 * kMiB).bytes,
+            2 * kMiB);  // all readers together: a quarter of the run's memory
   EXPECT_EQ(read_memory(8, 64 * kMiB).threads, 8);
   EXPECT_EQ(read_memory(8, kMiB).bytes, kMiB);
   EXPECT_EQ(read_memory(1, 1024 * kMiB).bytes, 32 * kMiB);

@@ -28,7 +28,8 @@ const std::vector<std::string> kMegatron = {"embedding.word_embeddings.weight",
                                             "decoder.layers.0.mlp.linear_fc1.weight"};
 
 TEST(Open, TakesTheModelsOwnNamesForAModelWhateverTheFormat) {
-  for (Format format : {Format::kSafetensors, Format::kSafetensorsFolder, Format::kTorchFiles, Format::kDeepSpeed})
+  for (Format format :
+       {Format::kSafetensors, Format::kSafetensorsFolder, Format::kTorchFiles, Format::kDeepSpeed})
     EXPECT_TRUE(is_of_model(*made(format, kOwn))) << format_text(format);
   EXPECT_FALSE(is_of_model(*made(Format::kMegatronRanks, kMegatron)));
   EXPECT_FALSE(is_of_model(*made(Format::kTorchFiles, kMegatron)));
@@ -62,8 +63,8 @@ TEST(Open, RefusesAHubFolderWhereACheckpointIsWanted) {
 }
 
 TEST(Open, RefusesADictOfACheckpointOfMegatron) {
-  const std::string said =
-      thrown_by([&] { open(made(Format::kMegatronRanks, kMegatron), {.source = "memory", .model_dict = "actor"}); });
+  const std::string said = thrown_by(
+      [&] { open(made(Format::kMegatronRanks, kMegatron), {.source = "memory", .model_dict = "actor"}); });
   EXPECT_EQ(said.substr(0, 6), "MC0001") << said;
 }
 

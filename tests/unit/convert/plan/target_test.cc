@@ -24,7 +24,8 @@ std::unique_ptr<TableStore> one_tensor(std::string root = "memory") {
 }
 
 Opened opened_in_memory() {
-  Opened out = open_plain(one_tensor(), "memory", {{.code = Code::kMixedSaves, .message = "odd", .warning = true}});
+  Opened out =
+      open_plain(one_tensor(), "memory", {{.code = Code::kMixedSaves, .message = "odd", .warning = true}});
   out.notes.note("of the source");
   out.left_out.note("left out of the source");
   out.objects = 2;
@@ -86,11 +87,13 @@ TEST(Plan, NamesTheFoldersOfTheTargetInstead) {
 
 TEST(Plan, IdentityIsOfSettingsAndResult) {
   auto identity = [](std::string setting, std::string result) {
-    return plan(opened_in_memory(), [&](Opened& source) {
-             auto made = std::make_unique<Made>(source, setting);
-             made->identified.result = result;
-             return made;
-           }).identity;
+    return plan(opened_in_memory(),
+                [&](Opened& source) {
+                  auto made = std::make_unique<Made>(source, setting);
+                  made->identified.result = result;
+                  return made;
+                })
+        .identity;
   };
   EXPECT_EQ(identity("one", "x"), identity("one", "x"));
   EXPECT_NE(identity("one", "x"), identity("two", "x"));

@@ -53,9 +53,12 @@ struct PlanOfFormat {
 std::vector<PlanOfFormat> plans_of(const std::string& name) {
   std::vector<PlanOfFormat> out;
   const Grid two{.tp = 2, .ep = 2, .dp = 2};
-  out.push_back({"fsdp_dtensor", plan_hf_to_fsdp(model_in_memory(name), {.source = "memory", .target = "out", .grid = two})});
-  out.push_back({"torch_dist", plan_to_mcore(model_in_memory(name), {.source = "memory", .target = "out", .grid = two})});
-  out.push_back({"Megatron rank files", plan_to_ranks(model_in_memory(name), {.source = "memory", .target = "out", .grid = two})});
+  out.push_back({"fsdp_dtensor",
+                 plan_hf_to_fsdp(model_in_memory(name), {.source = "memory", .target = "out", .grid = two})});
+  out.push_back({"torch_dist",
+                 plan_to_mcore(model_in_memory(name), {.source = "memory", .target = "out", .grid = two})});
+  out.push_back({"Megatron rank files",
+                 plan_to_ranks(model_in_memory(name), {.source = "memory", .target = "out", .grid = two})});
   return out;
 }
 
@@ -86,7 +89,8 @@ TEST(Targets, PlanAModelThatIsInMemory) {
 TEST(Targets, IdentityTellsGridsApart) {
   auto identity = [](i64 dp) {
     const Grid grid{.dp = dp};
-    return plan_hf_to_fsdp(model_in_memory("qwen3_moe"), {.source = "memory", .target = "out", .grid = grid}).identity;
+    return plan_hf_to_fsdp(model_in_memory("qwen3_moe"), {.source = "memory", .target = "out", .grid = grid})
+        .identity;
   };
   EXPECT_EQ(identity(2), identity(2));
   EXPECT_NE(identity(2), identity(4));

@@ -1,0 +1,42 @@
+// Translation: a checkpoint of Megatron under the names of fsdp_dtensor.
+//
+//   torch_dist                 decoder.layers.mlp.linear_fc1.weight [2, 28, 12]   -->   ...layers.1.mlp.linear_fc1.weight_v [14, 12]
+//   files of ranks             mp_rank_00/..., mp_rank_01/...                     -->   tensors of all ranks as one
+//   a state dict               model.layers.0...                                  -->   model.module.layers.0...
+//   fsdp_dtensor               layers under the names of another form             -->   those of the model
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convert/keys/key_table.h"
+#include "io/store/finding.h"
+
+namespace mckpt::impl {
+
+class PieceStore;
+class Store;
+enum class KeyNames : u8;
+struct CheckpointOptions;
+struct HfModel;
+struct RunFacts;
+struct RunSetup;
+
+struct Translation {
+  std::unique_ptr<PieceStore> store;  // null: the names are those of fsdp_dtensor
+  KeyTable::Cells cells{};            // in which the view stores fused tensors
+  std::vector<std::string> left_states{};
+  std::vector<Finding> oddities{};
+};
+
+// Whether the checkpoint is a state dict whose names become those of fsdp_dtensor.
+bool gets_names_of_fsdp(const Store& store, KeyNames names);
+
+// Takes the store if its names are others. The views of ranks and of torch_dist set in `setup` what they find; the
+// spelling in it is set by the caller if gets_names_of_fsdp(). `run`: what the
+// checkpoint or the caller says of the run that wrote it, in `cells`. Throws what making the views throws.
+Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
+                       const RunFacts& run, KeyTable::Cells cells, const CheckpointOptions& options);
+
+}  // namespace mckpt::impl
