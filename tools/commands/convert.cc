@@ -76,6 +76,14 @@ std::string_view or_other_format(std::string_view word, std::string_view meant) 
                        : "";
 }
 
+// The mode for a word of C and Python, "ranks"; "" for any other.
+std::string mode_of_word(std::string_view word) {
+  for (const ConversionKind& kind : conversion_kinds())
+    if (!kind.word.empty() && (kind.word == word || std::ranges::count(words_of(kind.others), word) > 0))
+      return std::string(kind.name);
+  return "";
+}
+
 // An unknown mode, or none: lists the modes and names the nearest one.
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
   const std::vector<std::string> names = convert_modes();
@@ -89,6 +97,7 @@ std::string_view or_other_format(std::string_view word, std::string_view meant) 
   if (path)
     throw e.help(cat("mckpt convert hf-to-fsdp ", as_argument(std::string(name)), " DST   for a Hugging Face model"));
   std::string meant = convert_mode_meant(name);
+  if (meant.empty()) meant = mode_of_word(name);
   if (meant.empty()) meant = nearest(name, names);
   if (!meant.empty())
     throw e.help(cat("did you mean `mckpt ", command_of_mode(meant), "`?", or_other_format(name, meant)));
@@ -134,9 +143,6 @@ std::string convert_mode_meant(std::string_view word) {
     if (std::string mode = cat("to-", end_named(to)); is_mode(mode) && is_end(end_named(from))) return mode;
     if (end_named(to) == "hf" && is_end(end_named(from))) return "fsdp-to-hf";
   }
-  for (const ConversionKind& kind : conversion_kinds())  // a word of Python
-    if (!kind.word.empty() && (kind.word == name || std::ranges::count(words_of(kind.others), name) > 0))
-      return std::string(kind.name);
   return "";
 }
 

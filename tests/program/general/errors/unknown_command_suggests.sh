@@ -24,6 +24,11 @@ for spelt in hf2fsdp hf_to_fsdp HF2FSDP huggingface-to-megatron hf-2-dcp:to-dcp 
   expect 2 "$mckpt" "${spelt%:*}" a b
   has err "did you mean \`mckpt $command\`?"
 done
+# Words of Python are answered with the mode.
+for word in ranks:to-pt torch-file:safetensors-to-pt pt:to-pt hdf5:to-hdf5; do
+  expect 2 "$mckpt" convert "${word%:*}" a b
+  has err "did you mean \`mckpt convert ${word#*:}\`?"
+done
 # So are names of other tools, and one end alone.
 for word in "convert-hf:convert hf-to-fsdp SRC DST" "merge:export SRC DST" "merge-weights:export SRC DST" \
   "merge_weights:export SRC DST" "merge_fsdp_weights:export SRC DST" "model_merger:export SRC DST" "consolidate:export SRC DST" "zero_to_fp32:export SRC DST --dtype fp32" \
