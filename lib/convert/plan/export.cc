@@ -130,7 +130,7 @@ Conversion plan_export(const ExportOptions& options) {
       !adapter.empty() && !source->opening().base)
     throw adapter_alone(Folder(adapter, source->opening()));
   if (const AdaptedStore* view = adapted_view(*source)) return plan_merged(std::move(source), *view, options);
-  // A Hugging Face folder is what an export makes: as a source it is a mistake, and open_checkpoint() says so.
+  // A Hugging Face folder is already an export: open_checkpoint() refuses it as a source.
   if ((!source->driver().hf_weights || source->traits.of_verl) && has_own_names(*source))
     return plan_export_own(std::move(source), options);
   refuse_model_dict(options.model_dict, options.source);
