@@ -54,7 +54,8 @@ void write_text(Output& out) {
   TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft, true}});
   auto yes_or_no = [](bool v) { return std::string(v ? "yes" : "no"); };
   for (const Driver* f : shown())
-    formats.row({std::string(f->name), yes_or_no(f->reads), yes_or_no(f->writes), std::string(f->recognised_by)});
+    formats.row(
+        {std::string(f->name), yes_or_no(f->reads), yes_or_no(f->writes), std::string(f->recognised_by)});
   formats.write(out);
   out.line("");
   TextTable dtypes({{"dtype", kLeft}, {"safetensors", kLeft}, {"bits", kRight}});

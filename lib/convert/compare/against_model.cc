@@ -85,9 +85,7 @@ bool check_types(const CheckpointModel& checkpoint, const Comparing& c) {
 
 }  // namespace
 
-bool is_own_source(const Store& source) {
-  return !source.driver().hf_weights && has_own_names(source);
-}
+bool is_own_source(const Store& source) { return !source.driver().hf_weights && has_own_names(source); }
 
 bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Store& opened,
                    const Comparing& c) {

@@ -148,8 +148,7 @@ bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
   // The tensors of a single file are compared under the names that they have, unless the other side is a
   // model.
   bool of_files = !checkpoint.files().empty() && !checkpoint.files()[0].path.empty();
-  return folder.driver().hf_folder && (of_files || has_config(folder)) &&
-         is_own_source(checkpoint);
+  return folder.driver().hf_folder && (of_files || has_config(folder)) && is_own_source(checkpoint);
 }
 
 bool against_own_export(const Store& tested, std::unique_ptr<Store> source, const Comparing& c) {
@@ -178,7 +177,8 @@ bool is_dcp_of_own_names(const Store& one, const Store& other) {
 }
 
 bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
-  bool readable = tested.driver().family != FormatFamily::kHdf5 && source.driver().family != FormatFamily::kHdf5;
+  bool readable =
+      tested.driver().family != FormatFamily::kHdf5 && source.driver().family != FormatFamily::kHdf5;
   if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
   if (!model_dict.empty()) return true;
   const bool of_run = tested.driver().of_a_run || source.driver().of_a_run;

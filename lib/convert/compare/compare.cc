@@ -40,9 +40,7 @@ namespace {
 constexpr const char* kOneSideHasObjects =
     "a Hugging Face folder has no objects, such as args and the iteration, to compare with";
 
-bool is_sharded(const Store& store) {
-  return dcp_dialect(store).has_value() || store.driver().ranks_apart;
-}
+bool is_sharded(const Store& store) { return dcp_dialect(store).has_value() || store.driver().ranks_apart; }
 
 // Throws kUnknownFormat for a single file beside a DCP folder or files of ranks with the names of Megatron:
 // only a config.json connects them with the names of a model, and a single file has none.

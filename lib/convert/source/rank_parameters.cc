@@ -12,8 +12,7 @@
 namespace mckpt::impl {
 
 std::optional<i64> parameters_of_ranks(const Store& store) {
-  if (!store.driver().ranks_apart || !is_sound(store) || own_assets(store).empty())
-    return std::nullopt;
+  if (!store.driver().ranks_apart || !is_sound(store) || own_assets(store).empty()) return std::nullopt;
   CheckpointOptions options;
   options.copies = CopyUse::kIgnore;
   options.model.files = store.opening();

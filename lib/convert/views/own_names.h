@@ -46,7 +46,7 @@ struct OwnNamesOptions {
   bool dict_if_there = false;
   bool with_adapter = false;  // as in SectionOptions
   std::set<std::string, std::less<>> in_model{};  // as in SectionOptions
-  FlatModel flat{};       // for a store that is flat
+  FlatModel flat{};                               // for a store that is flat
 };
 
 // A fact of the store whose dict the caller named: which it was.

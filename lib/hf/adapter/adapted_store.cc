@@ -137,7 +137,8 @@ AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> a
       rank_(config.rank) {
   take_objects();
   take_findings();
-  AdaptedModel model = with_file(folder_, [&] { return pair_adapter(this->base(), *adapter_, config, facts); });
+  AdaptedModel model =
+      with_file(folder_, [&] { return pair_adapter(this->base(), *adapter_, config, facts); });
   adapted_ = std::move(model.tensors), notes_ = std::move(model.notes);
   amended_.untied = model.untied;
   for (const AdaptedTensor& a : adapted_)

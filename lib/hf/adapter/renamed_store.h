@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store_view.h"
 #include "io/store/store_files.h"
+#include "io/store/store_view.h"
 
 namespace mckpt::impl {
 

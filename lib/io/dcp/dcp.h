@@ -6,7 +6,8 @@
 //     __0_0.distcp     what rank 0 wrote: torch.save archives, one behind the other, one for each chunk
 //     __1_0.distcp     what rank 1 wrote; __<rank>_<n>: a rank may write several files
 //
-// Opening (open_dcp(), io/store/store.h) reads .metadata alone, so it takes milliseconds at any model size.
+// Opening (open_dcp(), io/store/open/drivers.inc) reads .metadata alone, so it takes milliseconds at any
+// model size.
 // The header of a chunk's own archive is read when resolve() asks where that chunk's data are.
 #pragma once
 

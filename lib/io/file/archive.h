@@ -1,6 +1,6 @@
-// Archive: an open archive (io/file/archive_index.h), a container (io/file/container.h) whose files are in HDF5
-// files: "ckpt.h5/config.json" is a file in the archive ckpt.h5, and the folder "ckpt" with an archive.h5 has the
-// files of that archive, whose other parts are beside it.
+// Archive: an open archive (io/file/archive_index.h), a container (io/file/container.h) whose files are in
+// HDF5 files: "ckpt.h5/config.json" is a file in the archive ckpt.h5, and the folder "ckpt" with an
+// archive.h5 has the files of that archive, whose other parts are beside it.
 #pragma once
 
 #include <list>

@@ -1,5 +1,5 @@
-// A path that leads to something on the disk is asked as a whole; one that leads to nothing, by its longest part
-// that leads to something.
+// A path that leads to something on the disk is asked as a whole; one that leads to nothing, by its longest
+// part that leads to something.
 #include "io/file/container.h"
 
 #include <sys/stat.h>
@@ -20,7 +20,8 @@ std::optional<PlaceInside> find_inside(const std::string& given, const OpenOptio
     const std::string outer = path.substr(0, slash);
     if (::stat(outer.c_str(), &st) != 0) continue;
     auto container = opening.containers->at(outer, opening);
-    return container ? std::optional(PlaceInside{std::move(container), path.substr(slash + 1)}) : std::nullopt;
+    return container ? std::optional(PlaceInside{std::move(container), path.substr(slash + 1)})
+                     : std::nullopt;
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Container: a file, or a folder of files, that has the files of a folder in it, as an HDF5 archive has. Paths lead
-// into one as they lead into a folder, so that no reader of a format knows of containers:
+// Container: a file, or a folder of files, that has the files of a folder in it, as an HDF5 archive has.
+// Paths lead into one as they lead into a folder, so that no reader of a format knows of containers:
 //
 //   InputFile("ckpt.h5/config.json")        a file in the container ckpt.h5
 //   Folder("ckpt")                          the files in the container ckpt, whatever the folder itself has
@@ -27,7 +27,7 @@ struct FolderEntry;
 class Container {
  public:
   virtual ~Container() = default;
-  virtual i64 find(std::string_view name) const = 0;         // the number of a file; -1: there is none
+  virtual i64 find(std::string_view name) const = 0;  // the number of a file; -1: there is none
   virtual i64 file_bytes(i64 file) const = 0;
   virtual bool has_folder(std::string_view name) const = 0;  // "": the container itself
   virtual std::vector<FolderEntry> entries(std::string_view folder) const = 0;

@@ -81,8 +81,8 @@ class RangeSource final : public ByteSource {
 class InputFile final : public ByteSource {
  public:
   // Opens a path that the user gave, or that Folder::inside() did; links are followed, and the path may lead
-  // into a container. The stamps of `opening` note the file; without them nobody looks whether it changes, as with a file of the result, which the
-  // program itself writes. Throws kNotFound, kNotAFile, kReadFailed.
+  // into a container. The stamps of `opening` note the file; without them nobody looks whether it changes, as
+  // with a file of the result, which the program itself writes. Throws kNotFound, kNotAFile, kReadFailed.
   explicit InputFile(const std::string& path, const OpenOptions& opening = {});
   // A file in a container; `path` is for messages.
   InputFile(std::shared_ptr<const Container> container, i64 file, std::string path);

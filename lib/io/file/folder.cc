@@ -259,7 +259,8 @@ std::vector<FolderEntry> Folder::entries(std::string_view name) const {
   if (container_) {
     std::string inner =
         name.empty() ? prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1) : in_container(name);
-    if (!container_->has_folder(inner)) throw_open_failed(path, container_->find(inner) < 0 ? ENOENT : ENOTDIR);
+    if (!container_->has_folder(inner))
+      throw_open_failed(path, container_->find(inner) < 0 ? ENOENT : ENOTDIR);
     return container_->entries(inner);
   }
   int fd = with_file(path, [&] {

@@ -60,16 +60,18 @@ std::optional<Finding> unlike_size(std::optional<i64> bytes, const ListedFile& l
                  .help = std::string(list.help)};
 }
 
-Finding unlike_sum(std::string_view kind, std::string_view found, std::string_view listed, const std::string& file,
-                   const FileList& list) {
-  return {.code = list.unlike,
-          .file = file,
-          .message = cat("the file's ", kind, " is ", found, ", but ", list.name, " says ", escaped(listed, 80)),
-          .help = std::string(list.help)};
+Finding unlike_sum(std::string_view kind, std::string_view found, std::string_view listed,
+                   const std::string& file, const FileList& list) {
+  return {
+      .code = list.unlike,
+      .file = file,
+      .message = cat("the file's ", kind, " is ", found, ", but ", list.name, " says ", escaped(listed, 80)),
+      .help = std::string(list.help)};
 }
 
 std::optional<Finding> unlike_listed(const Folder& folder, const ListedFile& listed, const FileList& list) {
-  if (std::optional<Finding> unlike = unlike_size(folder.file_bytes(listed.name), listed, list)) return unlike;
+  if (std::optional<Finding> unlike = unlike_size(folder.file_bytes(listed.name), listed, list))
+    return unlike;
   if (listed.sha256.empty()) return std::nullopt;
   const InputFile file = folder.open_file(listed.name);
   FileSum sum(file, [](i64) {});

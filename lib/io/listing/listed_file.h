@@ -1,8 +1,8 @@
-// A file as a list of files names it, and whether the file in the folder is that one. There are four kinds of such
-// lists: mckpt's manifest, a card, integrity.json of torch's DCP, and lists of sums; all of them say the same of a
-// file that is not as listed:
+// A file as a list of files names it, and whether the file in the folder is that one. There are four kinds of
+// such lists: mckpt's manifest, a card, integrity.json of torch's DCP, and lists of sums; all of them say the
+// same of a file that is not as listed:
 //
-//   the file is missing, but mckpt_manifest.json lists it
+//   config.json is missing, but mckpt_manifest.json lists it
 //   the file has 655 bytes, but the card says 654
 //   the file's SHA-256 is 9c1f0e..., but integrity.json says 71aa03...
 #pragma once
@@ -21,22 +21,22 @@ class ByteSource;
 class Folder;
 
 struct ListedFile {
-  const std::string& name;      // relative to the folder
-  i64 bytes = -1;               // -1: the list does not say it
+  const std::string& name;       // relative to the folder
+  i64 bytes = -1;                // -1: the list does not say it
   std::string_view sha256 = {};  // in small letters; "": the list does not say it
 };
 
 // The list, as findings name it.
 struct FileList {
-  std::string_view name;     // "mckpt_manifest.json", "the card"
-  Code unlike, missing;      // codes of a file that is another one, and of a file that is not there
+  std::string_view name;  // "mckpt_manifest.json", "the card"
+  Code unlike, missing;   // codes of a file that is another one, and of a file that is not there
   std::string_view help;
 };
 
 using ReadProgress = std::function<void(i64 bytes)>;
 
-// Sums of all bytes of a file, each computed when it is first asked for. Throws kReadFailed, and what `progress`
-// throws, which is called after each read.
+// Sums of all bytes of a file, each computed when it is first asked for. Throws kReadFailed, and what
+// `progress` throws, which is called after each read.
 class FileSum {
  public:
   FileSum(const ByteSource& file, ReadProgress progress) : file_(file), progress_(std::move(progress)) {}
@@ -55,10 +55,10 @@ class FileSum {
 // Whether a file of so many bytes, or none at all, is the one that is listed: a finding if it is not.
 std::optional<Finding> unlike_size(std::optional<i64> bytes, const ListedFile& listed, const FileList& list);
 // "the file's SHA-256 is X, but SHA256SUMS says Y"
-Finding unlike_sum(std::string_view kind, std::string_view found, std::string_view listed, const std::string& file,
-                   const FileList& list);
-// Presence, then size, then the SHA-256 as far as the list says it, which reads the whole file. Throws what opening
-// and reading throw.
+Finding unlike_sum(std::string_view kind, std::string_view found, std::string_view listed,
+                   const std::string& file, const FileList& list);
+// Presence, then size, then the SHA-256 as far as the list says it, which reads the whole file. Throws what
+// opening and reading throw.
 std::optional<Finding> unlike_listed(const Folder& folder, const ListedFile& listed, const FileList& list);
 
 }  // namespace mckpt::impl

@@ -14,8 +14,8 @@
 #include <functional>
 
 #include "core/base/error.h"
-#include "io/file/crc32.h"
 #include "io/file/container.h"
+#include "io/file/crc32.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"

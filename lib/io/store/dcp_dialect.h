@@ -1,4 +1,5 @@
-// The dialects of DCP folders (io/dcp/keys/dialect.h says what they are), which the table of formats names too.
+// The dialects of DCP folders (io/dcp/keys/dialect.h says what they are), which the table of formats names
+// too.
 #pragma once
 
 #include "core/base/int.h"

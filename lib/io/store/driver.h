@@ -1,5 +1,5 @@
-// Driver: the row of one format on disk, by which paths are recognised and opened, and which says what conversions,
-// comparisons and answers do differently for it. Nobody else asks which format a store has:
+// Driver: the row of one format on disk, by which paths are recognised and opened, and which says what
+// conversions, comparisons and answers do differently for it. Nobody else asks which format a store has:
 //
 //   store.driver().flat          tensors without shapes         (not: store.format() == some format)
 //
@@ -43,8 +43,8 @@ struct Driver {
   // How paths are recognised. Of a file the first row that takes it opens it.
   bool (*is_file)(const FileLook&) = nullptr;
   std::unique_ptr<Store> (*open_file)(const std::string& path, const OpenOptions& opening) = nullptr;
-  // Of a folder the rows are asked by turn, the lowest first; null from open_folder() is "none of mine", and the
-  // next one is asked. A row without open_folder() only says that the folder is a checkpoint.
+  // Of a folder the rows are asked by turn, the lowest first; null from open_folder() is "none of mine", and
+  // the next one is asked. A row without open_folder() only says that the folder is a checkpoint.
   int turn = 0;
   bool (*is_folder)(const FolderLook&) = nullptr;
   std::unique_ptr<Store> (*open_folder)(const FolderLook&) = nullptr;

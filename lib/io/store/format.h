@@ -1,6 +1,6 @@
-// The formats of checkpoints, by number: the rows of io/store/open/drivers.inc in their order. Here is what is asked
-// of any format; what one does differently is a property of its row (io/store/driver.h). Only those who make stores
-// name a format (io/store/open/format_ids.h).
+// The formats of checkpoints, by number: the rows of io/store/open/drivers.inc in their order. Here is what
+// is asked of any format; what one does differently is a property of its row (io/store/driver.h). Only those
+// who make stores name a format (io/store/open/format_ids.h).
 #pragma once
 
 #include <string_view>

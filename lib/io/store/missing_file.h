@@ -1,5 +1,6 @@
-// The words for a file that is named and not there, wherever it is found out: by a list of files, by the format, by
-// a tensor whose bytes are asked for. Who writes them elsewhere makes one fact that is searched under two texts.
+// The words for a file that is named and not there, wherever it is found out: by a list of files, by the
+// format, by a tensor whose bytes are asked for. Who writes them elsewhere makes one fact that is searched
+// under two texts.
 //
 //   the file is missing, but SHA256SUMS lists it
 //   the rank's file is missing: its folder has no model_optim_rng.pt
@@ -27,7 +28,8 @@ inline Finding missing_file(Code code, std::string path, std::string_view rest =
 }
 
 // For a file that `list_names`: ".metadata names", "integrity.json lists".
-inline Finding named_file_missing(Code code, std::string path, std::string_view list_names, std::string help = "") {
+inline Finding named_file_missing(Code code, std::string path, std::string_view list_names,
+                                  std::string help = "") {
   return {.code = code,
           .file = std::move(path),
           .message = cat(list_names, " the file, but it is missing"),

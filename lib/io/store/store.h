@@ -181,17 +181,12 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 // and what was expected.
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening = {});
 
-// What open_store() chooses from; each throws when the path is not of its format.
-// open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() one of ranks, of shards, or
-// of separate files; open_zero() a folder of files of DeepSpeed ZeRO; open_dcp() a folder with .metadata;
-// open_megatron_run() a folder of mp_rank_* folders.
+// Of what open_store() chooses from, the readers that others ask for by name; each throws when the path is
+// not of its format. open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() a folder of
+// ranks, of shards, or of separate files. The table of all is io/store/open/drivers.inc.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_torch_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOptions& opening);
-std::unique_ptr<Store> open_zero(const std::string& path, const OpenOptions& opening);
-std::unique_ptr<Store> open_hdf5_file(const std::string& path, const OpenOptions& opening);
-std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening);
-std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -1,10 +1,11 @@
 // StoreView: a store that reads through another one. All that a view does not override is the source's:
 //
-//   class Shaped : public StoreView { dims(), chunk_count(), chunk(), resolve() };   names, types, objects, sums,
-//                                                                                    checks: the source's
+//   class Shaped : public StoreView        dims(), chunk_count(), chunk(), resolve()
+//                                          names, types, objects, sums and checks are the source's
 //
-// Root, files, format, ranks and facts are the source's from the beginning. Objects and findings are lists that a
-// view takes over with take_objects() and take_findings(), or leaves out: who opened the source judged it.
+// Root, files, format, ranks and facts are the source's from the beginning. Objects and findings are lists
+// that a view takes over with take_objects() and take_findings(), or leaves out: who opened the source judged
+// it.
 #pragma once
 
 #include <memory>
@@ -34,7 +35,9 @@ class StoreView : public Store {
 
  protected:
   // The view owns the source, alone or with others.
-  explicit StoreView(std::shared_ptr<const Store> source) : source_(std::move(source)) { describe_as(*source_); }
+  explicit StoreView(std::shared_ptr<const Store> source) : source_(std::move(source)) {
+    describe_as(*source_);
+  }
   // pre: the source outlives the view.
   explicit StoreView(const Store& source) : source_(std::shared_ptr<const Store>(), &source) {
     describe_as(source);

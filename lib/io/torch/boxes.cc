@@ -51,7 +51,8 @@ std::vector<TorchBox> read_torch_boxes(PickleValue global_offsets, PickleValue l
   for (PickleValue item : global_offsets.items())
     out.push_back({torch_integers(item, "the offsets of a box"), {}, {}});
   std::size_t at = 0;
-  for (PickleValue item : local_offsets.items()) out[at++].local = torch_integers(item, "the offsets of a box");
+  for (PickleValue item : local_offsets.items())
+    out[at++].local = torch_integers(item, "the offsets of a box");
   at = 0;
   for (PickleValue item : local_sizes.items()) out[at++].sizes = torch_integers(item, "the sizes of a box");
   return out;

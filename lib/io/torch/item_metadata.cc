@@ -98,8 +98,8 @@ void read_dtensor(PickleValue data, ItemSharding& out) {
 
 void read_boxes(PickleValue data, ItemSharding& out) {
   out.layout = sharding_by_boxes(std::move(out.layout.global));
-  out.boxes =
-      read_torch_boxes(entry(data, "global_offsets"), entry(data, "local_offsets"), entry(data, "local_sizes"));
+  out.boxes = read_torch_boxes(entry(data, "global_offsets"), entry(data, "local_offsets"),
+                               entry(data, "local_sizes"));
 }
 
 std::vector<ItemSharding> groups_of(PickleValue list) {

@@ -53,10 +53,10 @@ void find_missing_files(TorchStore& store, const std::vector<std::string>& folde
     });
     if (found) continue;
     if (any_main) missing.push_back(cat(rank, "/", kMainFile));
-    store.add_finding(missing_file(
-        Code::kShardMissing, any_main ? missing.back() : rank,
-        cat(": its folder has no ", any_main ? kMainFile : std::string_view(".pt file")),
-        "copy it again; its tensors are lost otherwise", "the rank's"));
+    store.add_finding(
+        missing_file(Code::kShardMissing, any_main ? missing.back() : rank,
+                     cat(": its folder has no ", any_main ? kMainFile : std::string_view(".pt file")),
+                     "copy it again; its tensors are lost otherwise", "the rank's"));
   }
   for (std::string& file : missing) store.add_missing_file(std::move(file));
 }

@@ -18,6 +18,7 @@
 #include "io/pickle/differences.h"
 #include "io/pickle/render.h"
 #include "io/pickle/value.h"
+#include "io/saves/other_save.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -73,7 +74,7 @@ struct Unlike {
   std::vector<std::string> values, texts;
   void add(std::string_view name, std::string_view at, std::string_view here, std::string_view there,
            bool text = false) {
-    (text ? texts : values).push_back(cat(name, escaped(at), " is ", here, " here and ", there, " there"));
+    (text ? texts : values).push_back(unlike_value(cat(name, escaped(at)), here, there));
   }
 };
 
@@ -174,17 +175,16 @@ i64 stage_of(std::string_view folder, bool one_stage) {
 
 // One finding for the values, one for the texts.
 void report(const RankSays& here, const RankSays& there, const Unlike& unlike, std::vector<Finding>& out) {
-  for (bool text : {false, true}) {
-    const std::vector<std::string>& differ = text ? unlike.texts : unlike.values;
-    if (differ.empty()) continue;
-    const char* what = text ? "texts of the args are others than in the file of "
-                            : "the file is of another save than that of ";
+  const std::string file = cat(here.folder, "/model_optim_rng.pt");
+  if (!unlike.values.empty())
+    out.push_back(
+        other_save(file, cat("that of ", there.folder), unlike.values, "copy the folder again as a whole"));
+  if (!unlike.texts.empty())
     out.push_back({.code = Code::kMixedSaves,
-                   .file = cat(here.folder, "/model_optim_rng.pt"),
-                   .message = cat(what, there.folder, ": ", listed(differ, kMostNamed)),
-                   .help = text ? "" : "copy the folder again as a whole",
-                   .warning = text});
-  }
+                   .file = file,
+                   .message = cat("texts of the args are others than in the file of ", there.folder, ": ",
+                                  listed(unlike.texts, kMostNamed)),
+                   .warning = true});
 }
 
 }  // namespace

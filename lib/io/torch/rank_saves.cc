@@ -15,6 +15,7 @@
 #include "io/pickle/differences.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/value.h"
+#include "io/saves/other_save.h"
 #include "io/store/open/sniff.h"
 #include "io/torch/file.h"
 #include "io/torch/store.h"
@@ -23,7 +24,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostFields = 10'000;
-constexpr std::size_t kMostNamed = 6;
+constexpr const char* kCopyOneSave = "copy the files of all ranks of one save here";
 constexpr i64 kMostStateBytes = i64{16} << 20;
 
 // Parts of words of what each rank has for itself.
@@ -126,7 +127,7 @@ void RankSaves::differ(i32 there, i32 here, std::string_view name, std::string_v
                        std::string_view value_here) {
   Unlike& unlike = by_file_[here];
   unlike.there = there;
-  unlike.values.push_back(cat(escaped(name), " ", value_there, " | ", value_here));
+  unlike.values.push_back(unlike_value(escaped(name), value_here, value_there));
 }
 
 void RankSaves::compare_objects(const std::vector<i32>& files) {
@@ -210,13 +211,8 @@ void RankSaves::compare_random_states(const Folder& folder) {
         for (const auto& [name, value] : shared_numbers(*pickle)) {
           const auto& [there, expected] = first.try_emplace(name, e.name, value).first->second;
           if (value != expected)
-            store_.add_finding({.code = Code::kMixedSaves,
-                                .file = e.name,
-                                .message = cat("the file is of another save than ", there,
-                                               ", whose values come first: ", escaped(name), " ", expected,
-                                               " | ", value),
-                                .help = "copy the files of all ranks of one save here",
-                                .rank = *rank});
+            store_.add_finding(other_save(e.name, there, {unlike_value(escaped(name), cat(value), cat(expected))},
+                                          kCopyOneSave, *rank));
         }
       } catch (const Error& error) {
         if (error.code() == Code::kInterrupted) throw;
@@ -232,12 +228,8 @@ void RankSaves::compare_random_states(const Folder& folder) {
 
 void RankSaves::report() const {
   for (const auto& [file, unlike] : by_file_)
-    store_.add_finding({.code = Code::kMixedSaves,
-                        .file = store_.files()[file].path,
-                        .message = cat("the file is of another save than ", store_.files()[unlike.there].path,
-                                       ", whose values come first: ", listed(unlike.values, kMostNamed)),
-                        .help = "copy the files of all ranks of one save here",
-                        .rank = store_.rank(file)});
+    store_.add_finding(other_save(store_.files()[file].path, store_.files()[unlike.there].path, unlike.values,
+                                  kCopyOneSave, store_.rank(file)));
 }
 
 }  // namespace mckpt::impl

@@ -80,7 +80,8 @@ void check_placements(const TorchSharding& s) {
         .found(s.placements.size());
   for (const TorchPlacement& p : s.placements)
     if (p.dim >= std::ssize(s.global) && p.kind != Placement::kReplicate && p.kind != Placement::kPartial)
-      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it does not have").found(p.dim);
+      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it does not have")
+          .found(p.dim);
 }
 
 i64 TorchSharding::least_ranks() const {

@@ -62,8 +62,8 @@ struct TorchPlacement {
   bool cuts(int d) const { return dim == d && (kind == Kind::kShard || kind == Kind::kStridedShard); }
 };
 
-// The placement that cuts along a dimension. `blocks`: of a strided shard, torch's split factor; nothing: of a plain
-// one. Throws kBadPickle.
+// The placement that cuts along a dimension. `blocks`: of a strided shard, torch's split factor; nothing: of
+// a plain one. Throws kBadPickle.
 TorchPlacement cut_along(i64 dim, std::optional<i64> blocks);
 
 // The layout of one DTensor or ShardedTensor, as its file states it.
@@ -88,8 +88,8 @@ struct TorchSharding {
 // kBadPickle.
 TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes);
 
-// Throws kBadPickle unless there is a placement for each dimension of the mesh, kBadShape for a cut along a dimension
-// that the tensor does not have. pre: the mesh and `global` are set.
+// Throws kBadPickle unless there is a placement for each dimension of the mesh, kBadShape for a cut along a
+// dimension that the tensor does not have. pre: the mesh and `global` are set.
 void check_placements(const TorchSharding& sharding);
 
 // "Shard(0) over a mesh of [4]"

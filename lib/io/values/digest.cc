@@ -33,6 +33,8 @@ std::vector<std::string> tensor_digests(const Store& store, std::span<const i64>
   return digests;
 }
 
-std::string sha256_of(const ByteSource& file) { return FileSum(file, [](i64) {}).sha256(); }
+std::string sha256_of(const ByteSource& file) {
+  return FileSum(file, [](i64) {}).sha256();
+}
 
 }  // namespace mckpt::impl

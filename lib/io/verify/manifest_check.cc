@@ -27,7 +27,8 @@ constexpr const char* kHelp =
 // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& f) {
   const Code missing = f.sha256.empty() ? Code::kBadManifest : Code::kIncomplete;
-  return unlike_listed(folder, {f.name, f.bytes, f.sha256}, {kManifestName, Code::kBadManifest, missing, kHelp});
+  return unlike_listed(folder, {f.name, f.bytes, f.sha256},
+                       {kManifestName, Code::kBadManifest, missing, kHelp});
 }
 
 // The result of a check of a listed file; a file that cannot be read is a finding as well.

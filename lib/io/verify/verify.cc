@@ -196,8 +196,7 @@ void Verifier::check_files() {
     (file.bytes < 0 ? at(kFiles).unseen : at(kFiles).count)++;
     try {
       if (file.bytes >= 0) files_.open(static_cast<i32>(i));
-      if (file.bytes < 0 && !counted && !files_with_findings.contains(file.path))
-        throw missing_file_error();
+      if (file.bytes < 0 && !counted && !files_with_findings.contains(file.path)) throw missing_file_error();
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = file_label(store_, static_cast<i32>(i));

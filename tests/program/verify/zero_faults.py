@@ -105,10 +105,10 @@ def mixed_saves():
         folder, at, _ = saved(stage)
         _, other, _ = saved(stage, steps=3)
         shutil.copy(other / optimizer_file(1), at)
-        told(folder, 1, "problem[MC1315]", optimizer_file(1), "the optimizer's step is 3, and 2 there")
+        told(folder, 1, "problem[MC1315]", optimizer_file(1), "the optimizer's step is 3 here and 2 there")
         _, other, _ = saved(stage, version="0.15.0")
         shutil.copy(other / optimizer_file(1), at)
-        told(folder, 1, "problem[MC1315]", "ds_version 0.15.0, and 0.19.8 there")
+        told(folder, 1, "problem[MC1315]", "ds_version is 0.15.0 here and 0.19.8 there")
     folder, at, _ = saved(2)
     shutil.copy(at / optimizer_file(0), at / optimizer_file(0).removeprefix("bf16_"))
     told(folder, 1, "problem[MC1113]", "the file is of rank 0, and so is")
@@ -118,10 +118,10 @@ def mixed_saves():
     shutil.copy(other / name, at)
     told(folder, 1, "problem[MC1113]", name, "expected c [3, 5], found c [5, 3]")
     shutil.copy(saved(3, steps=4)[1] / name, at)
-    told(folder, 1, "problem[MC1315]", name, "global_steps 4, and 2 there")
+    told(folder, 1, "problem[MC1315]", name, "global_steps is 4 here and 2 there")
     folder, at, _ = saved(2)
     shutil.copy(saved(2, ranks=2)[1] / "mp_rank_00_model_states.pt", at)
-    told(folder, 1, "problem[MC1315]", "a number of ranks of 2, and 3 there")
+    told(folder, 1, "problem[MC1315]", "the number of ranks is 2 here and 3 there")
 
 
 def copied_files():

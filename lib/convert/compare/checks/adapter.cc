@@ -35,8 +35,7 @@ Finding finding_of(const Error& e, const Store& store) {
 
 // Whether the store is the folder of an adapter, with a config of PEFT.
 bool is_lone_adapter(const Store& store) {
-  if (adapted_view(store) || !store.driver().hf_folder ||
-      !is_folder(store.root(), store.opening()))
+  if (adapted_view(store) || !store.driver().hf_folder || !is_folder(store.root(), store.opening()))
     return false;
   const Folder folder(store.root(), store.opening());
   return is_adapter_folder(folder) && folder.has_file(kAdapterConfig);

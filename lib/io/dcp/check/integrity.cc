@@ -26,9 +26,9 @@ std::string lower(std::string text) {
 // Hashes are compared without regard to case.
 void check_file(const Folder& folder, const std::string& name, const std::string& want, Findings& findings) {
   const std::string sum = lower(want);
-  if (std::optional<Finding> unlike =
-          unlike_listed(folder, {.name = name, .sha256 = sum},
-                        {kName, Code::kBadManifest, Code::kIncomplete, "copy the file again from its source"}))
+  if (std::optional<Finding> unlike = unlike_listed(
+          folder, {.name = name, .sha256 = sum},
+          {kName, Code::kBadManifest, Code::kIncomplete, "copy the file again from its source"}))
     findings.add(std::move(*unlike));
 }
 

@@ -23,7 +23,9 @@ struct FileLook {
                       [](u8 a, char b) { return a == static_cast<u8>(b); });
   }
   // For a file that begins as none of the known ones does: its reader says what is wrong with it.
-  bool is_named(std::string_view suffix) const { return kind == FileKind::kUnknown && name.ends_with(suffix); }
+  bool is_named(std::string_view suffix) const {
+    return kind == FileKind::kUnknown && name.ends_with(suffix);
+  }
 };
 
 }  // namespace mckpt::impl

@@ -50,7 +50,8 @@ std::vector<std::string> zero_tags(const Folder& folder) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_chosen(const Folder& folder, const std::string& name, std::string_view chosen_by) {
+std::unique_ptr<Store> open_chosen(const Folder& folder, const std::string& name,
+                                   std::string_view chosen_by) {
   std::unique_ptr<Store> store = open_store(folder.inside(name), folder.opening());
   store->add_fact("chosen", cat(name, " (", chosen_by, ")"));
   return store;
@@ -69,8 +70,7 @@ std::unique_ptr<Store> open_tracked(const FolderLook& look) {
         .found(look.iterations.empty() ? "no iteration folder" : listed(look.iterations))
         .help(look.iterations.empty()
                   ? std::string()
-                  : cat("name one, such as ",
-                        as_argument(cat(folder.path(), "/", look.iterations.back()))));
+                  : cat("name one, such as ", as_argument(cat(folder.path(), "/", look.iterations.back()))));
   return open_chosen(folder, name, kTrackerName);
 }
 

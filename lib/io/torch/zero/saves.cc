@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
+#include "io/saves/other_save.h"
 #include "io/store/copied_files.h"
 #include "io/torch/zero/files.h"
 #include "io/torch/zero/store.h"
@@ -59,8 +60,8 @@ class SaveCheck {
 
  private:
   void differ(std::string_view what, const std::string& expected, const std::string& found) {
-    add(Code::kMixedSaves, cat("the file is of another save than ", first_, ": ", what, " ", escaped(found),
-                               ", and ", escaped(expected), " there"));
+    store_.add_finding(
+        other_save(path_, first_, {unlike_value(what, escaped(found), escaped(expected))}, kSaveAgain, rank_));
   }
 
   ZeroStore& store_;
@@ -217,13 +218,13 @@ void check_one_save(const ZeroSave& save, const Folder& folder, ZeroStore& store
   SaveCheck check(store, save.optimizers[0].path);
   if (save.stage > 0) find_copies(save, folder, store, check);
   check.of(save.models[0].path, save.models[0].rank);
-  check.compare("a number of ranks of", save.ranks, model.ranks);
+  check.compare("the number of ranks", save.ranks, model.ranks);
   check.compare("ds_version", first.version, model.version);
-  if (model.stage > 0) check.compare("ZeRO", save.stage, model.stage);
+  if (model.stage > 0) check.compare("the stage of ZeRO", save.stage, model.stage);
   for (const auto& o : save.optimizers) {
     check.of(o.path, o.rank);
     check.compare("ds_version", first.version, o.states.version);
-    check.compare("the optimizer's step is", first.step, o.states.step);
+    check.compare("the optimizer's step", first.step, o.states.step);
   }
 }
 
@@ -231,12 +232,12 @@ void check_other_rank(const ZeroSave& first, const ZeroSave& other, ZeroStore& s
   SaveCheck check(store, first.models[0].path);
   check.of(other.models[0].path, other.models[0].rank);
   compare_saves(first.model(), other.model(), check);
-  check.compare("ZeRO", first.stage, other.stage);
+  check.compare("the stage of ZeRO", first.stage, other.stage);
   if (first.optimizers.empty() || other.optimizers.empty()) return;
   SaveCheck optimizer(store, first.optimizers[0].path);
   optimizer.of(other.optimizers[0].path, other.optimizers[0].rank);
-  optimizer.compare("a number of ranks of", first.ranks, other.ranks);
-  optimizer.compare("the optimizer's step is", first.optimizers[0].states.step,
+  optimizer.compare("the number of ranks", first.ranks, other.ranks);
+  optimizer.compare("the optimizer's step", first.optimizers[0].states.step,
                     other.optimizers[0].states.step);
 }
 

@@ -31,10 +31,12 @@ TEST(ListedFile, IsComparedBySizeAndThenBySum) {
       {{a, 5, kHello}, "as listed"},
       {{b, 0}, "as listed"},
       {{a, 4, other}, "MC1314 a: the file has 5 bytes, but LIST says 4 (copy it again)"},
-      {{a, 5, other}, cat("MC1314 a: the file's SHA-256 is ", kHello, ", but LIST says ", other, " (copy it again)")},
+      {{a, 5, other},
+       cat("MC1314 a: the file's SHA-256 is ", kHello, ", but LIST says ", other, " (copy it again)")},
       {{gone, 5}, "MC1302 gone: the file is missing, but LIST lists it (copy it again)"},
-      {{hidden}, "MC1302 .gone: the file is missing, but LIST lists it: lost in copying, `*` leaves out names that "
-                 "begin with a dot (copy it again)"},
+      {{hidden},
+       "MC1302 .gone: the file is missing, but LIST lists it: lost in copying, `*` leaves out names that "
+       "begin with a dot (copy it again)"},
   };
   for (const auto& [listed, want] : kCases) EXPECT_EQ(said(unlike_listed(folder, listed, kList)), want);
 }

@@ -18,7 +18,9 @@ class Source final : public TableStore {
     args.name = "args";
     tensors = {{.name = "w", .dims = {2}, .pieces = {{{0}, {2}, {.file = 0, .dtype = DType::kF32}}}}};
   }
-  void each_checksum(const std::function<void(const Checksum&)>& visit) const override { visit({.offset = 7}); }
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override {
+    visit({.offset = 7});
+  }
   std::optional<std::vector<Finding>> check(int threads) const override {
     return std::vector<Finding>(static_cast<std::size_t>(threads));
   }

@@ -90,7 +90,7 @@ TEST(RankSaves, CompareNumbersAsPythonDoes) {
     EXPECT_NE(steps_of_two(other, one), "");
   }
   EXPECT_EQ(steps_of_two(pickled(7), pickled(5)),
-            "rank_1.pt: the file is of another save than rank_0.pt, whose values come first: step 7 | 5");
+            "rank_1.pt: the file is of another save than rank_0.pt: step is 5 here and 7 there");
 }
 
 std::string text_of(std::span<const u8> bytes) { return {bytes.begin(), bytes.end()}; }
@@ -110,8 +110,7 @@ TEST(RankSaves, CompareRandomStatesOfAnyRanks) {
   auto zip = [&](i64 v) { return text_of(saved(step(v))); };
   auto alone = [&](i64 v) { return whole_pickle(step(v)); };
   const std::string found =
-      "random_states_2.pkl: the file is of another save than random_states_1.pkl, whose values come first: "
-      "step 7 | 5";
+      "random_states_2.pkl: the file is of another save than random_states_1.pkl: step is 5 here and 7 there";
   EXPECT_EQ(states_in({{"random_states_0.pkl", zip(7)}, {"random_states_1.pkl", alone(7)}}), "");
   EXPECT_EQ(states_in({{"random_states_1.pkl", zip(7)}, {"random_states_2.pkl", zip(5)}}), found);
   EXPECT_EQ(states_in({{"random_states_1.pkl", alone(7)}, {"random_states_2.pkl", zip(5)}}), found);

@@ -60,7 +60,8 @@ TEST(Drivers, TakeFoldersByTheirNames) {
   EXPECT_EQ(takers({"a.safetensors"}), "safetensors folder");
   EXPECT_EQ(takers({"a.safetensors/"}), " (unsure)");
   EXPECT_EQ(takers({"model.safetensors.index.json"}), "safetensors folder");
-  EXPECT_EQ(takers({".metadata", "a.safetensors", "x.pt"}), "torch.save, several files, DCP, safetensors folder");
+  EXPECT_EQ(takers({".metadata", "a.safetensors", "x.pt"}),
+            "torch.save, several files, DCP, safetensors folder");
   EXPECT_EQ(takers({"__0_0.distcp"}), "DCP");
   EXPECT_EQ(takers({"metadata.pkl"}), "torch.save, one file a rank (unsure)");
   EXPECT_EQ(takers({"latest"}), "DeepSpeed's folder of saves (unsure)");
