@@ -52,7 +52,7 @@ WRITERS = {
     "compressed-tensors": Writer("compressed_tensors.py", ["compressed-tensors"]),
     "torch_checkpointing": Writer("torch_checkpointing.py", ["torch-checkpointing"]),
     "torchtitan": Writer("torchtitan.py", ["torchtitan"]),
-    "megatron-core": Writer("megatron_core.py", ["megatron-core"]),
+    "megatron-core": Writer("megatron_core.py", ["megatron-core", "psutil"]),  # which it asks for when it writes
     "deepspeed": Writer("deepspeed.py", ["deepspeed"], ["--no-build-isolation"], {"DS_BUILD_OPS": "0", "DS_ACCELERATOR": "cpu"},
                         ["setuptools", "wheel"]),
     "verl": Writer("verl.py", ["verl"]),
@@ -91,7 +91,9 @@ def environment(name, packages, options=(), env=None, before=(), base=None):
             f.write(site_of(base) + "\n")
     for some, how in ((before, ()), (packages, options)):
         if some:
-            run([python_of(folder), "-m", "pip", "install", "-q", "--upgrade", "--disable-pip-version-check", *how, *some], env={**os.environ, **(env or {})})
+            # Without PYTHONSAFEPATH, which setup.py of a package does not survive: it imports what lies beside it.
+            kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONSAFEPATH", "PYTHONPATH")}
+            run([python_of(folder), "-m", "pip", "install", "-q", "--upgrade", "--disable-pip-version-check", *how, *some], env={**kept, **(env or {})})
     return folder
 
 
