@@ -16,7 +16,7 @@ namespace mckpt::impl {
 struct Conversion;
 struct RunOptions;
 
-// What planning is told beside the conversion itself.
+// The circumstances of planning, beside the conversion itself.
 struct Planning {
   int threads = 1;                            // that plan, and that will run the conversion
   i64 memory_bytes = i64{256} << 20;          // for all of these together
