@@ -1,4 +1,4 @@
-// Notes and findings of the engine as those of the interface.
+// Notes and findings of the engine become notes and findings of the interface.
 #pragma once
 
 #include <vector>

@@ -41,7 +41,7 @@ const ConversionKind* conversion_mode(std::string_view name);
 const ConversionKind& conversion_of_word(std::string_view word);
 
 void fields(AnyConversion& conversion, FieldVisitor& v);
-// SRC and DST: those of the struct.
+// SRC and DST of the struct.
 const std::string& source_of(const AnyConversion& conversion);
 const std::string& target_of(const AnyConversion& conversion);
 

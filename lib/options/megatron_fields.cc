@@ -5,7 +5,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What hf-to-fsdp, which reads models alone, does not have.
+// hf-to-fsdp reads models alone: fields about checkpoints are no flags of it.
 FieldDoors of_checkpoints(const FieldVisitor& v) {
   return v.kind() == "hf-to-fsdp" ? FieldDoors::kSettings : FieldDoors::kBoth;
 }

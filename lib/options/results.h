@@ -1,10 +1,9 @@
-// The fields of results (lib/options/mckpt), each with its name and a sentence. A visitor is called with
-// each:
+// The fields of results (lib/options/mckpt). A visitor is called with each, its name and a sentence:
 //
 //   fields(account, v)      v("tensors_in", 45, "number of tensors of the source")
 //
 // JSON of both doors, numbers of the C interface, and the rows of docs/json.md are made of them. The program
-// writes numbers of the run between those of the account.
+// writes the numbers of a run in the middle of its account.
 #pragma once
 
 #include "mckpt/account.h"
@@ -13,8 +12,7 @@
 
 namespace mckpt::impl {
 
-// What is made of the tensors, and what became of it: the first of the two calls is of all fields up to
-// `changed`.
+// The fields of an account up to `changed`, and the others.
 template <typename Visit>
 void made_fields(const mckpt::Account& a, Visit&& v) {
   v("tensors_in", a.tensors_in,

@@ -1,5 +1,5 @@
 // The training run that a conversion is for, types of values, and how a conversion is carried out. Long flags
-// are those of Megatron's own arguments, so that a launch script can be copied.
+// have the names of Megatron's own arguments, so that a launch script can be copied.
 #include "core/base/error.h"
 #include "options/fields.h"
 

@@ -39,7 +39,7 @@ void refuse_folder(const std::string& target, std::string_view name, std::string
         .help(cat("name a file in this folder", otherwise));
 }
 
-// What the line alone shows to be wrong.
+// Refuses mistakes that the line alone shows.
 void check_asked(const AnyConversion& what, const ConvertOptions& options) {
   options.check();
   const auto* archive = std::get_if<ToHdf5>(&what);

@@ -1,4 +1,4 @@
-// What the help page of each conversion says beside its options: paragraphs and examples.
+// Paragraphs and examples of the help page of each conversion; its options are fields (options/fields.h).
 #include "tools/commands/convert_pages.h"
 
 #include <algorithm>

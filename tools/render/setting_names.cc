@@ -10,7 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What texts of the library name beside fields: options of commands that take no struct of lib/options.
+// Options that texts of the library name, of commands that take no struct of lib/options.
 constexpr std::string_view kSettings[] = {
     "against",
     "device",

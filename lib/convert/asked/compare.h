@@ -1,4 +1,4 @@
-// What the options of verify and diff (lib/options/mckpt/check_options.h) ask for, as options of the engine.
+// Options of verify and diff (lib/options/mckpt/check_options.h) become options of the engine.
 #pragma once
 
 #include "convert/asked/words.h"

@@ -16,7 +16,7 @@ namespace mckpt::impl {
 struct Conversion;
 struct RunOptions;
 
-// What planning is told beside the conversion itself.
+// The circumstances of planning, beside the conversion itself.
 struct Planning {
   int threads = 1;                            // that plan
   int rank = 0;                               // of this process

@@ -1,4 +1,4 @@
-// What a conversion says of itself, as the structs of lib/options/mckpt: the same numbers for all doors.
+// The numbers of a conversion in the structs of lib/options/mckpt: all doors show the same.
 #pragma once
 
 #include "mckpt/account.h"

@@ -22,7 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What each word stands for.
+// A word and the value that it stands for.
 template <typename T>
 using Word = std::pair<std::string_view, T>;
 template <typename T>
