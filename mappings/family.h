@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/base/int.h"
+#include "mappings/config_steps.h"
 #include "mappings/row.h"
 
 namespace mckpt::impl {
@@ -60,6 +61,16 @@ struct Section {
   std::string_view also{};  // another spelling of the Hugging Face prefix, in older or newer files
 };
 
+// What people want to know of a family before they try it: models on the hub that have it, the quantised forms in which
+// they are released, and the grids on which real Megatron ranks were compared with its table (test_data/golden).
+// `mckpt mappings list` and README show these facts; tests/program/general/family_facts.py keeps them true and complete,
+// and writes the grids.
+struct FamilyFacts {
+  std::string_view examples{};   // "Qwen/Qwen3-8B, Qwen/Qwen3-32B"
+  std::string_view quantised{};  // "fp8, gptq"; "" if no release is known
+  std::string_view tested{};     // "tp2 ep4, pp3": sizes that are 1 are left out; "1" for one rank alone
+};
+
 // A Hugging Face tensor that no parameter reads, and why nothing is lost.
 struct Unread {
   std::string_view name;     // numbers: {L}, and {N} for the layers of MTP depths
@@ -85,6 +96,8 @@ struct Family {
   // are trained.
   std::span<const std::string_view> trained{};
   i64 vocab_divisor = 0;  // a padded vocabulary is a multiple of this many rows a cell; 0: of its own factors
+  std::span<const ConfigStep> config{};  // how config.json spells its numbers; empty: lib/hf reads the usual names
+  FamilyFacts facts{};
 };
 
 }  // namespace mckpt::impl

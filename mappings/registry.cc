@@ -25,31 +25,9 @@ namespace {
 
 std::vector<const Family*> collect() {
   std::vector<const Family*> all;
-  for (std::span<const Family> list : {dense_families(),
-                                       gemma_families(),
-                                       post_norm_families(),
-                                       nemotron_families(),
-                                       qwen3_moe_families(),
-                                       qwen3_next_families(),
-                                       qwen3_5_families(),
-                                       qwen3_vl_families(),
-                                       nemotron_h_families(),
-                                       deepseek_v3_families(),
-                                       sparse_attention_families(),
-                                       glm4_moe_families(),
-                                       expert_families(),
-                                       gpt_oss_families(),
-                                       qwen2_5_vl_families(),
-                                       qwen2_audio_families(),
-                                       qwen3_omni_moe_families(),
-                                       mistral3_families(),
-                                       bailing_moe_families(),
-                                       mimo_families(),
-                                       falcon_h1_families(),
-                                       minimax_m3_families(),
-                                       gemma3_vl_families(),
-                                       gemma4_families(),
-                                       glm4v_moe_families()})
+#define MCKPT_FAMILIES_OF(name) name##_families(),
+  for (std::span<const Family> list : {MCKPT_FAMILY_TABLES(MCKPT_FAMILIES_OF)})
+#undef MCKPT_FAMILIES_OF
     for (const Family& family : list) all.push_back(&family);
   return all;
 }

@@ -6,9 +6,9 @@
 
 #include "core/base/error.h"
 #include "core/items/dtype.h"
-#include "hf/config_families.h"
-#include "hf/config_fields.h"
-#include "hf/config_readers.h"
+#include "hf/config/any.h"
+#include "hf/config/steps.h"
+#include "hf/config/fields.h"
 #include "hf/map_file.h"
 #include "hf/quantized/config.h"
 #include "hf/usual_entries.h"
@@ -121,8 +121,10 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
   // The flag at the top decides also for models with vision: the flag in text_config is often a wrong
   // default.
   config.model.tied = top.flag_or("tie_word_embeddings", false);
-  const FamilyReader read = config.family ? family_reader(config.family->name) : read_any;
-  read(top, config.model);
+  if (config.family)
+    read_steps(top, config.family->config, config.model);
+  else
+    read_any(top, config.model);
   config.run = read_run_entries(top);
   if (map) refuse_unasked(*map, asked, config.family);
   config.absent = std::ranges::count_if(asked, [&](const std::string& key) { return !has_entry(json, key); });

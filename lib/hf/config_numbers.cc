@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/base/text.h"
-#include "hf/config_fields.h"
+#include "hf/config/fields.h"
 #include "io/json/json.h"
 
 namespace mckpt::impl {

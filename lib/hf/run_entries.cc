@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-#include "hf/config_fields.h"
+#include "hf/config/fields.h"
 #include "io/json/json.h"
 
 namespace mckpt::impl {

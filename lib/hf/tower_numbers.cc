@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "hf/config_fields.h"
+#include "hf/config/fields.h"
 #include "io/json/json.h"
 
 namespace mckpt::impl {

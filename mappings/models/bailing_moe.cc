@@ -6,11 +6,14 @@
 //
 // Peculiar to this family: names of GPT-NeoX's kind (word_embeddings, query_layernorm, dense); MTP layers,
 // numbered behind those of the decoder, end in a norm of their own.
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kAttention[] = {
     {"self_attention.linear_proj.weight", "row", {{{"attention.dense.weight", "hidden attention"}}}},
@@ -68,10 +71,44 @@ constexpr std::string_view kBailing[] = {"bailing_moe_v2"}, kSarvam[] = {"sarvam
 constexpr Needs kForms[] = {Needs::kExpertsApart};
 constexpr Needs kHas[] = {Needs::kQkvBias, Needs::kQkNorm, Needs::kExpertBias, Needs::kSharedExpert};
 
+constexpr ConfigStep kConfig[] = {
+    text({.kv_groups = 4}),
+    all_of(kDenseFfn),
+    refused("use_bias"),
+    flag(kQkvBias, "use_qkv_bias", false),
+    flag(kQkNorm, "use_qk_norm", true),
+    layers(kAttentionAndExperts),
+    part("first_dense_layers"),
+    experts("num_experts"),
+    size(kMoeFfn, "moe_intermediate_size"),
+    shared_experts("num_shared_experts", 0),
+    flag(kExpertBias, "moe_router_enable_expert_bias", true),
+    layer_experts(),
+    mtp(16, kAttentionAndExperts),
+};
+
 constexpr Family kFamilies[] = {
-    {"bailing_moe_v2", kBailing, "BailingMoeV2ForCausalLM", "Ling 2.0 (Bailing), with experts", kSections,
-     kUnread, kForms, kHas},
-    {"sarvam_moe", kSarvam, "SarvamMoEForCausalLM", "Sarvam, with experts", kSections, kUnread, kForms, kHas},
+    {.name = "bailing_moe_v2",
+     .model_types = kBailing,
+     .architecture = "BailingMoeV2ForCausalLM",
+     .summary = "Ling 2.0 (Bailing), with experts",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"inclusionAI/Ling-mini-2.0, inclusionAI/Ling-flash-2.0", "fp8 blocks",
+               "1, ep2, tp2, tp2 cp2, tp4 ep2"}},
+    {.name = "sarvam_moe",
+     .model_types = kSarvam,
+     .architecture = "SarvamMoEForCausalLM",
+     .summary = "Sarvam, with experts",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"sarvamai/sarvam-30b", "", "1, ep8, tp2 ep2 etp2, tp2 ep4, tp4"}},
 };
 
 }  // namespace

@@ -4,11 +4,14 @@
 // Peculiar to these families:
 // - A padded vocabulary is a multiple of 1280 rows a cell, of DeepSeek-V2 3200.
 // - Megatron-Bridge cannot load a model without q_lora_rank; it has a plain linear_q_proj here.
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr LayerRows kLayer = {
     .latent_attention = kLatentAttentionRows, .dense = kDenseRows, .moe = kDeepseekMoeRows};
@@ -22,29 +25,55 @@ constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 constexpr Needs kV2Has[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kSharedExpert};
 constexpr Needs kHas[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kExpertBias, Needs::kSharedExpert};
 
+constexpr ConfigStep kV3Config[] = {
+    all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}), part("every_few_experts"),
+    layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
+};
+constexpr ConfigStep kV2Config[] = {
+    all_of(kV3Config),
+    refused("mlp_bias"),
+    set(kExpertBias, false),
+};
+constexpr ConfigStep kGlmConfig[] = {
+    all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}), dense_layers(1),
+    layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
+};
+
 constexpr Family kFamilies[] = {
-    {"deepseek_v3",
-     kV3,
-     "DeepseekV3ForCausalLM",
-     "DeepSeek-V3 and R1, Moonlight, Kimi K2",
-     kSections,
-     kNumberedMtpUnread,
-     kForms,
-     kHas,
-     {},
-     1280},
-    {"deepseek_v2",
-     kV2,
-     "DeepseekV2ForCausalLM",
-     "DeepSeek-V2",
-     kSections,
-     kNumberedMtpUnread,
-     kForms,
-     kV2Has,
-     {},
-     3200},
-    {"glm4_moe_lite", kGlm, "Glm4MoeLiteForCausalLM", "GLM-4.7-Flash", kSections, kNumberedMtpUnread, kForms,
-     kHas},
+    {.name = "deepseek_v3",
+     .model_types = kV3,
+     .architecture = "DeepseekV3ForCausalLM",
+     .summary = "DeepSeek-V3 and R1, Moonlight, Kimi K2",
+     .sections = kSections,
+     .unread = kNumberedMtpUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .vocab_divisor = 1280,
+     .config = kV3Config,
+     .facts = {"deepseek-ai/DeepSeek-V3, deepseek-ai/DeepSeek-R1, moonshotai/Kimi-K2-Instruct",
+               "fp8 blocks, int4", "1, ep2, ep8, tp2, tp2 cp2 ep2, tp2 ep2, tp2 ep4, tp4 ep2"}},
+    {.name = "deepseek_v2",
+     .model_types = kV2,
+     .architecture = "DeepseekV2ForCausalLM",
+     .summary = "DeepSeek-V2",
+     .sections = kSections,
+     .unread = kNumberedMtpUnread,
+     .expert_forms = kForms,
+     .conditions = kV2Has,
+     .vocab_divisor = 3200,
+     .config = kV2Config,
+     .facts = {"deepseek-ai/DeepSeek-V2, deepseek-ai/DeepSeek-V2.5", "",
+               "1, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
+    {.name = "glm4_moe_lite",
+     .model_types = kGlm,
+     .architecture = "Glm4MoeLiteForCausalLM",
+     .summary = "GLM-4.7-Flash",
+     .sections = kSections,
+     .unread = kNumberedMtpUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kGlmConfig,
+     .facts = {"zai-org/GLM-4.7-Flash", "", "1, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2"}},
 };
 
 }  // namespace

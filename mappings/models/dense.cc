@@ -14,10 +14,13 @@
 //     mlp.{gate,up}_proj.weight           mlp.linear_fc1.weight
 //     mlp.down_proj.weight                mlp.linear_fc2.weight
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
 
@@ -55,13 +58,70 @@ constexpr Needs kSeedOssHas[] = {Needs::kQkvBias, Needs::kProjBias};
 constexpr Needs kQwen2Has[] = {Needs::kQkvBias};
 constexpr Needs kQwen3Has[] = {Needs::kQkNorm};
 
+constexpr ConfigStep kMistralConfig[] = {
+    text({.kv_groups = 8, .null_groups_are_heads = true}),
+    all_of(kPlainDecoder),
+};
+constexpr ConfigStep kSeedOssConfig[] = {
+    text({.kv_groups = 8, .head_dim = 128, .null_groups_are_heads = true}),
+    all_of(kDenseFfn),
+    refused("mlp_bias"),
+    flag(kQkvBias, "attention_bias", true),
+    flag(kProjBias, "attention_out_bias", false),
+    layers(),
+};
+constexpr ConfigStep kQwen3Config[] = {
+    text({.kv_groups = 32, .head_dim = 128, .null_groups_are_heads = true}),
+    all_of(kPlainDecoder),
+    set(kQkNorm, true),
+    mtp(1),
+};
+
 constexpr Family kFamilies[] = {
-    {"llama", kLlama, "LlamaForCausalLM", "Llama 3", kPlainSections, kUnread},
-    {"mistral", kMistral, "MistralForCausalLM", "Mistral 7B, Nemo, Small 3, Ministral", kPlainSections,
-     kUnread},
-    {"seed_oss", kSeedOss, "SeedOssForCausalLM", "Seed-OSS", kPlainSections, kUnread, {}, kSeedOssHas},
-    {"qwen2", kQwen2, "Qwen2ForCausalLM", "Qwen2 and Qwen2.5, dense", kPlainSections, kUnread, {}, kQwen2Has},
-    {"qwen3", kQwen3, "Qwen3ForCausalLM", "Qwen3, dense", kSections, kUnread, {}, kQwen3Has},
+    {.name = "llama",
+     .model_types = kLlama,
+     .architecture = "LlamaForCausalLM",
+     .summary = "Llama 3",
+     .sections = kPlainSections,
+     .unread = kUnread,
+     .config = kLlamaConfig,
+     .facts = {"meta-llama/Llama-3.1-8B, meta-llama/Llama-3.3-70B-Instruct", "", "1, tp2"}},
+    {.name = "mistral",
+     .model_types = kMistral,
+     .architecture = "MistralForCausalLM",
+     .summary = "Mistral 7B, Nemo, Small 3, Ministral",
+     .sections = kPlainSections,
+     .unread = kUnread,
+     .config = kMistralConfig,
+     .facts = {"mistralai/Mistral-7B-v0.3, mistralai/Mistral-Nemo-Base-2407", "awq, gptq",
+               "1, tp2, tp2 cp2, tp8"}},
+    {.name = "seed_oss",
+     .model_types = kSeedOss,
+     .architecture = "SeedOssForCausalLM",
+     .summary = "Seed-OSS",
+     .sections = kPlainSections,
+     .unread = kUnread,
+     .conditions = kSeedOssHas,
+     .config = kSeedOssConfig,
+     .facts = {"ByteDance-Seed/Seed-OSS-36B-Base", "", ""}},
+    {.name = "qwen2",
+     .model_types = kQwen2,
+     .architecture = "Qwen2ForCausalLM",
+     .summary = "Qwen2 and Qwen2.5, dense",
+     .sections = kPlainSections,
+     .unread = kUnread,
+     .conditions = kQwen2Has,
+     .config = kQwen2Config,
+     .facts = {"Qwen/Qwen2.5-7B-Instruct, Qwen/Qwen2.5-72B", "awq, gptq", "tp2"}},
+    {.name = "qwen3",
+     .model_types = kQwen3,
+     .architecture = "Qwen3ForCausalLM",
+     .summary = "Qwen3, dense",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kQwen3Has,
+     .config = kQwen3Config,
+     .facts = {"Qwen/Qwen3-8B, Qwen/Qwen3-32B", "fp8 blocks, awq", "1, pp2, pp3, tp2, tp4"}},
 };
 
 }  // namespace

@@ -12,11 +12,14 @@
 // - OLMoE and MiniMax norm all queries of a token at once, and all keys. Every cell of OLMoE has the whole norms; those of
 //   MiniMax are split like the heads, and a group's part is on several cells where there are fewer groups than cells.
 // - transformers 5 may save all experts of a layer as one tensor, below `mlp`.
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kWholeNormAttention[] = {
     kAttentionRows[1],  // linear_proj.weight
@@ -164,19 +167,149 @@ constexpr Needs kQwen2Has[] = {Needs::kQkvBias, Needs::kSharedExpert, Needs::kSh
 constexpr Needs kQkNormAndShared[] = {Needs::kQkNorm, Needs::kSharedExpert};
 constexpr Needs kShared[] = {Needs::kSharedExpert};
 
+// Mixtral, OLMoE and MiniMax have no dense layers, so intermediate_size is the width of an expert.
+constexpr ConfigStep kOlmoeConfig[] = {
+    text(),
+    refused("attention_bias"),
+    activation(),
+    experts("num_experts", "num_local_experts"),
+    size(kMoeFfn, "intermediate_size"),
+    layers(kAttentionAndExperts),
+    layer_experts(),
+    set(kQkNorm, true),
+    part("as_many_groups"),
+};
+constexpr ConfigStep kMixtralConfig[] = {
+    text({.kv_groups = 8, .null_groups_are_heads = true}),
+    refused("attention_bias"),
+    activation(),
+    experts("num_local_experts", "num_experts"),
+    size(kMoeFfn, "intermediate_size"),
+    layers(kAttentionAndExperts),
+    layer_experts(),
+};
+constexpr ConfigStep kMinimaxConfig[] = {
+    text({.kv_groups = 8, .head_dim = 128}),
+    refused("attention_bias"),
+    activation(),
+    experts("num_local_experts", "num_experts"),
+    size(kMoeFfn, "intermediate_size"),
+    layers(kAttentionAndExperts),
+    layer_experts(),
+    set(kQkNorm, true),
+    set(kExpertBias, true),
+};
+// Norms of q and k, dense layers first, and experts with a bias beside shared ones, behind text().
+constexpr ConfigStep kBiasedExperts[] = {
+    all_of(kDenseFfn),
+    refused("attention_bias"),
+    refused("mlp_bias"),
+    set(kQkNorm, true),
+    experts("num_experts", "num_local_experts"),
+    size(kMoeFfn, "moe_intermediate_size"),
+    shared_experts("num_shared_experts", 1),
+    set(kExpertBias, true),
+    layers(),
+    dense_layers(1),
+    layer_experts(),
+};
+constexpr ConfigStep kHunyuanConfig[] = {
+    text({.kv_groups = 8, .head_dim = 128}),
+    all_of(kBiasedExperts),
+};
+constexpr ConfigStep kExaoneConfig[] = {
+    text({.kv_groups = 32}),
+    all_of(kBiasedExperts),
+};
+constexpr ConfigStep kErnieConfig[] = {
+    text({.kv_groups = 4}),
+    all_of(kDenseFfn),
+    refused("use_bias"),
+    flag(kTiedHead, "tie_word_embeddings", true),
+    experts("moe_num_experts", "num_local_experts", "num_experts"),
+    size(kMoeFfn, "moe_intermediate_size"),
+    shared_experts("moe_num_shared_experts", 2),
+    set(kExpertBias, true),
+    part("interval_layers"),
+    layer_experts(),
+};
+constexpr ConfigStep kQwen2MoeConfig[] = {
+    text({.kv_groups = 16}),
+    flag(kQkvBias, "qkv_bias", true),
+    layers(),
+    all_of(kQwenExperts),
+};
+
 constexpr Family kFamilies[] = {
-    {"qwen2_moe", kQwen2Types, "Qwen2MoeForCausalLM", "Qwen1.5 and Qwen2 with experts", kQwenSections,
-     kUnread, kForms, kQwen2Has},
-    {"olmoe", kOlmoeTypes, "OlmoeForCausalLM", "OLMoE", kOlmoeSections, kUnread, kForms},
-    {"mixtral", kMixtralTypes, "MixtralForCausalLM", "Mixtral", kMixtralSections, kUnread, kForms},
-    {"minimax_m2", kMinimaxTypes, "MiniMaxM2ForCausalLM", "MiniMax-M2, M2.5 and M2.7", kMinimaxSections,
-     kUnread, kForms},
-    {"hy_v3", kHunyuanTypes, "HYV3ForCausalLM", "Hunyuan-V3", kHunyuanSections, kUnread, kForms,
-     kQkNormAndShared},
-    {"exaone_moe", kExaoneTypes, "ExaoneMoeForCausalLM", "K-EXAONE", kExaoneSections, kUnread, kForms,
-     kQkNormAndShared},
-    {"ernie4_5_moe", kErnieTypes, "Ernie4_5_MoeForCausalLM", "ERNIE 4.5 with experts", kErnieSections,
-     kUnread, kForms, kShared},
+    {.name = "qwen2_moe",
+     .model_types = kQwen2Types,
+     .architecture = "Qwen2MoeForCausalLM",
+     .summary = "Qwen1.5 and Qwen2 with experts",
+     .sections = kQwenSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kQwen2Has,
+     .config = kQwen2MoeConfig,
+     .facts = {"Qwen/Qwen1.5-MoE-A2.7B, Qwen/Qwen2-57B-A14B", "gptq", ""}},
+    {.name = "olmoe",
+     .model_types = kOlmoeTypes,
+     .architecture = "OlmoeForCausalLM",
+     .summary = "OLMoE",
+     .sections = kOlmoeSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .config = kOlmoeConfig,
+     .facts = {"allenai/OLMoE-1B-7B-0924", "", "1, ep2, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
+    {.name = "mixtral",
+     .model_types = kMixtralTypes,
+     .architecture = "MixtralForCausalLM",
+     .summary = "Mixtral",
+     .sections = kMixtralSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .config = kMixtralConfig,
+     .facts = {"mistralai/Mixtral-8x7B-v0.1, mistralai/Mixtral-8x22B-v0.1", "awq, gptq", ""}},
+    {.name = "minimax_m2",
+     .model_types = kMinimaxTypes,
+     .architecture = "MiniMaxM2ForCausalLM",
+     .summary = "MiniMax-M2, M2.5 and M2.7",
+     .sections = kMinimaxSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .config = kMinimaxConfig,
+     .facts = {"MiniMaxAI/MiniMax-M2, MiniMaxAI/MiniMax-M2.5", "fp8 blocks",
+               "1, ep2, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2"}},
+    {.name = "hy_v3",
+     .model_types = kHunyuanTypes,
+     .architecture = "HYV3ForCausalLM",
+     .summary = "Hunyuan-V3",
+     .sections = kHunyuanSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kQkNormAndShared,
+     .config = kHunyuanConfig,
+     .facts = {"tencent/Hy3-preview, without its MTP layer", "fp8", "1, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
+    {.name = "exaone_moe",
+     .model_types = kExaoneTypes,
+     .architecture = "ExaoneMoeForCausalLM",
+     .summary = "K-EXAONE",
+     .sections = kExaoneSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kQkNormAndShared,
+     .config = kExaoneConfig,
+     .facts = {"LGAI-EXAONE/K-EXAONE-236B-A23B", "fp8", "1, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2"}},
+    {.name = "ernie4_5_moe",
+     .model_types = kErnieTypes,
+     .architecture = "Ernie4_5_MoeForCausalLM",
+     .summary = "ERNIE 4.5 with experts",
+     .sections = kErnieSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kShared,
+     .config = kErnieConfig,
+     .facts = {"baidu/ERNIE-4.5-21B-A3B-PT, baidu/ERNIE-4.5-300B-A47B-PT", "fp8",
+               "1, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2"}},
 };
 
 }  // namespace

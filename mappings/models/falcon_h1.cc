@@ -7,10 +7,13 @@
 // Peculiar to this family: the norm before both mixers is a parameter of the layer, so neither in_proj nor
 // linear_qkv has one. The multipliers of the config are not part of any tensor.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kMixers[] = {
     {"norm.weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
@@ -67,8 +70,36 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"falcon_h1"};
 constexpr Needs kHas[] = {Needs::kMambaNorm};
 
+constexpr NumberOf kMambaHeads = member<&ModelConfig::mamba, &MambaConfig::heads>;
+constexpr NumberOf kMambaGroups = member<&ModelConfig::mamba, &MambaConfig::groups>;
+constexpr ConfigStep kConfig[] = {
+    text({.kv_groups = 8}),
+    all_of(kDenseFfn),
+    refused("attention_bias"),
+    refused("mlp_bias"),
+    refused("mamba_proj_bias"),
+    refused("projectors_bias"),
+    needed("mamba_conv_bias", "is false; Megatron's Mamba has that bias"),
+    layers({Mixer::kAttentionAndMamba, Ffn::kDense}),
+    size(kMambaHeads, "mamba_n_heads"),
+    part("mamba_head_dim"),
+    size(member<&ModelConfig::mamba, &MambaConfig::state>, "mamba_d_state"),
+    size(kMambaGroups, "mamba_n_groups"),
+    size(member<&ModelConfig::mamba, &MambaConfig::conv_kernel>, "mamba_d_conv"),
+    flag(member<&ModelConfig::mamba, &MambaConfig::norm>, "mamba_rms_norm", false),
+    divides("mamba_n_heads", kMambaHeads, "mamba_n_groups", kMambaGroups),
+};
+
 constexpr Family kFamilies[] = {
-    {"falcon_h1", kTypes, "FalconH1ForCausalLM", "Falcon-H1", kSections, kUnread, {}, kHas},
+    {.name = "falcon_h1",
+     .model_types = kTypes,
+     .architecture = "FalconH1ForCausalLM",
+     .summary = "Falcon-H1",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"tiiuae/Falcon-H1-7B-Base, tiiuae/Falcon-H1-34B-Base", "gptq", "1, tp2 cp2"}},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// The families, one file for each kind of model; registry.cc makes one list of them. A family is data: tables
-// of rows and sections, checked by check_family(). A new family is a file, a line here and in registry.cc,
-// and a reader of its config in lib/hf (docs/adding_a_model.md).
+// The registry of families: the one list of their tables, in the order in which `mckpt mappings list` prints them. NAME
+// is the function NAME_families() of a file in this folder. A family is data: rows, sections, the steps that read its
+// config.json and what people want to know of it; check_family() checks them. A new family is a file and a word here
+// (docs/adding_a_model.md).
 #pragma once
 
 #include <span>
@@ -9,30 +10,35 @@ namespace mckpt::impl {
 
 struct Family;
 
-std::span<const Family> dense_families();
-std::span<const Family> gemma_families();
-std::span<const Family> post_norm_families();
-std::span<const Family> nemotron_families();
-std::span<const Family> qwen3_moe_families();
-std::span<const Family> qwen3_vl_families();
-std::span<const Family> qwen3_next_families();
-std::span<const Family> qwen3_5_families();
-std::span<const Family> nemotron_h_families();
-std::span<const Family> deepseek_v3_families();
-std::span<const Family> sparse_attention_families();
-std::span<const Family> glm4_moe_families();
-std::span<const Family> expert_families();
-std::span<const Family> gpt_oss_families();
-std::span<const Family> qwen2_5_vl_families();
-std::span<const Family> qwen2_audio_families();
-std::span<const Family> qwen3_omni_moe_families();
-std::span<const Family> mistral3_families();
-std::span<const Family> bailing_moe_families();
-std::span<const Family> mimo_families();
-std::span<const Family> falcon_h1_families();
-std::span<const Family> minimax_m3_families();
-std::span<const Family> gemma3_vl_families();
-std::span<const Family> gemma4_families();
-std::span<const Family> glm4v_moe_families();
+#define MCKPT_FAMILY_TABLES(NAME) \
+  NAME(dense) \
+  NAME(gemma) \
+  NAME(post_norm) \
+  NAME(nemotron) \
+  NAME(qwen3_moe) \
+  NAME(qwen3_next) \
+  NAME(qwen3_5) \
+  NAME(qwen3_vl) \
+  NAME(nemotron_h) \
+  NAME(deepseek_v3) \
+  NAME(sparse_attention) \
+  NAME(glm4_moe) \
+  NAME(expert) \
+  NAME(gpt_oss) \
+  NAME(qwen2_5_vl) \
+  NAME(qwen2_audio) \
+  NAME(qwen3_omni_moe) \
+  NAME(mistral3) \
+  NAME(bailing_moe) \
+  NAME(mimo) \
+  NAME(falcon_h1) \
+  NAME(minimax_m3) \
+  NAME(gemma3_vl) \
+  NAME(gemma4) \
+  NAME(glm4v_moe)
+
+#define MCKPT_DECLARE_FAMILIES(name) std::span<const Family> name##_families();
+MCKPT_FAMILY_TABLES(MCKPT_DECLARE_FAMILIES)
+#undef MCKPT_DECLARE_FAMILIES
 
 }  // namespace mckpt::impl

@@ -10,11 +10,14 @@
 #include <array>
 
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gemma.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr LayerRows kTwoNorms = {.attention = kAttentionRows, .dense = kDenseRows};
 constexpr LayerRows kFourNorms = {.attention = kFourNormAttentionRows, .dense = kFourNormDenseRows};
@@ -38,17 +41,37 @@ constexpr std::string_view kGemma2[] = {"gemma2"};
 constexpr std::string_view kGemma3[] = {"gemma3_text"};
 constexpr Needs kGemma3Has[] = {Needs::kQkNorm};
 
+constexpr ConfigStep kGemmaConfig[] = {
+    text({.kv_groups = 16, .head_dim = 256}),
+    all_of(kGemmaDecoder),
+};
+
 constexpr Family kFamilies[] = {
-    {"gemma", kGemma, "GemmaForCausalLM", "Gemma", kFirst, kUnread},
-    {"gemma2", kGemma2, "Gemma2ForCausalLM", "Gemma 2", kLater, kUnread},
-    {"gemma3_text",
-     kGemma3,
-     "Gemma3ForCausalLM",
-     "Gemma 3, the language model",
-     kLater,
-     kUnread,
-     {},
-     kGemma3Has},
+    {.name = "gemma",
+     .model_types = kGemma,
+     .architecture = "GemmaForCausalLM",
+     .summary = "Gemma",
+     .sections = kFirst,
+     .unread = kUnread,
+     .config = kGemmaConfig,
+     .facts = {"google/gemma-2b, google/gemma-7b", "", "1, tp2 cp2, tp8"}},
+    {.name = "gemma2",
+     .model_types = kGemma2,
+     .architecture = "Gemma2ForCausalLM",
+     .summary = "Gemma 2",
+     .sections = kLater,
+     .unread = kUnread,
+     .config = kGemma2Config,
+     .facts = {"google/gemma-2-2b, google/gemma-2-27b", "", "1, tp2, tp8"}},
+    {.name = "gemma3_text",
+     .model_types = kGemma3,
+     .architecture = "Gemma3ForCausalLM",
+     .summary = "Gemma 3, the language model",
+     .sections = kLater,
+     .unread = kUnread,
+     .conditions = kGemma3Has,
+     .config = kGemma3TextConfig,
+     .facts = {"google/gemma-3-270m, google/gemma-3-1b-pt", "", "1, pp2, tp2, tp4"}},
 };
 
 }  // namespace

@@ -7,11 +7,14 @@
 // Files of the hub have the tower under "vision_tower.vision_model.", those of transformers 5 under
 // "vision_tower.".
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gemma.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kFront[] = {
     copied("embeddings.patch_embedding.weight", "hidden channels patch patch"),
@@ -74,15 +77,27 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"gemma3"};
 constexpr Needs kHas[] = {Needs::kQkNorm};
 
+// Files of the hub have few entries of the language model: those of the 4B model are the defaults of the class.
+constexpr std::string_view kTextDefaults = R"({"vocab_size": 262208, "hidden_size": 2304,
+      "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
+      "head_dim": 256})";
+constexpr ConfigStep kVisionConfig[] = {part("siglip")};
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kGemma3TextConfig, kTextDefaults),
+    flag(kTiedHead, "tie_word_embeddings", true),
+    inside("vision_config", kVisionConfig),
+};
+
 constexpr Family kFamilies[] = {
-    {"gemma3",
-     kTypes,
-     "Gemma3ForConditionalGeneration",
-     "Gemma 3, with vision",
-     kSections,
-     kUnread,
-     {},
-     kHas},
+    {.name = "gemma3",
+     .model_types = kTypes,
+     .architecture = "Gemma3ForConditionalGeneration",
+     .summary = "Gemma 3, with vision",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"google/gemma-3-4b-it, google/gemma-3-27b-it", "", "1, tp2"}},
 };
 
 }  // namespace

@@ -15,10 +15,13 @@
 #include <array>
 
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kAttention[] = {
     {.megatron = "layer_scalar",
@@ -26,10 +29,7 @@ constexpr Row kAttention[] = {
      .sources = {{{"layer_scalar", "1"}}},
      .buffer = true,
      .typed_as_model = true},
-    {"input_layernorm.weight",
-     "replicate",
-     {{{"input_layernorm.weight", "hidden"}}},
-     Needs::kNoExperts},
+    {"input_layernorm.weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}, Needs::kNoExperts},
     {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
     {"self_attention.linear_proj.post_layernorm.weight",
      "replicate",
@@ -207,11 +207,46 @@ constexpr Needs kHas[] = {Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys
                           Needs::kExperts,   Needs::kNoExperts,   Needs::kLayerInput, Needs::kStandardized};
 constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but that of the tower
 
+constexpr ConfigStep kTextConfig[] = {
+    text({.kv_groups = 4, .head_dim = 256}),
+    size(kFfn, "intermediate_size"),
+    set(kQkNorm, true),
+    set(kSwiglu, false),  // a gated GELU
+    flag(kTiedHead, "tie_word_embeddings", true),
+    refused("attention_bias"),
+    part("gemma4_experts"),
+    part("gemma4_layers"),
+    layer_experts(),
+};
+constexpr ConfigStep kVisionConfig[] = {part("gemma4_vision")};
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kTextConfig),
+    flag(kTiedHead, "tie_word_embeddings", true),
+    part("no_audio"),
+    inside("vision_config", kVisionConfig),
+};
+
 constexpr Family kFamilies[] = {
-    {"gemma4_text", kTextTypes, "Gemma4ForCausalLM", "Gemma 4, the language model", kText, kTextUnread,
-     kForms, kTextHas},
-    {"gemma4", kTypes, "Gemma4ForConditionalGeneration", "Gemma 4, with vision", kWithVision, kUnread, kForms,
-     kHas},
+    {.name = "gemma4_text",
+     .model_types = kTextTypes,
+     .architecture = "Gemma4ForCausalLM",
+     .summary = "Gemma 4, the language model",
+     .sections = kText,
+     .unread = kTextUnread,
+     .expert_forms = kForms,
+     .conditions = kTextHas,
+     .config = kTextConfig,
+     .facts = {"text models of Gemma 4", "", "1, ep2, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
+    {.name = "gemma4",
+     .model_types = kTypes,
+     .architecture = "Gemma4ForConditionalGeneration",
+     .summary = "Gemma 4, with vision",
+     .sections = kWithVision,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"google/gemma-4-26B-A4B-it, google/gemma-4-31B-it", "", "1, tp2, tp2 cp2, tp4 ep2"}},
 };
 
 }  // namespace

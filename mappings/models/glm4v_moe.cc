@@ -5,11 +5,14 @@
 //
 // Peculiar to this family: the MLPs of the tower's blocks are as wide as the language model, and only its
 // merger has the width that the tower's config calls its own; there are no prediction layers.
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kFront[] = {
     copied("embeddings.position_embedding.weight", "positions hidden"),
@@ -65,9 +68,25 @@ constexpr std::string_view kTypes[] = {"glm4v_moe"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kQkvBias, Needs::kQkNorm, Needs::kExpertBias, Needs::kSharedExpert};
 
+constexpr ConfigStep kVisionConfig[] = {part("glm4v_vision")};
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kGlm4MoeConfig),
+    no_mtp(),
+    tied(),
+    inside("vision_config", kVisionConfig),
+};
+
 constexpr Family kFamilies[] = {
-    {"glm4v_moe", kTypes, "Glm4vMoeForConditionalGeneration", "GLM-4.5V, with experts and vision", kSections,
-     kUnread, kForms, kHas},
+    {.name = "glm4v_moe",
+     .model_types = kTypes,
+     .architecture = "Glm4vMoeForConditionalGeneration",
+     .summary = "GLM-4.5V, with experts and vision",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"zai-org/GLM-4.5V, zai-org/GLM-4.6V", "fp8", "1, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
 };
 
 }  // namespace

@@ -9,10 +9,13 @@
 //   (`alternates`).
 // - fc1 is not split on disk, because the activation is not SiLU.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kMoe[] = {
     {"pre_mlp_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
@@ -52,8 +55,30 @@ constexpr std::string_view kTypes[] = {"gpt_oss"};
 
 constexpr Needs kHas[] = {Needs::kQkvBias, Needs::kProjBias, Needs::kSinks, Needs::kRouterBias};
 
+constexpr ConfigStep kConfig[] = {
+    text({.kv_groups = 8, .head_dim = 64}),
+    set(kQkvBias, true),
+    set(kProjBias, true),
+    set(kSinks, true),
+    set(kSwiglu, false),  // a gated activation, but no SiLU
+    needed("attention_bias", "is false; gpt-oss has biases"),
+    layers(kAttentionAndExperts),
+    experts("num_local_experts", "num_experts"),
+    size(kMoeFfn, "intermediate_size"),
+    set(kRouterBias, true),
+    layer_experts(),
+};
+
 constexpr Family kFamilies[] = {
-    {"gpt_oss", kTypes, "GptOssForCausalLM", "gpt-oss in bf16", kSections, kUnread, {}, kHas},
+    {.name = "gpt_oss",
+     .model_types = kTypes,
+     .architecture = "GptOssForCausalLM",
+     .summary = "gpt-oss in bf16",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"openai/gpt-oss-20b, openai/gpt-oss-120b", "mxfp4", "1, ep2, tp2, tp2 ep4"}},
 };
 
 }  // namespace

@@ -6,10 +6,13 @@
 //                                           those of the embedding
 //   model.mtp_layers.0.self_attn ...        mtp.layers.0.mtp_model_layer.self_attention ...
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kMtpHead[] = {
     {"enorm.weight", "replicate", {{{"token_layernorm.weight", "hidden"}}}},
@@ -40,8 +43,24 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"mimo"};
 constexpr Needs kHas[] = {Needs::kQkvBias};
 
+constexpr ConfigStep kConfig[] = {
+    text({.kv_groups = 32, .null_groups_are_heads = true}),
+    all_of(kDenseFfn),
+    flag(kQkvBias, "attention_bias", true),
+    layers(),
+    mtp(16),
+};
+
 constexpr Family kFamilies[] = {
-    {"mimo", kTypes, "MiMoForCausalLM", "MiMo, dense, with MTP", kSections, kUnread, {}, kHas},
+    {.name = "mimo",
+     .model_types = kTypes,
+     .architecture = "MiMoForCausalLM",
+     .summary = "MiMo, dense, with MTP",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"XiaomiMiMo/MiMo-7B-Base", "", "1, pp2, tp2, tp2 cp2"}},
 };
 
 }  // namespace

@@ -7,10 +7,13 @@
 // Peculiar to this family: the indexers of sparse layers are registered behind the language model, and keep
 // the layer's number of the whole model; the router and the patch embedding stay fp32 in a model of bf16.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kMoe[] = {
     {"pre_mlp_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
@@ -121,9 +124,39 @@ constexpr std::string_view kTypes[] = {"minimax_m3_vl"};
 constexpr Needs kForms[] = {Needs::kExpertsApart};
 constexpr Needs kHas[] = {Needs::kQkNorm, Needs::kExpertBias, Needs::kSharedExpert};
 
+constexpr ConfigStep kDecoderConfig[] = {
+    text({.kv_groups = 4, .head_dim = 128}),
+    set(kQkNorm, true),
+    set(kZeroCentered, true),
+    size_or(kFfn, "dense_intermediate_size", 12288),
+};
+constexpr ConfigStep kLayerConfig[] = {
+    layers(kAttentionAndExperts),
+    part("minimax_layers"),
+    experts("num_local_experts"),
+    size(kMoeFfn, "intermediate_size"),
+    count_or(kSharedFfn, "shared_intermediate_size", 3072),
+    set(kExpertBias, true),
+    layer_experts(),
+};
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kDecoderConfig),
+    tied(),
+    inside("text_config", kLayerConfig),
+    part("minimax_vision"),
+};
+
 constexpr Family kFamilies[] = {
-    {"minimax_m3_vl", kTypes, "MiniMaxM3SparseForConditionalGeneration",
-     "MiniMax-M3 with experts, sparse attention and vision", kSections, kUnread, kForms, kHas},
+    {.name = "minimax_m3_vl",
+     .model_types = kTypes,
+     .architecture = "MiniMaxM3SparseForConditionalGeneration",
+     .summary = "MiniMax-M3 with experts, sparse attention and vision",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"MiniMaxAI/MiniMax-M3", "", "1, tp2, tp2 cp2, tp4 ep2"}},
 };
 
 }  // namespace

@@ -4,10 +4,13 @@
 //
 //   pixels -> vision_tower -> multi_modal_projector (norm, patch_merger, linear_1, linear_2) -> language_model
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kFront[] = {
     copied("patch_conv.weight", "hidden channels patch patch"),
@@ -55,9 +58,23 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"mistral3"};
 
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kLlamaConfig),
+    tied(),
+    part("pixtral"),
+    part("one_feature_layer"),
+};
+
 constexpr Family kFamilies[] = {
-    {"mistral3", kTypes, "Mistral3ForConditionalGeneration", "Mistral Small 3 and Ministral 3, with vision",
-     kSections, kUnread},
+    {.name = "mistral3",
+     .model_types = kTypes,
+     .architecture = "Mistral3ForConditionalGeneration",
+     .summary = "Mistral Small 3 and Ministral 3, with vision",
+     .sections = kSections,
+     .unread = kUnread,
+     .config = kConfig,
+     .facts = {"mistralai/Mistral-Small-3.1-24B-Instruct-2503, mistralai/Ministral-3-8B-Instruct-2512", "fp8",
+               "1, tp2, tp4"}},
 };
 
 }  // namespace

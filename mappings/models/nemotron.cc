@@ -1,10 +1,13 @@
 // Nemotron, dense (Minitron): Llama with LayerNorms, which have biases and are stored less one, in the file
 // as in Megatron, and an MLP that is not gated.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kAttention[] = {
     {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
@@ -44,8 +47,20 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"nemotron"};
 
+constexpr ConfigStep kConfig[] = {
+    all_of(kLlamaConfig),   set(kGatedMlp, false),    set(kSwiglu, false),
+    set(kLayerNorms, true), set(kZeroCentered, true),
+};
+
 constexpr Family kFamilies[] = {
-    {"nemotron", kTypes, "NemotronForCausalLM", "Nemotron-4 and Minitron, dense", kSections, kUnread},
+    {.name = "nemotron",
+     .model_types = kTypes,
+     .architecture = "NemotronForCausalLM",
+     .summary = "Nemotron-4 and Minitron, dense",
+     .sections = kSections,
+     .unread = kUnread,
+     .config = kConfig,
+     .facts = {"nvidia/Minitron-4B-Base", "", "1, tp2, tp2 cp2"}},
 };
 
 }  // namespace

@@ -14,10 +14,13 @@
 //   (fc1_latent_proj, fc2_...).
 // - The embedding has two spellings in files of different origin.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kMamba[] = {
     {.megatron = "mixer.conv1d_weight",
@@ -145,9 +148,28 @@ constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
 constexpr Needs kHas[] = {Needs::kSharedExpert, Needs::kExpertBias, Needs::kLatent};
 
+constexpr ConfigStep kConfig[] = {
+    text({.kv_groups = 8, .head_dim = 128}),
+    refused("attention_bias"),
+    refused("mlp_bias"),
+    refused("use_bias"),
+    set(kGatedMlp, false),
+    set(kSwiglu, false),
+    part("hybrid_layers"),
+};
+
 constexpr Family kFamilies[] = {
-    {"nemotron_h", kTypes, "NemotronHForCausalLM", "Nemotron-H, dense and with experts", kSections, kUnread,
-     kForms, kHas},
+    {.name = "nemotron_h",
+     .model_types = kTypes,
+     .architecture = "NemotronHForCausalLM",
+     .summary = "Nemotron-H, dense and with experts",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"nvidia/Nemotron-H-8B-Base-8K, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "fp8, nvfp4",
+               "1, ep2, tp2, tp2 cp2, tp2 ep2 etp2, tp2 ep4, tp4"}},
 };
 
 }  // namespace

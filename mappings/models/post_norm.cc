@@ -10,10 +10,13 @@
 #include <array>
 
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kProj = {
     "self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}};
@@ -102,11 +105,57 @@ constexpr std::string_view kOlmo3[] = {"olmo3"};
 constexpr std::string_view kGlm4[] = {"glm4"};
 constexpr Needs kGlmHas[] = {Needs::kQkvBias};
 
+constexpr ConfigStep kExaoneConfig[] = {
+    text({.kv_groups = 32}),
+    all_of(kPlainDecoder),
+    set(kQkNorm, true),
+};
+constexpr ConfigStep kOlmoConfig[] = {
+    text(),
+    all_of(kPlainDecoder),
+    set(kQkNorm, true),
+};
+constexpr ConfigStep kGlmConfig[] = {
+    text({.kv_groups = 2, .head_dim = 128}),
+    all_of(kDenseFfn),
+    flag(kQkvBias, "attention_bias", true),
+    layers(),
+};
+
 constexpr Family kFamilies[] = {
-    {"exaone4", kExaone4, "Exaone4ForCausalLM", "EXAONE 4.0", kExaoneSections, kUnread},
-    {"olmo2", kOlmo2, "Olmo2ForCausalLM", "OLMo 2", kOlmoSections, kUnread},
-    {"olmo3", kOlmo3, "Olmo3ForCausalLM", "OLMo 3", kOlmoSections, kUnread},
-    {"glm4", kGlm4, "Glm4ForCausalLM", "GLM-4-0414 and GLM-Z1, dense", kGlmSections, kUnread, {}, kGlmHas},
+    {.name = "exaone4",
+     .model_types = kExaone4,
+     .architecture = "Exaone4ForCausalLM",
+     .summary = "EXAONE 4.0",
+     .sections = kExaoneSections,
+     .unread = kUnread,
+     .config = kExaoneConfig,
+     .facts = {"LGAI-EXAONE/EXAONE-4.0-1.2B, LGAI-EXAONE/EXAONE-4.0-32B", "fp8, awq", "1, tp2"}},
+    {.name = "olmo2",
+     .model_types = kOlmo2,
+     .architecture = "Olmo2ForCausalLM",
+     .summary = "OLMo 2",
+     .sections = kOlmoSections,
+     .unread = kUnread,
+     .config = kOlmoConfig,
+     .facts = {"allenai/OLMo-2-1124-7B, allenai/OLMo-2-0325-32B", "", ""}},
+    {.name = "olmo3",
+     .model_types = kOlmo3,
+     .architecture = "Olmo3ForCausalLM",
+     .summary = "OLMo 3",
+     .sections = kOlmoSections,
+     .unread = kUnread,
+     .config = kOlmoConfig,
+     .facts = {"allenai/Olmo-3-1025-7B, allenai/Olmo-3-1125-32B", "", ""}},
+    {.name = "glm4",
+     .model_types = kGlm4,
+     .architecture = "Glm4ForCausalLM",
+     .summary = "GLM-4-0414 and GLM-Z1, dense",
+     .sections = kGlmSections,
+     .unread = kUnread,
+     .conditions = kGlmHas,
+     .config = kGlmConfig,
+     .facts = {"zai-org/GLM-4-9B-0414, zai-org/GLM-4-32B-0414", "", ""}},
 };
 
 }  // namespace

@@ -7,10 +7,13 @@
 // Peculiar to this family: files have the language model without a prefix ("model."), although a tower is
 // beside it.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kFront[] = {
     copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
@@ -58,8 +61,24 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"qwen2_5_vl"};
 constexpr Needs kHas[] = {Needs::kQkvBias};
 
+// Files of the hub have the language model's entries at the top, those that transformers 5 writes under text_config.
+constexpr ConfigStep kVisionConfig[] = {part("qwen2_5_vision")};
+constexpr ConfigStep kConfig[] = {
+    inside_or_here("text_config", kQwen2Config),
+    tied(),
+    inside("vision_config", kVisionConfig),
+};
+
 constexpr Family kFamilies[] = {
-    {"qwen2_5_vl", kTypes, "Qwen2_5_VLForConditionalGeneration", "Qwen2.5-VL", kSections, kUnread, {}, kHas},
+    {.name = "qwen2_5_vl",
+     .model_types = kTypes,
+     .architecture = "Qwen2_5_VLForConditionalGeneration",
+     .summary = "Qwen2.5-VL",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"Qwen/Qwen2.5-VL-7B-Instruct, Qwen/Qwen2.5-VL-72B-Instruct", "awq", "1, tp2, tp2 cp2"}},
 };
 
 }  // namespace

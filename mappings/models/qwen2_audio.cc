@@ -6,10 +6,13 @@
 // Peculiar to this family: keys of the tower have no bias. Files of the hub say "language_model.model.",
 // files that transformers 5.12 saves "language_model.model.model.".
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kFront[] = {
     copied("conv1.weight", "hidden mel_bins 3"),
@@ -88,15 +91,25 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"qwen2_audio"};
 constexpr Needs kHas[] = {Needs::kQkvBias};
 
+constexpr ConfigStep kAudioConfig[] = {part("audio")};
+constexpr std::string_view kTextDefaults = R"({"vocab_size": 151936, "hidden_size": 4096,
+      "intermediate_size": 22016, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32})";
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kQwen2Config, kTextDefaults),
+    tied(),
+    inside("audio_config", kAudioConfig),
+};
+
 constexpr Family kFamilies[] = {
-    {"qwen2_audio",
-     kTypes,
-     "Qwen2AudioForConditionalGeneration",
-     "Qwen2-Audio",
-     kSections,
-     kUnread,
-     {},
-     kHas},
+    {.name = "qwen2_audio",
+     .model_types = kTypes,
+     .architecture = "Qwen2AudioForConditionalGeneration",
+     .summary = "Qwen2-Audio",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"Qwen/Qwen2-Audio-7B-Instruct", "", "1, tp2, tp4"}},
 };
 
 }  // namespace

@@ -8,11 +8,14 @@
 // Peculiar to this family: the vision tower has no deepstack mergers (Qwen3-VL has them), MTP is stored
 // without the prefix of the language model ("mtp."), and fused experts are the usual form.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr LayerRows kLayer = {
     .attention = kAttentionRows, .gdn = kFlatGdnRows, .dense = kDenseRows, .moe = kQwenMoeRows};
@@ -64,27 +67,60 @@ constexpr Needs kForms[] = {Needs::kExpertsFused, Needs::kExpertsApart, Needs::k
 constexpr Needs kDenseHas[] = {Needs::kQkNorm};
 constexpr Needs kMoeHas[] = {Needs::kQkNorm, Needs::kSharedExpert, Needs::kSharedGate};
 
+constexpr ConfigStep kTextConfig[] = {
+    text({.kv_groups = 4, .head_dim = 256}),
+    all_of(kGatedDecoder),
+    all_of(kDenseFfn),
+    mtp(1),
+};
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kTextConfig),
+    part("qwen_vision"),
+};
+constexpr ConfigStep kMoeConfig[] = {
+    inside("text_config", kQwen3NextConfig),
+    part("qwen_vision"),
+};
+
 constexpr Family kFamilies[] = {
-    {"qwen3_5",
-     kVl,
-     "Qwen3_5ForConditionalGeneration",
-     "Qwen3.5, dense, with vision",
-     kVlSections,
-     kVlUnread,
-     {},
-     kDenseHas},
-    {"qwen3_5_moe", kVlMoe, "Qwen3_5MoeForConditionalGeneration", "Qwen3.5 and 3.6 with experts and vision",
-     kVlSections, kVlUnread, kForms, kMoeHas},
-    {"qwen3_5_text",
-     kPlain,
-     "Qwen3_5ForCausalLM",
-     "Qwen3.5, dense, without vision",
-     kTextSections,
-     kTextUnread,
-     {},
-     kDenseHas},
-    {"qwen3_5_moe_text", kTextMoe, "Qwen3_5MoeForCausalLM", "Qwen3.5 and 3.6 with experts, without vision",
-     kTextSections, kTextUnread, kForms, kMoeHas},
+    {.name = "qwen3_5",
+     .model_types = kVl,
+     .architecture = "Qwen3_5ForConditionalGeneration",
+     .summary = "Qwen3.5, dense, with vision",
+     .sections = kVlSections,
+     .unread = kVlUnread,
+     .conditions = kDenseHas,
+     .config = kConfig,
+     .facts = {"Qwen/Qwen3.5-27B, Qwen/Qwen3.6-27B", "fp8 blocks", "1, tp2"}},
+    {.name = "qwen3_5_moe",
+     .model_types = kVlMoe,
+     .architecture = "Qwen3_5MoeForConditionalGeneration",
+     .summary = "Qwen3.5 and 3.6 with experts and vision",
+     .sections = kVlSections,
+     .unread = kVlUnread,
+     .expert_forms = kForms,
+     .conditions = kMoeHas,
+     .config = kMoeConfig,
+     .facts = {"Qwen/Qwen3.5-35B-A3B, Qwen/Qwen3.6-35B-A3B", "fp8 blocks", "tp2 ep4"}},
+    {.name = "qwen3_5_text",
+     .model_types = kPlain,
+     .architecture = "Qwen3_5ForCausalLM",
+     .summary = "Qwen3.5, dense, without vision",
+     .sections = kTextSections,
+     .unread = kTextUnread,
+     .conditions = kDenseHas,
+     .config = kTextConfig,
+     .facts = {"text models of Qwen3.5", "", ""}},
+    {.name = "qwen3_5_moe_text",
+     .model_types = kTextMoe,
+     .architecture = "Qwen3_5MoeForCausalLM",
+     .summary = "Qwen3.5 and 3.6 with experts, without vision",
+     .sections = kTextSections,
+     .unread = kTextUnread,
+     .expert_forms = kForms,
+     .conditions = kMoeHas,
+     .config = kQwen3NextConfig,
+     .facts = {"text models of Qwen3.5 with experts", "", "1, tp2, tp2 cp2, tp4 ep2"}},
 };
 
 }  // namespace

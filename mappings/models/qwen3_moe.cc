@@ -5,10 +5,13 @@
 //   model.layers.0.mlp.experts.7.down_proj.weight           decoder.layers.0.mlp.experts.linear_fc2.weight7
 //   model.layers.0.mlp.gate.weight                          decoder.layers.0.mlp.router.weight
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
 
@@ -33,8 +36,16 @@ constexpr std::string_view kTypes[] = {"qwen3_moe"};
 constexpr Needs kHas[] = {Needs::kQkNorm};
 
 constexpr Family kFamilies[] = {
-    {"qwen3_moe", kTypes, "Qwen3MoeForCausalLM", "Qwen3 with experts", kSections, kUnread, kQwenExpertForms,
-     kHas},
+    {.name = "qwen3_moe",
+     .model_types = kTypes,
+     .architecture = "Qwen3MoeForCausalLM",
+     .summary = "Qwen3 with experts",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kQwenExpertForms,
+     .conditions = kHas,
+     .config = kQwen3MoeConfig,
+     .facts = {"Qwen/Qwen3-30B-A3B, Qwen/Qwen3-235B-A22B", "fp8 blocks", "1, ep2, tp2 ep2 etp2, tp2 ep4"}},
 };
 
 }  // namespace

@@ -2,11 +2,14 @@
 // every few, always with a shared expert beside them if the config gives its width. The output gate of
 // attention is in q_proj, beside the queries of each head; rule `qkv` takes the two apart.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 // A layer takes the lists of its mixer and its feed-forward part.
 constexpr LayerRows kLayer = {
@@ -33,7 +36,16 @@ constexpr std::string_view kTypes[] = {"qwen3_next"};
 constexpr Needs kHas[] = {Needs::kQkNorm, Needs::kSharedExpert, Needs::kSharedGate};
 
 constexpr Family kFamilies[] = {
-    {"qwen3_next", kTypes, "Qwen3NextForCausalLM", "Qwen3-Next", kSections, kUnread, kQwenExpertForms, kHas},
+    {.name = "qwen3_next",
+     .model_types = kTypes,
+     .architecture = "Qwen3NextForCausalLM",
+     .summary = "Qwen3-Next",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kQwenExpertForms,
+     .conditions = kHas,
+     .config = kQwen3NextConfig,
+     .facts = {"Qwen/Qwen3-Next-80B-A3B-Instruct", "fp8 blocks", "1, tp2 ep4"}},
 };
 
 }  // namespace

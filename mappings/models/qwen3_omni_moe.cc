@@ -7,10 +7,13 @@
 //   thinker.visual.blocks.0.attn.qkv     the same: rows as in the file, not by group (Qwen3-VL splits them)
 //   thinker.audio_tower.layers.0. ...    thinker.audio_model.layers.0. ...
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kDeepstackMerger[] = {
     copied("ln_q.weight", "merged"),
@@ -116,9 +119,32 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"qwen3_omni_moe"};
 constexpr Needs kHas[] = {Needs::kQkNorm};
 
+constexpr ConfigStep kAudioConfig[] = {
+    part("audio"),
+    size_or(member<&ModelConfig::audio, &AudioConfig::channels>, "downsample_hidden_size", 480),
+    size_or(member<&ModelConfig::audio, &AudioConfig::out_hidden>, "output_dim", 3584),
+};
+constexpr ConfigStep kThinkerConfig[] = {
+    inside("text_config", kQwen3MoeConfig), no_mtp(), tied(), part("qwen_vision", 1),
+    inside("audio_config", kAudioConfig),
+};
+// The talker and the decoder of its codes are models of their own beside the thinker, and Megatron has neither.
+constexpr ConfigStep kConfig[] = {
+    part("no_talker"),
+    inside("thinker_config", kThinkerConfig),
+};
+
 constexpr Family kFamilies[] = {
-    {"qwen3_omni_moe", kTypes, "Qwen3OmniMoeForConditionalGeneration",
-     "Qwen3-Omni with experts, vision and audio: the thinker", kSections, kUnread, kQwenExpertForms, kHas},
+    {.name = "qwen3_omni_moe",
+     .model_types = kTypes,
+     .architecture = "Qwen3OmniMoeForConditionalGeneration",
+     .summary = "Qwen3-Omni with experts, vision and audio: the thinker",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kQwenExpertForms,
+     .conditions = kHas,
+     .config = kConfig,
+     .facts = {"Qwen/Qwen3-Omni-30B-A3B-Instruct", "", "1, tp2, tp2 cp2, tp4 ep2"}},
 };
 
 }  // namespace

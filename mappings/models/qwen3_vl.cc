@@ -7,10 +7,13 @@
 // Megatron-Bridge freezes all but the mergers of the model with experts (kTrained), so a checkpoint of such a
 // run packs frozen and trained parameters apart. The language model has no MTP.
 #include "mappings/models/blocks.h"
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
 constexpr std::string_view kVision = "vision_model.", kVisual = "model.visual.";
@@ -50,17 +53,45 @@ constexpr Needs kForms[] = {Needs::kExpertsHub, Needs::kExpertsFused, Needs::kEx
 constexpr Needs kDenseHas[] = {Needs::kQkvBias, Needs::kQkNorm};
 constexpr Needs kMoeHas[] = {Needs::kQkNorm};
 
+constexpr ConfigStep kTextConfig[] = {
+    text({.kv_groups = 32, .head_dim = 128, .null_groups_are_heads = true}),
+    all_of(kDenseFfn),
+    set(kQkNorm, true),
+    flag(kQkvBias, "attention_bias", false),
+    layers(),
+};
+constexpr ConfigStep kMoeTextConfig[] = {text({.kv_groups = 16}), all_of(kSparseDecoder)};
+// 1: early vision layers may be fed into the decoder.
+constexpr ConfigStep kConfig[] = {
+    inside("text_config", kTextConfig),
+    part("qwen_vision", 1),
+};
+constexpr ConfigStep kMoeConfig[] = {
+    inside("text_config", kMoeTextConfig),
+    part("qwen_vision", 1),
+};
+
 constexpr Family kFamilies[] = {
-    {"qwen3_vl",
-     kDense,
-     "Qwen3VLForConditionalGeneration",
-     "Qwen3-VL, dense",
-     kSections,
-     kUnread,
-     {},
-     kDenseHas},
-    {"qwen3_vl_moe", kMoe, "Qwen3VLMoeForConditionalGeneration", "Qwen3-VL with experts", kSections, kUnread,
-     kForms, kMoeHas, kTrained},
+    {.name = "qwen3_vl",
+     .model_types = kDense,
+     .architecture = "Qwen3VLForConditionalGeneration",
+     .summary = "Qwen3-VL, dense",
+     .sections = kSections,
+     .unread = kUnread,
+     .conditions = kDenseHas,
+     .config = kConfig,
+     .facts = {"Qwen/Qwen3-VL-8B-Instruct", "fp8 blocks", "1, tp2"}},
+    {.name = "qwen3_vl_moe",
+     .model_types = kMoe,
+     .architecture = "Qwen3VLMoeForConditionalGeneration",
+     .summary = "Qwen3-VL with experts",
+     .sections = kSections,
+     .unread = kUnread,
+     .expert_forms = kForms,
+     .conditions = kMoeHas,
+     .trained = kTrained,
+     .config = kMoeConfig,
+     .facts = {"Qwen/Qwen3-VL-30B-A3B-Instruct", "fp8 blocks", "1, tp2 ep4"}},
 };
 
 }  // namespace

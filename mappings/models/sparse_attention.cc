@@ -7,11 +7,14 @@
 // - The norms of the low-rank parts are modules of their own, q_layernorm and kv_layernorm, with the indexer or without.
 // - The indexer is whole on every tensor-parallel rank, and its k_norm is a LayerNorm with a bias.
 // - Megatron-Bridge builds GLM-5 without its prediction layer, and knows no DeepSeek-V3.2; both have their tensors here.
+#include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
 namespace {
+
+using namespace config_blocks;
 
 constexpr Row kQueryNorm = {"self_attention.q_layernorm.weight",
                             "replicate",
@@ -60,27 +63,45 @@ constexpr std::string_view kDeepseek[] = {"deepseek_v32"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kExpertBias, Needs::kSharedExpert};
 
+constexpr ConfigStep kDeepseekConfig[] = {
+    all_of(kLatentDecoder),
+    layers({Mixer::kIndexedAttention, Ffn::kDense}),
+    refused("mlp_bias"),
+    part("low_rank_queries"),
+    size(member<&ModelConfig::indexer, &IndexerConfig::heads>, "index_n_heads"),
+    size(member<&ModelConfig::indexer, &IndexerConfig::head_dim>, "index_head_dim"),
+    dense_layers(3),
+    layer_experts(),
+    mtp(16, {Mixer::kIndexedAttention, Ffn::kMoe}),
+};
+constexpr ConfigStep kGlmConfig[] = {
+    all_of(kDeepseekConfig),
+    part("indexer_types"),
+};
+
 constexpr Family kFamilies[] = {
-    {"glm_moe_dsa",
-     kGlm,
-     "GlmMoeDsaForCausalLM",
-     "GLM-5, 5.1 and 5.2",
-     kSections,
-     kNumberedMtpUnread,
-     kForms,
-     kHas,
-     {},
-     1280},
-    {"deepseek_v32",
-     kDeepseek,
-     "DeepseekV32ForCausalLM",
-     "DeepSeek-V3.2",
-     kSections,
-     kNumberedMtpUnread,
-     kForms,
-     kHas,
-     {},
-     1280},
+    {.name = "glm_moe_dsa",
+     .model_types = kGlm,
+     .architecture = "GlmMoeDsaForCausalLM",
+     .summary = "GLM-5, 5.1 and 5.2",
+     .sections = kSections,
+     .unread = kNumberedMtpUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .vocab_divisor = 1280,
+     .config = kGlmConfig,
+     .facts = {"zai-org/GLM-5, zai-org/GLM-5.1", "fp8", "1, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
+    {.name = "deepseek_v32",
+     .model_types = kDeepseek,
+     .architecture = "DeepseekV32ForCausalLM",
+     .summary = "DeepSeek-V3.2",
+     .sections = kSections,
+     .unread = kNumberedMtpUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .vocab_divisor = 1280,
+     .config = kDeepseekConfig,
+     .facts = {"deepseek-ai/DeepSeek-V3.2-Exp, deepseek-ai/DeepSeek-V3.2", "fp8 blocks", ""}},
 };
 
 }  // namespace

@@ -8,9 +8,9 @@ namespace mckpt::impl {
 
 // pre: a code point above U+009F.
 constexpr bool is_hidden_char(u32 c) {
-  return c == 0xad || c == 0x34f || c == 0x61c || c == 0x180e ||  // soft hyphen, joiner, marks
+  return c == 0xad || c == 0x34f || c == 0x61c || c == 0x180e ||          // soft hyphen, joiner, marks
          (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||  // no width; lines, directions
-         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||                   // no width, isolates; mark of byte order
+         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||  // no width, isolates; mark of byte order
          (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);  // notes between lines; tags
 }
 

@@ -10,7 +10,8 @@ ConfigSays config_says(const JsonValue& config) {
     out.model_type = type->string("model_type");
   if (const JsonValue* list = config.find("architectures"); list && list->is(JsonType::kArray))
     for (const JsonValue& name : list->array("architectures"))
-      if (out.architecture.empty() && name.is(JsonType::kString)) out.architecture = name.string("architectures");
+      if (out.architecture.empty() && name.is(JsonType::kString))
+        out.architecture = name.string("architectures");
   const JsonValue* text = config.find("text_config");
   for (const JsonValue* part : {&config, text}) {
     const JsonValue* tie = part ? part->find("tie_word_embeddings") : nullptr;

@@ -12,7 +12,7 @@ class JsonValue;
 
 struct ConfigSays {
   std::string model_type{}, architecture{};  // the first class that has a name; "": none
-  std::optional<bool> tied{};                // the head is the word embeddings, in the config or its part about the text
+  std::optional<bool> tied{};  // the head is the word embeddings, in the config or its part about the text
 };
 
 // Entries of another type than they should have say nothing.

@@ -1,7 +1,7 @@
 """The facts about families: every family has them, the grids are those of test_data/golden, docs/families.md has the table that
 `mckpt mappings list` prints, and README.md names the models that people look for.
 
-usage: family_facts.py [--update]      --update writes the grids into mappings/models/family_facts.cc, and the table into docs/families.md
+usage: family_facts.py [--update]      --update writes the grids into the tables of mappings/models, and the list into docs/families.md
 """
 import collections
 import json
@@ -16,7 +16,7 @@ from mckpt_tests.setting import DATA, SOURCE
 GOLDEN = os.path.join(DATA, "golden")
 README = os.path.join(SOURCE, "README.md")
 PAGE = os.path.join(SOURCE, "docs", "families.md")
-FACTS = os.path.join(SOURCE, "mappings", "models", "family_facts.cc")
+TABLES = os.path.join(SOURCE, "mappings", "models")
 TABLE = re.compile(r"(?<=<!-- families -->\n).*?(?=<!-- end of families -->)", re.S)
 NAMES = re.compile(r"(?<=<!-- models -->\n).*?(?=<!-- end of models -->)", re.S)
 
@@ -54,12 +54,16 @@ def golden_grids():
 
 
 def write_grids(tested):
-    """Each line of the table: {"family", "examples", "quantised", "grids"}."""
-    with open(FACTS, encoding="utf-8") as f:
-        text = f.read()
-    line = re.compile(r'(\{"(\w+)",\s*"[^"]*",\s*"[^"]*",\s*)"[^"]*"\}')
-    with open(FACTS, "w", encoding="utf-8") as f:
-        f.write(line.sub(lambda m: f'{m[1]}"{tested.get(m[2], "")}"}}', text))
+    """.facts = {"examples", "quantised", "grids"} of the family that was named last."""
+    place = re.compile(r'(\.name = "(\w+)"(?:(?!\.name = ).)*?\.facts = \{\s*"[^"]*",\s*"[^"]*",\s*)"[^"]*"', re.S)
+    for name in sorted(os.listdir(TABLES)):
+        path = os.path.join(TABLES, name)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        changed = place.sub(lambda m: f'{m[1]}"{tested.get(m[2], "")}"', text)
+        if changed != text:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(changed)
 
 
 answer = run_mckpt("mappings", "list", "--json", timeout=60)
@@ -71,7 +75,7 @@ if "--update" in sys.argv:
     write_grids(tested)
 for family in families:
     name = family["name"]
-    expect(family["examples"], f"{name} has no facts: a line of mappings/models/family_facts.cc")
+    expect(family["examples"], f"{name} has no facts in its table of mappings/models")
     if "--update" not in sys.argv:
         expect_equal(f"grids of {name}", [family["tested"]], [tested[name]])
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hf/config_fields.h"
+#include "hf/config/fields.h"
 #include "io/json/json.h"
 #include "tests/support/throws.h"
 

@@ -16,7 +16,6 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
-#include "mappings/models/family_facts.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "mappings/row.h"
@@ -31,11 +30,6 @@ std::string joined(std::span<const std::string_view> words) {
   std::string out;
   for (std::string_view w : words) out += cat(out.empty() ? "" : ", ", w);
   return out;
-}
-
-FamilyFacts facts_or_none(const Family& family) {
-  const FamilyFacts* facts = facts_of(family.name);
-  return facts ? *facts : FamilyFacts{family.name, "", "", ""};
 }
 
 // One row of a family with its whole names: the prefixes of its section are put in front.
@@ -152,7 +146,7 @@ void write_families(Output& out) {
       json.field("summary", f->summary).key("model_types").begin_array();
       for (std::string_view type : f->model_types) json.value(type);
       json.end_array();
-      const FamilyFacts facts = facts_or_none(*f);
+      const FamilyFacts& facts = f->facts;
       json.field("examples", facts.examples)
           .field("quantised", facts.quantised)
           .field("tested", facts.tested)
@@ -169,7 +163,7 @@ void write_families(Output& out) {
                    {"compared on", kLeft},
                    {"on the hub", kLeft, true}});
   for (const Family* f : all_families()) {
-    const FamilyFacts facts = facts_or_none(*f);
+    const FamilyFacts& facts = f->facts;
     table.row({std::string(f->name), joined(f->model_types), std::string(facts.quantised),
                std::string(facts.tested), std::string(facts.examples)});
   }

@@ -43,7 +43,8 @@ std::optional<Reach> reach_of(DType type) {
   if (type == DType::kF32) return Reach{.bits = 24, .lowest = -149, .highest = 127};
   const SmallFloat* f = info.bits >= 8 ? small_float(type) : nullptr;
   if (!f) return std::nullopt;
-  const bool of_numbers = f->special != SmallFloat::Special::kIeee && f->special != SmallFloat::Special::kScale;
+  const bool of_numbers =
+      f->special != SmallFloat::Special::kIeee && f->special != SmallFloat::Special::kScale;
   const int largest = (1 << f->exponent_bits) - (of_numbers ? 1 : 2);
   return Reach{.bits = f->mantissa_bits + 1,
                .lowest = 1 - f->bias - f->mantissa_bits - (f->special == SmallFloat::Special::kScale),
@@ -51,8 +52,8 @@ std::optional<Reach> reach_of(DType type) {
 }
 
 // From the narrowest on; of two of one size whole numbers come first.
-constexpr DType kCommon[] = {DType::kU8,  DType::kI8,  DType::kU16, DType::kI16, DType::kF16, DType::kBF16, DType::kU32,
-                             DType::kI32, DType::kF32, DType::kU64, DType::kI64, DType::kF64};
+constexpr DType kCommon[] = {DType::kU8,  DType::kI8,  DType::kU16, DType::kI16, DType::kF16, DType::kBF16,
+                             DType::kU32, DType::kI32, DType::kF32, DType::kU64, DType::kI64, DType::kF64};
 
 template <typename T>
 void append(T value, std::vector<u8>& out) {
@@ -94,7 +95,8 @@ bool holds_values_of(DType to, DType from) {
 std::optional<DType> common_type(DType a, DType b) {
   if (a == b) return a;
   for (DType one : {a, b})
-    if (std::ranges::find(kCommon, one) != std::end(kCommon) && holds_values_of(one, one == a ? b : a)) return one;
+    if (std::ranges::find(kCommon, one) != std::end(kCommon) && holds_values_of(one, one == a ? b : a))
+      return one;
   for (DType wide : kCommon)
     if (holds_values_of(wide, a) && holds_values_of(wide, b)) return wide;
   return std::nullopt;

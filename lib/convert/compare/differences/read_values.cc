@@ -73,10 +73,7 @@ bool are_foreign(DType a, DType b) { return a != b && !(is_castable(a) && is_cas
 class ReadSides {
  public:
   ReadSides(const Store& tested, const Store& source, Observer& observer)
-      : tested_(tested),
-        tested_reader_(tested),
-        source_reader_(source),
-        observer_(observer) {}
+      : tested_(tested), tested_reader_(tested), source_reader_(source), observer_(observer) {}
 
   // The first item that differs, in the row-major form of the tensor; -1: none. Items are compared in the type of
   // the meter. `counts`: gets the distance of all items; null: reading ends at the first difference.
@@ -178,8 +175,8 @@ std::vector<Pair> reordered(const Store& tested, const Store& source, const std:
 // Compares tensors in threads, each by one of them, and reports in the order of the list.
 class PairComparison {
  public:
-  PairComparison(const Store& tested, const Store& source, std::span<const Pair> pairs, Comparison& comparison,
-                 Observer& observer)
+  PairComparison(const Store& tested, const Store& source, std::span<const Pair> pairs,
+                 Comparison& comparison, Observer& observer)
       : tested_(tested),
         source_(source),
         pairs_(pairs),
@@ -218,7 +215,8 @@ class PairComparison {
       Found& found = found_[static_cast<std::size_t>(some[static_cast<std::size_t>(n)])];
       found.left = decided;
       if (found.left) return;
-      look(worker, pairs_[static_cast<std::size_t>(some[static_cast<std::size_t>(n)])], counts && !first_decides, found);
+      look(worker, pairs_[static_cast<std::size_t>(some[static_cast<std::size_t>(n)])],
+           counts && !first_decides, found);
       if (first_decides && (found.at >= 0 || found.error)) decided = true;
     });
   }
@@ -231,7 +229,8 @@ class PairComparison {
       auto& sides = sides_[static_cast<std::size_t>(worker)];
       if (!sides) sides = std::make_unique<ReadSides>(tested_, source_, observer_);
       const DType stored = tested_.dtype(t);
-      const DistanceMeter meter(counting.all ? common_type(stored, source_.dtype(s)).value_or(stored) : stored);
+      const DistanceMeter meter(counting.all ? common_type(stored, source_.dtype(s)).value_or(stored)
+                                             : stored);
       if (counts) found.counts = Difference{.tensor = name, .items = 0};
       const Tolerance within = counting.within ? counting.within(name) : Tolerance{};
       found.at = sides->first_difference(t, s, meter, within, found.counts ? &*found.counts : nullptr);
@@ -266,9 +265,10 @@ class PairComparison {
     if (found.counts && comparison_.counting().turned) std::swap(found.counts->expected, found.counts->found);
     Finding finding{.code = Code::kUnequal,
                     .tensor = name,
-                    .message = found.counts ? difference_text(*found.counts)
-                                            : cat("the tensor differs from ",
-                                                  dims_to_string(item_index(found.at, tested_.dims(t))), " on")};
+                    .message = found.counts
+                                   ? difference_text(*found.counts)
+                                   : cat("the tensor differs from ",
+                                         dims_to_string(item_index(found.at, tested_.dims(t))), " on")};
     comparison_.differs(std::move(finding), std::move(found.counts));
   }
 

@@ -18,12 +18,14 @@ TEST(ConfigSays, NamesTheModel) {
 
 TEST(ConfigSays, TakesTheTieOfTheWholeBeforeThatOfItsText) {
   EXPECT_EQ(said(R"({"text_config": {"tie_word_embeddings": true}})").tied, true);
-  EXPECT_EQ(said(R"({"tie_word_embeddings": false, "text_config": {"tie_word_embeddings": true}})").tied, false);
+  EXPECT_EQ(said(R"({"tie_word_embeddings": false, "text_config": {"tie_word_embeddings": true}})").tied,
+            false);
 }
 
 TEST(ConfigSays, EntriesOfOtherTypesSayNothing) {
-  for (const char* text : {"[]", "null", R"({"model_type": 3, "architectures": "x", "tie_word_embeddings": 1})",
-                           R"({"architectures": [], "text_config": "x"})"}) {
+  for (const char* text :
+       {"[]", "null", R"({"model_type": 3, "architectures": "x", "tie_word_embeddings": 1})",
+        R"({"architectures": [], "text_config": "x"})"}) {
     const ConfigSays says = said(text);
     EXPECT_EQ(says.model_type + says.architecture, "") << text;
     EXPECT_FALSE(says.tied) << text;

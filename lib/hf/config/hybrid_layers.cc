@@ -9,9 +9,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "hf/config_fields.h"
-#include "hf/config_parts.h"
-#include "hf/config_readers.h"
+#include "hf/config/fields.h"
+#include "hf/config/named_parts.h"
+#include "hf/config/parts.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {
@@ -72,7 +72,8 @@ void read_mamba(const ConfigFields& c, MambaConfig& mamba) {
 
 // The experts of the E layers, with an optional latent size and a shared expert.
 void read_hybrid_experts(const ConfigFields& c, ModelConfig& m) {
-  m.moe.experts = read_experts(c, {"n_routed_experts", "num_local_experts"});
+  constexpr std::string_view kKeys[] = {"n_routed_experts", "num_local_experts"};
+  m.moe.experts = read_experts(c, kKeys);
   m.moe.ffn = c.size("moe_intermediate_size");
   m.moe.latent = c.count_or("moe_latent_size", 0);
   if (c.count_or("n_shared_experts", 1) > 0)
@@ -83,10 +84,7 @@ void read_hybrid_experts(const ConfigFields& c, ModelConfig& m) {
 
 }  // namespace
 
-void read_nemotron_h(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m, {.kv_groups = 8, .head_dim = 128});
-  for (const char* bias : {"attention_bias", "mlp_bias", "use_bias"}) refuse_flag(c, bias);
-  m.text.gated_mlp = m.text.swiglu = false;
+void read_hybrid_layers(const ConfigFields& c, ModelConfig& m, i64) {
   m.text.layers = hybrid_layers(c, "hybrid_override_pattern", "layers_block_type");
   i64 layers = static_cast<i64>(m.text.layers.size());
   if (c.has("hybrid_override_pattern") && c.size_or("num_hidden_layers", layers) != layers)

@@ -5,14 +5,16 @@
 //   kinds of layers      n_routed_experts, num_experts or num_local_experts    experts in every layer, but not in
 //   first_k_dense_replace, mlp_only_layers, decoder_sparse_step, moe_layer_freq   these
 //   kv_lora_rank                                                               latent attention
+#include "hf/config/any.h"
+
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "hf/config_fields.h"
-#include "hf/config_parts.h"
-#include "hf/config_readers.h"
+#include "hf/config/fields.h"
+#include "hf/config/parts.h"
 #include "io/json/json.h"
 #include "mappings/config.h"
+#include "mappings/config_steps.h"
 
 namespace mckpt::impl {
 namespace {
@@ -20,7 +22,7 @@ namespace {
 // The number of experts under any of its names; 0 if there is none.
 i64 number_of_experts(const ConfigFields& c) {
   for (std::string_view key : {"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"})
-    if (c.has(key)) return c.count_or(key, 0) > 0 ? read_experts(c, {key}) : 0;
+    if (c.has(key)) return c.count_or(key, 0) > 0 ? read_experts(c, {&key, 1}) : 0;
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// The reader of Gemma 4: two kinds of attention layers with heads of two sizes, layers that share keys and
+// The layers of Gemma 4: two kinds of attention layers with heads of two sizes, layers that share keys and
 // values, a dense MLP in every layer, perhaps beside experts, and a part of a second embedding for every
 // layer. What Megatron's model of the family does not have, or what no run of it has shown, is refused by its
 // entry.
@@ -8,10 +8,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "hf/config_fields.h"
-#include "hf/config_parts.h"
-#include "hf/config_readers.h"
-#include "hf/config_towers.h"
+#include "hf/config/fields.h"
+#include "hf/config/named_parts.h"
+#include "hf/config/parts.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {
@@ -89,33 +88,10 @@ void read_full_heads(const ConfigFields& c, i64 layer, bool keys_are_values, Tow
   t.kv_groups = groups;
 }
 
-// Layers that are alike share their sizes.
-void read_layers(const ConfigFields& c, ModelConfig& m) {
-  i64 layers = layer_count(c, "num_hidden_layers");
-  std::vector<bool> full = full_layers(c, layers);
-  i64 shared = first_shared(c, full);
-  bool keys_are_values = c.flag_or("attention_k_eq_v", false), wide = c.flag_or("use_double_wide_mlp", false);
-  std::map<std::tuple<KeyValues, i64, i64>, i32> known{
-      {{m.text.key_values, m.text.head_dim, m.text.kv_groups}, 0}};
-  for (i64 n = 0; n < layers; n++) {
-    TowerConfig t = m.text;
-    t.layers.clear();
-    if (full[n]) read_full_heads(c, n, keys_are_values, t);
-    if (full[n] && keys_are_values) t.key_values = KeyValues::kOneTensor;
-    if (n >= shared) {
-      t.key_values = KeyValues::kOfEarlierLayer;
-      t.ffn *= wide ? 2 : 1;
-    }
-    auto [at, first] =
-        known.try_emplace({t.key_values, t.head_dim, t.kv_groups}, std::ssize(m.layer_sizes) + 1);
-    if (first) m.layer_sizes.push_back(std::move(t));
-    m.text.layers.push_back({Mixer::kAttention, m.moe.experts > 0 ? Ffn::kMoe : Ffn::kDense, at->second});
-  }
-}
-
 // Every layer has a dense MLP, which is Megatron's shared expert.
-void read_gemma4_experts(const ConfigFields& c, ModelConfig& m) {
-  read_moe(c, m, {"num_experts"});
+void read_experts_beside_mlp(const ConfigFields& c, ModelConfig& m) {
+  constexpr std::string_view kKeys[] = {"num_experts"};
+  read_moe(c, m, kKeys);
   m.moe.shared_ffn = m.text.ffn;
   for (const char* key : {"num_kv_shared_layers", "hidden_size_per_layer_input"})
     if (i64 n = c.count_or(key, 0); n > 0)
@@ -140,28 +116,32 @@ void read_gemma4_dense(const ConfigFields& c, ModelConfig& m) {
 
 }  // namespace
 
-void read_gemma4_text(const ConfigFields& c, ModelConfig& m) {
-  read_text(c, m, {.kv_groups = 4, .head_dim = 256});
-  m.text.ffn = c.size("intermediate_size");
-  m.text.qk_norm = true;
-  m.text.swiglu = false;  // a gated GELU
-  m.tied = c.flag_or("tie_word_embeddings", true);
-  refuse_flag(c, "attention_bias");
-  if (c.flag_or("enable_moe_block", false))
-    read_gemma4_experts(c, m);
-  else
-    read_gemma4_dense(c, m);
-  read_layers(c, m);
-  check_layer_experts(c, m);
+void read_gemma4_experts(const ConfigFields& c, ModelConfig& m, i64) {
+  c.flag_or("enable_moe_block", false) ? read_experts_beside_mlp(c, m) : read_gemma4_dense(c, m);
 }
 
-void read_gemma4(const ConfigFields& top, ModelConfig& m) {
-  read_gemma4_text(top.object("text_config"), m);
-  m.tied = top.flag_or("tie_word_embeddings", true);
-  if (top.has("audio_config"))
-    throw top.unsupported("audio_config", "is not null: mckpt has no table of the audio tower")
-        .help("save the model without it, with audio_config null");
-  read_gemma4_vision(top.object("vision_config"), m);
+// Layers that are alike share their sizes.
+void read_gemma4_layers(const ConfigFields& c, ModelConfig& m, i64) {
+  i64 layers = layer_count(c, "num_hidden_layers");
+  std::vector<bool> full = full_layers(c, layers);
+  i64 shared = first_shared(c, full);
+  bool keys_are_values = c.flag_or("attention_k_eq_v", false), wide = c.flag_or("use_double_wide_mlp", false);
+  std::map<std::tuple<KeyValues, i64, i64>, i32> known{
+      {{m.text.key_values, m.text.head_dim, m.text.kv_groups}, 0}};
+  for (i64 n = 0; n < layers; n++) {
+    TowerConfig t = m.text;
+    t.layers.clear();
+    if (full[n]) read_full_heads(c, n, keys_are_values, t);
+    if (full[n] && keys_are_values) t.key_values = KeyValues::kOneTensor;
+    if (n >= shared) {
+      t.key_values = KeyValues::kOfEarlierLayer;
+      t.ffn *= wide ? 2 : 1;
+    }
+    auto [at, first] =
+        known.try_emplace({t.key_values, t.head_dim, t.kv_groups}, std::ssize(m.layer_sizes) + 1);
+    if (first) m.layer_sizes.push_back(std::move(t));
+    m.text.layers.push_back({Mixer::kAttention, m.moe.experts > 0 ? Ffn::kMoe : Ffn::kDense, at->second});
+  }
 }
 
 }  // namespace mckpt::impl

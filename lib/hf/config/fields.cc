@@ -1,6 +1,6 @@
 // Reads typed entries. Messages give the wanted type and the found value, shortened; the wording ("is
 // missing", "is zero", "is out of range") follows the key.
-#include "hf/config_fields.h"
+#include "hf/config/fields.h"
 #include "core/base/error.h"
 #include "io/json/json.h"
 
@@ -73,7 +73,7 @@ bool ConfigFields::has_any(std::initializer_list<std::string_view> keys) const {
 }
 
 // If no key is present, the error names the first one.
-i64 ConfigFields::size_of(std::initializer_list<std::string_view> keys) const {
+i64 ConfigFields::size_of(std::span<const std::string_view> keys) const {
   std::string_view first;
   for (std::string_view k : keys) {
     if (!has(k)) continue;
@@ -82,7 +82,7 @@ i64 ConfigFields::size_of(std::initializer_list<std::string_view> keys) const {
     else if (size(k) != size(first))
       throw error(k, cat("contradicts '", key(first), "'")).expected(size(first)).found(size(k));
   }
-  return size(first.empty() ? *keys.begin() : first);
+  return size(first.empty() ? keys[0] : first);
 }
 
 i64 ConfigFields::count_or(std::string_view key, i64 fallback) const {

@@ -1,12 +1,12 @@
 // Readers of vision and audio towers. transformers writes a tower's entries without those that are the
 // default of its class, so each reader states these defaults (transformers 5.23); a wrong size is found when
 // the tensors are compared.
-#include "hf/config_towers.h"
+#include "hf/config/towers.h"
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "hf/config_fields.h"
-#include "hf/config_parts.h"
+#include "hf/config/fields.h"
+#include "hf/config/parts.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {

@@ -1,11 +1,8 @@
-// What the configs of several families have in common: readers of heads, feed-forward parts, layers, experts
-// and MTP depths, which a family's reader puts together. All throw kBadConfig or kUnsupportedModel with the
-// key.
-//
-//   read_qwen3  =  read_dense_decoder (read_text, read_dense_ffn, set_layers)  +  qk_norm  +  read_mtp
+// What the configs of several families have in common: heads, layers, experts and MTP depths, which are steps of a
+// family's config (hf/config/steps.h). All throw kBadConfig or kUnsupportedModel with the key.
 #pragma once
 
-#include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "core/base/int.h"
@@ -13,6 +10,7 @@
 namespace mckpt::impl {
 
 class ConfigFields;
+struct HeadDefaults;
 struct LayerSpec;
 struct ModelConfig;
 
@@ -23,7 +21,7 @@ inline constexpr i64 kMostLayers = 10'000, kMostExperts = 100'000, kMostLayerExp
 // The number of layers under `key`, at most kMostLayers.
 i64 layer_count(const ConfigFields& c, std::string_view key);
 // The number of experts under the first of the keys that is present, at most kMostExperts.
-i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> keys);
+i64 read_experts(const ConfigFields& c, std::span<const std::string_view> keys);
 // Throws if layers times experts is more than kMostLayerExperts. pre: both are set in the model.
 void check_layer_experts(const ConfigFields& c, const ModelConfig& m);
 
@@ -33,28 +31,16 @@ void refuse_flag(const ConfigFields& c, std::string_view key);
 // Throws kBadConfig for the entry `part` unless `by` divides `n`, the value of the entry `whole`.
 void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::string_view part, i64 by);
 
-// What transformers takes for entries about heads that a config lacks, as fixed numbers (transformers 5.23).
-// 0: its rule is not a number: as many groups as heads, and a head of hidden size / heads.
-struct HeadDefaults {
-  i64 kv_groups = 0, head_dim = 0;
-  // An explicit null for num_key_value_heads is as many groups as heads. False: where kv_groups is a number,
-  // transformers refuses null.
-  bool null_groups_are_heads = false;
-};
 // Reads the vocabulary, the hidden size and the heads, which every decoder has. Throws kBadConfig for a
 // missing entry that has a fixed default.
 void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults);
-// Reads the width and the activation of the dense feed-forward part.
-void read_dense_ffn(const ConfigFields& c, ModelConfig& m);
-// Reads a decoder of attention without biases and a gated MLP in every layer. Throws as read_text() does.
-void read_dense_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults);
 // Makes all layers of the model alike.
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec);
 // Reads the number of MTP depths, at most `most`, under any of its spellings; each depth is a `layer`.
 void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer);
 
 // Reads how many experts there are and their width. `keys`: the spellings of the number.
-void read_moe(const ConfigFields& c, ModelConfig& m, std::initializer_list<std::string_view> keys);
+void read_moe(const ConfigFields& c, ModelConfig& m, std::span<const std::string_view> keys);
 // Says which layers have a dense MLP: the first `dense` ones of the config, or those that `mlp_layer_types`
 // lists, which must agree where both are given. pre: all layers are set.
 void choose_dense_layers(const ConfigFields& c, ModelConfig& m, i64 dense);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,10 @@ class ConfigFields {
   i64 size(std::string_view key) const;
   i64 size_or(std::string_view key, i64 fallback) const { return has(key) ? size(key) : fallback; }
   // The number under the first of several spellings that is present. All that are present must agree.
-  i64 size_of(std::initializer_list<std::string_view> keys) const;
+  i64 size_of(std::span<const std::string_view> keys) const;
+  i64 size_of(std::initializer_list<std::string_view> keys) const {
+    return size_of(std::span(keys.begin(), keys.size()));
+  }
   bool has_any(std::initializer_list<std::string_view> keys) const;
   // A number of 0 or more; `fallback` if the entry is absent.
   i64 count_or(std::string_view key, i64 fallback) const;

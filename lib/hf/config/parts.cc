@@ -1,12 +1,13 @@
 // Readers of the entries that several families share. A config may spell an entry in several ways, as
 // transformers and vendors changed names; spellings that contradict each other are refused and not chosen
 // from.
-#include "hf/config_parts.h"
+#include "hf/config/parts.h"
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "hf/config_fields.h"
+#include "hf/config/fields.h"
 #include "mappings/config.h"
+#include "mappings/config_steps.h"
 
 namespace mckpt::impl {
 namespace {
@@ -70,21 +71,6 @@ void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaul
   read_heads(c, defaults, m.text);
 }
 
-// An activation other than SiLU is allowed: the tensors are the same, but fsdp_dtensor then stores the gated
-// MLP whole.
-void read_dense_ffn(const ConfigFields& c, ModelConfig& m) {
-  m.text.ffn = c.size("intermediate_size");
-  m.text.swiglu = c.text_or("hidden_act", "silu") == "silu";
-}
-
-void read_dense_decoder(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults) {
-  read_text(c, m, defaults);
-  read_dense_ffn(c, m);
-  refuse_flag(c, "attention_bias");
-  refuse_flag(c, "mlp_bias");
-  set_layers(m, layer_count(c, "num_hidden_layers"), {});
-}
-
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec) {
   m.text.layers.assign(static_cast<std::size_t>(count), spec);
 }
@@ -107,14 +93,14 @@ void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer) 
   m.mtp.layers = {layer};
 }
 
-i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
+i64 read_experts(const ConfigFields& c, std::span<const std::string_view> keys) {
   i64 n = c.size_of(keys);
   if (n > kMostExperts)
-    throw c.error(*keys.begin(), "is out of range").expected(cat("at most ", kMostExperts)).found(n);
+    throw c.error(keys[0], "is out of range").expected(cat("at most ", kMostExperts)).found(n);
   return n;
 }
 
-void read_moe(const ConfigFields& c, ModelConfig& m, std::initializer_list<std::string_view> keys) {
+void read_moe(const ConfigFields& c, ModelConfig& m, std::span<const std::string_view> keys) {
   m.moe.experts = read_experts(c, keys);
   m.moe.ffn = c.size("moe_intermediate_size");
 }

@@ -1,0 +1,87 @@
+// The table of the functions by name, and those that only refuse something.
+#include "hf/config/named_parts.h"
+
+#include "core/base/error.h"
+#include "hf/config/fields.h"
+#include "hf/config/towers.h"
+#include "io/json/json.h"
+#include "mappings/config.h"
+
+namespace mckpt::impl {
+namespace {
+
+// A tower's reader without a number.
+template <void (*kRead)(const ConfigFields&, ModelConfig&)>
+void tower(const ConfigFields& c, ModelConfig& m, i64) {
+  kRead(c, m);
+}
+void qwen_vision(const ConfigFields& c, ModelConfig& m, i64 deepstack) {
+  read_qwen_vision(c, m, deepstack != 0);
+}
+
+void refuse_talker(const ConfigFields& c, ModelConfig&, i64) {
+  if (c.flag_or("enable_audio_output", true))
+    throw c
+        .unsupported(
+            "enable_audio_output",
+            "is not false: the model has a talker, which Megatron's model of this family does not have")
+        .help("save the thinker alone, with enable_audio_output false");
+}
+
+void refuse_audio(const ConfigFields& c, ModelConfig&, i64) {
+  if (c.has("audio_config"))
+    throw c.unsupported("audio_config", "is not null: mckpt has no table of the audio tower")
+        .help("save the model without it, with audio_config null");
+}
+
+// A projector that reads several layers of the tower is wider than its one width.
+void one_feature_layer(const ConfigFields& c, ModelConfig&, i64) {
+  if (c.flag_or("multimodal_projector_bias", false))
+    throw c.unsupported("multimodal_projector_bias", "is true; released models have no biases there");
+  if (const JsonValue* layer = c.find("vision_feature_layer"); layer && !layer->is_integer())
+    throw c.unsupported("vision_feature_layer", "is not one layer").found(layer->summary());
+}
+
+struct Row {
+  std::string_view name;
+  NamedPart read;
+};
+
+constexpr Row kParts[] = {
+    {"shared_gate", read_shared_gate},
+    {"sparse_layers", read_sparse_layers},
+    {"gdn_layers", read_gdn_layers},
+    {"latent_head_dim", read_latent_head_dim},
+    {"every_few_experts", read_every_few_experts},
+    {"low_rank_queries", read_low_rank_queries},
+    {"indexer_types", read_indexer_types},
+    {"as_many_groups", read_as_many_groups},
+    {"interval_layers", read_interval_layers},
+    {"first_dense_layers", read_first_dense_layers},
+    {"mamba_head_dim", read_mamba_head_dim},
+    {"minimax_layers", read_minimax_layers},
+    {"hybrid_layers", read_hybrid_layers},
+    {"gemma4_experts", read_gemma4_experts},
+    {"gemma4_layers", read_gemma4_layers},
+    {"no_talker", refuse_talker},
+    {"no_audio", refuse_audio},
+    {"one_feature_layer", one_feature_layer},
+    {"qwen_vision", qwen_vision},
+    {"qwen2_5_vision", tower<read_qwen2_5_vision>},
+    {"pixtral", tower<read_pixtral>},
+    {"siglip", tower<read_siglip>},
+    {"gemma4_vision", tower<read_gemma4_vision>},
+    {"glm4v_vision", tower<read_glm4v_vision>},
+    {"minimax_vision", tower<read_minimax_vision>},
+    {"audio", tower<read_audio>},
+};
+
+}  // namespace
+
+NamedPart named_part(std::string_view name) {
+  for (const Row& row : kParts)
+    if (row.name == name) return row.read;
+  throw Error(Code::kInternal, cat("no function of configs has the name ", name));
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,107 @@
+// Steps of config.json that families share (mappings/config_steps.h); their tables name these lists, as they name the
+// shared rows of blocks.h.
+#pragma once
+
+#include "mappings/config_words.h"
+
+namespace mckpt::impl {
+namespace config_blocks {
+
+using namespace config_steps;
+
+inline constexpr LayerSpec kAttentionAndExperts = {Mixer::kAttention, Ffn::kMoe};
+
+// An activation other than SiLU is allowed: the tensors are the same, but fsdp_dtensor then stores the gated MLP
+// whole.
+inline constexpr ConfigStep kDenseFfn[] = {size(kFfn, "intermediate_size"), activation()};
+// A decoder of attention without biases and a gated MLP in every layer, behind text().
+inline constexpr ConfigStep kPlainDecoder[] = {all_of(kDenseFfn), refused("attention_bias"),
+                                               refused("mlp_bias"), layers()};
+inline constexpr ConfigStep kLlamaConfig[] = {text(), all_of(kPlainDecoder)};
+inline constexpr ConfigStep kQwen2Config[] = {text({.kv_groups = 32, .null_groups_are_heads = true}),
+                                              all_of(kPlainDecoder), set(kQkvBias, true)};
+
+// Routed experts, an optional shared expert with a gate, and the layers that have them.
+inline constexpr ConfigStep kQwenExperts[] = {
+    experts("num_experts", "num_local_experts"),
+    size(kMoeFfn, "moe_intermediate_size"),
+    count_or(kSharedFfn, "shared_expert_intermediate_size", 0),
+    part("shared_gate"),
+    activation(),
+    part("sparse_layers"),
+    layer_experts(),
+};
+// Attention with norms of q and k, and experts, behind text(). These families have no shared experts, whatever the
+// config says.
+inline constexpr ConfigStep kSparseDecoder[] = {
+    refused("attention_bias"), set(kQkNorm, true),   layers(),
+    all_of(kQwenExperts),      fixed(kSharedFfn, 0), set(kSharedGate, false),
+};
+inline constexpr ConfigStep kQwen3MoeConfig[] = {text({.kv_groups = 4}), all_of(kSparseDecoder),
+                                                 mtp(1, kAttentionAndExperts)};
+
+// Gated delta nets between attention layers with an output gate, behind text(), with the defaults of transformers.
+inline constexpr NumberOf kGdnKeyHeads = member<&ModelConfig::gdn, &GdnConfig::key_heads>;
+inline constexpr NumberOf kGdnValueHeads = member<&ModelConfig::gdn, &GdnConfig::value_heads>;
+inline constexpr ConfigStep kGatedDecoder[] = {
+    refused("attention_bias"),
+    refused("mtp_use_dedicated_embeddings"),
+    set(kQkNorm, true),
+    set(kOutputGate, true),
+    size_or(kGdnKeyHeads, "linear_num_key_heads", 16),
+    size_or(kGdnValueHeads, "linear_num_value_heads", 32),
+    size_or(member<&ModelConfig::gdn, &GdnConfig::key_dim>, "linear_key_head_dim", 128),
+    size_or(member<&ModelConfig::gdn, &GdnConfig::value_dim>, "linear_value_head_dim", 128),
+    size_or(member<&ModelConfig::gdn, &GdnConfig::conv_kernel>, "linear_conv_kernel_dim", 4),
+    divides("linear_num_value_heads", kGdnValueHeads, "linear_num_key_heads", kGdnKeyHeads),
+    part("gdn_layers"),
+};
+inline constexpr ConfigStep kQwen3NextConfig[] = {text({.kv_groups = 2, .head_dim = 256}),
+                                                  all_of(kGatedDecoder), all_of(kQwenExperts),
+                                                  mtp(1, kAttentionAndExperts)};
+
+// Configs that transformers wrote may also have num_experts, which is then that of another model.
+inline constexpr ConfigStep kDeepseekExperts[] = {
+    experts("n_routed_experts", "num_local_experts"),
+    size(kMoeFfn, "moe_intermediate_size"),
+    shared_experts("n_shared_experts", 0),
+    set(kExpertBias, true),
+};
+// Latent attention and experts: all but the layers. q_lora_rank is missing in models without low-rank queries.
+inline constexpr ConfigStep kLatentDecoder[] = {
+    size(kVocab, "vocab_size"),
+    size(kHidden, "hidden_size"),
+    size(kHeads, "num_attention_heads"),
+    same(kKvGroups, kHeads),
+    refused("attention_bias"),
+    all_of(kDenseFfn),
+    size_or(member<&ModelConfig::mla, &MlaConfig::q_lora>, "q_lora_rank", 0),
+    size(member<&ModelConfig::mla, &MlaConfig::kv_lora>, "kv_lora_rank"),
+    size(member<&ModelConfig::mla, &MlaConfig::nope>, "qk_nope_head_dim"),
+    size(member<&ModelConfig::mla, &MlaConfig::rope>, "qk_rope_head_dim"),
+    size(member<&ModelConfig::mla, &MlaConfig::v_dim>, "v_head_dim"),
+    part("latent_head_dim"),
+    all_of(kDeepseekExperts),
+};
+inline constexpr ConfigStep kGlm4MoeConfig[] = {
+    text({.kv_groups = 8}),
+    all_of(kDenseFfn),
+    flag(kQkvBias, "attention_bias", false),
+    flag(kQkNorm, "use_qk_norm", false),
+    all_of(kDeepseekExperts),
+    layers(),
+    dense_layers(1),
+    layer_experts(),
+    mtp(16, kAttentionAndExperts),
+};
+
+// Gemma's activation is GELU under all of its names, and transformers ties the output layer by default.
+inline constexpr ConfigStep kGemmaDecoder[] = {all_of(kPlainDecoder), set(kSwiglu, false),
+                                               set(kZeroCentered, true),
+                                               flag(kTiedHead, "tie_word_embeddings", true)};
+inline constexpr ConfigStep kGemma2Config[] = {text({.kv_groups = 4, .head_dim = 256}),
+                                               all_of(kGemmaDecoder)};
+inline constexpr ConfigStep kGemma3TextConfig[] = {all_of(kGemma2Config), set(kQkNorm, true)};
+
+}  // namespace config_blocks
+}  // namespace mckpt::impl
