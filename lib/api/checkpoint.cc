@@ -7,7 +7,7 @@
 #include "api/boundary.h"
 #include "api/public_notes.h"
 #include "convert/asked/words.h"
-#include "convert/source/checkpoint.h"
+#include "convert/open/checkpoint.h"
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
 #include "io/choice/slice.h"

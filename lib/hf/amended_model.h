@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hf/adapter/amended_config.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 
 namespace mckpt::impl {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "hf/map_file.h"
+#include "hf/config/map_file.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
 #include "mappings/map_file/map.h"

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "core/base/int.h"
-#include "hf/config_json.h"
-#include "hf/expert_layout.h"
+#include "hf/config/json.h"
+#include "hf/folder/expert_layout.h"
 #include "hf/model_options.h"
 
 namespace mckpt::impl {

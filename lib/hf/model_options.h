@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "hf/expert_layout.h"
+#include "hf/folder/expert_layout.h"
 #include "hf/quantized/bad_numbers.h"
 #include "io/file/open_options.h"
 

@@ -1,7 +1,7 @@
 // Any text as the config.json of a model; a small model gets its map, without tensors and on a few grids.
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"

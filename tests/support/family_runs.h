@@ -14,7 +14,7 @@
 
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/parameter_marks.h"
 #include "tests/support/golden_config.h"

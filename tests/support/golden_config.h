@@ -11,7 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"

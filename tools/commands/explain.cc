@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "convert/source/damage.h"
+#include "convert/open/damage.h"
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/help/help_text.h"

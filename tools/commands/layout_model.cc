@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <set>
 
-#include "convert/keys/fsdp_run.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
+#include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/options.h"
+#include "convert/open/options.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/fsdp/strategy.h"

@@ -7,11 +7,11 @@
 // bytes of each tensor from the Hugging Face files.
 #include "tools/commands/ls_as.h"
 
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/jobs/held_tensors.h"
-#include "convert/keys/fsdp_run.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
-#include "convert/source/source_model.h"
+#include "convert/open/source_model.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/hybrid/pattern.h"

@@ -1,10 +1,10 @@
 // Makes the options of the conversion that would write the checkpoint, and asks for its plan as a store.
 #include "tools/commands/plot_as.h"
 
-#include "convert/plan/hf_to_fsdp.h"
-#include "convert/plan/planned_store.h"
-#include "convert/plan/to_mcore.h"
-#include "convert/source/source_model.h"
+#include "convert/open/source_model.h"
+#include "convert/plan/targets/fsdp.h"
+#include "convert/plan/targets/planned_store.h"
+#include "convert/plan/targets/torch_dist.h"
 #include "core/base/error.h"
 #include "core/hybrid/spellings.h"
 #include "io/store/store.h"

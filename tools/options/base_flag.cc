@@ -1,7 +1,7 @@
 // Gives the base to all that the command opens.
 #include "tools/options/base_flag.h"
 
-#include "convert/views/memory_names.h"
+#include "convert/own/memory_names.h"
 #include "hf/adapter/adapted_store.h"
 #include "options/fields.h"
 #include "tools/options/command_line.h"

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "convert/keys/fsdp_run.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"

@@ -5,15 +5,15 @@
 #include <charconv>
 #include <span>
 
-#include "convert/keys/torch_dist_plan.h"
-#include "convert/source/damage.h"
-#include "convert/views/memory_names.h"
+#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/open/damage.h"
+#include "convert/own/memory_names.h"
 #include "core/base/error.h"
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/expert_layout.h"
+#include "hf/folder/expert_layout.h"
 #include "io/file/model_files.h"
 #include "io/file/source_stamps.h"
 #include "mappings/model/vocab_words.h"

@@ -21,7 +21,7 @@
 #include "convert/compare/checks/types.h"
 #include "convert/compare/differences/counting.h"
 #include "convert/keys/value_options.h"
-#include "convert/source/options.h"
+#include "convert/open/options.h"
 #include "core/base/int.h"
 #include "io/choice/tensor_choice.h"
 #include "io/store/soundness.h"

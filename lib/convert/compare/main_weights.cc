@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "convert/source/checkpoint.h"
+#include "convert/open/checkpoint.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/keys/key.h"
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/jobs/holding_reader.h"
-#include "convert/keys/fsdp_run.h"
 #include "core/fsdp/grid.h"
 #include "io/file/parallel.h"
-#include "io/file/sha256.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/sums/sha256.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/cp_rows.h"
 #include "mappings/model/parameter.h"

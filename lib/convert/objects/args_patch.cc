@@ -15,7 +15,7 @@
 
 #include "core/base/text.h"
 #include "io/pickle/opcodes.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 
 namespace mckpt::impl {
 namespace {

@@ -3,8 +3,8 @@
 #include "convert/objects/common_state.h"
 
 #include "io/dcp/write/record.h"
-#include "io/pickle/compose.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/compose.h"
+#include "io/pickle/write/writer.h"
 
 namespace mckpt::impl {
 namespace {

@@ -7,16 +7,16 @@
 #include <span>
 #include <vector>
 
-#include "convert/keys/fsdp_run.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "core/fsdp/grid.h"
 #include "core/fsdp/strategy.h"
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
-#include "hf/run_entries.h"
+#include "hf/config/run_entries.h"
 #include "io/dcp/run/args.h"
 #include "io/dcp/write/layout.h"
 #include "io/pickle/pickle.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/grouped_names.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "convert/objects/megatron_args.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/element.h"

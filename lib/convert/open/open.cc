@@ -2,9 +2,9 @@
 // of a checkpoint of Megatron.
 #include "convert/open/open.h"
 
-#include "convert/source/checkpoint.h"
-#include "convert/source/choice.h"
-#include "convert/source/unsaid_order.h"
+#include "convert/open/checkpoint.h"
+#include "convert/open/choice.h"
+#include "convert/open/unsaid_order.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"
 

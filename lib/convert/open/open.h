@@ -13,8 +13,8 @@
 #include <string>
 
 #include "convert/open/opened.h"
-#include "convert/source/options.h"
-#include "convert/source/own_model.h"
+#include "convert/open/options.h"
+#include "convert/open/own_model.h"
 
 namespace mckpt::impl {
 

@@ -1,10 +1,10 @@
 // The answers that do not depend on which of the four was opened.
 #include "convert/open/opened.h"
 
-#include "convert/source/checkpoint.h"
-#include "convert/source/own_model.h"
+#include "convert/open/checkpoint.h"
+#include "convert/open/own_model.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "io/store/store.h"

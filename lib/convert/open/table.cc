@@ -10,11 +10,11 @@
 
 #include <algorithm>
 
-#include "convert/source/choice.h"
+#include "convert/open/choice.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "io/file/container.h"

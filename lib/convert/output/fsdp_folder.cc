@@ -7,14 +7,14 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
 #include "io/output/output_rules.h"
 #include "io/output/staging_marks.h"
-#include "io/store/open/iteration_names.h"
+#include "io/store/names/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -2,7 +2,7 @@
 #include "convert/plan/behind_view.h"
 
 #include "convert/plan/conversion.h"
-#include "convert/source/identity.h"
+#include "convert/plan/source_identity.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"

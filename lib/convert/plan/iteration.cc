@@ -7,10 +7,10 @@
 #include "core/fsdp/grid.h"
 #include "io/dcp/run/args.h"
 #include "io/dcp/write/layout.h"
-#include "io/file/sha256.h"
 #include "io/output/output_files.h"
-#include "io/store/open/iteration_names.h"
+#include "io/store/names/iteration_names.h"
 #include "io/store/store.h"
+#include "io/sums/sha256.h"
 #include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {

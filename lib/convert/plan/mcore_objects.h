@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/keys/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/torch_dist_plan.h"
 #include "convert/objects/common_state.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"

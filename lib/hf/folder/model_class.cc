@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "io/json/json.h"
 #include "mappings/family.h"
 

@@ -13,9 +13,9 @@
 
 #include "core/base/int.h"
 #include "hf/adapter/amended_config.h"
-#include "hf/config_json.h"
-#include "hf/config_numbers.h"
-#include "hf/tower_numbers.h"
+#include "hf/config/json.h"
+#include "hf/config/numbers.h"
+#include "hf/config/tower_numbers.h"
 #include "io/copy/side_files.h"
 
 namespace mckpt::impl {

@@ -10,7 +10,7 @@
 //
 // What is in front of one name has to be in front of the other: ref.lm_head.weight is not tied to an embedding
 // of another model. lm_head.weight has nothing in front, and so it may be tied to any embedding; whoever leaves
-// tensors out has to see which one it is (convert/source/own_model.cc).
+// tensors out has to see which one it is (convert/open/own_model.cc).
 #pragma once
 
 #include <string_view>

@@ -9,7 +9,7 @@
 #include "core/items/dtype.h"
 #include "hf/quantized/claims.h"
 #include "hf/quantized/parts.h"
-#include "io/store/scale_names.h"
+#include "io/store/names/scale_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

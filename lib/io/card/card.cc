@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 
 namespace mckpt::impl {
 namespace {

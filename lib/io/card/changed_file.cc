@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "io/file/crc32.h"
 #include "io/file/file.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 #include "io/verify/checksums.h"
 
 namespace mckpt::impl {

@@ -14,11 +14,11 @@
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
-#include "io/file/sha256.h"
 #include "io/listing/listed_file.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/sums/sha256.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {

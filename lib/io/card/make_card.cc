@@ -16,11 +16,11 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
-#include "io/file/sha256.h"
 #include "io/json/json.h"
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/sums/sha256.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {

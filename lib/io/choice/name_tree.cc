@@ -31,7 +31,7 @@
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/choice/tree_names.h"
-#include "io/store/open/torch_names.h"
+#include "io/store/names/torch_names.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "io/store/open/torch_names.h"
+#include "io/store/names/torch_names.h"
 
 namespace mckpt::impl {
 namespace {

@@ -11,9 +11,9 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
-#include "io/file/sha256.h"
 #include "io/json/json.h"
 #include "io/output/output_files.h"
+#include "io/sums/sha256.h"
 #include "io/values/digest.h"
 
 namespace mckpt::impl {

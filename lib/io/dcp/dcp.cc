@@ -15,7 +15,6 @@
 #include "core/hybrid/spellings.h"
 #include "io/dcp/check/boxes.h"
 #include "io/dcp/check/mark.h"
-#include "io/dcp/check/mixed.h"
 #include "io/dcp/check/safetensors_inside.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/torch_dist_form.h"
@@ -23,9 +22,10 @@
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
+#include "io/saves/dcp_save.h"
 #include "io/store/findings.h"
 #include "io/store/missing_file.h"
-#include "io/store/open/iteration_names.h"
+#include "io/store/names/iteration_names.h"
 
 namespace mckpt::impl {
 namespace {

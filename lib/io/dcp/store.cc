@@ -13,10 +13,8 @@
 
 #include "core/base/error.h"
 #include "core/items/shape.h"
-#include "io/dcp/check/alike_files.h"
 #include "io/dcp/check/integrity.h"
 #include "io/dcp/check/loading.h"
-#include "io/dcp/check/mixed.h"
 #include "io/dcp/check/safetensors_inside.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/item.h"
@@ -24,6 +22,8 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/pickle/pickle.h"
+#include "io/saves/alike_files.h"
+#include "io/saves/dcp_save.h"
 #include "io/store/findings.h"
 
 namespace mckpt::impl {

@@ -4,7 +4,7 @@
 //   InputFile("ckpt.h5/config.json")        a file in the container ckpt.h5
 //   Folder("ckpt")                          the files in the container ckpt, whatever the folder itself has
 //
-// Which files are containers is known by those who make Containers (io/file/archive.cc); OpenOptions carry
+// Which files are containers is known by those who make Containers (io/archive/archive.cc); OpenOptions carry
 // them. Here is only where paths ask.
 #pragma once
 

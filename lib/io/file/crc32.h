@@ -5,7 +5,7 @@
 //   crc32(0, "abcdef")  =  crc32(crc32(0, "abc"), "def")  =  crc32_join(crc32(0, "abc"), crc32(0, "def"), 3)
 //
 // A CRC finds damage, not intent: whoever changes bytes can make them fit their sum. Where a whole file is to
-// be recognised, mckpt uses SHA-256 (io/file/sha256.h).
+// be recognised, mckpt uses SHA-256 (io/sums/sha256.h).
 #pragma once
 
 #include <span>

@@ -20,7 +20,7 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "io/file/archive_index.h"
+#include "io/archive/archive_index.h"
 #include "io/hdf5/compose.h"
 
 namespace mckpt::impl {

@@ -7,9 +7,9 @@
 
 #include "core/base/text.h"
 #include "io/file/folder.h"
-#include "io/file/sha1.h"
-#include "io/file/sha256.h"
 #include "io/store/missing_file.h"
+#include "io/sums/sha1.h"
+#include "io/sums/sha256.h"
 
 namespace mckpt::impl {
 namespace {

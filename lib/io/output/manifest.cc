@@ -18,8 +18,8 @@
 #include "io/file/crc32.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
-#include "io/file/sha256.h"
 #include "io/json/json.h"
+#include "io/sums/sha256.h"
 
 namespace mckpt::impl {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 
 namespace mckpt::impl {
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "core/base/text.h"
-#include "io/file/archive_index.h"
+#include "io/archive/archive_index.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"

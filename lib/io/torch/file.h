@@ -14,7 +14,7 @@
 #include "io/store/checksum.h"
 #include "io/store/finding.h"
 #include "io/store/format.h"
-#include "io/torch/table.h"
+#include "io/torch/table/table.h"
 
 namespace mckpt::impl {
 

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/torch/table.h"
+#include "io/torch/table/table.h"
 
 namespace mckpt::impl {
 namespace {

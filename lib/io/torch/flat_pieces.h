@@ -7,7 +7,7 @@
 //   rank 1, shard [12, 24)                |www.bbbbb...|       w: 3 items at 12      b: 5 items at 16
 //                                                              joined: w [15] = 12 + 3 items, b [5]
 //
-// The shapes of the parameters are in no file (convert/views/flat_shapes.h has them from the model). Names
+// The shapes of the parameters are in no file (convert/own/flat_shapes.h has them from the model). Names
 // that share a weight have the same places. A buffer is in no shard: each rank has the whole.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/pickle/text.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "io/store/tensor_spec.h"
 
 namespace mckpt::impl {

@@ -17,7 +17,7 @@
 #include "io/pickle/render.h"
 #include "io/store/open/format_ids.h"
 #include "io/torch/file.h"
-#include "io/torch/shard_rows.h"
+#include "io/torch/table/shard_rows.h"
 
 namespace mckpt::impl {
 namespace {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "core/items/item_run.h"
-#include "io/torch/sharding.h"
 #include "io/torch/store.h"
+#include "io/torch/table/sharding.h"
 
 namespace mckpt::impl {
 

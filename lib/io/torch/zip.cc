@@ -13,7 +13,7 @@
 #include "io/store/open/format_ids.h"
 #include "io/torch/file.h"
 #include "io/torch/records.h"
-#include "io/torch/shard_rows.h"
+#include "io/torch/table/shard_rows.h"
 #include "io/torch/zip.h"
 
 namespace mckpt::impl {

@@ -8,10 +8,10 @@
 
 #include "io/file/file.h"
 #include "io/file/parallel.h"
-#include "io/file/sha256.h"
 #include "io/listing/listed_file.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/sums/sha256.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {

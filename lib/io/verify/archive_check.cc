@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/file/archive.h"
+#include "io/archive/archive.h"
 #include "io/file/crc32.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"

@@ -1,7 +1,7 @@
 #include "io/verify/archive_sums.h"
 
 #include "core/base/text.h"
-#include "io/file/archive.h"
+#include "io/archive/archive.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -19,9 +19,9 @@
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
-#include "io/file/sha256.h"
-#include "io/store/scale_names.h"
+#include "io/store/names/scale_names.h"
 #include "io/store/store.h"
+#include "io/sums/sha256.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {

@@ -10,7 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/items/shape.h"
-#include "io/store/scale_names.h"
+#include "io/store/names/scale_names.h"
 #include "io/store/store.h"
 #include "io/values/element.h"
 #include "io/values/finite.h"

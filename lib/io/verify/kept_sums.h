@@ -5,7 +5,7 @@
 //   snapshots/abc/model.safetensors -> ../../blobs/9c1f..  the cache of the hub: the name of the blob is a sum
 //
 // The hub's sums are the SHA-256 of large files (64 digits) and git's SHA-1 of small ones (40 digits,
-// io/file/sha1.h). No file but those that the sums name is looked at.
+// io/sums/sha1.h). No file but those that the sums name is looked at.
 #pragma once
 
 #include <functional>

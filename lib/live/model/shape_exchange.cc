@@ -12,7 +12,7 @@
 #include "core/items/item_run.h"
 #include "core/items/move.h"
 #include "core/items/shape.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 #include "live/model/group.h"
 #include "live/model/model.h"
 #include "mappings/fsdp/groups.h"

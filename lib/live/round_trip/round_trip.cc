@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "convert/keys/stored_chunks.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/options.h"
+#include "convert/open/checkpoint.h"
+#include "convert/open/options.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"

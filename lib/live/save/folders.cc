@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/open/opened.h"
@@ -17,7 +17,7 @@
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
 #include "core/base/observer.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "hf/model.h"
 #include "io/copy/part_sums.h"
 #include "io/output/copy_sink.h"

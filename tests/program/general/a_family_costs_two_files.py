@@ -53,7 +53,7 @@ MAIN = """
 #include <iostream>
 
 #include "core/base/error.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/source_table.h"

@@ -1,5 +1,5 @@
 """Tiny models of transformers whose tensors have other names in memory than in the folder that save_pretrained() writes: the class and
-its config, for each row of lib/convert/views/disk_rules.cc that test_data/golden has no model of.
+its config, for each row of lib/convert/own/disk_rules.cc that test_data/golden has no model of.
 """
 import transformers as T
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "hf/adapter/amended_config.h"
-#include "hf/config_dtype.h"
+#include "hf/config/dtype.h"
 
 namespace mckpt::impl {
 namespace config_text_test {

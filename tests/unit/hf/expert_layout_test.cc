@@ -6,7 +6,7 @@
 #include "core/base/text.h"
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
-#include "hf/expert_layout.h"
+#include "hf/folder/expert_layout.h"
 #include "mappings/family.h"
 #include "mappings/model/parameter.h"
 #include "tests/support/golden_config.h"

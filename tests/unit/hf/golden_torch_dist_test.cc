@@ -15,7 +15,7 @@
 
 #include "core/base/text.h"
 #include "core/items/item_run.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 #include "mappings/key_split.h"
 #include "mappings/model/parameter.h"
 #include "mappings/rule.h"

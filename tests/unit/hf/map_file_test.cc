@@ -1,5 +1,5 @@
 // A map file: what each member of its JSON says, and that the JSON made of a map says the same.
-#include "hf/map_file.h"
+#include "hf/config/map_file.h"
 
 #include <gtest/gtest.h>
 

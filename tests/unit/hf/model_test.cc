@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/notes.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "io/copy/side_files.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"

@@ -1,5 +1,5 @@
 // The entries that only the args of a run state, in the spellings of transformers 4 and 5.
-#include "hf/run_entries.h"
+#include "hf/config/run_entries.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Numbers of configs that no table reads, in the spellings that releases have.
-#include "hf/tower_numbers.h"
+#include "hf/config/tower_numbers.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "convert/source/rank_parameters.h"
+#include "convert/open/rank_parameters.h"
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/json/json_writer.h"

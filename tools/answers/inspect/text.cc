@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <map>
 
-#include "convert/source/rank_parameters.h"
+#include "convert/open/rank_parameters.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"

@@ -12,7 +12,7 @@
 #include "hf/adapter/compared_config.h"
 #include "hf/adapter/config_entries.h"
 #include "hf/adapter/lone_adapter.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "convert/compare/checks/asset_folder.h"
-#include "convert/source/source_model.h"
+#include "convert/open/source_model.h"
 #include "core/base/error.h"
-#include "hf/assets.h"
+#include "hf/folder/assets.h"
 #include "io/dcp/dcp.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"

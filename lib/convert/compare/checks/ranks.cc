@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "convert/compare/checks/main_weights.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/options.h"
-#include "convert/source/source_model.h"
-#include "convert/source/unsaid_order.h"
-#include "convert/views/rank_copies.h"
+#include "convert/dialects/ranks/rank_copies.h"
+#include "convert/open/checkpoint.h"
+#include "convert/open/options.h"
+#include "convert/open/source_model.h"
+#include "convert/open/unsaid_order.h"
 #include "core/base/error.h"
 #include "io/dcp/dcp.h"
 #include "io/store/finding.h"

@@ -9,7 +9,7 @@
 #include "convert/compare/diff/order.h"
 #include "convert/compare/diff/turned_sides.h"
 #include "convert/compare/differences/objects.h"
-#include "convert/views/memory_names.h"
+#include "convert/own/memory_names.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
 #include "core/base/text.h"

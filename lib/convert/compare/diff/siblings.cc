@@ -8,8 +8,8 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/file/sha256.h"
 #include "io/store/store.h"
+#include "io/sums/sha256.h"
 
 namespace mckpt::impl {
 namespace {

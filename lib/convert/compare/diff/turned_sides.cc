@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "convert/compare/against.h"
-#include "convert/source/megatron_names.h"
+#include "convert/open/megatron_names.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
 #include "io/store/store.h"

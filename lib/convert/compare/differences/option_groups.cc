@@ -9,7 +9,7 @@
 
 #include "convert/compare/differences/one_side.h"
 #include "convert/objects/param_groups.h"
-#include "convert/source/checkpoint.h"
+#include "convert/open/checkpoint.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "convert/dialects/ranks/rank_states.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/open/damage.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/objects.h"
@@ -13,9 +15,7 @@
 #include "convert/plan/reshard/state_dict_objects.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
-#include "convert/source/damage.h"
-#include "convert/source/vocab_change.h"
-#include "convert/views/rank_states.h"
+#include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "convert/keys/name_rules.h"
-#include "convert/source/options.h"
+#include "convert/open/options.h"
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"
 #include "mappings/fsdp/setup.h"

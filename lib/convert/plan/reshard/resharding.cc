@@ -7,9 +7,9 @@
 
 #include "convert/keys/main_type.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/own/numbered_states.h"
 #include "convert/plan/reshard/unknown.h"
-#include "convert/source/vocab_change.h"
-#include "convert/views/numbered_states.h"
+#include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
 #include "hf/model.h"
 #include "io/dcp/keys/key.h"

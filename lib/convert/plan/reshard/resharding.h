@@ -16,14 +16,14 @@
 #include <string_view>
 #include <vector>
 
+#include "convert/dialects/fsdp/fsdp_plan.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/proof.h"
-#include "convert/keys/fsdp_plan.h"
-#include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
+#include "convert/open/checkpoint.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/reshard_source.h"
+#include "convert/plan/reshard/reshard_source.h"
 #include "core/base/name_hash.h"
 #include "core/base/notes.h"
 #include "hf/folder/listed_parameters.h"

@@ -1,10 +1,10 @@
 // Chooses the planner by the format of the source: this is the only place that knows which format stays
 // under which planner. Options of Megatron-FSDP have no meaning for other formats, and are refused there.
+#include "convert/open/unsaid_order.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/plan/reshard/to_ranks.h"
-#include "convert/plan/to_mcore.h"
-#include "convert/source/unsaid_order.h"
+#include "convert/plan/targets/ranks.h"
+#include "convert/plan/targets/torch_dist.h"
 #include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
 #include "io/dcp/keys/dialect.h"

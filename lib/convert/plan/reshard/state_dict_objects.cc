@@ -11,8 +11,8 @@
 
 #include "convert/keys/key_table.h"
 #include "convert/objects/source_args.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/reshard_source.h"
+#include "convert/open/checkpoint.h"
+#include "convert/plan/reshard/reshard_source.h"
 #include "convert/views/piece_store.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
@@ -21,7 +21,7 @@
 #include "io/dcp/write/paths.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/value.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 

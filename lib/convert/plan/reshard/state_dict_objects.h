@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "convert/dialects/fsdp/fsdp_plan.h"
 #include "convert/jobs/carried_record.h"
-#include "convert/keys/fsdp_plan.h"
 #include "convert/plan/reshard/objects.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "convert/keys/name_rules.h"
-#include "convert/plan/hf_to_fsdp.h"
-#include "convert/source/options.h"
+#include "convert/open/options.h"
+#include "convert/plan/targets/fsdp.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -1,11 +1,11 @@
 // Refuses grids for which a table would be needed, and says what happens to the names.
 #include "convert/plan/reshard/unknown.h"
 
-#include "convert/keys/fsdp_run.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/keys/key_table.h"
+#include "convert/open/checkpoint.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/source/checkpoint.h"
-#include "convert/source/reshard_source.h"
+#include "convert/plan/reshard/reshard_source.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"

@@ -14,7 +14,7 @@
 #include "core/base/name_hash.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/record.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 
 namespace mckpt::impl {
 

@@ -6,9 +6,9 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/store/names/torch_names.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/checkpoints_below.h"
-#include "io/store/open/torch_names.h"
 #include "io/store/open/verl_layout.h"
 #include "io/store/store.h"
 

@@ -16,9 +16,9 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
-#include "io/store/open/iteration_names.h"
-#include "io/store/open/torch_names.h"
-#include "io/store/open/zero_names.h"
+#include "io/store/names/iteration_names.h"
+#include "io/store/names/torch_names.h"
+#include "io/store/names/zero_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

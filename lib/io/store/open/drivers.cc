@@ -4,15 +4,15 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/store/dcp_dialect.h"
+#include "io/store/names/iteration_names.h"
+#include "io/store/names/torch_names.h"
+#include "io/store/names/zero_names.h"
 #include "io/store/open/file_look.h"
 #include "io/store/open/folder_look.h"
 #include "io/store/open/format_ids.h"
 #include "io/store/open/item_folder.h"
-#include "io/store/open/iteration_names.h"
 #include "io/store/open/leads.h"
-#include "io/store/open/torch_names.h"
 #include "io/store/open/verl_layout.h"
-#include "io/store/open/zero_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

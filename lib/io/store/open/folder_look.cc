@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "io/store/driver.h"
-#include "io/store/open/iteration_names.h"
-#include "io/store/open/torch_names.h"
+#include "io/store/names/iteration_names.h"
+#include "io/store/names/torch_names.h"
 
 namespace mckpt::impl {
 

@@ -1,4 +1,4 @@
-// Folders of torch_checkpointing: known by their metadata.pkl, opened by io/torch/item_folder.cc.
+// Folders of torch_checkpointing: known by their metadata.pkl, opened by io/ranks/item_folder.cc.
 #pragma once
 
 #include <memory>

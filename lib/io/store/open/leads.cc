@@ -7,9 +7,9 @@
 #include "core/base/argument.h"
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/store/names/iteration_names.h"
+#include "io/store/names/zero_names.h"
 #include "io/store/open/folder_look.h"
-#include "io/store/open/iteration_names.h"
-#include "io/store/open/zero_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

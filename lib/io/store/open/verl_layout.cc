@@ -10,9 +10,9 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/store/names/iteration_names.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/open/dcp_parts.h"
-#include "io/store/open/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

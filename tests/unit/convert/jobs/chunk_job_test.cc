@@ -8,9 +8,9 @@
 
 #include <cstring>
 
+#include "convert/dialects/fsdp/fsdp_plan.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/jobs/proof.h"
-#include "convert/keys/fsdp_plan.h"
-#include "convert/keys/fsdp_run.h"
 #include "core/base/text.h"
 #include "core/fsdp/strategy.h"
 #include "io/copy/engine.h"

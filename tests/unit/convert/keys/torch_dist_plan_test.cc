@@ -1,7 +1,7 @@
 // The plan of torch_dist against what real ranks handed to a save (test_data/golden/torch_dist): for the same
 // grid, the same tensors, each in the same boxes, with the same items, written by the first of the ranks that
 // hold them; the same objects beside them. Layers are stacked or not as in those runs.
-#include "convert/keys/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/torch_dist_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include <set>
 #include <sstream>
 
+#include "convert/dialects/torch_dist/torch_dist_names.h"
 #include "convert/jobs/chunk_side.h"
 #include "convert/keys/key_table.h"
-#include "convert/keys/torch_dist_names.h"
 #include "core/items/item_run.h"
-#include "io/file/sha256.h"
 #include "io/output/output_files.h"
+#include "io/sums/sha256.h"
 #include "mappings/rule.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_weights.h"

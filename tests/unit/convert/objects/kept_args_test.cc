@@ -13,7 +13,7 @@
 #include "core/fsdp/grid.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/pickle.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/stages.h"
 #include "tests/support/golden_config.h"

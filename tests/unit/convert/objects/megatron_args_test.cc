@@ -9,11 +9,11 @@
 #include <map>
 #include <set>
 
-#include "convert/keys/fsdp_run.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "core/base/text.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/pickle.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_json.h"
 

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "io/pickle/compose.h"
 #include "io/pickle/pickle.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/compose.h"
+#include "io/pickle/write/writer.h"
 
 namespace mckpt::impl {
 namespace param_groups_test {

@@ -1,5 +1,5 @@
 // What one file of a model's tensors says of types that it cannot hold, or does not change.
-#include "convert/plan/own.h"
+#include "convert/plan/targets/own.h"
 
 #include <gtest/gtest.h>
 

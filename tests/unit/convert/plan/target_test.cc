@@ -6,7 +6,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/open.h"
-#include "convert/source/own_model.h"
+#include "convert/open/own_model.h"
 #include "core/base/text.h"
 #include "io/copy/read_sums.h"
 #include "io/store/finding.h"

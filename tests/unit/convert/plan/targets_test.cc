@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "convert/open/opened.h"
-#include "convert/plan/hf_to_fsdp.h"
-#include "convert/plan/reshard/to_ranks.h"
 #include "convert/plan/target.h"
-#include "convert/plan/to_mcore.h"
+#include "convert/plan/targets/fsdp.h"
+#include "convert/plan/targets/ranks.h"
+#include "convert/plan/targets/torch_dist.h"
 #include "core/base/text.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"

@@ -10,9 +10,9 @@
 
 #include "convert/compare/verify.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/export.h"
-#include "convert/plan/hf_to_fsdp.h"
-#include "convert/plan/reshard/to_ranks.h"
+#include "convert/plan/targets/hf.h"
+#include "convert/plan/targets/fsdp.h"
+#include "convert/plan/targets/ranks.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"

@@ -1,5 +1,5 @@
 // Rearranged tensors against the items that they must have, whatever the cuts of the source.
-#include "convert/views/boxed_tensor.h"
+#include "convert/own/boxed_tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Flat tensors with the shapes of a model: every item is where it was, whatever the cuts; and what is
 // refused.
-#include "convert/views/flat_shapes.h"
+#include "convert/own/flat_shapes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Saves of several dicts, as training programs nest them, and the dict that is the model's.
-#include "convert/views/model_dict.h"
+#include "convert/own/model_dict.h"
 
 #include <gtest/gtest.h>
 

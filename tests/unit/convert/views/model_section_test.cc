@@ -1,5 +1,5 @@
 // Names of checkpoints as training programs write them, and the names that their models have.
-#include "convert/views/model_section.h"
+#include "convert/own/model_section.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Numbers of an optimizer and the parameters that have them: what is certain is taken, everything else is
 // refused.
-#include "convert/views/number_matching.h"
+#include "convert/own/number_matching.h"
 
 #include <gtest/gtest.h>
 

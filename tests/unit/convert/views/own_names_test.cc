@@ -1,6 +1,6 @@
 // Checkpoints of real training programs under the names of the Hugging Face folder: names, types, shapes and
 // digests of test_data/own_names. And what is refused, in small made stores.
-#include "convert/views/own_names.h"
+#include "convert/own/own_names.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "core/base/text.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"
 #include "io/json/json.h"

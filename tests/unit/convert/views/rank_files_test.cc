@@ -1,5 +1,5 @@
 // What each chunk of a pipeline has, by the names in the files of its ranks.
-#include "convert/views/rank_files.h"
+#include "convert/dialects/ranks/rank_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "convert/views/rank_states.h"
+#include "convert/dialects/ranks/rank_states.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Saves of nested dicts by torch (test_data/saved_dicts): which names the model's tensors have, in the dict
 // that was saved.
-#include "convert/views/saved_dicts.h"
+#include "convert/own/saved_dicts.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 
 #include "convert/compare/verify.h"
-#include "convert/views/own_names.h"
+#include "convert/own/own_names.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "hf/folder/tied_names.h"

@@ -1,16 +1,16 @@
 // torchtitan's names of every version, and the order of rows, which is compared with a naive permutation for
 // all ways in which the source may be cut.
-#include "convert/views/titan_names.h"
+#include "convert/own/titan_names.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
-#include "convert/views/own_names.h"
+#include "convert/own/own_names.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "mappings/family.h"
 #include "mappings/registry.h"
 #include "tests/support/made_store.h"

@@ -1,6 +1,6 @@
 // Parameters made whole from their parts, from a table of tensors that is written by hand: what is one value
 // for each part is compared, and not only taken from the first.
-#include "convert/views/whole_parameters.h"
+#include "convert/dialects/state_dict/whole_parameters.h"
 
 #include <gtest/gtest.h>
 

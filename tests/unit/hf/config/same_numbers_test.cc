@@ -17,7 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/items/dtype.h"
-#include "hf/config_json.h"
+#include "hf/config/json.h"
 #include "io/file/crc32.h"
 #include "io/json/json.h"
 #include "io/json/json_text.h"

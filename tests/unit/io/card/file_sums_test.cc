@@ -6,7 +6,7 @@
 
 #include "io/file/crc32.h"
 #include "io/file/file.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 
 namespace mckpt::impl {
 namespace {

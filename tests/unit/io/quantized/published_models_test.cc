@@ -9,7 +9,7 @@
 #include "core/quantized/checks.h"
 #include "core/quantized/dequantize.h"
 #include "core/quantized/quantize.h"
-#include "io/file/sha256.h"
+#include "io/sums/sha256.h"
 #include "quantized_files.h"
 
 namespace mckpt::impl::published_models_test {

@@ -1,4 +1,4 @@
-#include "io/torch/zero/flat_parts.h"
+#include "io/zero/flat_parts.h"
 
 #include <gtest/gtest.h>
 

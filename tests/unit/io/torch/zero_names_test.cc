@@ -1,4 +1,4 @@
-#include "io/store/open/zero_names.h"
+#include "io/store/names/zero_names.h"
 
 #include <gtest/gtest.h>
 

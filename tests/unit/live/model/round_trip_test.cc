@@ -6,9 +6,9 @@
 #include <set>
 
 #include "convert/compare/differences/compare_sink.h"
+#include "convert/dialects/fsdp/fsdp_plan.h"
+#include "convert/dialects/fsdp/fsdp_run.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_plan.h"
-#include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"

@@ -1,6 +1,6 @@
 // Which tensors of a DCP folder get a type that is chosen, and what a comparison says of one that got it and
 // must not have it.
-#include "convert/plan/reshard/to_dcp.h"
+#include "convert/plan/targets/dcp.h"
 
 #include <gtest/gtest.h>
 

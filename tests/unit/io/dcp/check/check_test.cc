@@ -5,7 +5,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/facts.h"
 #include "io/pickle/pickle.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "io/store/store.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "io/dcp/metadata/metadata.h"
 #include "io/dcp/write/layout.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 
 namespace mckpt::impl {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/file.h"
-#include "io/pickle/writer.h"
+#include "io/pickle/write/writer.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 

@@ -1,0 +1,389 @@
+// The files are joined in three steps:
+//
+//   1  grid       from args, or else from the names of the folders; every folder is that of one cell
+//   2  stages     the layers of every stage and chunk are counted, and the final norm, MTP and the output layer are
+//                 looked for, so that any layout of a pipeline is read
+//   3  pieces     for each file and chunk, what the table gives that cell is searched under its name at run time
+//
+// The boxes are those that Megatron-FSDP saves of such a parameter without sharding it
+// (mappings/fsdp/layout).
+#include "convert/dialects/ranks/rank_pieces.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <span>
+
+#include "convert/dialects/ranks/rank_copies.h"
+#include "convert/dialects/ranks/rank_files.h"
+#include "convert/objects/param_groups.h"
+#include "convert/objects/run_objects.h"
+#include "convert/objects/scalar.h"
+#include "convert/own/classic_states.h"
+#include "convert/views/piece_store.h"
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/base/text.h"
+#include "core/hybrid/mtp_names.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/run/facts.h"
+#include "io/pickle/write/copy.h"
+#include "io/store/store.h"
+#include "mappings/config.h"
+#include "mappings/family.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
+#include "mappings/model/run_setup.h"
+#include "mappings/model/stages.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::size_t kMostNamed = 20;
+constexpr std::string_view kStep = "step";
+
+// A parameter of a file, and its tensor.
+struct Held {
+  i64 tensor;
+  const std::vector<ModelParameter>* parameters;
+  i32 index;
+  bool of_model = true;  // false: the run had it and did not use it
+
+  const ModelParameter& parameter() const { return (*parameters)[index]; }
+};
+
+// Where the modules of experts are apart: "mlp.experts.local_experts.3.linear_fc1.weight" for
+// "mlp.experts.linear_fc1.weight3".
+std::string name_of_single_expert(const std::string& name) {
+  constexpr std::string_view kExperts = ".experts.";
+  const std::size_t at = name.rfind(kExperts), digits = name.find_last_not_of("0123456789") + 1;
+  if (at == name.npos || digits == name.size()) return "";
+  const std::size_t module = at + kExperts.size();
+  return cat(std::string_view(name).substr(0, module), "local_experts.",
+             std::string_view(name).substr(digits), ".",
+             std::string_view(name).substr(module, digits - module));
+}
+
+// Used once: run() makes the view.
+class Joining {
+ public:
+  Joining(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
+          RankReading reading)
+      : out_{std::make_unique<PieceStore>(std::move(store)), {}, {}},
+        source_(out_.store->source()),
+        map_(map),
+        setup_(setup),
+        run_(run),
+        reading_(reading),
+        ranks_(rank_files(source_, map, run)),
+        used_(static_cast<std::size_t>(source_.tensor_count())) {}
+
+  RankPieces run() {
+    out_.grid = ranks_.grid;
+    list_left_states();
+    const PipelineSplit split(out_.grid.pp, contents_of_chunks(source_, ranks_, map_, run_));
+    refuse_other_layers(split);
+    find_setup(split);
+    for (const RankFile& file : ranks_.files) add_file(file, split);
+    refuse_missing();
+    refuse_rest();
+    refuse_other_args();
+    for (std::string& key : order_) {
+      Joined& joined = joined_.at(key);
+      out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
+    }
+    if (reading_.compare) {
+      refuse_other_steps(source_, steps_);
+      refuse_unlike_copies(source_, copies_, reading_.copies);
+      refuse_equal_ranks(source_);
+    }
+    make_objects();
+    return std::move(out_);
+  }
+
+ private:
+  // A tensor of the view, so far.
+  struct Joined {
+    std::vector<i64> dims;
+    std::vector<StorePiece> pieces;
+    std::map<std::vector<i64>, i64> first;  // by the place of the box, the tensor that has it first
+  };
+
+  void list_left_states();
+  void find_setup(const PipelineSplit& split);
+  void refuse_other_layers(const PipelineSplit& split) const;
+  void refuse_other_args() const;
+  void add_file(const RankFile& file, const PipelineSplit& split);
+  void add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
+                 std::vector<ModelParameter>& parameters, std::vector<Held>& held);
+  void add(i64 tensor, const Held& of, std::string_view state = "");
+  void add_states(const RankFile& file, const std::vector<Held>& held);
+  void add_options(const ModelParameter& p, const ClassicStates& states);
+  std::vector<std::string> unused_names(std::span<const RankFile> files) const;
+  void refuse_missing() const;
+  void refuse_rest() const;
+  void make_objects();
+
+  RankPieces out_;
+  const Store& source_;
+  const ModelMap& map_;
+  RunSetup& setup_;
+  const RunFacts& run_;
+  const RankReading reading_;
+  const RankFiles ranks_;
+  std::vector<bool> used_;                // by tensor of the source
+  std::map<i32, std::string> by_source_;  // the parameter of a single rank that has this tensor first
+  NameSet<std::string> single_;           // the parameters of a single rank
+  NameMap<std::string, Joined> joined_;
+  std::vector<std::string> order_;           // their keys
+  NameSet<std::string> optioned_;            // parameters whose options are made
+  std::vector<std::pair<i64, i64>> copies_;  // a tensor of the source, and one that has the same
+  NameMap<std::string, i64> step_of_;        // by parameter, the first file's count of steps
+  std::vector<std::vector<i64>> steps_;      // of each file, all its counts
+  std::vector<std::string> missing_;
+};
+
+void Joining::list_left_states() {
+  for (const RankFile& f : ranks_.files) {
+    for (i64 t : f.apart) out_.states.emplace_back(source_.name(t));
+    if (!reading_.states)
+      for (i64 t : f.states) out_.states.emplace_back(source_.name(t));
+  }
+}
+
+// The names of parameters that have several, and the rows of the vocabulary.
+void Joining::find_setup(const PipelineSplit& split) {
+  NameSet<std::string> names;
+  for (const RankFile& f : ranks_.files)
+    for (std::size_t c = 0; c < f.chunks.size(); c++)
+      for (const auto& [name, t] : f.chunks[c])
+        names.insert(name_in_model(name, map_, split.part(f.cell.pp, static_cast<i64>(c)).first_layer));
+  setup_.spelling =
+      stored_spelling(map_, setup_, [&](const std::string& name) { return names.contains(name); });
+  std::vector<ModelParameter> whole = map_.parameters(Grid{}, Cell{}, setup_);
+  for (const ModelParameter& p : whole) {
+    single_.emplace(p.global_name);
+    if (p.sources[0] >= 0) by_source_.emplace(p.sources[0], p.global_name);
+    if (p.row->rule != "vocab" || setup_.vocab_rows > 0) continue;
+    for (const RankFile& f : ranks_.files)
+      for (const RankFile::Names& chunk : f.chunks)
+        if (auto at = chunk.find(p.global_name); at != chunk.end() && !source_.dims(at->second).empty()) {
+          i64 rows = checked_mul(source_.dims(at->second)[0], out_.grid.tp, "the rows of the vocabulary");
+          if (rows >= map_.model().vocab) setup_.vocab_rows = rows;
+        }
+  }
+}
+
+// A run that takes its sizes from the args would build another model than that of the files.
+void Joining::refuse_other_args() const {
+  const ModelConfig& model = map_.model();
+  auto refuse_other = [&](const char* field, std::optional<i64> said, i64 found) {
+    if (!said || *said == found) return;
+    throw Error(Code::kNumberGap, "the args of the files say another size than that of the model")
+        .file(source_.root())
+        .expected(cat(field, " ", found, ", as in the tensors and config.json"))
+        .found(cat(field, " ", said_size(*said)))
+        .help("`accept` MC1312 uses the files as they are");
+  };
+  refuse_other("num_layers", run_.layers, std::ssize(model.text.layers));
+  if (model.moe.experts > 0) refuse_other("num_experts", run_.experts, model.moe.experts);
+  if (model.mtp.depths > 0) refuse_other("mtp_num_layers", run_.mtp_layers, model.mtp.depths);
+}
+
+void Joining::refuse_other_layers(const PipelineSplit& split) const {
+  const i64 layers = std::ssize(map_.model().text.layers);
+  if (split.layers() == layers) return;
+  throw Error(Code::kContradiction, "the stages have other layers than the model")
+      .file(source_.root())
+      .expected(cat(counted(layers, "layer"), ", by config.json"))
+      .found(cat(split.layers(), " on ", counted(split.stages(), "stage")))
+      .help("`assets` names the folder of the model that the checkpoint is of");
+}
+
+void Joining::add_file(const RankFile& file, const PipelineSplit& split) {
+  std::deque<std::vector<ModelParameter>> chunks;
+  std::vector<Held> held;
+  for (i64 c = 0; c < split.chunks(); c++) {
+    const StagePart& part = split.part(file.cell.pp, c);
+    chunks.push_back(map_.parameters(out_.grid, file.cell, setup_, part));
+    add_chunk(file, c, part, chunks.back(), held);
+  }
+  // States of a file with other parameters than the model's would fit no group: refuse_rest() has the reason.
+  if (reading_.states && !file.states.empty() && missing_.empty() && unused_names({&file, 1}).empty())
+    add_states(file, held);
+}
+
+// Adds the tensors of a chunk, and to `held` its parameters, in the order in which the file has them.
+void Joining::add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
+                        std::vector<ModelParameter>& parameters, std::vector<Held>& held) {
+  static const RankFile::Names kNone;
+  const RankFile::Names& names = static_cast<std::size_t>(chunk) < file.chunks.size()
+                                     ? file.chunks[static_cast<std::size_t>(chunk)]
+                                     : kNone;
+  const std::ptrdiff_t before = std::ssize(held);
+  // Where a tied model has MTP and the output layer on one stage, Megatron takes the embedding that MTP has
+  // there for the output, and the weight of the output layer keeps what it began with.
+  const bool output_is_idle = part.mtp && map_.model().mtp.depths > 0;
+  for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
+    ModelParameter& p = parameters[i];
+    auto at = names.end();
+    for (const std::string& name : mtp_names(p.name)) {
+      if (at == names.end()) at = names.find(name);
+      if (at == names.end() && p.expert()) at = names.find(name_of_single_expert(name));
+    }
+    const bool idle = output_is_idle && p.section->stage == Stage::kTiedOutput;
+    if (at == names.end()) {
+      if (!idle) missing_.push_back(cat(file.folder, ": ", p.name));
+      continue;
+    }
+    const i64 tensor = at->second;
+    used_[tensor] = true;
+    if (!std::ranges::equal(source_.dims(tensor), p.shape().dims()))
+      throw Error(Code::kSourceShape,
+                  "a rank's part of a parameter does not have the shape that the grid gives it")
+          .file(cat(source_.root(), "/", file.folder))
+          .tensor(p.name)
+          .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
+          .found(dims_to_string(source_.dims(tensor)))
+          .help(p.expert() && !run_.expert_tensor_ranks
+                    ? "no args say how experts are divided, so they count as divided as other parameters; "
+                      "`source_etp` says it"
+                    : "");
+    // The stage of the output layer has the embedding of a tied model once more.
+    if (!single_.contains(p.global_name))
+      if (auto first = by_source_.find(p.sources[0]); first != by_source_.end())
+        p.global_name = first->second;
+    held.push_back({tensor, &parameters, i, !idle});
+    if (!idle) add(tensor, held.back());
+  }
+  std::sort(held.begin() + before, held.end(),
+            [](const Held& a, const Held& b) { return a.tensor < b.tensor; });
+}
+
+// `state`: "exp_avg" for a state of the parameter, which is divided as the parameter is; "" for its weights.
+void Joining::add(i64 tensor, const Held& of, std::string_view state) {
+  const ModelParameter& p = of.parameter();
+  const bool whole = p.split == KeySplit::kNone;
+  for (const Piece& piece : stored_pieces(p, map_.model())) {
+    FsdpTensor box = fsdp_tensor(*of.parameters, of.index, piece, {0, piece.rows});
+    std::string name = state.empty() ? std::move(box.key) : cat(kStateFront, *model_key(box.key), ".", state);
+    auto [at, fresh] = joined_.try_emplace(name);
+    if (fresh) order_.push_back(name);
+    Joined& joined = at->second;
+    if (fresh) joined.dims.assign(box.global.dims().begin(), box.global.dims().end());
+    auto [first, original] = joined.first.try_emplace(box.offsets, tensor);
+    if (!original && (copies_.empty() || copies_.back().second != tensor))
+      copies_.emplace_back(first->second, tensor);
+    StorePiece part{.tensor = tensor, .to = std::move(box.offsets), .replica = !original};
+    if (!whole) part.first_row = piece.first_row, part.rows = piece.rows;
+    joined.pieces.push_back(std::move(part));
+  }
+}
+
+// The states of the parameters that the file has, and once for each parameter the options of its group.
+void Joining::add_states(const RankFile& file, const std::vector<Held>& held) {
+  const std::string front = cat(file.folder, "/");
+  std::vector<OrderedParameter> order;
+  std::vector<const Held*> of;
+  std::vector<bool> half;
+  for (const Held& h : held) {
+    if (h.parameter().buffer()) continue;
+    std::span<const i64> dims = source_.dims(h.tensor);
+    order.push_back({h.parameter().global_name, {dims.begin(), dims.end()}, h.parameter().expert()});
+    of.push_back(&h);
+    half.push_back(dtype_bytes(source_.dtype(h.tensor), 1) == 2);
+  }
+  const ClassicOptimizer optimizer(source_, front, file.states, file.groups);
+  const std::vector<ClassicStates> states = optimizer.of(order, half);
+  std::vector<i64>& steps = steps_.emplace_back();
+  for (std::size_t i = 0; i < states.size(); i++) {
+    if (!of[i]->of_model) continue;
+    if (const i64 step = states[i].step; step >= 0) {
+      steps.push_back(step);
+      // Every tensor rank counts the steps of its part.
+      if (auto [first, fresh] = step_of_.try_emplace(order[i].key, step); !fresh)
+        copies_.emplace_back(first->second, step);
+    }
+    for (const ClassicStates::State& s : states[i].states) add(s.tensor, *of[i], s.kind);
+    if (states[i].options && optioned_.insert(order[i].key).second)
+      add_options(of[i]->parameter(), states[i]);
+  }
+}
+
+// Megatron-FSDP marks no groups of experts, and has the count of steps among the options.
+void Joining::add_options(const ModelParameter& p, const ClassicStates& states) {
+  const std::string front = cat(kGroupMetaFront, p.global_name, ".");
+  bool has_step = false;
+  for (PickleEntry e : states.options->entries()) {
+    if (!e.key.is(PickleValue::Kind::kText) || e.key.text() == "params") continue;
+    has_step |= e.key.text() == kStep;
+    out_.store->make_object(cat(front, e.key.text()),
+                            e.key.text() == kExpertGroup ? pickle_flag(false) : copy_pickle(e.value));
+  }
+  if (!has_step && states.step >= 0)
+    out_.store->make_object(cat(front, kStep), pickle_scalar(source_, states.step));
+}
+
+void Joining::refuse_missing() const {
+  if (missing_.empty()) return;
+  const std::vector<std::string> instead = unused_names(ranks_.files);
+  Error e(Code::kUnaccounted,
+          cat("Megatron's rank files lack ", counted(std::ssize(missing_), "parameter"), " of the model"));
+  e.file(source_.root()).each_note(missing_).note(cat("the grid is ", to_string(out_.grid)));
+  if (!instead.empty()) e.note(cat("the files have instead: ", listed(instead)));
+  throw e.help(what_modules_are(instead));
+}
+
+// Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any
+// other format.
+std::vector<std::string> Joining::unused_names(std::span<const RankFile> files) const {
+  std::vector<std::string> rest;
+  for (const RankFile& f : files)
+    for (const RankFile::Names& chunk : f.chunks)
+      for (const auto& [name, t] : chunk)
+        if (!used_[t] && !name.ends_with("_extra_state")) rest.push_back(cat(f.folder, ": ", escaped(name)));
+  std::ranges::sort(rest);
+  return rest;
+}
+
+void Joining::refuse_rest() const {
+  std::vector<std::string> rest = unused_names(ranks_.files);
+  if (rest.empty()) return;
+  const std::string help = what_modules_are(rest);
+  const i64 count = std::ssize(rest);
+  rest.resize(std::min(rest.size(), kMostNamed));
+  throw Error(Code::kUnaccounted,
+              cat("Megatron's rank files have ", counted(count, "tensor"), " that the model does not have"))
+      .file(source_.root())
+      .each_note(rest)
+      .help(help);
+}
+
+// Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied
+// is left out.
+void Joining::make_objects() {
+  const std::string front = cat(ranks_.files[0].folder, "/");
+  for (std::size_t i = 0; i < source_.objects().size(); i++) {
+    std::string_view name = source_.objects()[i].name;
+    if (!name.starts_with(front)) continue;
+    std::shared_ptr<const PickleValue> value = source_.object(static_cast<i64>(i));
+    if (!value) continue;
+    take_run_object(name.substr(front.size()), *value, [&](std::string made, PickleValue part) {
+      try {
+        out_.store->make_object(std::move(made), copy_pickle(part));
+      } catch (const Error&) {
+      }
+    });
+  }
+}
+
+}  // namespace
+
+RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
+                       const RunFacts& run, RankReading reading) {
+  return Joining(std::move(store), map, setup, run, reading).run();
+}
+
+}  // namespace mckpt::impl

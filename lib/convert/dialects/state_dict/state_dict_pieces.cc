@@ -1,0 +1,199 @@
+// One pass over the tensors and one over the objects. A gated parameter is stored by each rank as its own
+// gate and up rows, one rank after the other, so a half is collected from every rank:
+//
+//   stored by 2 ranks    [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
+//   weight_w             rows 0-3 and 8-11          weight_v   rows 4-7 and 12-15
+//
+// Options of an optimizer's group become options of each of its parameters.
+#include "convert/dialects/state_dict/state_dict_pieces.h"
+
+#include <algorithm>
+#include <map>
+
+#include "convert/objects/scalar.h"
+#include "convert/own/numbered_states.h"
+#include "convert/views/piece_store.h"
+#include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/keys/param_groups.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
+
+namespace mckpt::impl {
+namespace {
+
+using Section = DcpKey::Section;
+
+// The translation of one store; run() is called once. The model's map outlives it.
+class Translation {
+ public:
+  Translation(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map, const RunSetup& setup,
+              KeyTable::Cells cells, bool weights_only, bool keep_groups)
+      : out_(std::make_unique<PieceStore>(std::move(store))),
+        source_(out_->source()),
+        dialect_(dialect),
+        map_(map),
+        cells_(cells),
+        weights_only_(weights_only),
+        keep_groups_(keep_groups) {
+    if (map) parameters_ = map->parameters(Grid{}, Cell{}, setup);
+    for (const ModelParameter& p : parameters_) by_name_.emplace(p.global_name, &p);
+  }
+
+  std::unique_ptr<PieceStore> run() {
+    if (dialect_ == DcpDialect::kMegatronFsdp && !weights_only_ && has_numbered_states(source_)) {
+      numbered_ = numbered_states(source_, parameters_);
+      group_of_ = numbered_.group_of;
+    }
+    by_parameter_ = (dialect_ == DcpDialect::kStateDict && !keep_groups_) || !group_of_.empty();
+    for (i64 t = 0; t < source_.tensor_count(); t++) add_tensor(t);
+    if (!keep_groups_) read_groups();
+    for (i64 o = 0; o < std::ssize(source_.objects()); o++) add_object(o);
+    for (const auto& [name, group] : group_of_) add_step(name, group);
+    for (const auto& [name, t] : steps_)
+      if (map_) add_state_value(t, name, "step");
+    return std::move(out_);
+  }
+
+ private:
+  static std::string key_of(std::string_view parameter) { return *model_key(cat("model.", parameter)); }
+  void add_tensor(i64 t);
+  bool add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail);
+  void read_groups();
+  void add_object(i64 o);
+  void add_step(const std::string& name, const std::string& group);
+  void add_state_value(i64 t, const std::string& name, std::string_view field);
+
+  std::unique_ptr<PieceStore> out_;
+  const Store& source_;
+  DcpDialect dialect_;
+  const ModelMap* map_;
+  KeyTable::Cells cells_;
+  bool weights_only_, keep_groups_;
+  std::vector<ModelParameter> parameters_;
+  NameMap<std::string_view, const ModelParameter*> by_name_;
+  NumberedStates numbered_;    // of the hooks of Megatron-FSDP
+  bool by_parameter_ = false;  // options of a group become options of its parameters
+  std::vector<std::pair<std::string, std::string>>
+      group_of_;                      // parameters, each with the number of its group
+  NameMap<std::string, bool> names_;  // of parameters; whether each is a group of its own
+  std::map<std::string, i64> steps_;  // 0-dimensional states, by parameter
+};
+
+void Translation::add_tensor(i64 t) {
+  DcpKey key = split_key(dialect_, source_.name(t));
+  std::span<const i64> dims = source_.dims(t);
+  std::vector<i64> own(dims.begin(), dims.end());
+  if (key.section != Section::kModel && key.section != Section::kState)
+    return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+  bool state = key.section == Section::kState;
+  std::string name = key_of(key.parameter);
+  if (state && dialect_ == DcpDialect::kMegatronFsdp) {
+    auto numbered = numbered_.key_of.find(std::string(key.parameter));
+    if (numbered == numbered_.key_of.end())
+      return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+    name = numbered->second;
+  }
+  if (key.section == Section::kModel) names_.emplace(name, false);
+  std::string_view front = state ? kStateFront : kModelFront;
+  std::string tail = state ? cat(".", key.field) : "";
+  bool step = state && key.field == "step" && dims.empty();
+  if (step) steps_.emplace(name, t);
+  if (step && map_) return;
+  auto known = by_name_.find(name);
+  if (known != by_name_.end() && add_split(t, *known->second, front, tail)) return;
+  out_->add(cat(front, name, tail), std::move(own), {{t}});
+}
+
+// A state that is one value for the whole parameter. Each part of a parameter that is stored in parts gets
+// it.
+void Translation::add_state_value(i64 t, const std::string& name, std::string_view field) {
+  auto known = by_name_.find(name);
+  std::string tail = cat(".", field);
+  if (known != by_name_.end() && add_split(t, *known->second, kStateFront, tail)) return;
+  out_->add(cat(kStateFront, name, tail), {}, {{t}});
+}
+
+// Adds the parts of tensor t, which is parameter p or a state of p, if Megatron stores the parameter in parts
+// and the shape is that of the whole parameter. False: the tensor is to be added whole.
+bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail) {
+  if (p.split == KeySplit::kNone) return false;
+  std::span<const i64> dims = source_.dims(t);
+  i64 cells = p.holding->partition_dim != 0 ? 1 : p.expert() ? cells_.etp : cells_.tp;
+  bool whole = std::ranges::equal(dims, p.shape().dims());
+  if (!dims.empty() && (!whole || cells < 1 || dims[0] % cells != 0)) return false;
+  for (const Piece& piece : pieces_of(p.split, map_->model(), {p.shape()}, Part{})) {
+    if (!dims.empty() && (piece.rows % cells != 0 || piece.first_row % cells != 0))
+      throw Error(Code::kUnknownPartition, "this number of tensor-parallel ranks cannot have cut a parameter")
+          .file(source_.root())
+          .tensor(source_.name(t))
+          .expected(cat("a divisor of its ", counted(piece.rows, "row")))
+          .found(cells)
+          .help("give the number of ranks with `source_tp`, for experts with `source_etp`");
+    std::vector<i64> part(dims.begin(), dims.end());
+    std::vector<StorePiece> rows;
+    if (dims.empty()) rows.push_back({t});
+    for (i64 cell = 0; cell < cells && !dims.empty(); cell++) {
+      i64 first = cell * (dims[0] / cells), each = piece.rows / cells;
+      rows.push_back({t, {}, first + piece.first_row / cells, each, cell * each});
+    }
+    if (!part.empty()) part[0] = piece.rows;
+    out_->add(cat(front, piece_key(p.split, p.global_name, piece), tail), std::move(part), std::move(rows));
+  }
+  return true;
+}
+
+// Collects (parameter, group) pairs, from the lists of names in the groups and from flattened groups.
+void Translation::read_groups() {
+  if (dialect_ != DcpDialect::kStateDict) return;
+  for (const ListedGroup& group : listed_groups(source_))
+    for (const std::string& name : group.names) group_of_.emplace_back(key_of(name), group.group);
+  for (const Object& o : source_.objects()) {
+    std::optional<GroupField> field = group_field(o.name);
+    if (!field) continue;
+    auto parameter = names_.find(key_of(field->group));
+    if (parameter != names_.end() && !std::exchange(parameter->second, true))
+      group_of_.emplace_back(parameter->first, field->group);
+  }
+}
+
+void Translation::add_object(i64 o) {
+  const std::string& name = source_.objects()[o].name;
+  std::optional<GroupField> field = group_field(name);
+  if (!field || !by_parameter_) return out_->add_object(name, o);
+  if (field->field == "params") return;  // the names of the new objects say it
+  bool placed = false;
+  for (const auto& [parameter, group] : group_of_) {
+    if (group != field->group) continue;
+    out_->add_object(cat(kGroupMetaFront, parameter, ".", field->field), o);
+    placed = true;
+  }
+  // No parameter is known to be in the group: the object keeps its name, so that nothing is left out.
+  if (!placed) out_->add_object(name, o);
+}
+
+// Megatron keeps the count of steps with the group, as an integer. torch keeps it as a 0-dimensional tensor
+// for each parameter: its value is read and becomes an object.
+void Translation::add_step(const std::string& name, const std::string& group) {
+  auto step = steps_.find(name);
+  std::string of_group = cat(kGroupListSection, group, ".step");
+  bool group_has_step =
+      std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
+  if (step == steps_.end() || group_has_step) return;
+  out_->make_object(cat(kGroupMetaFront, name, ".step"), pickle_scalar(source_, step->second));
+  if (map_) steps_.erase(step);
+}
+
+}  // namespace
+
+std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
+                                              const ModelMap* map, const RunSetup& setup,
+                                              KeyTable::Cells cells, bool weights_only, bool keep_groups) {
+  return Translation(std::move(store), dialect, map, setup, cells, weights_only, keep_groups).run();
+}
+
+}  // namespace mckpt::impl

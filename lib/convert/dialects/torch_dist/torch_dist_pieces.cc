@@ -1,0 +1,355 @@
+// Every parameter of the model is searched under all names that torch_dist may give it
+// (convert/dialects/torch_dist/torch_dist_names.h), for the model section and for each kind of state. The first tensor that
+// exists and has the index is taken.
+//
+// The items that are taken of each tensor are counted, so that a tensor with more layers or experts than the
+// model has is refused and does not lose any.
+#include "convert/dialects/torch_dist/torch_dist_pieces.h"
+
+#include <algorithm>
+#include <map>
+
+#include "convert/dialects/torch_dist/torch_dist_names.h"
+#include "convert/objects/param_groups.h"
+#include "convert/objects/run_objects.h"
+#include "convert/objects/scalar.h"
+#include "convert/views/piece_store.h"
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/hybrid/spellings.h"
+#include "io/dcp/keys/buckets.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/run/args.h"
+#include "io/pickle/write/copy.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
+#include "mappings/model/run_setup.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr const char* kSaveByParameter =
+    "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron that "
+    "saves them "
+    "by parameter (fully_sharded_model_space without flattening, or fully_reshardable)";
+
+// A parameter, and its name in the checkpoint apart from layers and experts.
+struct Sought {
+  ModelParameter parameter;
+  std::string name;
+};
+
+// The translation of one store; run() is called once.
+class Translation {
+ public:
+  Translation(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup, bool weights_only)
+      : out_(std::make_unique<PieceStore>(std::move(store))),
+        source_(out_->source()),
+        model_(map.model()),
+        weights_only_(weights_only) {
+    for (ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) sought_.push_back({std::move(p), ""});
+  }
+
+  std::unique_ptr<PieceStore> run() {
+    gather();
+    for (Sought& s : sought_) s.name = stored_name(s.parameter);
+    for (const auto& [kind, names] : kinds_)
+      for (const Sought& s : sought_) add(s, kind);
+    add_rest();
+    if (!weights_only_) refuse_gathered();
+    if (!odd_.empty() && !weights_only_) refuse_odd();
+    add_common();
+    return std::move(out_);
+  }
+
+ private:
+  using Names = NameMap<std::string_view, i64>;
+
+  void gather();
+  bool has(const ModelParameter& p, const std::string& name, std::string_view kind = "") const;
+  std::string stored_name(ModelParameter& p) const;
+  void add(const Sought& s, std::string_view kind);
+  bool add_parts(const Sought& s, KeySplit split, std::string_view kind);
+  void append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
+  void add_rest();
+  void add_common();
+  void add_groups(PickleValue optimizer);
+  std::optional<std::string> common_step() const;
+  void refuse_rest_of(i64 t, i64 taken) const;
+  void refuse_gathered() const;
+  [[noreturn]] void refuse_odd() const;
+  std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
+  std::vector<i64> dims_of(const StorePiece& piece) const {
+    std::span<const i64> dims = source_.dims(piece.tensor).subspan(piece.at.size());
+    return {dims.begin(), dims.end()};
+  }
+  bool is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const;
+  void put(std::string_view kind, std::string_view name, std::vector<i64> dims,
+           std::vector<StorePiece> pieces);
+
+  std::unique_ptr<PieceStore> out_;
+  const Store& source_;
+  const ModelConfig& model_;
+  std::vector<Sought> sought_;
+  bool weights_only_;
+  std::map<std::string_view, Names, std::less<>> kinds_;  // "" is the model, "exp_avg" a state
+  std::vector<i64> taken_;                                // by tensor of the source, items
+  std::vector<i64> odd_;                                  // states that are not stored by parameter
+};
+
+void Translation::gather() {
+  taken_.resize(static_cast<std::size_t>(source_.tensor_count()));
+  kinds_[""];
+  for (i64 t = 0; t < source_.tensor_count(); t++) {
+    KeySection section = key_section(DcpDialect::kTorchDist, source_.name(t));
+    if (section.optimizer && section.name.empty()) continue;
+    std::string_view kind = section.optimizer ? section.front.substr(0, section.front.size() - 1) : "";
+    kinds_[kind.substr(kind.rfind('.') + 1)].emplace(section.name, t);
+  }
+}
+
+std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
+  const Names& names = kinds_.find(kind)->second;
+  for (TorchDistPlace& place : torch_dist_places(name)) {
+    auto found = names.find(place.name);
+    if (found == names.end()) continue;
+    std::span<const i64> dims = source_.dims(found->second);
+    bool inside = dims.size() >= place.at.size() &&
+                  std::ranges::equal(place.at, dims.first(place.at.size()), std::less());
+    if (inside) return StorePiece{found->second, std::move(place.at)};
+  }
+  return std::nullopt;
+}
+
+// Whether a state is stored as a flat list of items, as older saves have it: its shape is not that of the
+// weight.
+bool Translation::is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const {
+  if (kind.empty()) return false;
+  std::optional<StorePiece> weight = find("", name);
+  return weight && !std::ranges::equal(source_.dims(weight->tensor), source_.dims(piece.tensor));
+}
+
+void Translation::put(std::string_view kind, std::string_view name, std::vector<i64> dims,
+                      std::vector<StorePiece> pieces) {
+  for (const StorePiece& piece : pieces) {
+    Shape shape(dims_of(piece));
+    i64& taken = taken_[piece.tensor];
+    taken += piece.rows < 0 ? shape.items() : piece.rows * shape.row_items();
+  }
+  out_->add(kind.empty() ? cat(kModelFront, name) : cat(kStateFront, name, ".", kind), std::move(dims),
+            std::move(pieces));
+}
+
+// Whether the section of that kind has a parameter of that name, whole or in parts.
+bool Translation::has(const ModelParameter& p, const std::string& name, std::string_view kind) const {
+  if (find(kind, name)) return true;
+  for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
+    if (split != KeySplit::kNone &&
+        find(kind, piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
+      return true;
+  return false;
+}
+
+// The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or
+// the final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored
+// name. Megatron's own modules save the norm in front of experts under the name that a fused one would have.
+std::string Translation::stored_name(ModelParameter& p) const {
+  if (std::optional<std::string> own = own_norm_of_experts(p.global_name))
+    if (!has(p, p.global_name) && has(p, *own)) return *own;
+  std::optional<Respelt> other = other_name(p.global_name);
+  if (!other || !has(p, other->name)) return p.global_name;
+  if (has(p, p.global_name)) refuse_two_names(p.global_name, other->name);
+  if (other_names()[other->row].why == SpellingKind::kUnfusedNorm) p.global_name = other->name;
+  return std::move(other->name);
+}
+
+void Translation::add(const Sought& s, std::string_view kind) {
+  const ModelParameter& p = s.parameter;
+  if (std::optional<StorePiece> whole = find(kind, s.name)) {
+    if (is_flat(kind, s.name, *whole)) return;
+    std::vector<i64> dims = dims_of(*whole);
+    if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims()))
+      return put(kind, p.global_name, dims, {*whole});
+    for (const Piece& piece : stored_pieces(p, model_)) {
+      StorePiece rows = *whole;
+      rows.first_row = piece.first_row, rows.rows = dims[0] = piece.rows;
+      put(kind, piece_key(p.split, p.global_name, piece), dims, {rows});
+    }
+    return;
+  }
+  for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
+    if (split != KeySplit::kNone && add_parts(s, split, kind)) return;
+}
+
+// Adds a parameter that torch_dist stores in parts; false if there are no such parts. fsdp_dtensor stores the
+// parameters of Mamba mixers whole, so their parts are put one after the other.
+bool Translation::add_parts(const Sought& s, KeySplit split, std::string_view kind) {
+  const ModelParameter& p = s.parameter;
+  bool whole = split == KeySplit::kMambaInProj || split == KeySplit::kMambaConv, found = false;
+  std::vector<StorePiece> all;
+  std::vector<i64> dims;
+  for (const Piece& piece : pieces_of(split, model_, {p.shape()}, Part{})) {
+    std::string key = piece_key(split, s.name, piece);
+    std::optional<StorePiece> part = find(kind, key);
+    if (!part || is_flat(kind, key, *part)) continue;
+    found = true;
+    if (whole)
+      append_part(*part, dims, all);
+    else
+      put(kind, piece_key(split, p.global_name, piece), dims_of(*part), {*part});
+  }
+  if (!all.empty()) put(kind, p.global_name, std::move(dims), std::move(all));
+  return found;
+}
+
+// Appends a part behind the parts in `all`; `dims` becomes the shape of all of them together.
+void Translation::append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const {
+  std::vector<i64> mine = dims_of(part);
+  bool fits = !mine.empty() &&
+              (all.empty() || std::ranges::equal(std::span(mine).subspan(1), std::span(dims).subspan(1)));
+  if (!fits)
+    throw Error(Code::kBadSplit, "the parts of a parameter have different rows")
+        .tensor(source_.name(part.tensor))
+        .expected(dims_to_string(dims))
+        .found(dims_to_string(mine));
+  if (all.empty()) {
+    dims = std::move(mine);
+  } else {
+    part.to_row = dims[0];
+    dims[0] = checked_add(dims[0], mine[0], "the rows of a parameter");
+  }
+  all.push_back(std::move(part));
+}
+
+void Translation::add_rest() {
+  for (i64 t = 0; t < source_.tensor_count(); t++) {
+    if (i64 taken = taken_[t]; taken > 0) {
+      refuse_rest_of(t, taken);
+      continue;
+    }
+    KeySection section = key_section(DcpDialect::kTorchDist, source_.name(t));
+    std::span<const i64> dims = source_.dims(t);
+    std::string name(source_.name(t));
+    if (section.optimizer) odd_.push_back(t);
+    if (section.optimizer && !is_optimizer_key(name)) name = cat("optimizer.", name);
+    out_->add(section.optimizer ? name : cat(kModelFront, name), {dims.begin(), dims.end()}, {{t}});
+  }
+}
+
+// Throws kUnaccounted if the model uses only some of the layers or experts in a tensor.
+void Translation::refuse_rest_of(i64 t, i64 taken) const {
+  i64 items = Shape(source_.dims(t)).items();
+  if (taken == items) return;
+  throw Error(Code::kUnaccounted, "the checkpoint has more layers or experts than the model")
+      .file(source_.root())
+      .tensor(source_.name(t))
+      .expected(cat(counted(taken, "item"), ", as the configuration says"))
+      .found(cat(items, ": ", dims_to_string(source_.dims(t))))
+      .help("`assets` names the folder of the model that the checkpoint was made from");
+}
+
+void Translation::refuse_odd() const {
+  Error e(Code::kNotHeld, cat(counted(std::ssize(odd_), "state"), " of the optimizer ",
+                              odd_.size() == 1 ? "is" : "are", " not stored by parameter"));
+  for (std::size_t i = 0; i < std::min<std::size_t>(odd_.size(), 10); i++)
+    e.note(cat(escaped(source_.name(odd_[i])), " ", dims_to_string(source_.dims(odd_[i]))));
+  e.file(source_.root()).expected("states with the shapes of their parameters").help(kSaveByParameter);
+  if (std::ranges::any_of(odd_, [&](i64 t) { return is_bucket(source_.name(t)); }))
+    e.found("dp_reshardable: buckets of one run, in which parameters have no names");
+  throw e;
+}
+
+// Throws kNotHeld where the states are objects: no tensor would be missed.
+void Translation::refuse_gathered() const {
+  for (const Object& o : source_.objects())
+    if (is_gathered_states(o.name))
+      throw Error(Code::kNotHeld, "the states of the optimizer are not stored by parameter")
+          .file(source_.root())
+          .tensor(o.name)
+          .expected("states with the shapes of their parameters")
+          .found("dp_zero_gather_scatter: one object of all states of a model-parallel rank")
+          .help(kSaveByParameter);
+}
+
+// The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or
+// none if the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
+void Translation::add_groups(PickleValue optimizer) {
+  const std::shared_ptr<const PickleValue> args = args_of(source_);
+  const ParamGroups groups(optimizer, args.get());
+  std::vector<std::pair<const Sought*, PickleValue>> found;
+  for (const Sought& s : sought_) {
+    auto of_parameter = [&](const auto& kind) {
+      return !kind.first.empty() && has(s.parameter, s.name, kind.first);
+    };
+    if (std::ranges::none_of(kinds_, of_parameter)) continue;
+    std::optional<PickleValue> group = groups.of(group_marks(s.parameter, args.get()));
+    if (!group) return;
+    found.emplace_back(&s, *group);
+  }
+  const std::string not_marked = pickle_flag(false);
+  const std::optional<std::string> step = common_step();
+  for (const auto& [s, group] : found) {
+    const std::string front = cat(kGroupMetaFront, s->parameter.global_name, ".");
+    for (PickleEntry e : group.entries())
+      if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "params")
+        out_->make_object(cat(front, e.key.text()),
+                          e.key.text() == kExpertGroup ? not_marked : copy_pickle(e.value));
+    if (step && !group.find("step")) out_->make_object(cat(front, "step"), *step);
+  }
+}
+
+// The count of steps where it is no option of the groups: torch's own optimizers keep it as a tensor of each
+// parameter, of which a save has one for all. Nothing if two optimizers have two counts.
+std::optional<std::string> Translation::common_step() const {
+  auto in_file = [](const Object& o) { return o.name == kCommonFile; };
+  if (std::ranges::none_of(source_.objects(), in_file)) return std::nullopt;
+  const auto own = std::ranges::find(source_.objects(), kCommonFile, &Object::name);
+  std::unique_ptr<Store> common = open_store(file_path(source_, own->file), source_.opening());
+  std::optional<std::string> step;
+  for (i64 t = 0; t < common->tensor_count(); t++) {
+    if (!common->name(t).starts_with("optimizer.") || !common->name(t).ends_with("state.common_step"))
+      continue;
+    std::string mine = pickle_scalar(*common, t);
+    if (step && *step != mine) return std::nullopt;
+    step = std::move(mine);
+  }
+  return step;
+}
+
+// Makes objects of the entries of the common state for which fsdp_dtensor has a place.
+void Translation::add_common() {
+  std::shared_ptr<const PickleValue> common = common_state_of(source_);
+  if (!common) return;
+  if (const PickleValue* optimizer = common->find("optimizer"); optimizer && !weights_only_)
+    add_groups(*optimizer);
+  auto make = [&](std::string name, PickleValue value) {
+    out_->make_object(std::move(name), copy_pickle(value));
+  };
+  for (PickleEntry e : common->entries())
+    if (e.key.is(PickleValue::Kind::kText)) take_run_object(e.key.text(), e.value, make);
+}
+
+}  // namespace
+
+std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
+                                              const RunSetup& setup, bool weights_only) {
+  return Translation(std::move(store), map, setup, weights_only).run();
+}
+
+bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters) {
+  NameSet<std::string> names;
+  for (i64 t = 0; t < torch_dist.tensor_count(); t++) names.emplace(torch_dist.name(t));
+  auto stored = [&](std::string_view name) {
+    return std::ranges::any_of(torch_dist_places(name),
+                               [&](const TorchDistPlace& p) { return names.contains(p.name); });
+  };
+  return std::ranges::any_of(parameters, [&](const ModelParameter& p) {
+    const std::optional<std::string> own = own_norm_of_experts(p.global_name);
+    return own && !stored(p.global_name) && stored(*own);
+  });
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,86 @@
+// torch_dist stores the parts of fused tensors apart, or one after the other as a single rank has them, so its cells
+// are one, whatever grid wrote it.
+#include "convert/open/translation.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "convert/dialects/ranks/rank_pieces.h"
+#include "convert/dialects/state_dict/state_dict_pieces.h"
+#include "convert/dialects/torch_dist/torch_dist_pieces.h"
+#include "convert/layers/layer_migration.h"
+#include "convert/layers/model_layers.h"
+#include "convert/open/options.h"
+#include "convert/views/piece_store.h"
+#include "core/base/text.h"
+#include "hf/model.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/keys/dialect.h"
+#include "io/dcp/run/facts.h"
+#include "io/store/store.h"
+#include "mappings/config.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/run_setup.h"
+
+namespace mckpt::impl {
+namespace {
+
+DcpDialect dialect_of(const Store& store) { return dcp_dialect(store).value_or(DcpDialect::kPlain); }
+
+// The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not those of the model
+// are left out, and become an oddity, if the user accepts them.
+RunFacts facts_of_ranks(RunFacts run, const ModelConfig& model, const CheckpointOptions& options,
+                        std::vector<Finding>& oddities) {
+  if (std::ranges::find(options.accept, Code::kNumberGap) == options.accept.end()) return run;
+  auto accept = [&](std::string_view field, std::optional<i64>& said, i64 own) {
+    if (said && *said != own)
+      oddities.push_back({.code = Code::kNumberGap,
+                          .message = cat("the args of the files say ", field, " ", said_size(*said),
+                                         ", the model has ", own),
+                          .warning = true});
+    said.reset();
+  };
+  accept("num_layers", run.layers, std::ssize(model.text.layers));
+  if (model.moe.experts > 0) accept("num_experts", run.experts, model.moe.experts);
+  if (model.mtp.depths > 0) accept("mtp_num_layers", run.mtp_layers, model.mtp.depths);
+  return run;
+}
+
+}  // namespace
+
+bool gets_names_of_fsdp(const Store& store, KeyNames names) {
+  const DcpDialect dialect = dialect_of(store);
+  const bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
+  return named && names != KeyNames::kOfModel && store.format() != Format::kMegatronRanks;
+}
+
+Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
+                       const RunFacts& run, KeyTable::Cells cells, const CheckpointOptions& options) {
+  Translation out;
+  out.cells = cells;
+  const ModelMap& map = *model.map;
+  const DcpDialect dialect = dialect_of(*store);
+  const bool whole = makes_whole(options.names);
+  if (store->format() == Format::kMegatronRanks) {
+    const RunFacts facts = facts_of_ranks(run, map.model(), options, out.oddities);
+    RankPieces joined = rank_pieces(std::move(store), map, setup, facts,
+                                    {options.copies == CopyUse::kRead, options.states == StateUse::kRead,
+                                     options.copies != CopyUse::kIgnore});
+    out.store = std::move(joined.store);
+    out.left_states = std::move(joined.states);
+    out.cells = {joined.grid.tp, joined.grid.etp};
+  } else if (dialect == DcpDialect::kTorchDist) {
+    out.store = torch_dist_pieces(std::move(store), map, setup, options.weights_only());
+    out.cells = {1, 1};
+  } else if (gets_names_of_fsdp(*store, options.names)) {
+    const ModelMap* known = model.plain || whole ? nullptr : &map;
+    out.store =
+        state_dict_pieces(std::move(store), dialect, known, setup, cells, options.weights_only(), whole);
+  } else if (dialect == DcpDialect::kFsdpDtensor && !model.plain && !setup.groups) {
+    if (std::optional<LayerMigration> moved = layers_as_in_model(*store, map, options.weights_only()))
+      out.store = migrated(std::move(store), *moved);
+  }
+  return out;
+}
+
+}  // namespace mckpt::impl

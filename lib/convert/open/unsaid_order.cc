@@ -1,0 +1,27 @@
+// Conversions compare what they read with the sums of a manifest, which are those of a file under its name.
+#include "convert/open/unsaid_order.h"
+
+#include "convert/dialects/ranks/rank_copies.h"
+#include "core/base/notes.h"
+#include "core/base/text.h"
+#include "io/output/manifest.h"
+#include "io/saves/rank_order.h"
+#include "io/store/store.h"
+#include "io/torch/store.h"
+#include "io/zero/store.h"
+
+namespace mckpt::impl {
+
+bool order_is_unsaid(const Store& store) {
+  if (store.driver().zero) return !says_rank_order(store);
+  if (format_family(store.format()) == FormatFamily::kTorch) return !pieces_say_rank_order(store);
+  return store.driver().ranks_apart && !rank_order(store).said && has_ranks_alike(store);
+}
+
+void warn_of_unsaid_order(const Store& store, Notes& notes) {
+  if (!order_is_unsaid(store) || has_manifest(store.root(), store.opening())) return;
+  notes.warn(cat("the order of the ranks was not checked (", kOrderUnsaid,
+                 "): if files of two ranks changed places, the weights are wrong"));
+}
+
+}  // namespace mckpt::impl

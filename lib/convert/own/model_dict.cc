@@ -1,0 +1,155 @@
+// Groups the tensors by their dicts, and judges the dicts.
+#include "convert/own/model_dict.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/items/item_cast.h"
+#include "core/items/shape.h"
+#include "hf/folder/name_words.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The last key of dicts that are a model, whatever is beside them.
+constexpr std::string_view kOfModels[] = {
+    "model", "module", "state_dict", "model_state_dict", "model_state", "policy.weights", "policy/weights"};
+// The first choice where several dicts have such a key.
+constexpr std::string_view kFirst[] = {"model.", "app.model.", "state.model.", "policy.model."};
+// What may be in front of the model's own names inside of the dict.
+constexpr std::string_view kFronts[] = {"", "module.", "_forward_module.", "model."};
+// Tensors that a training program may have in another form than the model's folder: stacked, or tied.
+constexpr std::string_view kOtherForms[] = {".experts.", "lm_head.weight"};
+
+struct Dict {
+  std::string front;
+  std::vector<const NamedTensor*> tensors;  // directly in it
+  bool of_modules = false;                  // a key is the path of a module's parameter: it has a dot
+};
+
+bool is_named(std::string_view front) {
+  if (front.empty()) return false;
+  front.remove_suffix(1);
+  return std::ranges::any_of(
+      kOfModels, [&](std::string_view key) { return front == key || front.ends_with(cat(".", key)); });
+}
+
+// The one element for which `is` holds; null if there is none, or more than one.
+template <typename Is>
+const Dict* only(std::span<const Dict* const> dicts, Is&& is) {
+  const Dict* found = nullptr;
+  for (const Dict* d : dicts) {
+    if (!is(*d)) continue;
+    if (found != nullptr) return nullptr;
+    found = d;
+  }
+  return found;
+}
+
+class Choice {
+ public:
+  Choice(const Store& store, std::span<const NamedTensor> names, std::span<const std::string_view> dicts,
+         const ExpectedTensors& expected)
+      : store_(store), expected_(expected) {
+    for (const NamedTensor& n : names) add(n, dicts[static_cast<std::size_t>(n.tensor)]);
+    for (const Dict& d : dicts_)
+      if (d.of_modules || is_named(d.front)) candidates_.push_back(&d);
+  }
+
+  ModelDict run() const {
+    if (const Dict* d = chosen()) return {true, d->front, {}};
+    ModelDict out;
+    for (const Dict* d : candidates_) out.candidates.push_back(d->front);
+    for (const Dict* d : parts_beside()) out.candidates.push_back(d->front);
+    return out;
+  }
+
+ private:
+  void add(const NamedTensor& n, std::string_view dict) {
+    auto [at, is_new] = place_.try_emplace(std::string(dict), dicts_.size());
+    if (is_new) dicts_.push_back({std::string(dict), {}});
+    Dict& d = dicts_[at->second];
+    std::string_view key = std::string_view(n.name).substr(dict.size());
+    d.of_modules |= key.find('.') != key.npos && !is_beside_model(key);
+    d.tensors.push_back(&n);
+  }
+
+  // The name comes first: beside a model that was changed (another vocabulary, a tensor less) the reference
+  // that it was trained from has all tensors of the folder, and is not what is wanted.
+  const Dict* chosen() const {
+    if (const Dict* d = named()) return d;
+    if (const Dict* d = only(candidates_, [&](const Dict& c) { return has_all_expected(c); })) return d;
+    return candidates_.size() == 1 && parts_beside().empty() ? candidates_[0] : nullptr;
+  }
+
+  // The dict with the name of a model in the fewest dicts.
+  const Dict* named() const {
+    auto depth = [](const Dict& d) { return std::ranges::count(d.front, '.'); };
+    i64 least = -1;
+    for (const Dict* d : candidates_)
+      if (is_named(d->front) && (least < 0 || depth(*d) < least)) least = depth(*d);
+    auto is_outermost = [&](const Dict& d) { return is_named(d.front) && depth(d) == least; };
+    if (const Dict* d = only(candidates_, is_outermost)) return d;
+    return only(candidates_, [&](const Dict& d) {
+      return is_outermost(d) && std::ranges::find(kFirst, d.front) != std::end(kFirst);
+    });
+  }
+
+  // The dicts beside the only one with modules that may be parts of the model too, such as a head alone.
+  std::vector<const Dict*> parts_beside() const {
+    std::vector<const Dict*> out;
+    if (candidates_.size() != 1 || candidates_[0]->front.empty()) return out;
+    for (const Dict& d : dicts_)
+      if (!d.front.starts_with(candidates_[0]->front) &&
+          std::ranges::any_of(d.tensors, [&](const NamedTensor* n) { return may_be_parameter(*n); }))
+        out.push_back(&d);
+    return out;
+  }
+
+  bool may_be_parameter(const NamedTensor& n) const {
+    return is_castable(store_.dtype(n.tensor)) && store_.shape(n.tensor).items() > 1;
+  }
+
+  bool has_all_expected(const Dict& d) const {
+    return !expected_.empty() &&
+           std::ranges::any_of(kFronts, [&](std::string_view front) { return has_all_expected(d, front); });
+  }
+
+  bool has_all_expected(const Dict& d, std::string_view front) const {
+    NameMap<std::string, i64> has;
+    for (const NamedTensor* n : d.tensors) {
+      std::string name = without_wrappers(std::string_view(n->name).substr(d.front.size()));
+      if (name.starts_with(front)) has.emplace(name.substr(front.size()), n->tensor);
+    }
+    const bool flat = store_.driver().flat;  // without shapes
+    return std::ranges::all_of(expected_, [&](const auto& e) {
+      auto other_form = [&](std::string_view part) { return e.first.find(part) != e.first.npos; };
+      if (std::ranges::any_of(kOtherForms, other_form)) return true;
+      auto at = has.find(e.first);
+      if (at == has.end()) return false;
+      return flat || !e.second || std::ranges::equal(*e.second, store_.dims(at->second));
+    });
+  }
+
+  const Store& store_;
+  const ExpectedTensors& expected_;
+  std::vector<Dict> dicts_;
+  NameMap<std::string, std::size_t> place_;
+  std::vector<const Dict*> candidates_;
+};
+
+}  // namespace
+
+ModelDict model_dict(const Store& store, std::span<const NamedTensor> names,
+                     std::span<const std::string_view> dicts, const ExpectedTensors& expected) {
+  return Choice(store, names, dicts, expected).run();
+}
+
+i64 count_expected(std::span<const NamedTensor> names, std::size_t bytes, const ExpectedTensors& expected) {
+  return std::ranges::count_if(names, [&](const NamedTensor& n) {
+    return n.name.size() > bytes && expected.contains(n.name.substr(bytes));
+  });
+}
+
+}  // namespace mckpt::impl

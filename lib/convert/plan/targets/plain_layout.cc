@@ -1,0 +1,85 @@
+// The layout keeps the nesting of the saved dicts, if the source's .metadata records it.
+#include "convert/plan/targets/plain_layout.h"
+#include "convert/jobs/carry_object.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/items/item_cast.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// By the paths in the source's .metadata; nothing if there are none.
+PlainLayout::Naming recorded_names(const Store& store) {
+  std::optional<DcpPaths> paths = dcp_paths(store);
+  if (!paths) return {};
+  auto shared = std::make_shared<const DcpPaths>(*std::move(paths));
+  return [shared](std::string_view name) {
+    auto at = shared->find(std::string(name));
+    return at != shared->end() ? at->second : DcpName{std::string(name), {}};
+  };
+}
+
+}  // namespace
+
+PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const Typing& typed)
+    : PlainLayout(store, ranks, weights_only, recorded_names(store), typed) {}
+
+PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const Naming& named,
+                         const Typing& typed)
+    : store_(store), ranks_(ranks), naming_(named), layout(ranks) {
+  if (!naming_) layout.leave_out_paths();
+  if (weights_only) states_.emplace(store);
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    if (states_ && states_->has(store.name(t))) {
+      left_behind.push_back(t);
+      continue;
+    }
+    layout.add_key({this->named(store.name(t)), typed ? typed(t) : store.dtype(t), store.shape(t)});
+    tensors.push_back(t);
+  }
+  for (i64 rank = 0; rank < ranks; rank++)
+    for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
+}
+
+std::vector<CarriedRecord> PlainLayout::add_objects() {
+  std::vector<CarriedRecord> records;
+  for (const Object& o : store_.objects()) {
+    if (is_file(store_, o)) continue;
+    if (states_ && states_->has(o.name)) {
+      left_behind_objects++;
+      continue;
+    }
+    add_carried(store_, o, layout, named(o.name), 0, records);
+  }
+  return records;
+}
+
+DcpName PlainLayout::named(std::string_view name) const {
+  return naming_ ? naming_(name) : DcpName{std::string(name), {}};
+}
+
+// Buffers that count or index, scalars and tensors without items are not divided: the last rank stores them.
+bool PlainLayout::is_sharded(i32 tensor) const {
+  return is_castable(store_.dtype(tensor)) && !store_.dims(tensor).empty() &&
+         store_.shape(tensor).items() > 0;
+}
+
+void PlainLayout::add_share(i32 key, i64 rank) {
+  i32 tensor = tensors[key];
+  std::vector<i64> offsets(store_.dims(tensor).size());
+  std::vector<i64> sizes(store_.dims(tensor).begin(), store_.dims(tensor).end());
+  if (is_sharded(tensor)) {
+    i64 rows = sizes[0], each = ceil_div(rows, ranks_);
+    offsets[0] = std::min(rows, rank * each);
+    sizes[0] = std::min(rows - offsets[0], each);
+    if (sizes[0] == 0) return;
+  } else if (rank != ranks_ - 1) {
+    return;
+  }
+  layout.add_chunk(key, static_cast<i32>(rank), offsets, sizes);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,56 @@
+// A model into the torch_dist checkpoint that a Megatron run of a grid would have saved: the format that
+// Megatron-LM, Megatron-Bridge and what is built on them train from.
+//
+//   Hugging Face folder                        -->  DST/release/.metadata, __0_0.distcp, ...    the tensors
+//   fsdp_dtensor, FSDP2, another torch_dist         DST/release/common.pt                       args, iteration, groups
+//                                                   DST/release/metadata.json                   the format's mark
+//
+// Keys, shapes and boxes are those of the run. Its files differ in what convert/dialects/torch_dist/torch_dist_plan.h says:
+// ranks that hold the same box do not share the work of writing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/keys/value_options.h"
+#include "convert/open/options.h"
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
+#include "core/hybrid/spellings.h"
+#include "hf/model_options.h"
+
+namespace mckpt::impl {
+
+class Store;
+struct Conversion;
+struct Opened;
+
+// Plain values. Every rank plans with the same ones, except `rank`.
+struct ToMcoreOptions {
+  std::string source, target;
+  CheckpointOptions checkpoint{};  // how a sharded checkpoint is opened; `model` also a Hugging Face folder
+  std::string model_dict{};        // as in OwnModelOptions
+  bool weights_only = false;       // leave the states of the optimizer out
+  Grid grid{};
+  PipelineOptions pipeline{};
+  LayerStacks layers = LayerStacks::kAuto;
+  // Of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
+  Spelling spelling{};
+  ValueOptions values{};
+  std::optional<i64> iteration{};  // none: of the folder; with states, of the objects; or release
+  int threads = 1;
+  int rank = 0;  // of this process; rank 0 alone compares data that should be equal
+};
+
+// Throws what open_hf_model(), open_checkpoint(), TorchDistPlan, import_job() and keyed_job() throw;
+// kNotFound for a model without weights; kUnknownFormat where the layers of the source are in groups or have
+// other names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
+// not known; kUsage for a spelling without effect.
+Conversion plan_to_mcore(const ToMcoreOptions& options);
+// The same, of a store or a source that is open.
+Conversion plan_to_mcore(std::unique_ptr<Store> source, const ToMcoreOptions& options);
+Conversion plan_to_mcore(Opened source, const ToMcoreOptions& options);
+
+}  // namespace mckpt::impl

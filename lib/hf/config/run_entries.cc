@@ -1,0 +1,74 @@
+// Reads the entries that only the args of a run state. The configs of models with vision have them in
+// "text_config", some of them at the top. transformers 5 puts everything about rotary embeddings in
+// "rope_parameters"; older versions have "rope_theta" at the top and the stretching in "rope_scaling".
+#include "hf/config/run_entries.h"
+
+#include <initializer_list>
+
+#include "hf/config/fields.h"
+#include "io/json/json.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The first of the keys that the object has; 0 if there is none.
+double real_of(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
+  for (std::string_view key : keys)
+    if (c.has(key)) return c.real_or(key, 0);
+  return 0;
+}
+
+// What "rope_parameters" or "rope_scaling" say; what the object does not say stays. An object for each kind
+// of layer says nothing here.
+void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
+  rope.base = c.real_or("rope_theta", rope.base);
+  rope.percent = c.real_or("partial_rotary_factor", rope.percent);
+  rope.type = c.text_or(c.has("rope_type") ? "rope_type" : "type", rope.type);
+  rope.factor = c.real_or("factor", rope.factor);
+  rope.beta_fast = c.real_or("beta_fast", rope.beta_fast);
+  rope.beta_slow = c.real_or("beta_slow", rope.beta_slow);
+  rope.mscale = c.real_or("mscale", rope.mscale);
+  rope.mscale_all_dim = c.real_or("mscale_all_dim", rope.mscale_all_dim);
+  rope.original_positions = c.count_or("original_max_position_embeddings", rope.original_positions);
+  if (std::vector<i64> s = c.numbers_or_none("mrope_section"); !s.empty()) rope.sections = std::move(s);
+}
+
+RopeEntries read_rope(const ConfigFields& c) {
+  RopeEntries rope;
+  rope.base = c.real_or("rope_theta", 0);
+  rope.percent = c.real_or("partial_rotary_factor", 0);
+  for (const char* key : {"rope_scaling", "rope_parameters"})
+    if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject))
+      read_rope_object(c.object(key), rope);
+  return rope;
+}
+
+RouterEntries read_router(const ConfigFields& c) {
+  RouterEntries router;
+  router.top_experts = c.count_or("num_experts_per_tok", c.count_or("top_k_experts", 0));
+  router.groups = c.count_or("n_group", 0);
+  router.top_groups = c.count_or("topk_group", 0);
+  router.scale = c.real_or("routed_scaling_factor", 0);
+  if (c.has("norm_topk_prob")) router.renormalised = c.flag_or("norm_topk_prob", false);
+  return router;
+}
+
+}  // namespace
+
+RunEntries read_run_entries(const ConfigFields& top) {
+  const ConfigFields c = top.has("text_config") ? top.object("text_config") : top;
+  RunEntries run;
+  run.positions = top.count_or("max_position_embeddings", 0);
+  if (run.positions == 0) run.positions = c.count_or("max_position_embeddings", 0);
+  run.ffn = c.count_or("intermediate_size", 0);
+  run.head_dim = c.count_or("head_dim", 0);
+  run.norm_epsilon = real_of(c, {"rms_norm_eps", "layer_norm_epsilon", "norm_eps"});
+  run.attention_dropout = c.real_or("attention_dropout", 0);
+  run.hidden_dropout = c.real_or("hidden_dropout", 0);
+  run.glu_limit = c.real_or("swiglu_limit", 0);
+  run.rope = read_rope(c);
+  run.router = read_router(c);
+  return run;
+}
+
+}  // namespace mckpt::impl
