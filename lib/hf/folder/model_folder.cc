@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/amended_model.h"
 #include "hf/config/config_says.h"
+#include "hf/folder/amended_model.h"
 #include "hf/folder/assets.h"
 #include "hf/folder/model_class.h"
 #include "io/file/folder.h"
