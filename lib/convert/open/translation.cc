@@ -51,7 +51,7 @@ RunFacts facts_of_ranks(RunFacts run, const ModelConfig& model, const Checkpoint
 bool gets_names_of_fsdp(const Store& store, KeyNames names) {
   const DcpDialect dialect = dialect_of(store);
   const bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
-  return named && names != KeyNames::kOfModel && store.format() != Format::kMegatronRanks;
+  return named && names != KeyNames::kOfModel && !store.driver().ranks_apart;
 }
 
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
@@ -61,7 +61,7 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
   const ModelMap& map = *model.map;
   const DcpDialect dialect = dialect_of(*store);
   const bool whole = makes_whole(options.names);
-  if (store->format() == Format::kMegatronRanks) {
+  if (store->driver().ranks_apart) {
     const RunFacts facts = facts_of_ranks(run, map.model(), options, out.oddities);
     RankPieces joined = rank_pieces(std::move(store), map, setup, facts,
                                     {options.copies == CopyUse::kRead, options.states == StateUse::kRead,
