@@ -100,17 +100,17 @@ def changed_files(root):
     return sorted(out)
 
 
-def flags_for(file):
-    """The compiler and its flags for a file of the library, without what names inputs and outputs."""
+def flags_of(target):
+    """The compiler and its flags for the files of a library, without what names inputs and outputs."""
     for entry in json.load(open(os.path.join(BUILD, "compile_commands.json"))):
-        if entry["file"].endswith(file):
+        if f"/{target}.dir/" in entry["command"] and entry["file"].endswith((".cc", ".cxx")) and "cmake_pch" not in entry["file"]:
             words = shlex.split(entry["command"])
             for option in ("-o", "-c", "-MF", "-MT"):
                 while option in words:
                     at = words.index(option)
                     del words[at:at + 2]
-            return [w for w in words if w != "-MD" and not w.endswith(".cc")], entry["directory"]
-    sys.exit(f"the build does not compile {file}")
+            return [w for w in words if w != "-MD" and not w.endswith((".cc", ".cxx"))], entry["directory"]
+    sys.exit(f"the build does not compile {target}")
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -121,7 +121,7 @@ with tempfile.TemporaryDirectory() as folder:
     print("a format takes:", ", ".join(changed))
     assert len(changed) == 3, "a format takes more than its folder, its row and its line in the list of sources"
 
-    words, where = flags_for("lib/io/store/open/open_store.cc")
+    words, where = flags_of("mckpt_io")
     # the copy is looked in first, for its headers and its table
     words = [words[0], f"-I{root}/lib", *[w for w in words[1:]]]
     with open(os.path.join(folder, "main.cc"), "w") as f:
@@ -136,7 +136,9 @@ with tempfile.TemporaryDirectory() as folder:
     program = os.path.join(folder, "program")
     more = [lib for lib in ("-ldeflate",) if "DMCKPT_LIBDEFLATE" in " ".join(words)]
     sanitizers = [w for w in words if w.startswith("-fsanitize")]
-    subprocess.run([words[0], *sanitizers, *objects, "-Wl,--start-group", *libraries, "-Wl,--end-group", "-lz", *more, "-lpthread", "-ldl", "-o", program], check=True)
+    subprocess.run([words[0], *sanitizers, *objects, "-Wl,--start-group", *libraries, "-Wl,--end-group", "-lz", *more, "-lpthread",
+                    "-Wl,--allow-multiple-definition",  # of the table: in a unified build its neighbours come with the old one, and the new one is first
+                    "-ldl", "-o", program], check=True)
     file = os.path.join(folder, "a.dummy")
     with open(file, "wb") as f:
         f.write(b"DUMMY" + bytes(7))
