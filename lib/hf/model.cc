@@ -57,8 +57,7 @@ HfConfig read_config(const Folder& folder, const OpenOptions& opening, bool shap
     if (is_of_a_run(folder))
       e.found("the checkpoint of a training run")
           .help(
-              "give the folder of the original Hugging Face model; of a checkpoint of a run `mckpt convert "
-              "reshard` writes one for another grid, and `mckpt export` makes a Hugging Face folder");
+              "give the folder of the original Hugging Face model; of a checkpoint of a run `mckpt convert reshard` writes one for another grid, and `mckpt export` makes a Hugging Face folder");
     throw e;
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
@@ -109,9 +108,7 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
-          "`map_file` names a JSON file with rows that replace or extend the built-in table; "
-          "`mckpt mappings show FAMILY` "
-          "prints the rows of a family");
+          "`map_file` names a JSON file with rows that replace or extend the built-in table; `mckpt mappings show FAMILY` prints the rows of a family");
     throw;
   }
 }
@@ -153,8 +150,7 @@ std::string agreed_map(const HfModelOptions& options, const Folder& folder, cons
     if (parse_map_file(text) != parse_map_file(agreed))
       throw Error(Code::kContradiction, "the checkpoint was made with another map")
           .file(options.map_file)
-          .help(cat("leave `map_file` out: checkpoints and folders keep the map that they were made with, "
-                    "folders as ",
+          .help(cat("leave `map_file` out: checkpoints and folders keep the map that they were made with, folders as ",
                     kMapName));
   }
   return agreed;
@@ -329,8 +325,7 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
       .each_note(unlike)
       .file(model.path)
       .help(
-          "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the "
-          "model without it");
+          "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it");
 }
 
 namespace {

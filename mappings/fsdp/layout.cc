@@ -87,8 +87,7 @@ void refuse_pipeline(const Grid& grid) {
         .expected("`pp` 1")
         .found(grid.pp)
         .note(
-            "with more stages, every stage numbers its layers from 0 and writes them under the same keys, so "
-            "layers are lost");
+            "with more stages, every stage numbers its layers from 0 and writes them under the same keys, so layers are lost");
 }
 
 void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
@@ -139,8 +138,7 @@ void refuse_lost_norms(const std::vector<ModelParameter>& parameters) {
           .expected("`tp` 1")
           .found(p.part.count)
           .note(
-              "a real run saves the part of the first rank as if it were the whole norm, and the other parts "
-              "are lost")
+              "a real run saves the part of the first rank as if it were the whole norm, and the other parts are lost")
           .help("choose `tp` 1; experts may be split by `ep`");
 }
 

@@ -27,18 +27,13 @@ struct Known {
 };
 
 constexpr std::string_view kJoinedQkv =
-    "are the rows all queries, then all keys, then all values (qkv_joined)? If they are ordered by key-value "
-    "group, its "
-    "queries, its key, its value, as Megatron has them, the rule is column";
+    "are the rows all queries, then all keys, then all values (qkv_joined)? If they are ordered by key-value group, its queries, its key, its value, as Megatron has them, the rule is column";
 constexpr std::string_view kJoinedGate =
-    "is gate above up, as the rule has it? Its shape would be the same with up above gate, or with "
-    "alternating rows, for "
-    "which there is no rule";
+    "is gate above up, as the rule has it? Its shape would be the same with up above gate, or with alternating rows, for which there is no rule";
 constexpr std::string_view kWhichIsGate =
     "is w1 the gate, which is activated, and w3 up? The shapes are the same";
 constexpr std::string_view kJoinedExperts =
-    "is gate above up in each expert (gated_expert)? If their rows alternate, the rule is "
-    "gated_expert_interleaved_rows";
+    "is gate above up in each expert (gated_expert)? If their rows alternate, the rule is gated_expert_interleaved_rows";
 constexpr std::string_view kPositions =
     "Megatron has learned positions only if the run asks for them: is it so?";
 
@@ -186,9 +181,7 @@ std::string open_question(const NameKind& kind, const ModelConfig& model) {
     if (!words.empty()) sizes += cat("; ", size, " is ", listed(words));
   }
   return cat(
-      "which parameter is it, and how is it split? Name it in \"megatron\" with its rule, or list the tensor "
-      "under "
-      "\"unread\"",
+      "which parameter is it, and how is it split? Name it in \"megatron\" with its rule, or list the tensor under \"unread\"",
       sizes);
 }
 
@@ -248,8 +241,7 @@ std::optional<Recognised> norm_of_layer(const NameKind& kind, const Parts& p, co
                 "input_layernorm|ln_1|attention_norm|norm1|attention_layernorm|input_layer_norm|ln_attn")) {
     module = "self_attention.linear_qkv";
   } else if (is_one_of(p.leaf,
-                       "ln_2|ffn_norm|norm2|feedforward_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|"
-                       "pre_mlp_layernorm|ln_mlp") ||
+                       "ln_2|ffn_norm|norm2|feedforward_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|pre_mlp_layernorm|ln_mlp") ||
              (is_one_of(p.leaf, "post_attention_layernorm|post_attention_norm") && !sandwich)) {
     module = "mlp.linear_fc1";
   } else if (is_one_of(p.leaf, "post_attention_layernorm|post_attention_norm")) {

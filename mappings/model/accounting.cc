@@ -71,9 +71,7 @@ void vote(const Site& site, const Row& row, const ModelConfig& model, const Sour
       .note(cat("one is ", escaped(a)))
       .note(cat("another is ", escaped(b)))
       .help(
-          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other form are then "
-          "refused "
-          "by name");
+          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other form are then refused by name");
 }
 
 // Finds the form of the experts of one section by names and shapes.
@@ -250,8 +248,7 @@ void Mismatches::refuse_any() const {
   for (const std::string& line : shown_) e.note(line);
   if (i64 more = total - static_cast<i64>(shown_.size()); more > 0) e.note(cat("and ", more, " more"));
   throw e.help(
-      "compare config.json with the tensors: `mckpt ls` lists them, `mckpt mappings show` the parameters of "
-      "the family");
+      "compare config.json with the tensors: `mckpt ls` lists them, `mckpt mappings show` the parameters of the family");
 }
 
 void refuse_quantized(const SourceTable& sources) {
@@ -266,8 +263,7 @@ void refuse_quantized(const SourceTable& sources) {
                         : cat("a tensor is of the quantised type ", dtype_name(t.dtype)))
         .tensor(t.name)
         .help(
-            "codes are decoded where their scales are beside them under known names; dequantise other models "
-            "first");
+            "codes are decoded where their scales are beside them under known names; dequantise other models first");
   }
 }
 

@@ -333,8 +333,7 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
         .expected(cat("a multiple of ", cells))
         .found(model.vocab)
         .help(
-            "`vocab_size` auto pads the vocabulary as Megatron-Bridge does, `vocab_size` N pads it to N "
-            "rows");
+            "`vocab_size` auto pads the vocabulary as Megatron-Bridge does, `vocab_size` N pads it to N rows");
   i64 step = checked_mul(vocab_divisor(model, family), cells, "the padding");
   return round_up(model.vocab, step, "the padded vocabulary");
 }

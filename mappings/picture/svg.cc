@@ -151,8 +151,7 @@ std::string draw_svg(const RuleExample& example) {
   i64 width = right + kMargin, bottom = legend + kMargin + 12;
   return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", bottom,
              "\" viewBox=\"0 0 ", width, " ", bottom, "\">\n",
-             "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
-             ".name{font-weight:bold}.item{font-size:10px;text-anchor:middle}</style>\n",
+             "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222}.name{font-weight:bold}.item{font-size:10px;text-anchor:middle}</style>\n",
              "<title>", xml(title), "</title>\n", box(0, 0, width, bottom, "#ffffff", "none"), body,
              "</svg>\n");
 }

@@ -134,9 +134,7 @@ Exit cat_command(CommandLine& line) {
   BaseFlag base;
   base.declare(line);
   line.description(
-      "Prints values in the shortest decimal form that reads back as the same value. Without a slice, only "
-      "the first and last items of each dimension of a large tensor are printed. A slice may span several "
-      "shards of a tensor.");
+      "Prints values in the shortest decimal form that reads back as the same value. Without a slice, only the first and last items of each dimension of a large tensor are printed. A slice may span several shards of a tensor.");
   line.example("mckpt cat model.safetensors 'model.norm.weight'");
   line.example("mckpt cat ckpt 'model.module.decoder.final_layernorm.weight[:8]'");
   line.example("mckpt cat Qwen3-0.6B 'lm_head.weight[-1, :16]' --json");

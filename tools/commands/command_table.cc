@@ -123,9 +123,7 @@ std::vector<HelpPage> all_pages() {
 std::span<const Command> all_commands() { return kCommands; }
 
 std::string_view exit_statuses() {
-  return "0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or unsupported; 4 "
-         "refused "
-         "before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by SIGHUP)";
+  return "0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or unsupported; 4 refused before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by SIGHUP)";
 }
 
 // `formats` has no others.

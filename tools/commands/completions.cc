@@ -20,9 +20,7 @@ Exit completions_command(CommandLine& line) {
       .required()
       .choices(names);
   line.description(
-      "Prints a script that completes commands, modes, options, their known values, and files. An installed "
-      "mckpt has "
-      "it where the shell looks by itself.");
+      "Prints a script that completes commands, modes, options, their known values, and files. An installed mckpt has it where the shell looks by itself.");
   line.example("source <(mckpt completions bash)");
   line.example("mckpt completions zsh > _mckpt");
   line.example("mckpt completions fish > mckpt.fish");

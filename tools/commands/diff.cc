@@ -50,8 +50,7 @@ struct ToleranceFlags {
         .common();
     line.option(
         "--tol-rule GLOB=TOLERANCE", rules,
-        "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with "
-        "commas between; the first GLOB that matches decides");
+        "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with commas between; the first GLOB that matches decides");
   }
   static void check(const char* flag, double value) {
     if (!is_tolerance(value))
@@ -101,16 +100,9 @@ Exit diff_command(CommandLine& line) {
   FieldFlags flags_of_reading(line);
   fields(reading, flags_of_reading);
   line.description(
-      "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects "
-      "and files. "
-      "Where their names differ, one is compared with what converting the other would write. Another type is "
-      "a difference by itself; values of two types are compared in one that has all values of both. Exit "
-      "status: 0 equal, or all values within the tolerances and no other difference; 1 not. With -q nothing "
-      "is printed.");
+      "Compares two checkpoints of any formats, grids and data types: names, shapes, types, values, objects and files. Where their names differ, one is compared with what converting the other would write. Another type is a difference by itself; values of two types are compared in one that has all values of both. Exit status: 0 equal, or all values within the tolerances and no other difference; 1 not. With -q nothing is printed.");
   line.description(
-      "Where one side is the folder of a PEFT adapter (LoRA), the other side is its base, unless --base "
-      "names another "
-      "one: what is compared is the base with the adapter merged.");
+      "Where one side is the folder of a PEFT adapter (LoRA), the other side is its base, unless --base names another one: what is compared is the base with the adapter merged.");
   line.example("mckpt diff ckpt Qwen3-30B-A3B");
   line.example("mckpt diff model.safetensors model.pt --html change.html");
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");

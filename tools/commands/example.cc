@@ -61,11 +61,7 @@ Exit example_command(CommandLine& line) {
   std::string folder;
   line.positional("DIR", folder, "the folder to make, with any name").required();
   line.description(
-      "Writes a Hugging Face folder of 23 KiB with the config, tensor names and file layout of a Qwen3 "
-      "mixture of experts: 2 layers, "
-      "4 experts, 7,408 parameters in bfloat16. The weights are noise, and there is no tokenizer: the model "
-      "is for trying commands, "
-      "and computes nothing of use. It is the same at each run.");
+      "Writes a Hugging Face folder of 23 KiB with the config, tensor names and file layout of a Qwen3 mixture of experts: 2 layers, 4 experts, 7,408 parameters in bfloat16. The weights are noise, and there is no tokenizer: the model is for trying commands, and computes nothing of use. It is the same at each run.");
   line.example("mckpt example tiny_qwen3_moe");
   line.example("mckpt example tiny_qwen3_moe && mckpt inspect tiny_qwen3_moe");
   line.example("mckpt example tiny && mckpt convert hf-to-fsdp tiny ckpt --tp 2 --ep 4");

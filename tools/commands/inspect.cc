@@ -136,8 +136,7 @@ Exit inspect_command(CommandLine& line) {
   line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules")
       .common();
   line.flag("--groups", options.groups,
-            "print the parameter groups of the optimizer: which parameters have which settings, and which "
-            "have none")
+            "print the parameter groups of the optimizer: which parameters have which settings, and which have none")
       .common();
   line.optional_value("--map GLOB", options.map,
                       "show which ranks hold which part of each tensor (that matches GLOB)")
@@ -145,8 +144,7 @@ Exit inspect_command(CommandLine& line) {
   BaseFlag base;
   base.declare(line);
   line.description(
-      "Reports format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
-      "and no code of the checkpoint is run. Exit status 1: a problem was found.");
+      "Reports format, tensors, data types, layout and other objects, from headers alone. Nothing is changed and no code of the checkpoint is run. Exit status 1: a problem was found.");
   line.example("mckpt inspect Qwen3-0.6B");
   line.example("mckpt inspect ckpt --args");
   line.example("mckpt inspect ckpt --groups");

@@ -78,21 +78,13 @@ Exit layout_command(CommandLine& line) {
   LayoutFlags flags;
   line.positional(
           "MODEL|SHAPE", words,
-          "a Hugging Face folder or a checkpoint, and globs of its parameters or of the Hugging Face tensors "
-          "that they are made of; or TP-local shapes in order of registration, such as 4096x128, 10 or "
-          "scalar")
+          "a Hugging Face folder or a checkpoint, and globs of its parameters or of the Hugging Face tensors that they are made of; or TP-local shapes in order of registration, such as 4096x128, 10 or scalar")
       .required();
   flags.declare(line);
   line.description(
-      "Shows how Megatron-FSDP packs the parameters of a model into flat buffers: a line for each buffer, "
-      "and "
-      "totals. With GLOB or --group, in detail: why parameters share a buffer, and what every rank has of "
-      "each. With shapes, one buffer of parameters of these shapes.");
+      "Shows how Megatron-FSDP packs the parameters of a model into flat buffers: a line for each buffer, and totals. With GLOB or --group, in detail: why parameters share a buffer, and what every rank has of each. With shapes, one buffer of parameters of these shapes.");
   line.description(
-      "Buffers are those of one tensor- and expert-parallel cell, which --rank chooses. Sizes and strategy "
-      "that are not given are those in the args of the checkpoint, if MODEL is one that has args. No data is "
-      "read: a folder with only config.json will do, also that of a quantised model. Exit status 1: a shard "
-      "would cut a row in two, on which Megatron-FSDP v1 fails.");
+      "Buffers are those of one tensor- and expert-parallel cell, which --rank chooses. Sizes and strategy that are not given are those in the args of the checkpoint, if MODEL is one that has args. No data is read: a folder with only config.json will do, also that of a quantised model. Exit status 1: a shard would cut a row in two, on which Megatron-FSDP v1 fails.");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 '*.router.weight'");
   line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 --group 1");

@@ -65,8 +65,7 @@ struct ShownModel {
 void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& flags) {
   if (checkpoint.translated() && dcp_dialect(checkpoint.on_disk()) == DcpDialect::kFsdpDtensor)
     note(flags,
-         "the layers have the names of another form than those of the model in config.json: shown is how a "
-         "run of that model packs them");
+         "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
 }
 
 // Weights without a config.json are those of a model all the same, and opening the model says what is missing.

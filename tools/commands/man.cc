@@ -70,8 +70,7 @@ Exit man_command(CommandLine& line) {
   line.option("--output DIR", folder, "write all pages into DIR, as mckpt.1, mckpt-verify.1 and so on")
       .common();
   line.description(
-      "Shows a man page by man on a terminal, and prints it in roff elsewhere. An installed mckpt has its pages where "
-      "man finds them.");
+      "Shows a man page by man on a terminal, and prints it in roff elsewhere. An installed mckpt has its pages where man finds them.");
   line.example("mckpt man verify");
   line.example("mckpt man convert reshard > mckpt-convert-reshard.1");
   line.example("mckpt man --output ~/.local/share/man/man1");

@@ -39,10 +39,7 @@ Exit mappings_command(CommandLine& line) {
   line.flag("--svg", svg, "draw one picture as SVG").common();
   how.declare(line);
   line.description(
-      "Lists the model families, shows the table of one family, pairs every tensor of a model with a "
-      "parameter (check; with -v, the pairs are listed), writes a first map file for a model that no family "
-      "has (draft), "
-      "or draws what a rule does.");
+      "Lists the model families, shows the table of one family, pairs every tensor of a model with a parameter (check; with -v, the pairs are listed), writes a first map file for a model that no family has (draft), or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
   line.example("mckpt mappings draft Phi-3-mini phi3.json");

@@ -51,8 +51,7 @@ Exit plot_command(CommandLine& line) {
   options.threads = default_threads();
   chosen.declare(line, "one checkpoint, a file or folder");
   line.option("-o,--output FILE", file,
-              "the file to write: a page for any browser if its name ends in .html, a drawing of the shard "
-              "map if in .svg")
+              "the file to write: a page for any browser if its name ends in .html, a drawing of the shard map if in .svg")
       .required()
       .common();
   FieldFlags declared(line);
@@ -60,11 +59,7 @@ Exit plot_command(CommandLine& line) {
   PlotAs as;
   as.declare(line);
   line.description(
-      "Draws a checkpoint of any format, also a damaged one: which rank or file holds which items of every "
-      "tensor, with holes and "
-      "overlaps, and the sizes of modules. Headers alone are read, unless --stats is given. The page is one "
-      "file without a network; "
-      "an earlier picture of the name is replaced.");
+      "Draws a checkpoint of any format, also a damaged one: which rank or file holds which items of every tensor, with holes and overlaps, and the sizes of modules. Headers alone are read, unless --stats is given. The page is one file without a network; an earlier picture of the name is replaced.");
   line.example("mckpt plot ckpt -o ckpt.html");
   line.example("mckpt plot model.safetensors '*.mlp.*' --stats -o mlp.html");
   line.example("mckpt plot Qwen3-30B-A3B --as fsdp --tp 2 --ep 4 --dp 8 -o plan.svg");

@@ -119,14 +119,9 @@ Exit stats_command(CommandLine& line) {
   BaseFlag base;
   base.declare(line);
   line.description(
-      "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the "
-      "finite values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first "
-      "NaN or "
-      "infinity. Reads all data.");
+      "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the finite values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or infinity. Reads all data.");
   line.description(
-      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all "
-      "parameters "
-      "that are listed, without states of optimizers: the global norm of the model.");
+      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all parameters that are listed, without states of optimizers: the global norm of the model.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
   line.example("mckpt stats Qwen3-0.6B ckpt --bins 0");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");

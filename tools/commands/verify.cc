@@ -99,24 +99,14 @@ Exit verify_command(CommandLine& line) {
   fields(alone, flags);
   line.heading("Comparison");
   line.option("--against SRC", source,
-              "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects "
-              "are compared by value, and objects that are not compared are named")
+              "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects are compared by value, and objects that are not compared are named")
       .common();
   line.only_with("--against");
   fields(against, flags);
   line.description(
-      "Checks that a checkpoint is whole and sound by itself. With --against, compares it with SRC instead, "
-      "tensor by tensor and object by object; run both to know both. Reads all data and changes nothing. "
-      "Exit "
-      "status: 0 sound, or equal; 1 problems were found.");
+      "Checks that a checkpoint is whole and sound by itself. With --against, compares it with SRC instead, tensor by tensor and object by object; run both to know both. Reads all data and changes nothing. Exit status: 0 sound, or equal; 1 problems were found.");
   line.description(
-      "By itself: files and sizes, headers, the index, that chunks cover every tensor exactly once, each "
-      "chunk's own header, stored CRC-32 sums, NaN, infinities and implausible values, experts with equal bytes, the tensors of "
-      "a "
-      "Hugging Face model against its config.json, and other checkpoints and JSON files in the folder. In a "
-      "folder that mckpt wrote, every file is also compared with its digest in mckpt_manifest.json. "
-      "Everything "
-      "else in the folder is named as not read.");
+      "By itself: files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's own header, stored CRC-32 sums, NaN, infinities and implausible values, experts with equal bytes, the tensors of a Hugging Face model against its config.json, and other checkpoints and JSON files in the folder. In a folder that mckpt wrote, every file is also compared with its digest in mckpt_manifest.json. Everything else in the folder is named as not read.");
   line.description("With -q, checks that pass are not listed; the last line is the verdict.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify ckpt model.safetensors --json");

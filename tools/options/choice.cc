@@ -56,8 +56,7 @@ void declare_regex(CommandLine& line, TensorChoice& choice) {
 
 void ChosenPaths::declare(CommandLine& line, const std::string& what) {
   constexpr std::string_view kGlob =
-      "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in "
-      "'model.layers.0.*'";
+      "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in 'model.layers.0.*'";
   line.positional("PATH", paths, cat(what, kGlob)).required();
   declare_regex(line, choice);
 }

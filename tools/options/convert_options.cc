@@ -61,9 +61,7 @@ void ConvertOptions::check() const {
   ranks.check();
   if (run.resume && run.overwrite)
     throw Error(Code::kUsage,
-                "--resume continues an unfinished result and refuses any other, --overwrite replaces what is "
-                "there: give "
-                "only one of them");
+                "--resume continues an unfinished result and refuses any other, --overwrite replaces what is there: give only one of them");
 }
 
 // The folder of the file may be the result that is going to be made; whether the file is inside that result

@@ -45,9 +45,7 @@ constexpr OtherName kOtherNames[] = {
     {"--rtol", "--against", "--against compares bits; `mckpt diff A B` shows how far values differ"},
     {"--atol", "--against", "--against compares bits; `mckpt diff A B` shows how far values differ"},
     {"--resume", "--overwrite",
-     "the result is one file, which has its name only when it is complete: repeat the command without the "
-     "option; it "
-     "starts from the beginning and removes what an interrupted run left"},
+     "the result is one file, which has its name only when it is complete: repeat the command without the option; it starts from the beginning and removes what an interrupted run left"},
     {"--input", "--overwrite", "the source and the result have no option: SRC DST"},
     {"--output", "--overwrite", "the source and the result have no option: SRC DST"},
     {"--input-dir", "--overwrite", "the source and the result have no option: SRC DST"},

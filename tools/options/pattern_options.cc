@@ -9,9 +9,7 @@ namespace {
 
 void declare(CommandLine& line, PatternOptions& o) {
   line.description(
-      "A pattern has one symbol for each layer: M Mamba, G gated delta net, * attention, D sparse and + "
-      "latent attention, - dense MLP, E mixture of experts. A | separates pipeline segments, a / separates "
-      "MTP parts, and in the grouped dialect [ ] enclose layers that share one index in checkpoint keys.");
+      "A pattern has one symbol for each layer: M Mamba, G gated delta net, * attention, D sparse and + latent attention, - dense MLP, E mixture of experts. A | separates pipeline segments, a / separates MTP parts, and in the grouped dialect [ ] enclose layers that share one index in checkpoint keys.");
   line.on_unknown_option("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
   line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
   line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")

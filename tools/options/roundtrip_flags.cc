@@ -64,13 +64,9 @@ void RoundtripFlags::parse(CommandLine& line) {
   values.declare_vocab(line);
   values.declare_params(line);
   line.description(
-      "Loads the model into a live sharded model, as Megatron-FSDP holds it on this grid; compares every "
-      "rank's weights with the files; unshards every module once and compares its values; exports the main "
-      "weights and compares every bit with the source.");
+      "Loads the model into a live sharded model, as Megatron-FSDP holds it on this grid; compares every rank's weights with the files; unshards every module once and compares its values; exports the main weights and compares every bit with the source.");
   line.description(
-      "The ranks of the job are those of the training run: without --dp, their number divided by tp*cp*pp is "
-      "the "
-      "data-parallel size.");
+      "The ranks of the job are those of the training run: without --dp, their number divided by tp*cp*pp is the data-parallel size.");
   line.description("Exit status 1: something differs.");
   line.example("mckpt roundtrip Qwen3-0.6B");
   line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4");

@@ -79,8 +79,7 @@ void report_states(const Store& tested, const Comparing& c) {
     c.comparison.leave_out(
         {.code = Code::kUnequal,
          .tensor = std::string(tested.name(t)),
-         .message = "a state of the optimizer is here, which a conversion of the weights only "
-                    "leaves out"},
+         .message = "a state of the optimizer is here, which a conversion of the weights only leaves out"},
         {UnlikeTensor::Kind::kOnlyTested, std::string(tested.name(t)), type_and_shape(tested, t)});
     return;
   }
@@ -257,8 +256,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   if (std::ranges::find(fused.resized, true) != fused.resized.end())
     c.observer.note({Note::Kind::kNote, cat("vocab   ", with_commas(to.setup().vocab_rows),
                                             " rows are compared with ", with_commas(from.setup().vocab_rows),
-                                            ": padding that only the other side has is not "
-                                            "compared, padding that only this side has must be zeros")});
+                                            ": padding that only the other side has is not compared, padding that only this side has must be zeros")});
   Intended changes = intended(from, to_v2, ranks_of_weights, c.options);
   // Conversions into these formats cast, so weights have whatever type they have here; check_types() has the
   // claim.

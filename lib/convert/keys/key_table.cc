@@ -48,8 +48,7 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
   e.each_note(missing);
   if (missing.size() == parameters_.size())
     e.found("none of Megatron's names")
-        .help("if it has the model's own names, as FSDP2 saves them: `mckpt convert to-fsdp SRC DST` takes its "
-              "weights, and `mckpt convert reshard` keeps its optimizer states, too, under their own names");
+        .help("if it has the model's own names, as FSDP2 saves them: `mckpt convert to-fsdp SRC DST` takes its weights, and `mckpt convert reshard` keeps its optimizer states, too, under their own names");
   throw e;
 }
 

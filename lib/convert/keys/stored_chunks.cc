@@ -43,8 +43,7 @@ Error adapter_beside(const Store& store, i64 tensors) {
     return e.help(cat("mckpt export ", as_argument(adapter),
                       " OUT merges it, with `base`, the folder of the model that was trained"));
   return e.help(
-      "the checkpoint does not say what the adapter is multiplied by; save it in PEFT's form in the training "
-      "run (Megatron-Bridge: save_hf_adapter; verl: hf_model among save_contents), which mckpt merges");
+      "the checkpoint does not say what the adapter is multiplied by; save it in PEFT's form in the training run (Megatron-Bridge: save_hf_adapter; verl: hf_model among save_contents), which mckpt merges");
 }
 
 }  // namespace

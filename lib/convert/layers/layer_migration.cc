@@ -85,8 +85,7 @@ class Migration {
     if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
     fault(
         key, Code::kNotHeld,
-        "the optimizer state is stored by the buckets of one training run, not by parameter: `weights_only` "
-        "skips it");
+        "the optimizer state is stored by the buckets of one training run, not by parameter: `weights_only` skips it");
     return true;
   }
   // Whether a state is stored as a flat list of items. Its shape is recorded only in the mcore_data of
@@ -146,8 +145,7 @@ void Migration::move_tensor(i32 t) {
   if (is_flat(t, section))
     return fault(
         key, Code::kNotHeld,
-        "the optimizer state does not have its parameter's shape, but is flattened as in older saves: "
-        "`weights_only` skips it, or load and save the checkpoint once with a newer Megatron");
+        "the optimizer state does not have its parameter's shape, but is flattened as in older saves: `weights_only` skips it, or load and save the checkpoint once with a newer Megatron");
   std::optional<NameFault> bad;
   LayerName name = from_.find(section.name, bad);
   if (bad) return fault(key, bad->code, bad->message);
@@ -229,8 +227,7 @@ void Migration::check_stacks() {
     if (tensor.pieces[0].to_layer >= 0 && std::ssize(tensor.pieces) != to_.layers())
       fault(store_.name(tensor.pieces[0].tensor), Code::kNotHeld,
             cat("only ", std::ssize(tensor.pieces), " of ", to_.layers(),
-                " layers have this parameter, so it cannot be stacked: `layers` indexed keeps layers "
-                "apart"));
+                " layers have this parameter, so it cannot be stacked: `layers` indexed keeps layers apart"));
 }
 
 bool Migration::drop_output_state(i32 o, const KeySection& section) {

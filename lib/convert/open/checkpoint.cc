@@ -70,15 +70,13 @@ void refuse_other_formats(const Store& store) {
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
     e.help(has_codes(store)
-               ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised "
-                 "weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
+               ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
                : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   else if (has_own_names(store))
     e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())
       .expected(
-          "a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone, or a folder of "
-          "mp_rank_*")
+          "a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone, or a folder of mp_rank_*")
       .found(format_text(store.format()));
 }
 

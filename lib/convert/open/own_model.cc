@@ -351,8 +351,7 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .found(model.beside.empty() ? std::string("no tensor") : listed(model.beside));
   if (unknown && !options.keep_names && has_stacks(*model.store))
     model.notes.warn(
-        "the experts of a layer stay one tensor, as in memory: `assets` names a folder whose "
-        "config.json says how the model has them");
+        "the experts of a layer stay one tensor, as in memory: `assets` names a folder whose config.json says how the model has them");
   model.tensors = in_saved_order(*model.store, model.section);
   Chooser(model, std::move(own_tensors), options).choose();
   return model;

@@ -34,9 +34,7 @@ void refuse_megatron(const Store& store, const std::string& path, const OpenOpti
       .expected("a Hugging Face model, or a checkpoint with its names")
       .found(format_text(store.format()))
       .help(
-          "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP of it, `mckpt convert reshard` one of "
-          "its "
-          "own format for another grid, and `mckpt export` a Hugging Face folder");
+          "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP of it, `mckpt convert reshard` one of its own format for another grid, and `mckpt export` a Hugging Face folder");
 }
 
 // Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless

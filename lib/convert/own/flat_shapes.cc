@@ -138,13 +138,10 @@ std::unique_ptr<Store> with_shapes(std::unique_ptr<Store> store, std::span<const
                                    const TensorShapes& folder, std::string_view model_type) {
   if (folder.empty())
     throw Error(Code::kUnknownAssets,
-                "the tensors were saved flat (LOCAL_STATE_DICT), and their shapes are those of the model, "
-                "which is not "
-                "known")
+                "the tensors were saved flat (LOCAL_STATE_DICT), and their shapes are those of the model, which is not known")
         .file(store->root())
         .help(
-            "`assets` names the folder of the model, with its weights, or with a config.json of a known "
-            "model");
+            "`assets` names the folder of the model, with its weights, or with a config.json of a known model");
   std::vector<std::vector<i64>> shapes = shapes_of(*store, model, folder, model_type);
   auto out = std::make_unique<ShapedStore>(std::move(store));
   std::vector<std::string> lines;

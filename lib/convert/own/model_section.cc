@@ -201,10 +201,8 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
       .found(listed(listing))
       .help(
           options_.expected.empty()
-              ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; "
-                "or `model_dict` NAME"
-              : "`model_dict` NAME   the dict that is the model: the tensors of the model's folder do not show "
-                "which one it is");
+              ? "`assets` HF_DIR   the model's folder with weights: the dict that has its tensors is taken; or `model_dict` NAME"
+              : "`model_dict` NAME   the dict that is the model: the tensors of the model's folder do not show which one it is");
 }
 
 // A section applies if what does not have it begins alike, as "app.optim." does beside "app.model.", or is
@@ -332,8 +330,7 @@ void Sections::refuse_other_kinds() const {
       throw refusal(Code::kUnsupportedTensor,
                     "the model is wrapped by PEFT: this is a tensor of an adapter's model", n)
           .help(
-              "factors of LoRA behind base_model.model. are merged, and so is an adapter alone with its `base`; merge "
-              "others in the training program (merge_and_unload), and save again");
+              "factors of LoRA behind base_model.model. are merged, and so is an adapter alone with its `base`; merge others in the training program (merge_and_unload), and save again");
     if (any_part(kFlat, n.name))
       throw refusal(Code::kUnsupportedTensor, "this is a flat parameter of FSDP1, which keeps no shapes", n)
           .help("save with state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT");

@@ -55,8 +55,7 @@ void NamedDict::refuse_unknown(const Store& store) const {
   const std::vector<std::string_view> listing(found.begin(), found.end());
   e.found(found.empty() ? std::string("tensors in no dict") : listed(listing));
   if (dicts.empty() && (name == "model" || name == kModel))
-    e.note("the dicts of this save are not known, and `model.` is the first part of the model's own names, "
-           "unless names of a whole model are behind it, as in model.model.norm.weight");
+    e.note("the dicts of this save are not known, and `model.` is the first part of the model's own names, unless names of a whole model are behind it, as in model.model.norm.weight");
   throw e;
 }
 

@@ -72,8 +72,7 @@ std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> 
   wanted = said_iteration(on_disk);
   if (!wanted)
     notes.warn(
-        "the states are written to the folder release, because the source names no iteration: Megatron loads only "
-        "weights from there and starts at iteration 0; `iteration` N sets one");
+        "the states are written to the folder release, because the source names no iteration: Megatron loads only weights from there and starts at iteration 0; `iteration` N sets one");
   return wanted;
 }
 

@@ -77,8 +77,7 @@ Error overflow_error(const LostValues& lost, const std::string& result) {
       cat(counted(lost.total().infinite, "such value"), " in ", counted(std::ssize(tensors), "tensor")));
   e.each_note(lines);
   return e.help(
-      "`dtype` bf16 or fp32 can represent values that fp16 cannot; `allow_overflow` publishes the result "
-      "anyway");
+      "`dtype` bf16 or fp32 can represent values that fp16 cannot; `allow_overflow` publishes the result anyway");
 }
 
 }  // namespace mckpt::impl

@@ -16,8 +16,7 @@ struct FaultInfo {
 
 constexpr FaultInfo kTable[] = {
     {PatternFault::kInvalidSymbol, "invalid_symbol", "this is not a layer symbol here",
-     "layers are M G * D + - E, upper case and without blanks; '|' separates pipeline segments of the main "
-     "part, '/' MTP parts, and [ ] make groups in the main part of the grouped dialect"},
+     "layers are M G * D + - E, upper case and without blanks; '|' separates pipeline segments of the main part, '/' MTP parts, and [ ] make groups in the main part of the grouped dialect"},
     {PatternFault::kUnclosedGroup, "unclosed_group", "the group that begins here is not closed",
      "close the group with ']' before the next '|' or '/': a group is within one segment"},
     {PatternFault::kUnopenedGroup, "unopened_group", "no group is open here",

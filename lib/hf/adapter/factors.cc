@@ -17,9 +17,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kOfTwo =
-    "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was edited: "
-    "take "
-    "both from one save";
+    "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was edited: take both from one save";
 
 bool has_embedding(const AdapterModule& m) { return m.embedding.a >= 0 || m.embedding.b >= 0; }
 

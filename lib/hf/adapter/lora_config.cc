@@ -116,9 +116,7 @@ void check_start(const JsonValue& config) {
         .expected("an adapter of the base as it is")
         .found(cat("init_lora_weights '", escaped(start), "'"))
         .help(
-            "save_pretrained(DIR, path_initial_model_for_weight_conversion=START) of PEFT makes an adapter "
-            "of "
-            "the base as it is; or merge it where it was trained (merge_and_unload), and save the model");
+            "save_pretrained(DIR, path_initial_model_for_weight_conversion=START) of PEFT makes an adapter of the base as it is; or merge it where it was trained (merge_and_unload), and save the model");
   if (!v->is(JsonType::kString) || !has(kStarts, v->string("init_lora_weights")))
     refuse("init_lora_weights", *v);
 }

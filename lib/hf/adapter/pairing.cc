@@ -63,8 +63,7 @@ class Pairing {
               config_.weights_turned ? "[out, in]" : "[in, out]", ": merged as what they are, as PEFT does"));
     if (shared_)
       out.notes.push_back(
-          "the output layer of the base is its embedding: what the adapter adds to either is in both, as "
-          "merge_and_unload makes it, though the model computed with them apart while it was trained");
+          "the output layer of the base is its embedding: what the adapter adds to either is in both, as merge_and_unload makes it, though the model computed with them apart while it was trained");
     return out;
   }
 
@@ -133,8 +132,7 @@ class Pairing {
       e.help(cat("modules_to_save has ", escaped(module),
                  ", which this base has not: the base is the model with it; a head for ",
                  dims(t).empty() ? 0 : dims(t)[0],
-                 " labels on a language model is made by AutoModelForSequenceClassification, whose "
-                 "save_pretrained() writes the base"));
+                 " labels on a language model is made by AutoModelForSequenceClassification, whose save_pretrained() writes the base"));
     if (std::string_view near = nearest(own, base_.names()); !near.empty())
       e.note(cat("the nearest name in the base is ", escaped(near)));
     throw e;

@@ -96,9 +96,7 @@ void check_settings(const LoraConfig& config, const BaseTensors& base, const Ada
         .expected(cat("tensors of ", escaped(name), ", as modules_to_save says"))
         .found("none")
         .help(
-            "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was "
-            "edited: "
-            "take both from one save");
+            "adapter_config.json and adapter_model.safetensors belong to two adapters, or the config was edited: take both from one save");
   }
   std::vector<std::string_view> untouched;
   bool unknown = false;

@@ -177,8 +177,7 @@ LoraConfig config_beside(const Folder& folder) {
           "adapter_config.json, lora_adapter/adapter_config.json or lora_train_meta.json beside the files")
       .found("none of them")
       .help(
-          "write lora_train_meta.json there, {\"r\": RANK, \"lora_alpha\": ALPHA}, with the numbers of the "
-          "run");
+          "write lora_train_meta.json there, {\"r\": RANK, \"lora_alpha\": ALPHA}, with the numbers of the run");
 }
 
 std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store) {

@@ -235,8 +235,7 @@ void refuse_draft(const MapFile& file) {
   throw Error(Code::kBadMap, cat("the map is a draft: ", counted(std::ssize(lines), "row"), " to decide"))
       .each_note(lines)
       .help(
-          "correct each of these rows, and take its \"todo\" out; `mckpt mappings check HF_DIR MAP` says "
-          "what is left");
+          "correct each of these rows, and take its \"todo\" out; `mckpt mappings check HF_DIR MAP` says what is left");
 }
 
 std::string read_map_text(const std::string& path, const OpenOptions& opening) {

@@ -184,8 +184,7 @@ class Promises {
     auto is_stored = [&](const auto& t) { return !kept.contains(t.name) && stored_.contains(t.name); };
     if (std::ranges::any_of(all, is_stored) || without.empty()) return all;
     notes.warn(
-        "the checkpoint has no layers of multi-token prediction, which config.json states; transformers "
-        "uses the model without them");
+        "the checkpoint has no layers of multi-token prediction, which config.json states; transformers uses the model without them");
     return without;
   }
 

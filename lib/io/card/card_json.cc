@@ -216,9 +216,7 @@ class CardReader {
                  : schema->is(JsonType::kString) ? cat("the schema ", escaped(schema->string("schema")))
                                                  : schema->summary())
           .help(
-              "`mckpt verify` writes a card with `report`, a conversion with `card`; the `report` of a "
-              "conversion is "
-              "an account, not a card");
+              "`mckpt verify` writes a card with `report`, a conversion with `card`; the `report` of a conversion is an account, not a card");
     read_files(json);
     card_.version = member(json, "mckpt").string("mckpt");
     card_.single_file = member(json, "single_file").boolean("single_file");

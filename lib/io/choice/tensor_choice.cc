@@ -37,8 +37,7 @@ enum class Kind { kGlob, kRegex, kName };
         cat("a glob has to match the whole name: '", escaped(open), "' matches ", counted(inside, "tensor")));
   if (glob && pattern.find('{') != pattern.npos)
     e.note(
-        "braces are plain characters in a glob: [qk] is one character of a set, and a regular expression has "
-        "(a|b)");
+        "braces are plain characters in a glob: [qk] is one character of a set, and a regular expression has (a|b)");
   bool like_a_glob = !glob && pattern.find_first_of("*?") != pattern.npos;
   if (i64 meant = like_a_glob ? matches(pattern) : 0; meant > 0)
     e.note(cat("as a glob it would match ", counted(meant, "tensor"), ", but it is not read as a glob"));

@@ -126,8 +126,7 @@ Error source_changed(const std::string& path) {
   return Error(Code::kReadFailed, "the file was changed while it was read")
       .file(path)
       .help(
-          "run the command again when no program writes to the file; while a training run continues, name a "
-          "finished iteration");
+          "run the command again when no program writes to the file; while a training run continues, name a finished iteration");
 }
 
 void check_unchanged(const OpenOptions& opening) {

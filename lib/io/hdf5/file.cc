@@ -71,8 +71,7 @@ Error to_error(const Hdf5Fault& fault) {
               escaped(fault.words, 500)));
   if (newer)
     e.help(
-        "the file needs a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', "
-        "'v110')) writes files that all of them read");
+        "the file needs a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', 'v110')) writes files that all of them read");
   return e;
 }
 

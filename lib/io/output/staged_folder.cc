@@ -73,11 +73,9 @@ bool was_to_replace(const std::string& path, const std::string& plan) {
 
 std::string help_of(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   if (options.resume)
-    return "there is nothing to resume: the folder is complete or was made by another command; `overwrite` "
-           "replaces it";
+    return "there is nothing to resume: the folder is complete or was made by another command; `overwrite` replaces it";
   if (was_to_replace(path, plan))
-    return "an interrupted run of this command was to replace it: repeat it with `overwrite` or `resume`, "
-           "which go on where it stopped";
+    return "an interrupted run of this command was to replace it: repeat it with `overwrite` or `resume`, which go on where it stopped";
   std::string help = cat("choose another name, or ", options.instead);
   if (is_of_other_plan(path, plan))
     help +=

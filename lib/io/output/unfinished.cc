@@ -51,8 +51,7 @@ void refuse_other_plan(const std::string& staging, const std::string& plan, Choi
   std::vector<std::string> differ;
   if (!plan.empty() && plan != kNotResumed) differ = plan_differences(read_mark(staging, kPlanMark), plan);
   throw Error(Code::kOtherPlan,
-              "an interrupted run left an unfinished output of this name, which it began with other options, "
-              "from another source or by another version")
+              "an interrupted run left an unfinished output of this name, which it began with other options, from another source or by another version")
       .file(staging)
       .each_note(differ)
       .help(cat("to go on with it, repeat the first command",

@@ -52,9 +52,7 @@ constexpr Row kRows[] = {
     {"uuid", "UUID SafeUUID", Known::kData},
     {"torch", "Size", Known::kTuple},
     {"torch",
-     "device Tensor strided contiguous_format channels_last channels_last_3d preserve_format "
-     "per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric "
-     "per_channel_affine_float_qparams",
+     "device Tensor strided contiguous_format channels_last channels_last_3d preserve_format per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams",
      Known::kData},
     {"torch.nn.parameter", "Parameter Buffer", Known::kData},
     {"torch._C", "Generator", Known::kData},
@@ -67,20 +65,16 @@ constexpr Row kRows[] = {
     {"torch._utils", "_rebuild_wrapper_subclass", Known::kRebuildWrapperSubclass},
     {"torch._utils", "_rebuild_meta_tensor_no_storage", Known::kRebuildMeta},
     {"torch._utils",
-     "_rebuild_sparse_tensor _rebuild_nested_tensor _rebuild_device_tensor_from_cpu_tensor "
-     "_rebuild_device_tensor_from_numpy _rebuild_xla_tensor",
+     "_rebuild_sparse_tensor _rebuild_nested_tensor _rebuild_device_tensor_from_cpu_tensor _rebuild_device_tensor_from_numpy _rebuild_xla_tensor",
      Known::kRebuildOther},
     {"torch.nested._internal.nested_tensor", "_rebuild_njt", Known::kRebuildOther},
     {"torch.nested._internal.nested_tensor", "NestedTensor", Known::kData},
     {"torch._tensor torch.tensor", "_rebuild_from_type _rebuild_from_type_v2", Known::kRebuildFromType},
-    {"torch.distributed.tensor torch.distributed.tensor._api torch.distributed.tensor.api "
-     "torch.distributed._tensor torch.distributed._tensor.api",
+    {"torch.distributed.tensor torch.distributed.tensor._api torch.distributed.tensor.api torch.distributed._tensor torch.distributed._tensor.api",
      "DTensor", Known::kDTensor},
-    {"torch.distributed.tensor._dtensor_spec torch.distributed._tensor._dtensor_spec "
-     "torch.distributed._tensor.placement_types",
+    {"torch.distributed.tensor._dtensor_spec torch.distributed._tensor._dtensor_spec torch.distributed._tensor.placement_types",
      "DTensorSpec", Known::kDTensorSpec},
-    {"torch.distributed.tensor._dtensor_spec torch.distributed._tensor._dtensor_spec "
-     "torch.distributed._tensor.placement_types",
+    {"torch.distributed.tensor._dtensor_spec torch.distributed._tensor._dtensor_spec torch.distributed._tensor.placement_types",
      "TensorMeta ShardOrderEntry", Known::kData},
     {"torch.distributed.tensor.placement_types torch.distributed._tensor.placement_types", "Shard",
      Known::kShard},
@@ -100,8 +94,7 @@ constexpr Row kRows[] = {
     {"torch.distributed._shard.sharded_tensor.metadata torch.distributed._shard.sharded_tensor",
      "ShardedTensorMetadata", Known::kShardedTensorMetadata},
     {"torch.distributed.remote_device", "_remote_device", Known::kRemoteDevice},
-    {"torch.distributed._shard.sharding_spec.chunk_sharding_spec torch.distributed._shard.sharding_spec.api "
-     "torch.distributed._shard.sharding_spec",
+    {"torch.distributed._shard.sharding_spec.chunk_sharding_spec torch.distributed._shard.sharding_spec.api torch.distributed._shard.sharding_spec",
      "ChunkShardingSpec EnumerableShardingSpec", Known::kData},
     {"deepspeed.utils.tensor_fragment", "fragment_address", Known::kData},
     {"deepspeed.runtime.zero.config", "ZeroStageEnum", Known::kData},
@@ -122,11 +115,9 @@ constexpr Row kRows[] = {
      Known::kMetadataIndex},
     {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata", "StorageMeta",
      Known::kStorageMeta},
-    {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata "
-     "torch.distributed._shard.sharded_tensor.metadata",
+    {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata torch.distributed._shard.sharded_tensor.metadata",
      "TensorProperties", Known::kTensorProperties},
-    {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata "
-     "torch.distributed._shard.sharded_tensor.metadata",
+    {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata torch.distributed._shard.sharded_tensor.metadata",
      "_MEM_FORMAT_ENCODING MEM_FORMAT_ENCODING", Known::kData},
     {"torch.distributed.checkpoint.filesystem torch.distributed._shard.checkpoint.filesystem", "_StorageInfo",
      Known::kStorageInfo},
@@ -140,12 +131,10 @@ constexpr Row kRows[] = {
     {"numpy", "ndarray", Known::kNumpyArray},
     {"numpy", "dtype", Known::kNumpyDType},
     {"numpy",
-     "bool_ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
-     "longdouble complex64 complex128 str_ bytes_ void object_ datetime64 timedelta64",
+     "bool_ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 longdouble complex64 complex128 str_ bytes_ void object_ datetime64 timedelta64",
      Known::kData},
     {"numpy.dtypes",
-     "BoolDType Int8DType Int16DType Int32DType Int64DType UInt8DType UInt16DType UInt32DType "
-     "UInt64DType Float16DType Float32DType Float64DType",
+     "BoolDType Int8DType Int16DType Int32DType Int64DType UInt8DType UInt16DType UInt32DType UInt64DType Float16DType Float32DType Float64DType",
      Known::kData},
     {"numpy.random._pickle", "__randomstate_ctor __generator_ctor __bit_generator_ctor", Known::kData},
     {"numpy.random._mt19937 numpy.random._pcg64", "MT19937 PCG64", Known::kData},
@@ -153,45 +142,14 @@ constexpr Row kRows[] = {
     {"megatron.core.optimizer.optimizer_config", "OptimizerConfig", Known::kData},
     {"megatron.core.rerun_state_machine", "RerunDiagnostic RerunMode RerunState", Known::kData},
     {"megatron.core.transformer.enums",
-     "AttnBackend AttnMaskType AttnType LayerType CudaGraphModule CudaGraphScope "
-     "InferenceCudaGraphScope",
+     "AttnBackend AttnMaskType AttnType LayerType CudaGraphModule CudaGraphScope InferenceCudaGraphScope",
      Known::kData},
 };
 
 // The top-level modules of Python's standard library, all versions together, and of the tools that come
 // with it. Whatever of it is not in the table above is assumed to run code or open files.
 constexpr std::string_view kStandardLibrary =
-    "BaseHTTPServer CGIHTTPServer Queue SimpleHTTPServer SocketServer StringIO Tkinter UserDict "
-    "UserList UserString __builtin__ __future__ _abc _aix_support _ast _asyncio _bisect "
-    "_blake2 _bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr "
-    "_codecs_tw _collections _collections_abc _compat_pickle _compression _contextvars _crypt _csv "
-    "_ctypes _curses _curses_panel _datetime _dbm _decimal _elementtree _frozen_importlib "
-    "_frozen_importlib_external _functools _gdbm _hashlib _heapq _imp _io _json _locale _lsprof _lzma "
-    "_markupbase _md5 _msi _multibytecodec _multiprocessing _opcode _operator _osx_support _overlapped "
-    "_pickle _posixshmem _posixsubprocess _py_abc _pydecimal _pyio _queue _random _scproxy _sha1 "
-    "_sha256 _sha3 _sha512 _signal _sitebuiltins _socket _sqlite3 _sre _ssl _stat _statistics _string "
-    "_strptime _struct _symtable _thread _threading_local _tkinter _tokenize _tracemalloc _typing _uuid "
-    "_warnings _weakref _weakrefset _winapi _zoneinfo abc aifc annotationlib antigravity argparse array "
-    "ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex bisect builtins bz2 "
-    "cPickle cProfile cStringIO calendar cgi cgitb chunk cmath cmd code codecs codeop collections "
-    "colorsys commands compileall compression concurrent configparser contextlib contextvars cookielib "
-    "copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils "
-    "doctest dummy_thread dummy_threading email encodings ensurepip enum errno exceptions faulthandler "
-    "fcntl filecmp fileinput fnmatch formatter fractions ftplib functools gc genericpath getopt getpass "
-    "gettext glob graphlib grp gzip hashlib heapq hmac html http httplib idlelib ihooks imaplib imghdr "
-    "imp importlib imputil inspect io ipaddress itertools json keyword lib2to3 linecache locale logging "
-    "lzma macpath mailbox mailcap marshal math md5 mhlib mimetools mimetypes mmap modulefinder msilib "
-    "msvcrt multifile multiprocessing netrc new nis nntplib nt ntpath nturl2path numbers opcode "
-    "operator optparse org os ossaudiodev parser pathlib pdb pickle pickletools pip pipes pkg_resources "
-    "pkgutil platform plistlib popen2 poplib posix posixpath pprint profile pstats pty pwd py_compile "
-    "pyclbr pydoc pydoc_data pyexpat queue quopri random re readline repr reprlib resource rexec rfc822 "
-    "rlcompleter runpy sched secrets select selectors sets setuptools sha shelve shlex shutil signal "
-    "site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl "
-    "stat statistics statvfs string stringprep struct subprocess sunau symbol symtable sys sysconfig "
-    "syslog tabnanny tarfile telnetlib tempfile termios test textwrap this thread threading time timeit "
-    "tkinter token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing "
-    "unicodedata unittest urllib urllib2 urlparse user uu uuid venv warnings wave weakref webbrowser "
-    "whichdb winreg winsound wsgiref xdrlib xml xmlrpc xmlrpclib zipapp zipfile zipimport zlib zoneinfo";
+    "BaseHTTPServer CGIHTTPServer Queue SimpleHTTPServer SocketServer StringIO Tkinter UserDict UserList UserString __builtin__ __future__ _abc _aix_support _ast _asyncio _bisect _blake2 _bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw _collections _collections_abc _compat_pickle _compression _contextvars _crypt _csv _ctypes _curses _curses_panel _datetime _dbm _decimal _elementtree _frozen_importlib _frozen_importlib_external _functools _gdbm _hashlib _heapq _imp _io _json _locale _lsprof _lzma _markupbase _md5 _msi _multibytecodec _multiprocessing _opcode _operator _osx_support _overlapped _pickle _posixshmem _posixsubprocess _py_abc _pydecimal _pyio _queue _random _scproxy _sha1 _sha256 _sha3 _sha512 _signal _sitebuiltins _socket _sqlite3 _sre _ssl _stat _statistics _string _strptime _struct _symtable _thread _threading_local _tkinter _tokenize _tracemalloc _typing _uuid _warnings _weakref _weakrefset _winapi _zoneinfo abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex bisect builtins bz2 cPickle cProfile cStringIO calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys commands compileall compression concurrent configparser contextlib contextvars cookielib copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest dummy_thread dummy_threading email encodings ensurepip enum errno exceptions faulthandler fcntl filecmp fileinput fnmatch formatter fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http httplib idlelib ihooks imaplib imghdr imp importlib imputil inspect io ipaddress itertools json keyword lib2to3 linecache locale logging lzma macpath mailbox mailcap marshal math md5 mhlib mimetools mimetypes mmap modulefinder msilib msvcrt multifile multiprocessing netrc new nis nntplib nt ntpath nturl2path numbers opcode operator optparse org os ossaudiodev parser pathlib pdb pickle pickletools pip pipes pkg_resources pkgutil platform plistlib popen2 poplib posix posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline repr reprlib resource rexec rfc822 rlcompleter runpy sched secrets select selectors sets setuptools sha shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics statvfs string stringprep struct subprocess sunau symbol symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios test textwrap this thread threading time timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib urllib2 urlparse user uu uuid venv warnings wave weakref webbrowser whichdb winreg winsound wsgiref xdrlib xml xmlrpc xmlrpclib zipapp zipfile zipimport zlib zoneinfo";
 
 // Whether `word` is one of the words; pre: it has no space.
 bool has_word(std::string_view words, std::string_view word) {

@@ -330,8 +330,7 @@ void RankGroup::note_uncompared() {
   store_.add_finding(
       {.code = Code::kNoChecksums,
        .message = cat("the files have no checksums of ", counted(std::ssize(uncompared_), "tensor"),
-                      " of which several ranks have copies: the copies were not compared, and the first "
-                      "rank's is used: ",
+                      " of which several ranks have copies: the copies were not compared, and the first rank's is used: ",
                       listed(uncompared_, 3)),
        .warning = true});
 }

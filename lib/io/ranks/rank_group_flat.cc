@@ -81,8 +81,7 @@ void RankGroup::conclude_flat() {
       store_.add_finding(
           {.code = Code::kBadShards,
            .message = cat(gap,
-                          " are of no tensor, and too many to be padding: a tensor is missing, or "
-                          "its piece is too short")});
+                          " are of no tensor, and too many to be padding: a tensor is missing, or its piece is too short")});
   store_.set_format(Format::kTorchFlat);
   store_.add_fact("flat parameters", cat(units_.size()));
 }

@@ -17,8 +17,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kTakeWhole =
-    "copy or save the folder again as a whole, into an empty one; `accept` MC1315 uses the files as they "
-    "are";
+    "copy or save the folder again as a whole, into an empty one; `accept` MC1315 uses the files as they are";
 
 // The object as an integer; nothing if it is something else or cannot be read.
 std::optional<i64> number_of(const Store& store, i64 object) {

@@ -150,8 +150,7 @@ std::vector<u8> TorchZip::read_pickle() const {
   } catch (Error& e) {
     if (e.code() == Code::kUnsupportedZip && pickle_->deflated)
       e.help(
-          "the record is compressed, which torch does not do: unpack the archive and store it uncompressed "
-          "(zip -0)");
+          "the record is compressed, which torch does not do: unpack the archive and store it uncompressed (zip -0)");
     throw;
   }
 }

@@ -21,8 +21,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kHelp =
-    "copy the file again from its source; if it was changed on purpose, or if mckpt_manifest.json was copied "
-    "from another folder, remove mckpt_manifest.json";
+    "copy the file again from its source; if it was changed on purpose, or if mckpt_manifest.json was copied from another folder, remove mckpt_manifest.json";
 
 // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& f) {

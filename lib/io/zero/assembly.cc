@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::string_view kModule = "module.";
 constexpr std::string_view kNoSecondNames =
-    "; no file has shared_params, so if they are shared with others, as a tied output layer is, this is the "
-    "file of another rank under the name of rank 0's";
+    "; no file has shared_params, so if they are shared with others, as a tied output layer is, this is the file of another rank under the name of rank 0's";
 
 class Assembly {
  public:
@@ -107,9 +106,7 @@ class Assembly {
   void add_frozen() {
     if (save_.stage >= 2 && model_.leaves_out_frozen)
       report(Code::kFrozenParameters,
-             "the checkpoint was saved with exclude_frozen_parameters: parameters that were not trained are "
-             "in no file, "
-             "and their names are not known",
+             "the checkpoint was saved with exclude_frozen_parameters: parameters that were not trained are in no file, and their names are not known",
              "", save_.models[0].path);
     for (const ZeroParameter& p : model_.frozen) {
       // The list has only the experts of the first rank, under the numbers that they have there.

@@ -88,8 +88,7 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
   check.compare(a.frozen, b.frozen);
   if (a.shared.empty() && !b.shared.empty())
     check.add(Code::kBadShards,
-              cat("the file has shared_params, which DeepSpeed writes in the file of rank 0: the two "
-                  "changed places, or ",
+              cat("the file has shared_params, which DeepSpeed writes in the file of rank 0: the two changed places, or ",
                   first, " is a copy of another rank's"));
 }
 

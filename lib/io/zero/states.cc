@@ -77,8 +77,7 @@ i64 read_stage(PickleValue v) {
   throw Error(Code::kUnsupportedTorchFile, "the file does not say that it is of ZeRO 1, 2 or 3")
       .found(v.is_int() ? cat("zero_stage ", stage) : cat("zero_stage is ", kind_name(v.kind())))
       .help(
-          "DeepSpeed's own zero_to_fp32.py refuses it too: save it again with ZeRO, or load it where it was "
-          "saved");
+          "DeepSpeed's own zero_to_fp32.py refuses it too: save it again with ZeRO, or load it where it was saved");
 }
 
 void check_ranks(i64 ranks, std::string_view what = "partition_count") {

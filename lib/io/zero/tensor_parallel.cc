@@ -121,15 +121,12 @@ class TensorParallel {
 
   [[noreturn]] void refuse_without_map() const {
     throw Error(Code::kUnsupportedTorchFile,
-                "the checkpoint has several model-parallel ranks, and no affine_map says how to join their "
-                "tensors")
+                "the checkpoint has several model-parallel ranks, and no affine_map says how to join their tensors")
         .file(folder_.path())
         .found(saves_[0].other_rank.empty() ? cat("mp_world_size ", saves_[0].model().model_ranks)
                                             : escaped(saves_[0].other_rank))
         .help(
-            "AutoTP of DeepSpeed 0.19 and later stores one; mckpt reads each file by itself. Load it where "
-            "it "
-            "was saved, or save a whole model there");
+            "AutoTP of DeepSpeed 0.19 and later stores one; mckpt reads each file by itself. Load it where it was saved, or save a whole model there");
   }
 
   void report_missing() {

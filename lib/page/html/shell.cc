@@ -48,8 +48,7 @@ std::string html_page(std::string_view title, std::string_view json,
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"mckpt ",
       MCKPT_VERSION,
       "\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-      "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
       "<title>",
       html_text(title), "</title>\n<style>\n", page_asset("page.css"), "</style>\n</head>\n<body>\n",
       page_asset("page.html"), "<script type=\"application/json\" id=\"data\">", script_json(json),

@@ -33,8 +33,7 @@ Comm& Job::comm() {
         .expected(cat(counted(launch_.size, "rank"), ", as the launcher says"))
         .found(cat(comm_->size(), " as MPI says"))
         .help(
-            "start mckpt with the mpirun of the MPI that it was built with: scripts/mpirun; `mckpt env` "
-            "shows the MPI");
+            "start mckpt with the mpirun of the MPI that it was built with: scripts/mpirun; `mckpt env` shows the MPI");
   return *comm_;
 }
 

@@ -206,8 +206,7 @@ void write_holders(Output& out, const Store& store, std::span<const i64> tensors
   if (columns.holders <= 1) {
     out.line("");
     return out.line(tensors.empty() ? "there is nothing to map: the checkpoint has no tensors"
-                                    : "there is nothing to map: one file of one rank has every tensor whole; "
-                                      "mckpt ls lists them with their places");
+                                    : "there is nothing to map: one file of one rank has every tensor whole; mckpt ls lists them with their places");
   }
   TextTable table({{"tensor", Align::kLeft},
                    {"shape", Align::kLeft},

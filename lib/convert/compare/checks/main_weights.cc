@@ -125,8 +125,7 @@ Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
           ", rounded; first at ", at, ": ", unlike.weight, " and ", unlike.main,
           most ? "; so it is where a run keeps its parameters in FP8, and in weights of another save" : ""),
       .help =
-          "one of the two was changed, or is of another save: a run that loads both computes one step with "
-          "the weight, and goes on from the main weight",
+          "one of the two was changed, or is of another save: a run that loads both computes one step with the weight, and goes on from the main weight",
       .warning = most};
 }
 

@@ -200,13 +200,9 @@ struct OtherModules {
 };
 constexpr OtherModules kOtherModules[] = {
     {".mlp.experts.weight1",
-     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all "
-     "experts of a "
-     "layer in one transposed tensor; load the checkpoint with Megatron and save it as torch_dist"},
+     "these experts are those of Megatron's own grouped module (moe_use_legacy_grouped_gemm), which has all experts of a layer in one transposed tensor; load the checkpoint with Megatron and save it as torch_dist"},
     {"language_model.",
-     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's "
-     "tools/checkpoint/convert.py "
-     "makes names of Megatron-Core of them"},
+     "these names are of Megatron's models before Megatron-Core (use_legacy_models); Megatron's tools/checkpoint/convert.py makes names of Megatron-Core of them"},
     {"_quantizer.", "quantizers of ModelOpt are no parameters of the model; save the model without them"},
     {".adapter.", "adapters are no parameters of the model; merge them before the checkpoint is saved"},
 };

@@ -248,8 +248,7 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
           .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
           .found(dims_to_string(source_.dims(tensor)))
           .help(p.expert() && !run_.expert_tensor_ranks
-                    ? "no args say how experts are divided, so they count as divided as other parameters; "
-                      "`source_etp` says it"
+                    ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
                     : "");
     // The stage of the output layer has the embedding of a tied model once more.
     if (!single_.contains(p.global_name))

@@ -32,9 +32,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kSaveByParameter =
-    "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron that "
-    "saves them "
-    "by parameter (fully_sharded_model_space without flattening, or fully_reshardable)";
+    "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron that saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)";
 
 // A parameter, and its name in the checkpoint apart from layers and experts.
 struct Sought {

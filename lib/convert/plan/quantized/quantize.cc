@@ -153,9 +153,7 @@ QuantizeTo quantize_scheme(std::string_view word, std::string_view option, bool 
       .expected(kWords)
       .found(escaped(word))
       .help(
-          "INT4, NVFP4, MXFP8 and FP8 with a scale for a row or a tensor are written by like-source only, "
-          "with the "
-          "values that a model of that kind has; llm-compressor and ModelOpt choose new scales for them");
+          "INT4, NVFP4, MXFP8 and FP8 with a scale for a row or a tensor are written by like-source only, with the values that a model of that kind has; llm-compressor and ModelOpt choose new scales for them");
 }
 
 Conversion plan_quantize(const QuantizeOptions& options) {
@@ -173,8 +171,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
         .found(given ? cat(escaped(*given, 4096), ", which has none")
                      : "no `assets`: a checkpoint keeps config and tokenizer only")
         .help(
-            "`assets` HF_DIR   the folder of the quantised model, as it was published; fp8-block and mxfp4 "
-            "need none");
+            "`assets` HF_DIR   the folder of the quantised model, as it was published; fp8-block and mxfp4 need none");
   if (options.types.kind == ExportTypes::kGiven || !options.types.rules.empty())
     throw Error(Code::kUsage, "data types cannot be chosen for a quantised result");
   std::unique_ptr<Store> source = open_store(options.source, options.checkpoint.model.files);

@@ -179,8 +179,7 @@ std::string lost_options_of(const ParamGroups& groups) {
   if (groups.all().empty()) return "";
   return cat("the options of the optimizer are lost, such as lr and weight_decay of its ",
              counted(std::ssize(groups.all()), "group"),
-             ": torch_dist does not list the parameters of a group, and for some parameters not exactly one "
-             "group fits");
+             ": torch_dist does not list the parameters of a group, and for some parameters not exactly one group fits");
 }
 
 // Whether the view has the options of parameters, made of the groups of the optimizer.

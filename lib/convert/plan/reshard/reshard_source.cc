@@ -108,18 +108,14 @@ void ReshardSource::refuse_ranks_of_unknown_model() const {
   auto refuse = [&](std::string_view arg, i64 ranks) {
     throw Error(
         Code::kUnknownPartition,
-        "mckpt has no table of this model, so it cannot join the parts that several tensor-parallel ranks "
-        "wrote: fused tensors are stored rank after rank")
+        "mckpt has no table of this model, so it cannot join the parts that several tensor-parallel ranks wrote: fused tensors are stored rank after rank")
         .file(store.root())
         .expected(cat(arg, " 1"))
         .found(ranks)
         .help(
             asked_for_any_model()
-                ? "name the model with `assets` HF_DIR instead of `any_model`; or use `keep_names`, which "
-                  "leaves "
-                  "args as they are, for a training run with the same tensor-parallel ranks"
-                : "reshard the checkpoint before its layers get the names of another form, or after convert "
-                  "hybrid-to-gpt or ungroup");
+                ? "name the model with `assets` HF_DIR instead of `any_model`; or use `keep_names`, which leaves args as they are, for a training run with the same tensor-parallel ranks"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert hybrid-to-gpt or ungroup");
   };
   if (run.tensor_ranks.value_or(1) != 1) refuse("tensor_model_parallel_size", *run.tensor_ranks);
   if (run.expert_tensor_ranks.value_or(1) != 1)
@@ -133,8 +129,7 @@ void ReshardSource::refuse_ranks_of_unknown_model() const {
           .tensor(store.name(t))
           .expected("one rank, as mckpt has no table of this model")
           .note(
-              "tensors may be stored fused, rank after rank, so the place of every row depends on that "
-              "number")
+              "tensors may be stored fused, rank after rank, so the place of every row depends on that number")
           .help("`source_tp` 1 says that one rank wrote it");
 }
 

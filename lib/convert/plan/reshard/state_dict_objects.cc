@@ -136,8 +136,7 @@ void StateDictObjects::note_list(std::span<const Group> groups, i64 names) {
   if (i64 steps = std::ranges::count_if(items_, [](const Item& i) { return i.value.has_value(); }); steps > 0)
     notes_.note(
         cat("steps   ", counted(steps, "tensor"),
-            " beside the ones counted below: the options of the parameters have the step, v2 has it as a "
-            "state"));
+            " beside the ones counted below: the options of the parameters have the step, v2 has it as a state"));
   for (const Group& group : groups) names -= std::ssize(group.parameters);
   if (names > 0)
     notes_.warn(cat("the options of ", counted(names, "name"),

@@ -48,8 +48,7 @@ Conversion plan_sharded(std::unique_ptr<Store> source, const ToFsdpOptions& o) {
         .help("`mckpt convert reshard` keeps the names, on another number of ranks");
   refuse_model_dict(m.model_dict, m.source);
   if (std::string_view option = option_of_model(m); !option.empty())
-    throw Error(Code::kUsage, cat(option, " is for models, and the source is a checkpoint of Megatron, whose names and "
-                                          "types stay: states of the optimizer match their weights bit for bit"))
+    throw Error(Code::kUsage, cat(option, " is for models, and the source is a checkpoint of Megatron, whose names and types stay: states of the optimizer match their weights bit for bit"))
         .file(source->root())
         .found(format_text(source->format()))
         .help(cat("leave ", option, " out; `mckpt export` makes a model of it, with the types that you give"));

@@ -24,8 +24,7 @@ void refuse_ranks(const ReshardSource& source, const Grid& grid) {
         .help(
             source.asked_for_any_model()
                 ? "`assets` names the folder of the model; or choose a grid of `dp`, `cp` and `hsdp`"
-                : "reshard the checkpoint before its layers get the names of another form, or after convert "
-                  "hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
+                : "reshard the checkpoint before its layers get the names of another form, or after convert hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
 }
 
 void note_names(const ReshardSource& source, const ReshardOptions& options, Notes& notes) {
@@ -35,12 +34,10 @@ void note_names(const ReshardSource& source, const ReshardOptions& options, Note
         "the layers have the names of another form than those of the model in hf_assets, and keep them");
   if (source.model().translated() && !v2)
     notes.note(
-        "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of "
-        "optimizer states; `mckpt convert reshard` keeps the names");
+        "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of optimizer states; `mckpt convert reshard` keeps the names");
   notes.note(
       options.modules.empty()
-          ? "the model is treated as unknown: all parameters of one type are packed into one buffer, in the "
-            "order of the checkpoint"
+          ? "the model is treated as unknown: all parameters of one type are packed into one buffer, in the order of the checkpoint"
           : "the model is treated as unknown: the modules of `fsdp_module` have buffers of their own");
 }
 

@@ -287,8 +287,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
     if (has_codes(opened.store())) {
       check_codes(opened.store(), options.types, "");
       out.notes.warn(
-          "the file has codes and scales: put the model's config.json beside it, which says how large blocks "
-          "and groups are");
+          "the file has codes and scales: put the model's config.json beside it, which says how large blocks and groups are");
     }
     target->folders = {options.source};
     if (options.assets) target->folders.push_back(*options.assets);

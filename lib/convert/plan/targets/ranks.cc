@@ -137,8 +137,7 @@ void refuse_name_of_file(const std::string& target) {
       .expected("a name that does not end in .pt, .pth, .bin or .ckpt")
       .found(escaped(target, 4096))
       .help(
-          "`mckpt convert safetensors-to-pt`, in Python to=\"torch-file\", makes one .pt file of a Hugging Face "
-          "model");
+          "`mckpt convert safetensors-to-pt`, in Python to=\"torch-file\", makes one .pt file of a Hugging Face model");
 }
 
 void refuse_contradictions(const ToRanksOptions& options) {
@@ -189,8 +188,7 @@ ToRanksOptions settled(ToRanksOptions options, const Opened& source, Notes& note
     throw Error(Code::kNotHeld, cat("files of ranks are written without the states of the optimizer, and there are ",
                                     counted(states, "tensor"), " of them"))
         .file(source.store().root())
-        .help("`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, "
-              "where the optimizer is not distributed");
+        .help("`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, where the optimizer is not distributed");
   options.spelling = source.sharded->spelling_on_disk();
   options.spelling.old_mtp = has_old_mtp(source.on_disk());
   options.iteration = iteration_of_result(source.on_disk(), options.iteration, false, notes);

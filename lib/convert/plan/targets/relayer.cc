@@ -175,8 +175,7 @@ void Relayering::check_ways(LayerForm from, LayerForm to) const {
   throw Error(Code::kNotHeld, "a GPT model has no weights for the M layers of the pattern")
       .found(cat(mixers.size(), " of ", pattern_.physical_layers(), " layers of ", pattern_.text))
       .help(
-          "`without_mixers` leaves these layers out; the training run that loads the result must initialise "
-          "them");
+          "`without_mixers` leaves these layers out; the training run that loads the result must initialise them");
 }
 
 std::string Relayering::target_text() const {

@@ -176,8 +176,7 @@ void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings&
           {.code = Code::kMixedSaves,
            .file = m.files[f],
            .message = cat(file_bytes[f] - end[f],
-                          " bytes after the last record belong to no chunk or object: the file may be of "
-                          "another save"),
+                          " bytes after the last record belong to no chunk or object: the file may be of another save"),
            .offset = end[f],
            .warning = true});
 }

@@ -25,15 +25,11 @@ namespace {
 using Section = DcpKey::Section;
 
 constexpr const char* kHalfLost =
-    "the save was made by code that does not know of the other half, or a rank's file is missing: take an "
-    "older checkpoint";
+    "the save was made by code that does not know of the other half, or a rank's file is missing: take an older checkpoint";
 constexpr const char* kStateLost =
-    "training cannot continue from these states; the weights are complete: reshard with `weights_only`, or "
-    "export";
+    "training cannot continue from these states; the weights are complete: reshard with `weights_only`, or export";
 constexpr const char* kPieceForWhole =
-    "an optimizer with plain tensors instead of DTensors was saved: one rank's piece is stored as the whole, "
-    "and the pieces of the others are lost; `weights_only` skips the states, `rank_states` reads them from "
-    "files of the ranks";
+    "an optimizer with plain tensors instead of DTensors was saved: one rank's piece is stored as the whole, and the pieces of the others are lost; `weights_only` skips the states, `rank_states` reads them from files of the ranks";
 
 // One pass over the names; used once. Keys point into the store's names, which outlive it.
 class NameChecks {

@@ -47,8 +47,7 @@ struct Series {
 };
 
 constexpr const char* kBiasesLost =
-    "Megatron numbers the weights of experts globally, but not their biases; save with "
-    "expert_model_parallel_size 1, or as torch_dist, to keep all";
+    "Megatron numbers the weights of experts globally, but not their biases; save with expert_model_parallel_size 1, or as torch_dist, to keep all";
 constexpr const char* kMixersLacking = "the training run that loads it has to initialise these layers";
 constexpr const char* kStagesLost =
     "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism";
@@ -144,8 +143,7 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
     language_layers_ = *facts_.layers;
     return add(
         Code::kNumberGap, layers.tensor,
-        "the pattern of the training run has M layers, but no tensor of them is stored, as in a checkpoint "
-        "that was made of a GPT model",
+        "the pattern of the training run has M layers, but no tensor of them is stored, as in a checkpoint that was made of a GPT model",
         kMixersLacking, true);
   }
   if (layers.count() <= layers.numbers.back())

@@ -60,8 +60,7 @@ std::vector<Finding> check_mark(const Folder& folder) {
   if (fault.empty()) return {};
   return {{.code = Code::kIncomplete,
            .file = std::string(kMarkOfTorchDist),
-           .message = cat("Megatron does not take this mark of a torch_dist checkpoint, and does not load "
-                          "the folder: expected ",
+           .message = cat("Megatron does not take this mark of a torch_dist checkpoint, and does not load the folder: expected ",
                           kExpected, "; found ", fault),
            .warning = true}};
 }

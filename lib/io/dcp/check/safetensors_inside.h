@@ -18,9 +18,7 @@ bool is_safetensors_inside(const DcpMetadata& metadata, const Folder& folder);
 
 // The fact of a store with such files, and why their tensors cannot be read.
 inline constexpr std::string_view kSafetensorsInside =
-    "torch wrote the tensors as safetensors (SerializationFormat.SAFETENSORS): .metadata does not say where "
-    "each of "
-    "them is, and torch itself cannot read them back";
+    "torch wrote the tensors as safetensors (SerializationFormat.SAFETENSORS): .metadata does not say where each of them is, and torch itself cannot read them back";
 inline constexpr std::string_view kSaveOtherwise =
     "save the checkpoint again as torch.save does, which is the default, or with HuggingFaceStorageWriter";
 

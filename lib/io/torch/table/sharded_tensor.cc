@@ -142,8 +142,7 @@ const std::vector<i64>& TorchMeshes::read_box(PickleValue metadata) const {
   if (box == nullptr)
     throw Error(
         Code::kBadPickle,
-        "the box of a shard of a ShardedTensor is not a ShardMetadata with as many offsets as sizes, which "
-        "are integers and not negative")
+        "the box of a shard of a ShardedTensor is not a ShardMetadata with as many offsets as sizes, which are integers and not negative")
         .found(kind_name(metadata.kind()));
   return *box;
 }
