@@ -51,6 +51,12 @@ class Error : public std::exception {
   // Adds a note for each line, and one with the number of lines that are left out.
   Error& each_note(std::span<const std::string> lines, std::size_t most = 20);
   Error& help(std::string_view v) { return set(help_, v); }
+  // The system could not do at this moment what it was asked for, whatever is in the file: the same step may succeed when
+  // it is repeated, such as a read of a disk that was gone.
+  Error& of_the_moment(bool v = true) {
+    of_the_moment_ = v;
+    return *this;
+  }
 
   // Adds context, once, from the layer that knows it: a file or tensor that is already set is kept.
   Error& default_file(std::string_view v) { return file_.empty() ? file(v) : *this; }
@@ -61,6 +67,7 @@ class Error : public std::exception {
   const std::string& file() const { return file_; }
   const std::string& tensor() const { return tensor_; }
   std::int64_t offset() const { return offset_; }  // -1: none
+  bool is_of_the_moment() const { return of_the_moment_; }
   const std::string& expected() const { return expected_; }
   const std::string& found() const { return found_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -76,6 +83,7 @@ class Error : public std::exception {
   std::string message_, file_, tensor_, expected_, found_, help_;
   std::vector<std::string> notes_;
   std::int64_t offset_ = -1;
+  bool of_the_moment_ = false;
   mutable std::string what_;
 };
 

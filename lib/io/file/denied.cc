@@ -40,8 +40,10 @@ void explain(Error& error, const std::string& path, const struct stat& st, const
 
 }  // namespace
 
+bool is_about_rights(int number) { return number == EACCES || number == EPERM; }
+
 void explain_denied(Error& error, const std::string& path, int number) {
-  if (number != EACCES && number != EPERM) return;
+  if (!is_about_rights(number)) return;
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed);
   if (failed) return;

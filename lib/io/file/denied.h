@@ -12,6 +12,8 @@ namespace mckpt::impl {
 
 class Error;
 
+// Whether an errno says that a right is missing.
+bool is_about_rights(int number);
 // Adds these facts to an error about a path that could not be opened for reading, if `number`, an errno, is
 // about rights.
 void explain_denied(Error& error, const std::string& path, int number);

@@ -85,7 +85,7 @@ void throw_open_failed(const std::string& path, int error) {
   Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kReadFailed;
   Error e(code, cat("cannot open the file: ", errno_text(error)));
   explain_denied(e, path, error);
-  throw e.file(path);
+  throw e.file(path).of_the_moment(code == Code::kReadFailed && !is_about_rights(error));
 }
 
 void ByteSource::check_range(i64 offset, i64 bytes) const {
@@ -202,7 +202,10 @@ void InputFile::read_inside(i64 offset, std::span<u8> to) const {
     ssize_t n = ::pread(fd_, to.data(), ask, offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
-      throw Error(Code::kReadFailed, cat("reading failed: ", errno_text(errno))).file(path_).offset(offset);
+      throw Error(Code::kReadFailed, cat("reading failed: ", errno_text(errno)))
+          .file(path_)
+          .offset(offset)
+          .of_the_moment();
     if (n == 0)
       throw Error(Code::kReadFailed, "the file became shorter while it was read")
           .file(path_)

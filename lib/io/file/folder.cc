@@ -195,7 +195,7 @@ Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), open
   Error e(error == ENOENT ? Code::kNotFound : Code::kReadFailed,
           cat("cannot open the folder: ", errno_text(error)));
   explain_denied(e, path_, error);
-  throw e.file(path_);
+  throw e.file(path_).of_the_moment(error != ENOENT && !is_about_rights(error));
 }
 
 Folder::~Folder() {

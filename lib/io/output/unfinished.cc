@@ -109,8 +109,8 @@ bool can_go_on_after(const Error& error) {
     case Code::kOutOfMemory:
     case Code::kRanksFailed:
       return true;
-    case Code::kReadFailed:  // with a number or a help the file is not what it was
-      return error.expected().empty() && error.help().empty();
+    case Code::kReadFailed:  // otherwise the file is not what it was, or nobody may read it
+      return error.is_of_the_moment();
     default:
       return false;
   }

@@ -29,7 +29,8 @@ void PendingWrites::end(bool failed) {
 void PendingWrites::wait() {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] { return under_way_ == 0; });
-  if (failed_) throw Error(Code::kReadFailed, "writing the weights into the model failed before the end");
+  if (failed_)
+    throw Error(Code::kReadFailed, "writing the weights into the model failed before the end").of_the_moment();
 }
 
 void PendingWrites::settle() {
