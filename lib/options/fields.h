@@ -1,6 +1,6 @@
 // The fields of the structs in lib/options/mckpt, in the order in which help lists them. Fields of nested
-// structs have no prefix: `tp`, not grid.tp. A new option is a member of a struct, one v() here, and its use
-// in convert/asked/plan.cc.
+// structs have no prefix: `tp`, not grid.tp. A new option is a member of a struct, one v() in the function
+// that shows its fields, and its use in convert/asked/plan.cc.
 #pragma once
 
 #include "mckpt/check_options.h"

@@ -70,9 +70,7 @@ struct OwnModel {
       copies{};  // tensors of the store that are left out, and those that they repeat
   std::string section, convention;
   bool dict_taken = false;  // as in OwnNames
-  std::string
-      // What says which tensors the model has, "DIR/model.safetensors.index.json"; empty: nothing
-      judged_by{};
+  std::string judged_by{};  // the source of the list of its tensors, "DIR/model.safetensors.index.json"; "": none
   std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
   std::vector<std::string> beside;                // names of tensors that are not the model's
   std::vector<std::string> floats_beside;         // of these, those that may be weights

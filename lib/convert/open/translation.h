@@ -34,8 +34,8 @@ struct Translation {
 bool gets_names_of_fsdp(const Store& store, KeyNames names);
 
 // Takes the store if its names are others. The views of ranks and of torch_dist set in `setup` what they find; the
-// spelling in it is set by the caller if gets_names_of_fsdp(). `run`: what the
-// checkpoint or the caller says of the run that wrote it, in `cells`. Throws what making the views throws.
+// caller sets the spelling in it if gets_names_of_fsdp(). `run`: facts that the checkpoint or the caller gives of the
+// run that wrote it, in `cells`. Throws what making the views throws.
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
                        const RunFacts& run, KeyTable::Cells cells, const CheckpointOptions& options);
 

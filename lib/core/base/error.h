@@ -1,7 +1,7 @@
 // The one exception type. It carries a stable code (MCnnnn, explained by `mckpt explain`), what went wrong,
 // where, both numbers and what to do. The library throws it and prints nothing; tools/main.cc prints it.
 //
-//   throw Error(Code::kShapeNegative, "a dimension is negative").tensor("lm_head.weight").found(-3);
+//   throw Error(Code::kBadShape, "a dimension is negative").tensor("lm_head.weight").found(-3);
 #pragma once
 
 #include <cstdint>

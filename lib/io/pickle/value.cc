@@ -26,11 +26,6 @@ std::string_view kind_name(PickleValue::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-bool PickleValue::to_bool(std::string_view what) const {
-  if (!is(Kind::kBool)) throw_kind(what, kind(), "a bool");
-  return as_bool();
-}
-
 i64 PickleValue::to_int(std::string_view what) const {
   if (!is_int()) throw_kind(what, kind(), "an integer of 64 bits");
   return as_int();

@@ -63,7 +63,6 @@ class PickleValue {
   bool is_none() const { return is(Kind::kNone); }
 
   // These throw kBadPickle, naming `what`, if the value is of another kind.
-  bool to_bool(std::string_view what) const;
   i64 to_int(std::string_view what) const;
   double to_float(std::string_view what) const;  // of an integer as well
   std::string_view to_text(std::string_view what) const;

@@ -1,6 +1,6 @@
 // Plans a torch_dist checkpoint. The target is the same for every source: a key table of torch_dist, and the
 // boxes of a grid under its keys (TorchDistPlan). The tensors of a Hugging Face model are gathered along the
-// runs of the table; the keys of another checkpoint are recut (mcore_recut.h).
+// runs of the table; the keys of another checkpoint are recut (recut.h).
 #include "convert/plan/targets/torch_dist.h"
 
 #include "convert/jobs/chunk_jobs.h"

@@ -18,8 +18,8 @@ namespace mckpt::impl {
 
 enum class DcpDialect : u8;
 
-// What begins the keys of an optimizer. kGroupMeta has the fields of a parameter's group, one object each;
-// kGroupList has the groups as a list.
+// The keys of an optimizer begin with these. kGroupMetaSection has the fields of a parameter's group, one object
+// each; kGroupListSection has the groups as a list.
 inline constexpr std::string_view kStateSection = "optimizer.state.",
                                   kGroupMetaSection = "optimizer.param_to_group_meta.",
                                   kGroupListSection = "optimizer.param_groups.";

@@ -2,6 +2,8 @@
 // is all that a writer needs (DcpName).
 #include "io/dcp/write/paths.h"
 
+#include <span>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/dcp/keys/key.h"
@@ -90,10 +92,6 @@ DcpName state_dict_group(i64 group, std::string_view field) {
   std::string front = cat(kGroupListSection, group);
   constexpr i32 kList = static_cast<i32>(kGroupListSection.size()) - 1;
   return {cat(front, ".", field), {kOptimizerDot, kList, static_cast<i32>(front.size())}, {2}};
-}
-
-std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
-  return by_name(parse_names(metadata));
 }
 
 std::vector<std::string> dcp_saved_order(const Store& store) {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +33,6 @@ std::optional<DcpPaths> dcp_paths(const Store& store);
 // The names with their paths in the order of planner_data, which is that of the dict that the last rank
 // saved.
 std::optional<std::vector<DcpName>> dcp_names(const Store& store);
-
-// The paths in the bytes of a .metadata. Throws what dcp_paths() throws.
-std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
 
 // The names of all items in the order of planner_data: those of the last rank in the order in which it saved
 // them, then what the rank before it adds, and so on. Empty where the folder has no paths. Throws what
