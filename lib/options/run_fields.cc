@@ -209,7 +209,7 @@ void fields(mckpt::RunOptions& o, FieldVisitor& v) {
   v({.name = "card",
      .value = "FILE",
      .help =
-         "also write a card of the result: its files and tensors with their SHA-256, for verifying, sha256sum and signing; .json, .md or .sha256 (repeatable). It takes one more read of the result"},
+         "also write a card of the result: its files and tensors with their SHA-256, for `mckpt verify`, sha256sum and signing; .json, .md or .sha256 (repeatable). It takes one more read of the result"},
     o.card);
   v({.name = "command", .doors = FieldDoors::kSettings, .help = "for the card: what was asked for"},
     o.command);

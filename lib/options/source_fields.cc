@@ -32,7 +32,7 @@ void expert_layout_and_map(ModelOptions& o, FieldVisitor& v) {
     o.expert_layout);
   v({.name = "map_file",
      .value = "FILE",
-     .help = "JSON file with rows that override the built-in table, as `mckpt mappings show` prints them"},
+     .help = "JSON file with rows that override the built-in table, as `mckpt mappings draft` writes them"},
     o.map_file);
 }
 

@@ -154,6 +154,13 @@ class Conversions(unittest.TestCase):
             with self.assertRaisesRegex(mckpt.Error, "no path is one"):
                 call(merged, base=base)
 
+    def test_an_archive_merges_no_adapter(self):
+        data = Path(DATA, "adapters", "plain")
+        with self.assertRaisesRegex(mckpt.Error, "no adapter is merged") as raised:
+            mckpt.convert(data / "adapter", self.folder / "archive.h5", to="hdf5", base=data / "base", progress=False)
+        self.assertEqual(raised.exception.status, 2)
+        self.assertFalse((self.folder / "archive.h5").exists())
+
     def test_wrong_settings_are_refused(self):
         for settings, text in (({"strategi": "optim"}, "did you mean"), ({"tp": "two"}, "whole number")):
             with self.assertRaisesRegex(mckpt.Error, text) as raised:

@@ -18,12 +18,14 @@
 #include "convert/open/damage.h"
 #include "convert/open/megatron_names.h"
 #include "convert/open/own_model.h"
+#include "convert/open/source_model.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "core/quantized/dequantize.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
@@ -138,6 +140,12 @@ std::optional<Finding> contradiction_of(const Store& side) {
   return found ? std::optional(*found) : std::nullopt;
 }
 
+// Whether a config says which model a source with names of its own is. Without one no import of it can be planned, and two
+// checkpoints are compared by the names of their tensors.
+bool is_known_model(const Store& tested, const Store& source, const std::string& path, const Comparing& c) {
+  return c.options.opening.assets || !own_assets(tested).empty() || !model_folder_beside(source, path).path.empty();
+}
+
 // Compares everything except the assets.
 bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                     const std::string& source_path, const Comparing& c) {
@@ -145,7 +153,8 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
   if (import || exported) objects_not_compared(kOneSideHasObjects, c.report);
   if (import) return against_own_import(std::move(tested), *source, c);
   if (exported) return against_own_export(*tested, std::move(source), c);
-  if (is_sharded(*tested) && has_megatron_names(*tested) && is_own_source(*source)) {
+  if (is_sharded(*tested) && has_megatron_names(*tested) && is_own_source(*source) &&
+      is_known_model(*tested, *source, source_path, c)) {
     objects_not_compared(
         "a conversion makes args of the model's config, and copies no other object of the source", c.report);
     return against_model(std::move(tested), source_path, *source, c);

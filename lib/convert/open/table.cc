@@ -9,6 +9,7 @@
 #include "convert/open/open.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "convert/open/choice.h"
 #include "core/base/error.h"
@@ -67,7 +68,10 @@ HfModel open_with_config(const OpenAs& options) {
     if (e.code() == Code::kNotFound && is_folder(options.source, files))
       for (const FolderEntry& f : Folder(options.source, files).entries())
         weights |= f.name.ends_with(".safetensors");
-    if (weights)
+    const std::string around = std::filesystem::path(options.source).parent_path();
+    if (weights && is_file(options.source, files) && is_file(cat(around.empty() ? "." : around, "/config.json"), files))
+      e.help(cat("name the folder that contains the file: ", escaped(around.empty() ? "." : around)));
+    else if (weights)
       e.help("give the folder of the model's config.json as `assets`, or name the folder of a whole model");
     throw;
   }

@@ -33,6 +33,18 @@ with tempfile.TemporaryDirectory() as scratch:
     # The model's own tensors, as a training run saves them.
     own = os.path.join(scratch, "own")
     expect(run_mckpt("convert", "to-dcp", TINY_MODEL, own, "-q").returncode == 0, "to-dcp")
+    # Without a config no import can be planned: tensors are compared by their names, in either order.
+    unknown = [os.path.join(DATA, "dcp", name) for name in ("uneven_tp2dp2", "uneven_4")]
+    ends = [run_mckpt("diff", a, b, "--json") for a, b in (unknown, unknown[::-1])]
+    expect([e.returncode for e in ends] == [1, 1], f"{[e.stderr[:300] for e in ends]}")
+    told = [json.loads(e.stdout) for e in ends]
+    expect(rows(told[0], False) == rows(told[1], True), f"{rows(told[0], False)[:3]} {rows(told[1], True)[:3]}")
+    expect(told[0]["tensors"] == told[1]["tensors"] and told[0]["not_read"] == told[1]["not_read"], f"{told[0]['tensors']} {told[1]['tensors']}")
+    ends = [run_mckpt("verify", a, "--against", b, "--json") for a, b in (unknown, unknown[::-1])]
+    expect([e.returncode for e in ends] == [1, 1], f"{[e.stderr[:300] for e in ends]}")
+    alone = os.path.join(DATA, "pt", "one_tensor.pt")
+    ends = [run_mckpt("diff", a, b) for a, b in ((alone, unknown[1]), (unknown[1], alone))]
+    expect(all(e.returncode == 3 and "MC1112" in e.stderr for e in ends), f"{[e.stderr[:300] for e in ends]}")
     compared = 0
     for run in (*runs.values(), bare):
         for other in (*OWN, own):
@@ -44,4 +56,4 @@ with tempfile.TemporaryDirectory() as scratch:
                 compared += 1
                 expect(rows(told[0], False) == rows(told[1], True), f"{run} {other}: {rows(told[0], False)[:3]} {rows(told[1], True)[:3]}")
     expect(compared > 0, f"{compared} pairs could be compared")
-finish(24)
+finish(29)

@@ -20,8 +20,10 @@ bool has_turned_sides(const Store& a, const std::string& b, const OpenOptions& o
 }
 
 void turn_sides(VerifyReport& report) {
+  i64 more = 0;  // tensors that the source alone has, beyond those that the tested side alone has
   for (UnlikeTensor& u : report.unlike) {
     using Kind = UnlikeTensor::Kind;
+    more += (u.kind == Kind::kOnlySource) - (u.kind == Kind::kOnlyTested);
     if (u.kind == Kind::kOnlyTested || u.kind == Kind::kOnlySource)
       u.kind = u.kind == Kind::kOnlyTested ? Kind::kOnlySource : Kind::kOnlyTested;
     std::swap(u.tested, u.source);
@@ -31,7 +33,10 @@ void turn_sides(VerifyReport& report) {
     if (d.distance) std::swap(d.distance->squares_a, d.distance->squares_b);
   }
   for (Check& c : report.checks)
-    if (c.name == "path" || c.name == "source") c.name = c.name == "path" ? "source" : "path";
+    // Tensors that the tested side alone has are among those that were not seen.
+    if (c.name == "against")
+      c.unseen += more;
+    else if (c.name == "path" || c.name == "source") c.name = c.name == "path" ? "source" : "path";
 }
 
 }  // namespace mckpt::impl

@@ -23,6 +23,9 @@ namespace mckpt::impl {
 namespace {
 
 Opened open_source(const ToHdf5Options& options) {
+  if (options.files.base)
+    throw Error(Code::kUsage, "an archive has the files of a checkpoint as they are, and no adapter is merged into `base`")
+        .help("leave out `base`, or merge the adapter by an export and archive its result");
   std::unique_ptr<Store> store = open_store(options.source, options.files);
   bool archive = open_archive(options.source, options.files) != nullptr;
   if (archive || format_family(store->format()) == FormatFamily::kHdf5)
