@@ -64,27 +64,16 @@ def own_names(path):
     return names
 
 
-def header_types(root):
-    types = set()
+def in_headers(root, pattern):
+    """What a pattern finds in the headers of the tree."""
+    found = set()
     for top in ("lib", "mappings", "tools", "tests"):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
                 if name.endswith(".h"):
                     with open(os.path.join(folder, name)) as f:
-                        types |= set(re.findall(r"^(?:struct|class|enum class|enum) (\w+)", f.read(), re.M))
-    return types
-
-
-def header_functions(root):
-    """Names of functions that headers declare, which one of the same name in an unnamed namespace hides."""
-    functions = set()
-    for top in ("lib", "mappings", "tools", "tests"):
-        for folder, _, names in os.walk(os.path.join(root, top)):
-            for name in names:
-                if name.endswith(".h"):
-                    with open(os.path.join(folder, name)) as f:
-                        functions |= set(re.findall(r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\(", f.read(), re.M))
-    return functions
+                        found |= set(re.findall(pattern, f.read(), re.M))
+    return found
 
 
 def called(path):
@@ -94,7 +83,9 @@ def called(path):
 
 def main():
     root, folder, most, files = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
-    types, functions = header_types(root), header_functions(root)
+    types = in_headers(root, r"^(?:struct|class|enum class|enum) (\w+)")
+    # A name in an unnamed namespace hides functions of the same name.
+    functions = in_headers(root, r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\(")
     groups = []  # a group: its files, the names that they give, those of them that hide functions, what they call of headers
     for file in files:
         names = own_names(os.path.join(folder, file))
