@@ -131,7 +131,8 @@ with tempfile.TemporaryDirectory() as folder:
         objects.append(os.path.join(folder, os.path.basename(source) + ".o"))
         subprocess.run([*words, "-c", source, "-o", objects[-1]], check=True, cwd=where)
     libraries = []
-    for top, _, names in os.walk(BUILD):
+    # below lib/: the folder of a build may have other builds in it
+    for top, _, names in os.walk(os.path.join(BUILD, "lib")):
         libraries += [os.path.join(top, n) for n in names if re.fullmatch(r"libmckpt_(io|core|system)\.a", n)]
     program = os.path.join(folder, "program")
     more = [lib for lib in ("-ldeflate",) if "DMCKPT_LIBDEFLATE" in " ".join(words)]
