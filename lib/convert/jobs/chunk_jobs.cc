@@ -8,9 +8,11 @@
 #include "convert/jobs/chunk_jobs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
 
 #include "convert/jobs/holding_reader.h"
 #include "convert/jobs/readable_chunks.h"
@@ -57,29 +59,6 @@ class Families {
   std::vector<i32> parent_, reader_;
 };
 
-// Collects the tasks of a job and the chunks that each of them writes.
-class TaskList {
- public:
-  explicit TaskList(const ChunkList& to) : task_of_(static_cast<std::size_t>(to.size()), -1) {}
-
-  i32 add(i32 group, const ItemCast& cast) {
-    out_.group.push_back(group), out_.cast.push_back(cast);
-    return static_cast<i32>(std::ssize(out_.group) - 1);
-  }
-  const ItemCast& cast(i32 task) const { return out_.cast[task]; }
-  void put(i64 chunk, i32 task) { task_of_[chunk] = task; }
-
-  ChunkTasks finish(Grouped sources) {
-    out_.targets = Grouped(task_of_, std::ssize(out_.group));
-    out_.sources = std::move(sources);
-    return std::move(out_);
-  }
-
- private:
-  ChunkTasks out_;
-  std::vector<i32> task_of_;  // by chunk
-};
-
 template <typename GroupOf>
 Grouped grouped_chunks(const ChunkList& chunks, i64 groups, GroupOf group_of) {
   std::vector<i32> group(static_cast<std::size_t>(chunks.size()));
@@ -97,14 +76,6 @@ ItemCast checked(const ItemCast& cast, const ChunkList& to, i64 chunk) {
   return cast;
 }
 
-// The wanted tensors, each under its own number.
-std::vector<std::pair<i32, i32>> listed(const std::vector<bool>& wanted) {
-  std::vector<std::pair<i32, i32>> out;
-  for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
-    if (wanted[t]) out.emplace_back(t, t);
-  return out;
-}
-
 // The chunks in the order of their files and offsets: tensors that follow each other in a file are written
 // one after the other.
 std::vector<i32> in_order_of_places(const ChunkList& chunks) {
@@ -118,6 +89,57 @@ std::vector<i32> in_order_of_places(const ChunkList& chunks) {
   for (auto [file, offset, c] : placed) order.push_back(c);
   return order;
 }
+
+std::vector<i32> in_order_of_numbers(const ChunkList& chunks) {
+  std::vector<i32> order(static_cast<std::size_t>(chunks.size()));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+// The tasks, without their sources. The chunks of a unit are as many tasks as they have casts; a task is where
+// its first chunk is in the order, so that tasks that follow each other write next to each other.
+//   unit_of(chunk)    i64: chunks of two units are never in one task
+//   group_of(chunk)   ChunkTasks::group, one for the whole of a unit
+//   cast_of(chunk)    ItemCast
+template <typename UnitOf, typename GroupOf, typename CastOf>
+ChunkTasks tasks_of(const ChunkList& to, const std::vector<i32>& order, UnitOf unit_of, GroupOf group_of,
+                    CastOf cast_of) {
+  ChunkTasks out;
+  std::vector<i32> task_of(static_cast<std::size_t>(to.size()), -1);
+  std::unordered_map<i64, i32> last;  // task, by unit
+  std::vector<i32> before;            // by task: the previous task of its unit
+  for (i32 c : order) {
+    const ItemCast cast = cast_of(c);
+    i32& newest = last.try_emplace(unit_of(c), -1).first->second;
+    i32 task = newest;
+    while (task >= 0 && out.cast[task] != cast) task = before[task];
+    if (task < 0) {
+      out.group.push_back(group_of(c)), out.cast.push_back(checked(cast, to, c));
+      before.push_back(newest);
+      newest = task = static_cast<i32>(std::ssize(before) - 1);
+    }
+    task_of[c] = task;
+  }
+  out.targets = Grouped(task_of, std::ssize(out.group));
+  return out;
+}
+
+// The tensors that the tasks read, as chunks; they become the sources of the tasks. group_of(tensor) is the group
+// of all chunks of a tensor; -1: none.
+template <typename GroupOf>
+std::shared_ptr<const ReadableChunks> read_by(ChunkTasks& tasks, const Store& source,
+                                              std::vector<bool> unrounded, i64 groups, GroupOf group_of) {
+  std::vector<bool> read(static_cast<std::size_t>(groups));
+  for (i32 group : tasks.group) read[group] = true;
+  std::vector<std::pair<i32, i32>> wanted;  // each tensor under its own number
+  for (i32 t = 0; t < source.tensor_count(); t++)
+    if (i32 group = group_of(t); group >= 0 && read[group]) wanted.emplace_back(t, t);
+  auto from = std::make_shared<const ReadableChunks>(source, wanted, std::move(unrounded));
+  tasks.sources = grouped_chunks(*from, groups, [&](i64 c) { return group_of(from->key(c)); });
+  return from;
+}
+
+i32 own_number(i32 tensor) { return tensor; }
 
 // What is done to the values of one tensor of a model, from the types of the chunks that read it. Throws
 // kUnaccounted if there are none, kBadCast if their types differ.
@@ -138,7 +160,7 @@ ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const 
   if (!cast)
     throw Error(Code::kUnaccounted, "no chunk of the checkpoint contains this tensor")
         .tensor(to.chunks.name(chunk));
-  return checked(*cast, to.chunks, chunk);
+  return *cast;
 }
 
 }  // namespace
@@ -148,43 +170,26 @@ ChunkJob::Files files_of(const Store& store) {
       [files = std::make_shared<StoreBytes>(store)](i32 file) -> const ByteSource& { return (*files)[file]; };
 }
 
-// All values of a task have one cast, so the chunks of one family are as many tasks as they have types. Tasks
-// are in the order of their first chunks: tasks that follow each other write next to each other.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to) {
   Families families(keys);
+  auto family_of = [&](i64 c) { return families.of_parameter(keys[to.key(c)].parameter); };
   const std::vector<bool> unrounded =
       unrounded_families(source, keys, to, families.count(),
                          {[&](i32 tensor) { return families.of_tensor(tensor); },
                           [&](i32 parameter) { return families.of_parameter(parameter); }});
-  TaskList tasks(to);
-  std::vector<i32> last(static_cast<std::size_t>(families.count()), -1);  // task, by family
-  std::vector<i32> before;  // by task: the previous task of its family
-  for (i64 c = 0; c < to.size(); c++) {
-    const CheckpointKey& key = keys[to.key(c)];
-    i32 family = families.of_parameter(key.parameter);
-    ItemCast cast = import_cast(keys.parameter(key), to.dtype(c));
-    if (!unrounded.empty() && unrounded[family]) cast.from = DType::kF32;
-    i32 task = last[family];
-    while (task >= 0 && tasks.cast(task) != cast) task = before[task];
-    if (task < 0) {
-      task = tasks.add(family, checked(cast, to, c));
-      before.push_back(last[family]);
-      last[family] = task;
-    }
-    tasks.put(c, task);
-  }
-  std::vector<std::pair<i32, i32>> wanted;  // each tensor under its own number
+  auto cast_of = [&](i64 c) {
+    ItemCast cast = import_cast(keys.parameter(keys[to.key(c)]), to.dtype(c));
+    if (!unrounded.empty() && unrounded[family_of(c)]) cast.from = DType::kF32;
+    return cast;
+  };
+  ChunkTasks tasks = tasks_of(to, in_order_of_numbers(to), family_of, family_of, cast_of);
   std::vector<bool> unrounded_tensors(unrounded.empty() ? 0
                                                         : static_cast<std::size_t>(source.tensor_count()));
-  for (i32 t = 0; t < keys.map().sources().size(); t++)
-    if (i32 family = families.of_tensor(t); family >= 0 && last[family] >= 0) {
-      wanted.emplace_back(t, t);
-      if (!unrounded.empty()) unrounded_tensors[t] = unrounded[family];
-    }
-  auto from = std::make_shared<const ReadableChunks>(source, wanted, std::move(unrounded_tensors));
-  Grouped sources =
-      grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
-  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), {}, {}, nullptr, from});
+  for (i32 t = 0; t < std::ssize(unrounded_tensors); t++)
+    if (i32 family = families.of_tensor(t); family >= 0) unrounded_tensors[t] = unrounded[family];
+  auto from = read_by(tasks, source, std::move(unrounded_tensors), families.count(),
+                      [&](i32 tensor) { return families.of_tensor(tensor); });
+  return ChunkJob({{*from}, {to, &keys}, std::move(tasks), {}, {}, nullptr, from});
 }
 
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
@@ -197,15 +202,16 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
   ChunkSide source{from, &keys}, target{to, nullptr, *content};
   Grouped sources = grouped_chunks(from, families.count(),
                                    [&](i64 c) { return families.of_parameter(source.key(c).parameter); });
-  TaskList tasks(to);
-  for (i32 c : in_order_of_places(to)) {
-    i32 family = families.of_tensor(target.slot(c));
-    std::span<const i32> readers = family < 0 ? std::span<const i32>() : sources[family];
-    tasks.put(c, tasks.add(family, export_cast(source, readers, target, c)));
-  }
+  auto family_of = [&](i64 c) { return families.of_tensor(target.slot(c)); };
+  auto cast_of = [&](i64 c) {
+    const i32 family = family_of(c);
+    return export_cast(source, family < 0 ? std::span<const i32>() : sources[family], target, c);
+  };
+  ChunkTasks tasks = tasks_of(to, in_order_of_places(to), std::identity(), family_of, cast_of);
+  tasks.sources = std::move(sources);
   return ChunkJob({source,
                    target,
-                   tasks.finish(std::move(sources)),
+                   std::move(tasks),
                    checkpoint ? files_of(*checkpoint) : ChunkJob::Files(),
                    {},
                    content});
@@ -213,56 +219,37 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
 
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused,
                      std::vector<CarriedRecord> records) {
-  TaskList tasks(to);
   std::vector<bool> unrounded = unrounded_tensors(source, to);
-  std::vector<i32> task_of(static_cast<std::size_t>(source.tensor_count()), -1);
-  std::vector<bool> wanted(task_of.size());
-  for (i64 c = 0; c < to.size(); c++) {
-    i32 tensor = to.key(c);
-    if (task_of[tensor] < 0) {
-      DType from_type = read_type(source, tensor, unrounded), to_type = to.dtype(c);
-      task_of[tensor] = tasks.add(tensor, checked({from_type, to_type, to_type, 0, 0}, to, c));
-      wanted[tensor] = true;
-    }
-    tasks.put(c, task_of[tensor]);
-  }
-  auto from = std::make_shared<const ReadableChunks>(source, listed(wanted), std::move(unrounded));
-  Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
+  auto tensor_of = [&](i64 c) { return to.key(c); };
+  auto cast_of = [&](i64 c) {
+    const DType written = to.dtype(c);
+    return ItemCast{read_type(source, to.key(c), unrounded), written, written, 0, 0};
+  };
+  ChunkTasks tasks = tasks_of(to, in_order_of_numbers(to), tensor_of, tensor_of, cast_of);
+  if (fused) tasks.resized = fused->resized;
+  auto from = read_by(tasks, source, std::move(unrounded), source.tensor_count(), own_number);
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
   };
-  ChunkTasks made = tasks.finish(std::move(sources));
-  if (fused) made.resized = fused->resized;
   return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
-                   std::move(made), {}, std::move(records), nullptr, from});
+                   std::move(tasks), {}, std::move(records), nullptr, from});
 }
 
 // The tensors of the result that are made of one tensor share its group of sources.
 ChunkJob tensor_job(const Store& source, const ChunkList& to, std::vector<CarriedRecord> records) {
-  TaskList tasks(to);
-  std::map<i32, i32> task_of;  // by tensor of the result
-  std::vector<std::pair<i32, i32>> wanted;
   std::vector<bool> unrounded = unrounded_tensors(source, to);
-  std::vector<bool> listed(static_cast<std::size_t>(source.tensor_count()));
-  for (i32 c : in_order_of_places(to)) {
-    i32 tensor = to.key(c);
-    auto [at, first] = task_of.try_emplace(to.tensor(c));
-    if (first) {
-      DType stored = read_type(source, tensor, unrounded), written = to.dtype(c);
-      if (dtype_info(stored).bits % 8 != 0)
-        throw Error(Code::kUnsupportedTensor, "elements smaller than a byte are not copied")
-            .tensor(to.name(c))
-            .found(dtype_name(stored));
-      at->second = tasks.add(tensor, checked({stored, stored, written, 0, 0}, to, c));
-      if (!listed[tensor]) wanted.emplace_back(tensor, tensor);
-      listed[tensor] = true;
-    }
-    tasks.put(c, at->second);
-  }
-  auto from = std::make_shared<const ReadableChunks>(source, wanted, std::move(unrounded));
-  Grouped sources = grouped_chunks(*from, std::ssize(listed), [&](i64 c) { return from->key(c); });
-  return ChunkJob(
-      {{*from}, {to}, tasks.finish(std::move(sources)), {}, std::move(records), nullptr, from});
+  auto cast_of = [&](i64 c) {
+    const DType stored = read_type(source, to.key(c), unrounded);
+    if (dtype_info(stored).bits % 8 != 0)
+      throw Error(Code::kUnsupportedTensor, "elements smaller than a byte are not copied")
+          .tensor(to.name(c))
+          .found(dtype_name(stored));
+    return ItemCast{stored, stored, to.dtype(c), 0, 0};
+  };
+  ChunkTasks tasks = tasks_of(
+      to, in_order_of_places(to), [&](i64 c) { return to.tensor(c); }, [&](i64 c) { return to.key(c); }, cast_of);
+  auto from = read_by(tasks, source, std::move(unrounded), source.tensor_count(), own_number);
+  return ChunkJob({{*from}, {to}, std::move(tasks), {}, std::move(records), nullptr, from});
 }
 
 namespace {
@@ -324,61 +311,54 @@ ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const Keye
   auto groups = std::make_shared<const GatherGroups>(from.keys, to.keys);
   Grouped sources = grouped_chunks(from.chunks, groups->count,
                                    [&](i64 c) { return groups->from_group[from.chunks.key(c)]; });
-  TaskList tasks(to.chunks);
-  for (i64 c = 0; c < to.chunks.size(); c++) {
-    const i32 key = to.chunks.key(c), group = groups->to_group[key];
-    DType to_type = to.chunks.dtype(c), type = to_type;
-    std::span<const i32> parts = sources[group];
-    i32 same_key = from.keys.find(to.keys[key].name);
+  auto group_of = [&](i64 c) { return groups->to_group[to.chunks.key(c)]; };
+  auto cast_of = [&](i64 c) {
+    const DType written = to.chunks.dtype(c);
+    std::span<const i32> parts = sources[group_of(c)];
+    const i32 same_key = from.keys.find(to.keys[to.chunks.key(c)].name);
     auto part_of_key = std::ranges::find(parts, same_key, [&](i32 part) { return from.chunks.key(part); });
-    if (!parts.empty()) type = from.chunks.dtype(part_of_key != parts.end() ? *part_of_key : parts[0]);
-    tasks.put(c, tasks.add(group, checked({type, type, to_type, 0, 0}, to.chunks, c)));
-  }
-  ChunkTasks made = tasks.finish(std::move(sources));
-  made.resized = groups->resized;
+    const DType read =
+        parts.empty() ? written : from.chunks.dtype(part_of_key != parts.end() ? *part_of_key : parts[0]);
+    return ItemCast{read, read, written, 0, 0};
+  };
+  ChunkTasks tasks =
+      tasks_of(to.chunks, in_order_of_numbers(to.chunks), std::identity(), group_of, cast_of);
+  tasks.sources = std::move(sources);
+  tasks.resized = groups->resized;
   return ChunkJob({{from.chunks, &from.keys, groups->from_meaning},
                    {to.chunks, &to.keys, groups->to_meaning},
-                   std::move(made),
+                   std::move(tasks),
                    files_of(checkpoint),
                    {},
                    groups});
 }
 
-// The chunks of a group have as many tasks as they have types.
 ChunkJob keyed_job(const Store& checkpoint, const GroupedSide& from, const GroupedSide& to,
                    std::vector<bool> resized, i64 groups) {
+  const ChunkList& chunks = to.side.chunks;
   Grouped sources(from.group, groups);
-  TaskList tasks(to.side.chunks);
-  std::map<std::pair<i32, DType>, i32> task_of;
-  for (i64 c = 0; c < to.side.chunks.size(); c++) {
-    i32 group = to.group[c];
-    DType written = to.side.chunks.dtype(c);
-    auto [at, first] = task_of.try_emplace({group, written});
-    if (first) {
-      if (sources[group].empty())
-        throw Error(Code::kUnaccounted, "no chunk of the checkpoint contains this tensor")
-            .tensor(to.side.chunks.name(c));
-      DType stored = from.side.chunks.dtype(sources[group][0]);
-      at->second = tasks.add(group, checked({stored, stored, written, 0, 0}, to.side.chunks, c));
-    }
-    tasks.put(c, at->second);
-  }
-  ChunkTasks made = tasks.finish(std::move(sources));
-  made.resized = std::move(resized);
-  return ChunkJob({from.side, to.side, std::move(made), files_of(checkpoint)});
+  auto group_of = [&](i64 c) { return to.group[c]; };
+  auto cast_of = [&](i64 c) {
+    std::span<const i32> parts = sources[group_of(c)];
+    if (parts.empty())
+      throw Error(Code::kUnaccounted, "no chunk of the checkpoint contains this tensor")
+          .tensor(chunks.name(c));
+    const DType stored = from.side.chunks.dtype(parts[0]);
+    return ItemCast{stored, stored, chunks.dtype(c), 0, 0};
+  };
+  ChunkTasks tasks = tasks_of(chunks, in_order_of_numbers(chunks), group_of, group_of, cast_of);
+  tasks.sources = std::move(sources);
+  tasks.resized = std::move(resized);
+  return ChunkJob({from.side, to.side, std::move(tasks), files_of(checkpoint)});
 }
 
 ChunkJob pairs_job(const ChunkList& from, ChunkJob::Files files, const ChunkList& to,
                    std::span<const i32> source_of, std::vector<CarriedRecord> records) {
-  TaskList tasks(to);
-  std::vector<i32> task_of(static_cast<std::size_t>(from.size()), -1);
-  for (i64 c = 0; c < to.size(); c++) {
-    i32 source = source_of[c];
-    if (task_of[source] < 0) task_of[source] = tasks.add(source, no_cast(from.dtype(source)));
-    tasks.put(c, task_of[source]);
-  }
-  Grouped sources = grouped_chunks(from, from.size(), [](i64 c) { return static_cast<i32>(c); });
-  return ChunkJob({{from}, {to}, tasks.finish(std::move(sources)), std::move(files), std::move(records)});
+  auto group_of = [&](i64 c) { return source_of[c]; };
+  ChunkTasks tasks = tasks_of(to, in_order_of_numbers(to), group_of, group_of,
+                              [&](i64 c) { return no_cast(from.dtype(source_of[c])); });
+  tasks.sources = grouped_chunks(from, from.size(), [](i64 c) { return static_cast<i32>(c); });
+  return ChunkJob({{from}, {to}, std::move(tasks), std::move(files), std::move(records)});
 }
 
 PlacedTensors::PlacedTensors(const ModelMap& map, const TensorPlaces& places) : map_(map), places_(places) {
