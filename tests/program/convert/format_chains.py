@@ -72,7 +72,7 @@ def chain(number, name, recipe):
     model = drawn(name, recipe)
     at, way = model, name
     for mode, grids in STEPS:
-        if mode == "to-mcore" and name in TOWERS:
+        if grids is CORE and name in TOWERS:
             continue
         made = step(way, mode, grids, at, r)
         if not made:
