@@ -32,7 +32,7 @@ struct Checkpoint::State {
   std::unique_ptr<impl::CheckpointModel> model;  // of open_as_fsdp()
   const impl::Store& store;
   impl::NameMap<std::string_view, i64> numbers{};  // of the tensors, by name
-  // What reads tensors, kept from one read to the next: opening a file takes longer than reading a small
+  // Readers of tensors, kept from one read to the next: opening a file takes longer than reading a small
   // tensor.
   impl::StoreFiles files{store, impl::StoreFiles::For::kLong};
   std::mutex mutex{};                                         // of `readers`

@@ -8,8 +8,8 @@
 //   settings (lib/api/settings)                dtype=bf16, of C and Python
 //   list of fields (options/field_list)        JSON, of which Python's types and the tables of docs are made
 //
-// Help names other fields in backquotes, and no flags: "those of `assets`". The command line shows their
-// flags.
+// Help names other fields in backquotes, and no flags: "the tensors of `assets`". The command line shows
+// their flags.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Field {
 };
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>;  // {glob, type}
-// Takes all texts that are given for a field that is no member of its struct.
+// Takes all texts that are given for a field that is not a member of its struct.
 using TakeTexts = std::function<void(const std::vector<std::string>&)>;
 
 // A flag that clears a member: no_sync clears sync.

@@ -5,7 +5,7 @@
 namespace mckpt::impl {
 namespace {
 
-// hf-to-fsdp reads models alone: fields about checkpoints are no flags of it.
+// hf-to-fsdp reads models alone: so fields about checkpoints are not flags of it.
 FieldDoors of_checkpoints(const FieldVisitor& v) {
   return v.kind() == "hf-to-fsdp" ? FieldDoors::kSettings : FieldDoors::kBoth;
 }

@@ -95,7 +95,7 @@ def rates(name, times):
 
 
 def roundtrip(grid, repeat, *more, before=()):
-    """Prints a run and its phases, after those of runs `before`; returns all of them."""
+    """Prints a run and its phases, after the phases of runs `before`; returns all of them."""
     run, wall = launch(
         [a.mckpt, "roundtrip", model, "--device", a.device, *grid.split(), "--repeat", str(repeat), "--json", *more, *a.more.split()]
     )
@@ -118,7 +118,7 @@ def roundtrip(grid, repeat, *more, before=()):
 
 
 def disk_read():
-    """What the disk gives to 16 threads that read past the page cache."""
+    """The speed that the disk gives to 16 threads that read past the page cache."""
     cool()
     script = """
 import mmap, os, sys, threading, time

@@ -1,7 +1,7 @@
 """Each setting that the library reads is a key of the TypedDicts of mckpt.settings, with its type, and has a line in the text of
-its function; and nothing else is. The library is asked: its error for an unknown setting lists those that there are. What
-scripts/fields writes is what the library says today.
-usage: settings_are_known.py, with any Python from 3.10 on"""
+its function; and nothing else is. The library is asked: its error for an unknown setting lists those that
+there are. The files of scripts/fields say the same as the library today. usage: settings_are_known.py, with
+any Python from 3.10 on"""
 import ctypes
 import dataclasses
 import inspect

@@ -32,7 +32,8 @@ KNOWN = {
 }
 
 def library(file):
-    """io for lib/io/zip/zip.h; the system functions, and where options become those of the engine, are libraries of their own."""
+    """io for lib/io/zip/zip.h; the system functions, and where options become the engine's, are libraries of
+    their own."""
     folder = room(file)
     return folder if folder in ("runtime/system", "convert/asked") else folder.split("/")[0]
 

@@ -76,7 +76,8 @@ TEST(Fields, NothingIsGivenUnlessItIsSet) {
   EXPECT_FALSE(Dequantize{}.max_shard_size);
 }
 
-// hf-to-fsdp reads models alone: what describes a checkpoint of Megatron is no option of it, but a setting of ToFsdp.
+// hf-to-fsdp reads models alone: what describes a checkpoint of Megatron is not an option of it, but a
+// setting of ToFsdp.
 TEST(Fields, AModeHasTheFlagsOfWhatItReads) {
   const Seen models = seen_of(*conversion_mode("hf-to-fsdp")), all = seen_of(*conversion_mode("to-fsdp"));
   EXPECT_EQ(models.names, all.names);

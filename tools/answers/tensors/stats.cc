@@ -59,7 +59,7 @@ std::string bars(const std::vector<i64>& bins, bool unicode) {
   for (i64 n : bins) most = std::max(most, n);
   std::string out;
   for (i64 n : bins) {
-    // What is there is seen, however few.
+    // A bin that is not empty always shows a bar.
     i64 height =
         n == 0 ? 0
                : std::max<i64>(1, static_cast<i64>(8.0 * static_cast<double>(n) / static_cast<double>(most)));

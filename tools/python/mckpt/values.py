@@ -1,4 +1,4 @@
-"""Answers of the library as plain values. The fields are those of the structs in lib/api/mckpt/*.h."""
+"""Answers of the library as plain values. The fields have the names of the structs in lib/api/mckpt/*.h."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Statistics(_Shown):
-    """Of the numbers of a tensor; min, max, mean and deviation are of the finite ones."""
+    """The statistics of a tensor's numbers; min, max, mean and deviation are of the finite ones."""
 
     numbers: int
     finite: int
@@ -96,7 +96,7 @@ class OutputFile:
 
 @dataclass(frozen=True)
 class Account(_Shown):
-    """What a conversion makes of the tensors."""
+    """The account of a conversion: how its tensors are made."""
 
     tensors_in: int
     tensors_out: int

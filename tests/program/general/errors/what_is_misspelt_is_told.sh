@@ -60,7 +60,7 @@ unmatched() {
 for as in megatron fsdp; do
   unmatched --as $as --freeze 'nothing*'
   unmatched --as $as --dtype-rule 'nothing*=fp32'
-  # What only another rank has does match.
+  # A glob that matches only on another rank does match.
   expect 0 "$mckpt" ls model --as $as --ep 2 --freeze '*linear_fc2.weight3' --dtype-rule '*linear_fc1.weight3*=fp32'
   expect 2 "$mckpt" ls model --as $as --dtype-rule 'nothing*'
 done
