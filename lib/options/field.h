@@ -77,14 +77,14 @@ class FieldVisitor {
   std::string_view kind_;
 };
 
-// Shows fields to another visitor as those that the command line does not have.
+// Shows fields to another visitor as settings alone. Flags of every command stay flags.
 class InSettingsAlone final : public FieldVisitor {
  public:
   explicit InSettingsAlone(FieldVisitor& to) : FieldVisitor(to.kind()), to_(to) {}
   void field(const Field& field, FieldValue value) override {
     if (field.doors == FieldDoors::kProgram) return;
     Field alone = field;
-    alone.doors = FieldDoors::kSettings;
+    if (alone.doors != FieldDoors::kEveryCommand) alone.doors = FieldDoors::kSettings;
     to_.field(alone, std::move(value));
   }
 

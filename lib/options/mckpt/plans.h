@@ -19,8 +19,7 @@ namespace mckpt {
 // states of its optimizer, with its names and types: torch_dist, files of ranks, Megatron-FSDP alone.
 struct ToFsdp {
   std::string source{}, target{};
-  // For a checkpoint as the source: folder of the model's config.json, if there is none beside it; damage
-  // that is accepted.
+  // For a checkpoint: folder of the model's config.json, if there is none beside it; damage that is accepted.
   std::optional<std::string> assets{};
   std::vector<std::string> accept{};
   ModelOptions model{};

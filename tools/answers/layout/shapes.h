@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/row_cuts.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"

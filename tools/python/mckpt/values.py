@@ -65,7 +65,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Statistics(_Shown):
-    """The statistics of a tensor's numbers; min, max, mean and deviation are of the finite ones."""
+    """The statistics of a tensor's numbers; min, max, mean, deviation and l2 are of the finite ones."""
 
     numbers: int
     finite: int
@@ -76,6 +76,7 @@ class Statistics(_Shown):
     max: float
     mean: float
     deviation: float
+    l2: float
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def chunk(fields: dict[str, Any]) -> Chunk:
 
 def statistics(fields: dict[str, Any]) -> Statistics:
     # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
-    return Statistics(**{**fields, **{name: float(fields[name]) for name in ("min", "max", "mean", "deviation")}})
+    return Statistics(**{f.name: float(fields[f.name]) if f.type == "float" else fields[f.name] for f in dataclasses.fields(Statistics)})
 
 
 def run_report(fields: dict[str, Any], grid: dict[str, int] | None) -> RunReport:

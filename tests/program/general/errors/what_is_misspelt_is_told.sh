@@ -36,6 +36,8 @@ missing "did you mean model?" ls modle --as megatron
 missing "did you mean model?" mappings check modle
 missing "did you mean model?" convert hf-to-fsdp modle new
 missing "--map-file names" ls model --as megatron --map-file nope
+missing "--map-file names" convert hf-to-fsdp model new --map-file nope
+lacks err --assets
 expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
 missing "did you mean model?" export run new --assets modle
 missing "--rank-states is the folder" convert reshard run new --rank-states nope
