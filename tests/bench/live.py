@@ -143,7 +143,7 @@ print(f"{done[0] / (time.time() - begin) / 1e9:.2f} GB/s")
 
 
 def disk_write():
-    """What it takes from one thread that writes so; as durable as what is measured beside it."""
+    """The time of one thread that writes so; as durable as what is measured beside it."""
     step, count, path = 32 << 20, 128, os.path.join(a.folder, "written")
     buffer = mmap.mmap(-1, step)
     buffer.write(os.urandom(step))

@@ -73,7 +73,7 @@ def python_of(folder):
 
 
 def newest_python():
-    """Of the environments: PyPI serves older releases of some writers to a Python below 3.12."""
+    """The Python of the environments: PyPI serves older releases of some writers to a Python below 3.12."""
     if given := os.environ.get("MCKPT_NEWEST_PYTHON"):
         return given
     for python in [*(shutil.which(f"python3.{minor}") for minor in (12, 13)), *sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[23].*/bin/python3"))), sys.executable]:
