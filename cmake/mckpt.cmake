@@ -1,4 +1,4 @@
-# What every target of this project has in common.
+# The settings that all targets of this project share.
 
 find_package(Threads REQUIRED)
 
@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(mckpt_flags INTERFACE -Wno-array-bounds -Wno-stringop-overread -Wno-stringop-overflow -Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND MCKPT_SANITIZE)
-  # What the sanitizers insert makes g++ doubt that members of <regex> and <functional> are set.
+  # The code that sanitizers insert makes g++ doubt that members of <regex> and <functional> are set.
   target_compile_options(mckpt_flags INTERFACE -Wno-maybe-uninitialized)
 endif()
 if(MCKPT_FUZZ)

@@ -1,6 +1,6 @@
 # Which modules are built. For each, MCKPT_<MODULE> = AUTO builds it when its library is found, ON makes a missing
-# library an error, OFF leaves it out. What was decided is printed at the end of configuring and told by `mckpt env`:
-# MCKPT_<MODULE>_STATE is "built" or the reason why not.
+# library an error, OFF leaves it out. The decisions are printed at the end of configuring and told by `mckpt
+# env`: MCKPT_<MODULE>_STATE is "built" or the reason why not.
 
 # The Python of the tests, and of libtorch: "python PATH;torch VERSION FOLDER;numpy ..."
 execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/find-python OUTPUT_VARIABLE MCKPT_PYTHON_FACTS ERROR_QUIET)

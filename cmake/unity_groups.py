@@ -30,12 +30,13 @@ def declared(text):
 
 
 def own_names(path):
-    """What a file declares in unnamed namespaces, each with the named namespaces around it, and its macros."""
+    """The names that a file declares in unnamed namespaces, each with the named namespaces around it, and its
+    macros."""
     with open(path) as f:
         text = CODE.sub(" ", f.read())
     names = {("#", name) for name in re.findall(r"^\s*#\s*define\s+(\w+)", text, re.M)}
     text = re.sub(r"^\s*#[^\n]*(?:\\\n[^\n]*)*", "", text, flags=re.M)
-    scopes, start, depth = [], 0, 0  # depth: of braces that are no namespace
+    scopes, start, depth = [], 0, 0  # depth: of braces that are not namespace
     for mark in re.finditer(r"[{};]", text):
         before = text[start:mark.start()].strip()
         if mark[0] == "{":
@@ -65,7 +66,7 @@ def own_names(path):
 
 
 def in_headers(root, pattern):
-    """What a pattern finds in the headers of the tree."""
+    """The matches of a pattern in the headers of the tree."""
     found = set()
     for top in ("lib", "mappings", "tools", "tests"):
         for folder, _, names in os.walk(os.path.join(root, top)):
@@ -86,7 +87,8 @@ def main():
     types = in_headers(root, r"^(?:struct|class|enum class|enum) (\w+)")
     # A name in an unnamed namespace hides functions of the same name.
     functions = in_headers(root, r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\(")
-    groups = []  # a group: its files, the names that they give, those of them that hide functions, what they call of headers
+    groups = []  # a group: its files, the names that they give, the files of them that hide functions, the
+                 # names of headers that they call
     for file in files:
         names = own_names(os.path.join(folder, file))
         if any(name in types for _, name in names):

@@ -1,5 +1,5 @@
-# What a wheel of Python has of a build: install component `wheel`. The Python package is pure Python over the C interface
-# of libmckpt.so, so that one wheel serves every Python.
+# The part of a build that goes into a wheel of Python: install component `wheel`. The Python package is pure
+# Python over the C interface of libmckpt.so, so that one wheel serves every Python.
 #
 #   mckpt/*.py            the package
 #   mckpt/lib/            libmckpt.so, and what program and library load or start on demand

@@ -43,7 +43,7 @@ enum class KeyValues : u8 { kOwn, kOneTensor, kOfEarlierLayer };
 struct LayerSpec {
   Mixer mixer = Mixer::kAttention;
   Ffn ffn = Ffn::kDense;
-  i32 sizes = 0;  // 0: those of the tower; n: ModelConfig::layer_sizes[n - 1]
+  i32 sizes = 0;  // 0: the tower's own; n: ModelConfig::layer_sizes[n - 1]
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
@@ -100,7 +100,7 @@ struct MambaConfig {
   i64 group_state() const { return groups * state; }
 };
 
-// What a vision tower has besides its TowerConfig: the patches that it reads, and the mergers behind it.
+// The parts of a vision tower besides its TowerConfig: the patches that it reads, and the mergers behind it.
 // `merge` is the side of the square of patches that a merger joins.
 struct VisionConfig {
   i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
@@ -109,7 +109,7 @@ struct VisionConfig {
   bool standardized = false;  // what the tower gives is shifted and scaled by two buffers
 };
 
-// What an audio tower has besides its TowerConfig: the frequencies that it reads, the channels of its
+// The parts of an audio tower besides its TowerConfig: the frequencies that it reads, the channels of its
 // convolutions and the frequencies behind them, its positions, and the width of its output.
 struct AudioConfig {
   i64 mel_bins = 0, channels = 0, bins = 0, positions = 0, out_hidden = 0;

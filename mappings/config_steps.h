@@ -8,8 +8,8 @@
 //   part("gdn_layers")                            several entries are computed   -->   a function of lib/hf of that name
 //   inside("text_config", kSteps)                 the steps read the object of that name
 //
-// A family with numbers that others have too is such a list in its table (mappings/models), written in the words of
-// config_words.h; the functions by name are those of hf/config/named_parts.cc.
+// A family with numbers that others have too is such a list in its table (mappings/models), written in the
+// words of config_words.h; the functions by name are in hf/config/named_parts.cc.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace mckpt::impl {
 using NumberOf = i64& (*)(ModelConfig&);
 using FlagOf = bool& (*)(ModelConfig&);
 
-// What transformers takes for entries about heads that a config lacks, as fixed numbers (transformers 5.23).
+// The fixed numbers that transformers takes for entries about heads that a config lacks (transformers 5.23).
 // 0: its rule is not a number: as many groups as heads, and a head of hidden size / heads.
 struct HeadDefaults {
   i64 kv_groups = 0, head_dim = 0;
@@ -45,7 +45,7 @@ struct ConfigStep {
     kSet,            // `flag` is `otherwise`
     kRefused,        // a flag that must not be true
     kNeeded,         // a flag that must not be false, which it is not where it is absent; `words` say why
-    kDivides,        // `other`, the value of the second key, must divide `number`, that of the first
+    kDivides,        // `other`, the value of the second key, must divide `number`, the value of the first
     kText,           // the vocabulary, the hidden size and `heads`
     kActivation,     // swiglu, by hidden_act
     kLayers,         // so many `layer`s as num_hidden_layers says

@@ -28,17 +28,17 @@ enum class Scope : u8 {
 // The pipeline stages that hold a section (mappings/model/stages.h). Layers belong to one stage each.
 enum class Stage : u8 {
   kFirst,        // the first: the embedding and towers
-  kFirstAndMtp,  // the first, and that of MTP: the embedding of a model that may have MTP
+  kFirstAndMtp,  // the first, and MTP's: the embedding of a model that may have MTP
   kFinalNorm,
   kMtp,
   kOutput,
-  kTiedOutput,  // that of the output layer, where it is not the only stage: the copy of a tied embedding
+  kTiedOutput,  // the stage of the output layer, where it is not the only one: the copy of a tied embedding
 };
 
 // The model of which the section is a part; it gives the TowerConfig for shapes and conditions.
 enum class Tower : u8 { kText, kVision, kAudio };
 
-// The rows of a layer by its kind: first the rows of its mixer, then those of its feed-forward part.
+// The rows of a layer by its kind: first the rows of its mixer, then the rows of its feed-forward part.
 struct LayerRows {
   std::span<const Row> attention{}, sparse_attention{}, latent_attention{}, indexed_attention{}, gdn{},
       mamba{}, attention_and_mamba{};
@@ -54,15 +54,16 @@ struct Section {
   const LayerRows* layer = nullptr;         // of scopes with layers
   Stage stage = Stage::kFirst;
   Tower tower = Tower::kText;
-  // False for layers that are not Megatron's own: those of a tower that is Hugging Face's module, and what
-  // belongs to a layer and is registered outside of the decoder. They are no FSDP units, and keep the numbers
-  // of the whole model.
+  // False for layers that are not Megatron's own: layers of a tower that is Hugging Face's module, and
+  // parameters of a layer that are registered outside of the decoder. They are not FSDP units, and keep the
+  // numbers of the whole model.
   bool own_layers = true;
   std::string_view also{};  // another spelling of the Hugging Face prefix, in older or newer files
 };
 
-// What people want to know of a family before they try it: models on the hub that have it, the quantised forms in which
-// they are released, and the grids on which real Megatron ranks were compared with its table (test_data/golden).
+// Facts of a family for people who want to try it: models on the hub that have it, the quantised forms in
+// which they are released, and the grids on which real Megatron ranks were compared with its table
+// (test_data/golden).
 // `mckpt mappings list` and README show these facts; tests/program/general/family_facts.py keeps them true and complete,
 // and writes the grids.
 struct FamilyFacts {
@@ -90,7 +91,7 @@ struct Family {
   std::span<const Unread> unread{};
   std::span<const Needs> expert_forms{};  // kExpertsApart and so on, the usual one first
   // The conditions that models of the family can meet, beside tied or untied and the forms of experts: tables
-  // are shared, and rows with other conditions are those of other families.
+  // are shared, and rows with other conditions belong to other families.
   std::span<const Needs> conditions{};
   // The sections, by their Megatron prefixes, that Megatron-Bridge trains; all others are frozen. Empty: all
   // are trained.

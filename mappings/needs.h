@@ -1,5 +1,5 @@
-// What a model must have for a row to apply. A table lists the rows of all members of a family; conditions
-// choose between them:
+// The conditions that a model must meet for a row to apply. A table lists the rows of all members of a
+// family; conditions choose between them:
 //
 //   {"self_attention.linear_qkv.bias", ..., Needs::kQkvBias}     Qwen2 has it, Qwen3 does not
 #pragma once
@@ -13,7 +13,7 @@ struct Family;
 struct ModelConfig;
 struct TowerConfig;
 
-// What a model must have for a row to apply; needs_name() gives the names.
+// A condition that a model must meet for a row to apply; needs_name() gives the names.
 enum class Needs {
   kAlways,
   kQkvBias,

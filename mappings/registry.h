@@ -24,8 +24,8 @@ const Family& family_of_model(std::string_view model_type, std::string_view arch
 // The family of this name, architecture or model type. Throws kUsage with the nearest one.
 const Family& family_named(std::string_view name);
 
-// The lists of rows of a section: its own list, or the lists of LayerRows, which are those of a layer by
-// kind. Empty lists are left out.
+// The lists of rows of a section: its own list, or the lists of LayerRows, which have a list for each kind of
+// layer. Empty lists are left out.
 struct RowList {
   std::string_view kind;  // "" or the name of the member of LayerRows
   std::span<const Row> rows;

@@ -25,8 +25,8 @@ struct TowerConfig;
 inline constexpr i32 kPaddingSlot = -1;
 
 // Runs of the slot copy_of(s) have the items of source s a second time: import copies them again, export
-// demands that they are still those of source s, and what moves them between checkpoints takes them for items
-// of their own.
+// demands that they still equal the items of source s, and moves between checkpoints take them for items of
+// their own.
 constexpr i32 copy_of(i32 slot) { return -2 - slot; }
 constexpr bool is_copy(i32 slot) { return slot < kPaddingSlot; }
 constexpr i32 copied_slot(i32 copy) { return -2 - copy; }  // pre: is_copy()
@@ -47,8 +47,8 @@ struct Part {
   i64 count = 1;
 };
 
-// What a rule may look at. A rule is a pure function of this: no files, no names, no order of calls. The
-// references outlive the call.
+// The facts that a rule may look at. A rule is a pure function of this: no files, no names, no order of
+// calls. The references outlive the call.
 struct RuleInput {
   const ModelConfig& model;
   const TowerConfig& tower;              // the sizes of the layer, or of the tower, that has the parameter
@@ -58,8 +58,8 @@ struct RuleInput {
   i64 padded_vocab = 0;  // rows of the vocabulary with padding; 0: no padding
 };
 
-// What one cell holds of a parameter. The runs one after the other are the items of `shape` in row-major
-// order:
+// The part of a parameter that one cell holds. The runs one after the other are the items of `shape` in
+// row-major order:
 //
 //   gated_mlp, gate and up [4, 2], cell 1 of 2:   shape [4, 2], partition_dim 0, runs 0[4+4] 1[4+4]
 struct Holding {
@@ -102,7 +102,7 @@ struct Piece {
 
 // The pieces in the order of the local rows, which they tile. pre: split is not kNone. Throws kBadSplit if
 // the parameter does not consist of such parts, kBadGrid if a part does not divide. `global` is the shape of
-// the whole parameter: the halves are those of the parameter, also for optimizer states that are plain local
+// the whole parameter: the halves are halves of the parameter, also for optimizer states that are plain local
 // tensors.
 std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part);
 

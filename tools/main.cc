@@ -35,7 +35,7 @@ Exit print(std::string_view text) {
   return Exit::kOk;
 }
 
-// What is wrong with a file may be that it was being written.
+// A fault of a file may come from its being written at the time.
 void tell_changed_source(Error& e, const SourceStamps& sources) {
   if (code_info(e.code()).exit != Exit::kInput || e.code() == Code::kReadFailed) return;
   if (std::string path = sources.first_changed(); !path.empty())
@@ -62,7 +62,7 @@ std::string with_hyphens(std::string option) {
   return option;
 }
 
-// The options that may stand before the command: those of every command, and of the program itself.
+// The options that may stand before the command: the options of every command, and of the program itself.
 class LeadingOptions {
  public:
   LeadingOptions() : rows_(global_options()) {
@@ -117,7 +117,7 @@ Exit run(std::vector<std::string> args) {
   std::string name = args[at];
   if (!is_command(name)) refuse_unknown_options(std::span(args).first(at), leading);
   args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
-  // What stood before the command stays first: a `--` further on must not hide it.
+  // An argument before the command stays first: a `--` further on must not hide it.
   return run_command(name, std::move(args));
 }
 
@@ -132,8 +132,8 @@ int status_of(Code code) {
   return code == Code::kInterrupted ? interrupted_status() : static_cast<int>(code_info(code).exit);
 }
 
-// Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one. Of
-// several ranks that end with errors one prints its own.
+// Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one. If
+// several ranks end with errors, one prints its own.
 int run_reporting(const std::vector<std::string>& args) {
   GlobalFlags flags = flags_for_errors(args);
   this_job().report_by([&](const Error& e) { report_lost_rank(flags, e); });

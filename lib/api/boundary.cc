@@ -1,4 +1,4 @@
-// Copies the facts of the engine's errors into those of the interface, and defines the functions of
+// Copies the facts of the engine's errors into the interface's errors, and defines the functions of
 // mckpt::Error and mckpt::Observer that are not in their headers, so that their type information is in the
 // library once.
 #include "api/boundary.h"

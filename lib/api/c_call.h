@@ -1,5 +1,5 @@
-// What every function of the C interface is made of: an exception becomes an error handle and a value that
-// says "failed"; observers of C become those of C++; texts are handed to the caller.
+// The parts of every function of the C interface: an exception becomes an error handle and a value that says
+// "failed"; observers of C become observers of C++; texts are handed to the caller.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ Result c_result(mckpt_error** error, Result otherwise, Fn&& fn) noexcept {
   return otherwise;
 }
 
-// Calls fn and returns its status: 0, or that of the exception, which becomes an error of C.
+// Calls fn and returns its status: 0, or the exception's status; the exception becomes an error of C.
 template <typename Fn>
 int c_status(mckpt_error** error, Fn&& fn) noexcept {
   int status = 0;

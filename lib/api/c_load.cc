@@ -47,7 +47,7 @@ mckpt::Loaded loaded(const char* path, impl::Settings& s, mckpt::Observer* obser
   return mckpt::load(path, what, observer);
 }
 
-// What a DlpackManaged refers to.
+// The memory and shape that a DlpackManaged refers to.
 struct Shared {
   impl::DlpackManaged managed{};
   std::shared_ptr<void> memory{};

@@ -1,6 +1,6 @@
-// What an interpreter calls when memory that was passed on is no longer needed. The error indicator of the
-// interpreter is put aside meanwhile: objects of Python may be freed at any moment, also between raising an
-// exception and catching it.
+// Functions that an interpreter calls when memory that was passed on is no longer needed. The error indicator
+// of the interpreter is put aside meanwhile: objects of Python may be freed at any moment, also between
+// raising an exception and catching it.
 #include "mckpt/c_python.h"
 
 #include "api/dlpack.h"

@@ -6,6 +6,7 @@
 
 #include "api/boundary.h"
 #include "api/public_notes.h"
+#include "convert/asked/results.h"
 #include "convert/asked/words.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/name_hash.h"
@@ -32,7 +33,7 @@ struct Checkpoint::State {
   std::unique_ptr<impl::CheckpointModel> model;  // of open_as_fsdp()
   const impl::Store& store;
   impl::NameMap<std::string_view, i64> numbers{};  // of the tensors, by name
-  // What reads tensors, kept from one read to the next: opening a file takes longer than reading a small
+  // Readers of tensors, kept from one read to the next: opening a file takes longer than reading a small
   // tensor.
   impl::StoreFiles files{store, impl::StoreFiles::For::kLong};
   std::mutex mutex{};                                         // of `readers`
@@ -94,18 +95,6 @@ Tensor described(const impl::Store& store, const Part& part) {
 
 std::string path_in(const impl::Store& store, impl::i32 file) {
   return file < 0 ? "" : store.files()[file].path;
-}
-
-Statistics to_public(const impl::TensorStats& s) {
-  return {.numbers = s.numbers,
-          .finite = s.finite,
-          .zeros = s.zeros,
-          .nan = s.non_finite.nans,
-          .infinite = s.non_finite.infinities,
-          .min = static_cast<double>(s.min),
-          .max = static_cast<double>(s.max),
-          .mean = s.mean,
-          .deviation = s.deviation};
 }
 
 // "" for an object that cannot be read: verify() says why.
@@ -256,7 +245,7 @@ Statistics Checkpoint::statistics(std::string_view name, int threads) const {
     i64 tensor = state_->number(name);
     impl::TensorStats s = impl::tensor_stats(state_->store, {&tensor, 1}, 0, threads, [](i64) {}).front();
     check_unchanged(state_->store.opening());
-    return to_public(s);
+    return impl::statistics_of(s);
   });
 }
 
@@ -266,7 +255,7 @@ Statistics Checkpoint::slice_statistics(std::string_view name, std::string_view 
     impl::TensorStats s = impl::stats_of(state_->store.dtype(state_->number(name)),
                                          {reinterpret_cast<const impl::u8*>(bytes.data()), bytes.size()});
     check_unchanged(state_->store.opening());
-    return to_public(s);
+    return impl::statistics_of(s);
   });
 }
 

@@ -1,5 +1,5 @@
-// A Conversion of the interface is one of the engine, and whether it was proved. What a struct asks for is
-// planned in convert/asked.
+// A Conversion of the interface is one of the engine, and whether it was proved. A struct is planned in
+// convert/asked.
 #include "mckpt/conversion.h"
 
 #include "api/boundary.h"

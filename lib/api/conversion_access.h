@@ -1,4 +1,4 @@
-// What a Conversion of the interface is, for the files that plan one.
+// The contents of the interface's Conversion, for the files that plan one.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Lines of the engine's reports as those of the interface, and what every report has of them: Report and Diff
-// have the fields `checks` and `unread`, and a list of findings.
+// Lines of the engine's reports as lines of the interface, and the part that every report has: Report and
+// Diff have the fields `checks` and `unread`, and a list of findings.
 //
 //   {"coverage", Check::Status::kPass, 45, "tensors"}  ->  {.name = "coverage", .status = "pass", .count = 45, ...}
 #pragma once

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <vector>
 
 #include "api/conversion_access.h"
 #include "core/base/error.h"
@@ -20,6 +22,21 @@ template <typename T>
 void parse_number(std::string_view name, std::string_view text, T& to) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
   if (fault != std::errc{} || end != text.data() + text.size()) refuse(name, "a whole number", text);
+}
+
+class SettingNames final : public FieldVisitor {
+ public:
+  void field(const Field& field, FieldValue) override {
+    if (field.doors != FieldDoors::kProgram) names.emplace_back(field.name);
+  }
+  std::vector<std::string> names;
+};
+
+std::vector<std::string> names_of_the_run() {
+  mckpt::RunOptions run;
+  SettingNames seen;
+  fields(run, seen);
+  return seen.names;
 }
 
 }  // namespace
@@ -83,20 +100,30 @@ void Settings::take(std::string_view name, TextPairs& to) {
   for (const std::string& text : texts) to.push_back(dtype_rule_of(text, name));
 }
 
-void Settings::refuse_rest() const {
+void Settings::refuse_rest(std::span<const std::string> of_the_run) const {
+  std::vector<std::string> here, at_run;
+  std::ranges::set_difference(known_, arguments_, std::back_inserter(here));
+  for (const std::string& name : of_the_run)
+    if (!known_.contains(name)) at_run.push_back(name);
+  std::vector<std::string> all = here;
+  all.insert(all.end(), at_run.begin(), at_run.end());
   for (const Setting& s : list_) {
     if (known_.contains(s.name)) continue;
     Error e(Code::kUsage, cat("there is no setting `", escaped(s.name), "` here"));
-    if (std::string_view near = nearest(s.name, known_); !near.empty())
+    if (std::ranges::count(at_run, s.name) > 0)
+      e.help(cat("`", s.name, "` is a setting of the run: give it when the planned conversion is run"));
+    else if (std::string_view near = nearest(s.name, all); !near.empty())
       e.help(cat("did you mean `", near, "`?"));
-    else
-      e.note(cat("the settings are ", listed(known_, known_.size())));
+    std::string names = listed(here, here.size());
+    if (!at_run.empty()) names += cat("; of the run: ", listed(at_run, at_run.size()));
+    e.note(cat("the settings are ", names));
     throw e;
   }
 }
 
 void SettingsReader::field(const Field& field, FieldValue value) {
   if (field.doors == FieldDoors::kProgram) return;
+  if (field.argument) settings_.is_argument(field.name);
   std::visit(
       [&](auto& member) {
         if constexpr (requires { settings_.take(field.name, *member); }) settings_.take(field.name, *member);
@@ -113,7 +140,7 @@ mckpt::Conversion plan_kind(std::string_view word, Settings& s) {
   fields(what, reader);
   if (source_of(what).empty() || target_of(what).empty())
     throw Error(Code::kUsage, "a conversion needs the settings source and target");
-  s.refuse_rest();
+  s.refuse_rest(names_of_the_run());
   return ConversionAccess::plan(what, threads);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,9 +40,12 @@ class Settings {
     if (has(name)) take(name, value), to = std::move(value);
   }
 
-  // Throws kUsage for the first setting that was not taken, with the nearest name that could have been, or
-  // with all of them.
-  void refuse_rest() const;
+  // An argument of its own in most languages, such as `source`: lists of settings leave its name out.
+  void is_argument(std::string_view name) { arguments_.emplace(name); }
+
+  // Throws kUsage for the first setting that was not taken, with the names of all that could have been.
+  // `of_the_run`: names that the run takes, and not the plan.
+  void refuse_rest(std::span<const std::string> of_the_run = {}) const;
 
  private:
   struct Setting {
@@ -52,7 +56,7 @@ class Settings {
   const Setting* one(std::string_view name);
 
   std::vector<Setting> list_;
-  std::set<std::string, std::less<>> known_;  // names that were asked for
+  std::set<std::string, std::less<>> known_, arguments_;  // names that were asked for
 };
 
 // Takes the settings that are fields of a struct.

@@ -113,7 +113,7 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
   }
 }
 
-// What the folder declares about quantised weights. A method that is not decoded is refused, unless only
+// The declaration of the folder about quantised weights. A method that is not decoded is refused, unless only
 // shapes are wanted.
 QuantDeclaration quantization_of(const Folder& folder, bool shapes_only) {
   try {

@@ -81,11 +81,11 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 // map file or the layout of the experts differs. Part of the identity of a conversion.
 std::string mapping_identity(const HfModel& model);
 
-// The files of the model's tensors: those of its folder, or those that mckpt's list has. Nothing if they are
-// not known.
+// The files of the model's tensors: the files of its folder, or the files in mckpt's list. Nothing if they
+// are not known.
 std::optional<SafetensorsOriginal> original_files(const HfModel& model);
 
-// What was inferred about the model, and which tensors are not read.
+// Inferred facts about the model, and the tensors that are not read.
 Notes notes_of(const HfModel& model);
 
 // "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other

@@ -18,15 +18,7 @@ void path_ranks(What& o, FieldVisitor& v, std::string_view tp, std::string_view 
 
 // How both sides of a comparison are opened.
 void source_ranks(SourceOptions& o, FieldVisitor& v) {
-  v({.name = "source_tp",
-     .value = "N",
-     .help = "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    o.source_tp);
-  v({.name = "source_etp",
-     .value = "N",
-     .help =
-         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    o.source_etp);
+  source_rank_fields(o.source_tp, o.source_etp, v);
   accept_field(o.accept, v);
   expert_layout_and_map(o.model, v);
 }

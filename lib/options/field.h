@@ -8,8 +8,8 @@
 //   settings (lib/api/settings)                dtype=bf16, of C and Python
 //   list of fields (options/field_list)        JSON, of which Python's types and the tables of docs are made
 //
-// Help names other fields in backquotes, and no flags: "those of `assets`". The command line shows their
-// flags.
+// Help names other fields in backquotes, and no flags: "the tensors of `assets`". The command line shows
+// their flags.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Field {
 };
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>;  // {glob, type}
-// Takes all texts that are given for a field that is no member of its struct.
+// Takes all texts that are given for a field that is not a member of its struct.
 using TakeTexts = std::function<void(const std::vector<std::string>&)>;
 
 // A flag that clears a member: no_sync clears sync.
@@ -77,14 +77,14 @@ class FieldVisitor {
   std::string_view kind_;
 };
 
-// Shows fields to another visitor as those that the command line does not have.
+// Shows fields to another visitor as settings alone. Flags of every command stay flags.
 class InSettingsAlone final : public FieldVisitor {
  public:
   explicit InSettingsAlone(FieldVisitor& to) : FieldVisitor(to.kind()), to_(to) {}
   void field(const Field& field, FieldValue value) override {
     if (field.doors == FieldDoors::kProgram) return;
     Field alone = field;
-    alone.doors = FieldDoors::kSettings;
+    if (alone.doors != FieldDoors::kEveryCommand) alone.doors = FieldDoors::kSettings;
     to_.field(alone, std::move(value));
   }
 

@@ -105,7 +105,8 @@ void add_result(const char* name, std::string& to) {
   const Result result{};
   bool first = true;
   fields(result, [&](const char* field, const auto&, const char* help) {
-    to += cat(first ? "\n" : ",\n", "      {\"name\": ", quoted(field), ", \"help\": ", quoted(help), "}");
+    to += cat(first ? "\n" : ",\n", "      {\"name\": ", quoted(field),
+              ", \"program\": ", quoted(program_name(field)), ", \"help\": ", quoted(help), "}");
     first = false;
   });
   to += "\n    ]}";

@@ -14,6 +14,8 @@ namespace mckpt::impl {
 
 // Every struct shows its fields by reference: the visitor may set them, and they must live as long as it.
 void fields(mckpt::OpenOptions& o, FieldVisitor& v);
+// The fields of OpenOptions without `base`, for what reads no adapters.
+void file_fields(mckpt::OpenOptions& o, FieldVisitor& v);
 void fields(ModelOptions& o, FieldVisitor& v);
 void fields(SourceOptions& o, FieldVisitor& v);
 void fields(mckpt::RunOptions& o, FieldVisitor& v);
@@ -24,12 +26,14 @@ void fields(mckpt::Values& o, FieldVisitor& v);
 struct GridFields {
   std::string_view dp = "the smallest that works";  // without `dp`
   bool stages = false;                              // `pp` is common
-  bool instances = true;                            // hsdp is an option of the program
+  bool instances = true;                            // hsdp is read
 };
 void fields(mckpt::Grid& o, FieldVisitor& v, const GridFields& how = {});
 
 // Parts of structs that other structs have, too.
 void assets_field(std::optional<std::string>& assets, FieldVisitor& v, std::string_view help = "");
+void source_rank_fields(std::optional<std::int64_t>& tp, std::optional<std::int64_t>& etp, FieldVisitor& v,
+                        FieldDoors doors = FieldDoors::kBoth);
 void accept_field(std::vector<std::string>& accept, FieldVisitor& v);
 void model_dict_field(std::optional<std::string>& dict, FieldVisitor& v);
 void expert_layout_and_map(ModelOptions& o, FieldVisitor& v);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/one_of.h"
 #include "options/fields.h"
 
 namespace mckpt::impl {
@@ -92,7 +93,7 @@ const ConversionKind& conversion_of_word(std::string_view word) {
     for (const std::string& other : words_of(kind.others)) known.push_back(other);
   }
   Error e(Code::kUsage, "there is no such kind of conversion");
-  e.expected(listed(short_words, short_words.size())).found(escaped(word));
+  e.expected(one_of(short_words)).found(escaped(word));
   if (std::string_view near = nearest(word, known); !near.empty()) e.help(cat("did you mean `", near, "`?"));
   throw e;
 }

@@ -5,7 +5,7 @@
 namespace mckpt::impl {
 namespace {
 
-// hf-to-fsdp reads models alone: fields about checkpoints are no flags of it.
+// hf-to-fsdp reads models alone: so fields about checkpoints are not flags of it.
 FieldDoors of_checkpoints(const FieldVisitor& v) {
   return v.kind() == "hf-to-fsdp" ? FieldDoors::kSettings : FieldDoors::kBoth;
 }
@@ -89,17 +89,7 @@ void fields(ToFsdp& o, FieldVisitor& v) {
           ? "folder with the config.json of a checkpoint with the model's own names, where the training framework put none beside it"
           : "of a checkpoint: folder of the original model, or of its config.json, where there is none beside it");
   state_fields(o, v, doors);
-  v({.name = "source_tp",
-     .value = "N",
-     .doors = doors,
-     .help = "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    o.source_tp);
-  v({.name = "source_etp",
-     .value = "N",
-     .doors = doors,
-     .help =
-         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    o.source_etp);
+  source_rank_fields(o.source_tp, o.source_etp, v, doors);
   accept_field(o.accept, v);
   expert_layout_and_map(o.model, v);
   fields(o.grid, v);
@@ -178,20 +168,11 @@ void fields(Reshard& o, FieldVisitor& v) {
          "with `any_model`: keep every tensor's own name, also where the names follow a convention that would be translated to that of fsdp_dtensor"},
     o.keep_names);
   SourceOptions& opening = o.opening;
-  InSettingsAlone unflagged(v);
   assets_field(opening.assets, v);
-  v({.name = "source_tp",
-     .value = "N",
-     .help = "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    opening.source_tp);
-  v({.name = "source_etp",
-     .value = "N",
-     .help =
-         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    opening.source_etp);
+  source_rank_fields(opening.source_tp, opening.source_etp, v);
   accept_field(opening.accept, v);
   expert_layout_and_map(opening.model, v);
-  fields(opening.model.files, unflagged);
+  file_fields(opening.model.files, v);
   fields(o.grid, v, {.stages = true});
   pipeline_fields(o.vpp, o.first_stage_layers, o.last_stage_layers, v);
   fields(o.fsdp, v);
@@ -214,11 +195,10 @@ void fields(ToRanks& o, FieldVisitor& v) {
   v.casts();
 }
 
-// The four ways share one struct; each has flags for the fields that it reads.
+// The four ways share one struct; each shows the fields that it reads.
 void fields(Relayer& o, FieldVisitor& v) {
   const std::string_view way = v.kind();
   const bool to_gpt = way == "hybrid-to-gpt", to_hybrid = way == "gpt-to-hybrid", group = way == "group";
-  auto doors = [](bool there) { return there ? FieldDoors::kBoth : FieldDoors::kSettings; };
   source_field(
       o.source, v,
       "a torch_dist or fsdp_dtensor checkpoint: the folder of a training run, or one iteration of it");
@@ -234,42 +214,41 @@ void fields(Relayer& o, FieldVisitor& v) {
              ? "the pattern that the result has, with groups"
              : "the pattern of `source`, with its groups; by default the pattern in the args of `source`"},
     o.pattern);
-  v({.name = "keys",
-     .value = "NAMES",
-     .words = "auto logical member",
-     .only = true,
-     .common = true,
-     .doors = doors(group || to_hybrid),
-     .help = "how groups are named: auto (as the format of `source` stores them), logical or member"},
-    o.keys);
-  v({.name = "layers",
-     .value = "FORM",
-     .words = "auto stacked indexed",
-     .only = true,
-     .common = true,
-     .doors = doors(to_gpt),
-     .help =
-         "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them"},
-    o.layers);
-  v({.name = "without_mixers",
-     .common = true,
-     .doors = doors(to_gpt || to_hybrid),
-     .help = to_gpt ? "drop the M layers, which a GPT model does not have"
-                    : "write a result without the M layers, which the training run has to initialise"},
-    o.without_mixers);
-  v({.name = "norms",
-     .value = "PLACE",
-     .words = "keep fused apart",
-     .only = true,
-     .common = true,
-     .doors = doors(to_gpt || to_hybrid),
-     .help =
-         "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep"},
-    o.norms);
+  if (group || to_hybrid)
+    v({.name = "keys",
+       .value = "NAMES",
+       .words = "auto logical member",
+       .only = true,
+       .common = true,
+       .help = "how groups are named: auto (as the format of `source` stores them), logical or member"},
+      o.keys);
+  if (to_gpt)
+    v({.name = "layers",
+       .value = "FORM",
+       .words = "auto stacked indexed",
+       .only = true,
+       .common = true,
+       .help =
+           "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them"},
+      o.layers);
+  if (to_gpt || to_hybrid)
+    v({.name = "without_mixers",
+       .common = true,
+       .help = to_gpt ? "drop the M layers, which a GPT model does not have"
+                      : "write a result without the M layers, which the training run has to initialise"},
+      o.without_mixers);
+  if (to_gpt || to_hybrid)
+    v({.name = "norms",
+       .value = "PLACE",
+       .words = "keep fused apart",
+       .only = true,
+       .common = true,
+       .help =
+           "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep"},
+      o.norms);
   weights_only_field(o.weights_only, v);
   accept_field(o.accept, v);
-  InSettingsAlone unflagged(v);
-  fields(o.files, unflagged);
+  file_fields(o.files, v);
 }
 
 }  // namespace mckpt::impl

@@ -10,12 +10,6 @@ void ends(What& o, FieldVisitor& v, std::string_view source, std::string_view ta
   v({.name = "target", .value = "DST", .argument = true, .help = target}, o.target);
 }
 
-// Files that are opened as the options of every command say, and without a base.
-void plain_files(mckpt::OpenOptions& files, FieldVisitor& v) {
-  InSettingsAlone unflagged(v);
-  fields(files, unflagged);
-}
-
 template <typename What>
 void choice_fields(What& o, FieldVisitor& v) {
   v({.name = "include",
@@ -102,7 +96,7 @@ void fields(Dequantize& o, FieldVisitor& v) {
      .bytes = true,
      .help = "most bytes of tensors in one file of a folder; by default 5GB"},
     o.max_shard_size);
-  plain_files(o.files, v);
+  file_fields(o.files, v);
 }
 
 void fields(Quantize& o, FieldVisitor& v) {
@@ -126,7 +120,7 @@ void fields(Quantize& o, FieldVisitor& v) {
      .bytes = true,
      .help = "most bytes of tensors in one file; by default 5GB, or the files of `like`"},
     o.max_shard_size);
-  plain_files(o.files, v);
+  file_fields(o.files, v);
 }
 
 void fields(ToHdf5& o, FieldVisitor& v) {
@@ -139,13 +133,13 @@ void fields(ToHdf5& o, FieldVisitor& v) {
       o.assets, v,
       "folder with config.json and tokenizer that go into the archive; by default those that are with `source`");
   accept_field(o.accept, v);
-  plain_files(o.files, v);
+  file_fields(o.files, v);
 }
 
 void fields(FromHdf5& o, FieldVisitor& v) {
   ends(o, v, "an archive that convert to-hdf5 made",
        "the folder to make, or the file if `source` has only one");
-  plain_files(o.files, v);
+  file_fields(o.files, v);
 }
 
 void fields(PtToSafetensors& o, FieldVisitor& v) {
@@ -155,13 +149,13 @@ void fields(PtToSafetensors& o, FieldVisitor& v) {
      .common = true,
      .help = "write only tensors; skip args, iteration number and other objects"},
     o.tensors_only);
-  plain_files(o.files, v);
+  file_fields(o.files, v);
 }
 
 void fields(ToPt& o, FieldVisitor& v) {
   ends(o, v, "a safetensors file, or a folder of them", "where the result goes: a .pt file");
   choice_fields(o, v);
-  plain_files(o.files, v);
+  file_fields(o.files, v);
 }
 
 }  // namespace mckpt::impl

@@ -56,17 +56,15 @@ void fields(mckpt::Grid& o, FieldVisitor& v, const GridFields& how) {
     o.pp);
   const std::string dp = cat("data-parallel size, without cp and including hsdp; by default ", how.dp);
   v({.name = "dp", .flags = "dp data-parallel-size", .common = true, .help = dp}, o.dp);
-  const FieldDoors doors = how.instances ? FieldDoors::kBoth : FieldDoors::kSettings;
+  if (!how.instances) return;
   v({.name = "hsdp",
      .flags = "hsdp num-distributed-optimizer-instances",
-     .doors = doors,
      .help = "number of HSDP instances"},
     o.hsdp);
   v({.name = "hsdp_outer",
      .value = "HOW",
      .words = "replicate shard",
      .only = true,
-     .doors = doors,
      .help = "how HSDP instances are related: replicate or shard"},
     o.hsdp_outer);
 }

@@ -3,7 +3,7 @@
 
 namespace mckpt::impl {
 
-void fields(mckpt::OpenOptions& o, FieldVisitor& v) {
+void file_fields(mckpt::OpenOptions& o, FieldVisitor& v) {
   v({.name = "follow_links",
      .doors = FieldDoors::kEveryCommand,
      .help = "follow links that lead out of a checkpoint's folder"},
@@ -16,6 +16,10 @@ void fields(mckpt::OpenOptions& o, FieldVisitor& v) {
      .help =
          "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards"},
     o.model_files);
+}
+
+void fields(mckpt::OpenOptions& o, FieldVisitor& v) {
+  file_fields(o, v);
   v({.name = "base",
      .value = "DIR",
      .help =
@@ -48,6 +52,21 @@ void assets_field(std::optional<std::string>& assets, FieldVisitor& v, std::stri
   v({.name = "assets", .value = "HF_DIR", .common = true, .help = help}, assets);
 }
 
+void source_rank_fields(std::optional<std::int64_t>& tp, std::optional<std::int64_t>& etp, FieldVisitor& v,
+                        FieldDoors doors) {
+  v({.name = "source_tp",
+     .value = "N",
+     .doors = doors,
+     .help = "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+    tp);
+  v({.name = "source_etp",
+     .value = "N",
+     .doors = doors,
+     .help =
+         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
+    etp);
+}
+
 void accept_field(std::vector<std::string>& accept, FieldVisitor& v) {
   v({.name = "accept",
      .value = "CODE",
@@ -68,15 +87,7 @@ void model_dict_field(std::optional<std::string>& dict, FieldVisitor& v) {
 // The ranks that wrote the checkpoint are asked for in front of damage, as it is read.
 void fields(SourceOptions& o, FieldVisitor& v) {
   assets_field(o.assets, v);
-  v({.name = "source_tp",
-     .value = "N",
-     .help = "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    o.source_tp);
-  v({.name = "source_etp",
-     .value = "N",
-     .help =
-         "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself"},
-    o.source_etp);
+  source_rank_fields(o.source_tp, o.source_etp, v);
   accept_field(o.accept, v);
   fields(o.model, v);
 }

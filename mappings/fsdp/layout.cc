@@ -127,8 +127,8 @@ void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, 
           .help("leave out `hsdp`, or choose `engine` v1");
 }
 
-// Of parameters that Megatron does not mark as split, Megatron-FSDP gives every tensor-parallel rank the
-// values of the first, and saves those only.
+// Where Megatron does not mark a parameter as split, Megatron-FSDP gives every tensor-parallel rank the
+// values of the first, and saves only the first rank's values.
 void refuse_lost_norms(const std::vector<ModelParameter>& parameters) {
   for (const ModelParameter& p : parameters)
     if (p.part.count > 1 && is_split_norm(p))

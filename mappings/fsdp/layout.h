@@ -31,8 +31,8 @@ struct FsdpTensor {
   bool empty() const { return items.empty(); }
 };
 
-// The pieces in which a parameter is stored: those of its split, or one piece that is all of it. Throws what
-// pieces_of() throws.
+// The pieces in which a parameter is stored: the pieces of its split, or one piece that is all of it. Throws
+// what pieces_of() throws.
 std::vector<Piece> stored_pieces(const ModelParameter& parameter, const ModelConfig& model);
 
 // Rows of a piece of parameters[index], counted from the piece's first row.
@@ -55,7 +55,7 @@ class FsdpLayout {
  public:
   using Group = FsdpGroup;
 
-  // pre: the parameters are those of one cell of the grid, and outlive this object. Throws kBadLayout for a
+  // pre: the parameters belong to one cell of the grid, and outlive this object. Throws kBadLayout for a
   // strategy that cannot save such a model, a grid with pipeline stages or one that v2 does not have;
   // kRowUnaligned if the range of any rank cuts a row.
   FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
@@ -77,8 +77,8 @@ class FsdpLayout {
   // The part of the rank, without the name. pre: as for tensors().
   FsdpTensor share(const StoredKey& key, const Cell& cell) const;
 
-  // The tensors of a rank of that cell, in the order in which it passes them to the checkpoint writer.
-  // pre: `cell` differs from that of the parameters in its data-parallel coordinates only.
+  // The tensors of a rank of that cell, in the order in which it passes them to the checkpoint writer. pre:
+  // `cell` differs from the parameters' cell in its data-parallel coordinates only.
   std::vector<FsdpTensor> tensors(const Cell& cell) const;
 
   const std::vector<Group>& groups() const { return groups_; }

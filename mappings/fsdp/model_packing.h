@@ -21,7 +21,7 @@ namespace mckpt::impl {
 struct Grid;
 struct FsdpSetup;
 
-// What one group is, beside its bucket and its buffer.
+// The facts of one group, beside its bucket and its buffer.
 struct GroupFacts {
   std::string unit;    // the module of its FSDP unit, "decoder.layers.0"; "" outside units
   bool stack = false;  // the unit is a HybridStack
@@ -44,7 +44,7 @@ struct ModelPacking {
   std::vector<GroupFacts> facts;
 };
 
-// pre: the parameters are those of one cell of the grid. Throws kBadLayout for a grid with pipeline stages,
+// pre: the parameters belong to one cell of the grid. Throws kBadLayout for a grid with pipeline stages,
 // and what packed_groups() throws.
 ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Grid& grid,
                         const FsdpSetup& setup);

@@ -132,7 +132,7 @@ class Accountant {
   i64 parameters() const { return parameters_; }
 
   // Counts the parameters of the site and marks the tensors that they read. The copy of a tied output layer
-  // is no parameter of its own.
+  // is not a parameter of its own.
   void site(const Site& site, Needs form) {
     each_row(site, model_, form, 0, expert_end(model_), [&](const Row& row, i64 expert) {
       if (site.section->stage != Stage::kTiedOutput) parameters_++;
@@ -159,7 +159,7 @@ class Accountant {
     }
   }
 
-  // What is missing, and tensors that no row reads; nothing of a file is dropped without a word.
+  // Reports missing tensors, and tensors that no row reads; nothing of a file is dropped without a word.
   void report() {
     std::vector<bool> beyond(read_.size());
     for (i32 i = 0; i < sources_.size(); i++) beyond[i] = !read_[i] && layers_.is_beyond(sources_[i].name, sources_);

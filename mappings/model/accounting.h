@@ -40,7 +40,7 @@ class Mismatches {
   std::vector<std::pair<std::string, i64>> counts_;
 };
 
-// Throws kQuantized if a tensor's name or type is that of quantised weights.
+// Throws kQuantized if a tensor's name or type belongs to quantised weights.
 void refuse_quantized(const SourceTable& sources);
 
 // How the experts of every section are stored: decided by the names of their tensors, and between the two

@@ -72,7 +72,8 @@ UnitClass unit_class_of(const Site& site) {
   return site.layer->mixer == Mixer::kMamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;
 }
 
-// The one type of a parameter's sources; without sources, that of the model. Throws kUnaccounted if they have several.
+// The one type of a parameter's sources; without sources, the model's type. Throws kUnaccounted if they have
+// several.
 DType common_type(const SourceTable& sources, const ModelParameter& p, const ModelConfig& model) {
   DType first = sources.size() > 0 && sources[0].header_known ? sources[0].dtype : DType::kF32;
   DType promised = model.dtype.value_or(DType::kF32), type = model.dtype.value_or(first);
@@ -276,7 +277,8 @@ std::vector<Shape> ModelMap::source_shapes() const {
   return shapes;
 }
 
-// Megatron-Bridge: that of the family, or the largest power of two, 128 at most, that divides the vocabulary.
+// Megatron-Bridge: the family's divisor, or the largest power of two, 128 at most, that divides the
+// vocabulary.
 i64 vocab_divisor(const ModelConfig& model, const Family& family) {
   if (family.vocab_divisor > 0) return family.vocab_divisor;
   i64 divisor = 128;

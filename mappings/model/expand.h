@@ -55,7 +55,7 @@ class ModelMap {
   // By tensor of sources(), whether no parameter is made of it and it repeats no other tensor: an export does
   // not write it.
   std::vector<bool> dropped() const;
-  // The shapes of sources(), as the tables promise them; that of a scalar if no parameter reads the tensor
+  // The shapes of sources(), as the tables promise them; a scalar's shape if no parameter reads the tensor
   // and it is not a copy.
   std::vector<Shape> source_shapes() const;
   // Notes for a person about what was inferred.
@@ -67,8 +67,8 @@ class ModelMap {
   // The parameters that one rank holds, in order of registration. Throws kGridMisfit with every kind of
   // parameter that does not divide, whatever stage has it. pre: the grid passed check_grid().
   std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup) const;
-  // Those of one chunk of the rank's stage, where the stages do not have equally many layers, or several
-  // chunks.
+  // The parameters of one chunk of the rank's stage, where the stages do not have equally many layers, or
+  // several chunks.
   std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup,
                                          const StagePart& chunk) const;
 

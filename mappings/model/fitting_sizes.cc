@@ -1,3 +1,4 @@
+// Sizes are tried one by one.
 #include "mappings/model/fitting_sizes.h"
 
 #include "core/base/text.h"

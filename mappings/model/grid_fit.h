@@ -15,7 +15,7 @@ void refuse_misfit(const ModelConfig& model, const Grid& grid);
 // Throws kGridMisfit for a model that is of one pipeline stage, whatever layers each stage would have.
 void refuse_stages(const ModelConfig& model, const Grid& grid);
 
-// What to say of sizes that divide nothing: an expert-parallel size for a model without experts; "".
+// The note about sizes that divide nothing: an expert-parallel size for a model without experts; "".
 std::string idle_sizes_note(const ModelConfig& model, const Grid& grid);
 
 }  // namespace mckpt::impl

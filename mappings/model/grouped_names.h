@@ -19,7 +19,7 @@ struct ModelParameter;
 // model with other layers.
 std::string hybrid_pattern(const ModelConfig& model);
 
-// Throws kBadPattern if the layers of the pattern, MTP included, are not those of the model.
+// Throws kBadPattern if the layers of the pattern, MTP included, are not the model's layers.
 void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model);
 
 // Renames the parameters as in groups. pre: the pattern is the model's.

@@ -20,10 +20,11 @@ class LayerCounts {
  public:
   explicit LayerCounts(i64 layers) : layers_(layers) {}
 
-  // A tensor that the site needs was found, or is missing. Sites that are no layer of the decoder say nothing.
+  // A tensor that the site needs was found, or is missing. Sites that are not a layer of the decoder say
+  // nothing.
   void needed(const Site& site, bool found);
-  // A tensor that nothing reads: whether it is of a layer beyond the last, as its name is that of a tensor of layer 0
-  // but for the number.
+  // A tensor that nothing reads: whether it is of a layer beyond the last, because its name differs from a
+  // tensor of layer 0 only in the number.
   bool is_beyond(std::string_view name, const SourceTable& sources);
   // Whether no tensor of the layer is there.
   bool is_absent(i64 layer) const;

@@ -27,7 +27,7 @@ struct Section;
 enum class UnitClass : u8 { kNone, kTransformerLayer, kMambaLayer };
 
 // Made by ModelMap::parameters(), in the order in which Megatron registers them; used by everything that
-// lays out, converts or lists a rank. Row and section are those of the family and outlive it.
+// lays out, converts or lists a rank. Row and section belong to the family and outlive it.
 struct ModelParameter {
   std::string name;         // at run time: layers counted from 0 on the stage, experts on the rank
   std::string global_name;  // the name with the numbers of the whole model
@@ -46,7 +46,7 @@ struct ModelParameter {
   i64 stack = -1;  // the HybridStack around it that can be a unit (model/stacks.h), or -1
   bool trainable = true;
   std::vector<std::string> gathered_with;  // the modules that the row names, at run time; none for kOwnLayer
-  // Of a model without a table: the parameter whose memory this one has under a second name, or -1; and
+  // For a model without a table: the parameter whose memory this one has under a second name, or -1; and
   // whether it is a buffer, which every rank has whole.
   i32 tied_to = -1;
   bool whole_buffer = false;

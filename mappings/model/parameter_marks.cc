@@ -32,7 +32,7 @@ ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   m.embedding_or_output =
       has(p.name, "embedding.word_embeddings.weight") || has(p.name, "output_layer.weight");
   if (p.buffer()) return m;
-  // What is split over the heads without being a linear layer is not marked.
+  // A parameter that is split over the heads without being a linear layer is not marked.
   if (row.ends_with("softmax_offset") || is_split_norm(p)) return m;
   int dim = p.holding->partition_dim;
   m.tensor_model_parallel = dim >= 0;

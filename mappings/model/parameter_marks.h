@@ -10,7 +10,7 @@ namespace mckpt::impl {
 struct Grid;
 struct ModelParameter;
 
-// The defaults are those of a parameter that every rank holds whole.
+// The defaults are the marks of a parameter that every rank holds whole.
 struct ParameterMarks {
   bool tensor_model_parallel = false;
   int partition_dim = -1;

@@ -1,4 +1,4 @@
-// What a training run chooses beside the model: the rows of its vocabulary, the type of its parameters, the
+// The choices of a training run beside the model: the rows of its vocabulary, the type of its parameters, the
 // groups of its layers, the spelling of its names, and whether fused parameters are stored whole.
 #pragma once
 
@@ -29,7 +29,7 @@ struct RunSetup {
   bool whole = false;   // fused parameters are stored whole, under one key
 };
 
-// How many rows the vocabulary has: those of the config (kKeep), as many more as the cells need (kAuto),
+// How many rows the vocabulary has: the config's number (kKeep), as many more as the cells need (kAuto),
 // `rows`, or a multiple of cells times `rows`, as Megatron always pads (kDivisor).
 struct VocabChoice {
   enum Kind : u8 { kKeep, kAuto, kRows, kDivisor } kind = kAuto;
@@ -44,14 +44,15 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
 // they divide. Throws likewise.
 i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
                     VocabChoice choice);
-// What the user should know of a run that pads the vocabulary; "" if it does not.
+// The note about a run that pads the vocabulary; "" if it does not.
 std::string padding_note(const ModelConfig& model, const RunSetup& run, i64 cells);
 // The text of that note: "vocab   37 rows become 38: 1 row of zeros is added, for tp 2".
 std::string added_rows_note(i64 before, i64 after, i64 cells);
-// What a run has to be given to have the vocabulary that is stored; "" if Megatron's default does that.
+// The settings that a run needs to have the vocabulary that is stored; "" if Megatron's default does that.
 std::string vocab_run_note(const ModelConfig& model, const Family& family, const RunSetup& run, i64 cells);
 // The make_vocab_size_divisible_by for which Megatron's formula, the vocabulary rounded up to a multiple of
-// it times the cells, gives these rows: that of the family if it does, a power of two, or the rows of a cell.
+// it times the cells, gives these rows: the family's divisor if it does, a power of two, or the rows of a
+// cell.
 i64 vocab_divisor_of(const ModelConfig& model, const Family& family, i64 rows, i64 cells);
 // Whether it gives them.
 bool gives_vocab_rows(const ModelConfig& model, i64 divisor, i64 rows, i64 cells);

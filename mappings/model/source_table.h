@@ -1,4 +1,5 @@
-// The Hugging Face tensors of a model by name: those of a folder, or those that a config promises.
+// The Hugging Face tensors of a model by name: the tensors of a folder, or the tensors that a config
+// promises.
 #pragma once
 
 #include <deque>

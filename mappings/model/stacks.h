@@ -22,8 +22,8 @@ std::string_view layer_name(const ModelParameter& parameter);
 // The stack that has the layer: "decoder.layers.0". pre: as for layer_name().
 std::string_view stack_name(const ModelParameter& parameter);
 
-// Gives the parameters that are in such a stack its number, that of its first layer. `groups`: the pattern by
-// which they are named; null: none. Nothing is done for a model that is not a hybrid.
+// Gives the parameters that are in such a stack its number, the number of its first layer. `groups`: the
+// pattern by which they are named; null: none. Nothing is done for a model that is not a hybrid.
 void number_stacks(const ModelConfig& model, const LayerPattern* groups,
                    std::vector<ModelParameter>& parameters);
 

@@ -5,8 +5,9 @@
 //   and 2 chunks a stage                      stage 0: 0-1, 4-5      stage 1: 2-3, 6-7
 //   and 2 layers on the first of 2 stages     stage 0: 0-1           stage 1: 2-7
 //
-// What is not in a layer is at the ends: the embedding and a vision tower in the first chunk of all, the
-// final norm, MTP and the output layer in the last. A run with a layout of its own may have them elsewhere:
+// Parameters outside the layers are at the ends: the embedding and a vision tower in the first chunk of all,
+// the final norm, MTP and the output layer in the last. A run with a layout of its own may have them
+// elsewhere:
 //
 //   Megatron's layout Et|tt|m|L               stage 0: embedding, 0           stage 1: 1-2, final norm
 //                                             stage 2: MTP (and embedding)    stage 3: output layer
@@ -32,14 +33,14 @@ struct StagePart {
 // has several stages.
 bool has_sections(const StagePart& chunk, Stage stage, bool with_mtp, bool several);
 
-// What a chunk was found to have, beside the embedding. `output`: of a tied model, a copy of the embedding
+// The contents found in a chunk, beside the embedding. `output`: of a tied model, a copy of the embedding
 // under the name of the output layer.
 struct ChunkContents {
   i64 layers = 0;
   bool final_norm = false, mtp = false, output = false;
 };
 
-// What a run chooses beside the number of stages.
+// The choices of a run beside the number of stages.
 struct PipelineOptions {
   i64 chunks = 1;  // of each stage
   std::optional<i64> first_layers{},

@@ -5,7 +5,7 @@
 //   attention.dense                                                              linear_proj
 //
 // Peculiar to this family: names of GPT-NeoX's kind (word_embeddings, query_layernorm, dense); MTP layers,
-// numbered behind those of the decoder, end in a norm of their own.
+// numbered behind the decoder's layers, end in a norm of their own.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"

@@ -60,7 +60,7 @@ inline constexpr ConfigStep kQwen3NextConfig[] = {text({.kv_groups = 2, .head_di
                                                   all_of(kGatedDecoder), all_of(kQwenExperts),
                                                   mtp(1, kAttentionAndExperts)};
 
-// Configs that transformers wrote may also have num_experts, which is then that of another model.
+// Configs that transformers wrote may also have num_experts, which is then another model's number.
 inline constexpr ConfigStep kDeepseekExperts[] = {
     experts("n_routed_experts", "num_local_experts"),
     size(kMoeFfn, "moe_intermediate_size"),

@@ -1,6 +1,6 @@
-// The rows that DeepSeek's families share, and those who took them over: latent attention, experts beside a
-// shared one with a router that has a bias for each expert, and prediction layers whose numbers follow those
-// of the decoder:
+// The rows that DeepSeek's families share, and families that took them over: latent attention, experts beside
+// a shared one with a router that has a bias for each expert, and prediction layers whose numbers follow the
+// decoder's:
 //
 //   layer 61 of a model with 61 layers   model.layers.61.enorm.weight   <->   mtp.layers.0.enorm.weight
 //                                        model.layers.61.mlp...         <->   mtp.layers.0.mtp_model_layer.mlp...

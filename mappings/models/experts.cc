@@ -1,4 +1,4 @@
-// Models whose attention is that of Llama or Qwen, with a mixture of experts; they differ in the names of the
+// Models with the attention of Llama or Qwen, with a mixture of experts; they differ in the names of the
 // router, its bias and the experts:
 //
 //   qwen2_moe      mlp.gate              -                                        mlp.experts.3.gate_proj, up_proj, down_proj
@@ -9,7 +9,8 @@
 //   exaone_moe     mlp.gate              mlp.e_score_correction_bias              as qwen2_moe, shared: mlp.shared_experts
 //   ernie4_5_moe   mlp.gate              mlp.moe_statics.e_score_correction_bias  the same; the bias is [1, experts]
 //
-// - OLMoE and MiniMax norm all queries of a token at once, and all keys. Every cell of OLMoE has the whole norms; those of
+// - OLMoE and MiniMax norm all queries of a token at once, and all keys. Every cell of OLMoE has the whole
+// norms; norms of
 //   MiniMax are split like the heads, and a group's part is on several cells where there are fewer groups than cells.
 // - transformers 5 may save all experts of a layer as one tensor, below `mlp`.
 #include "mappings/models/config_blocks.h"

@@ -4,7 +4,7 @@
 //   vision_tower -> multi_modal_projector.mm_soft_emb_norm -> mm_input_projection_weight [tower, language] -> language_model
 //                                         mm_soft_embed_norm   proj.weight, its transpose, split by rows
 //
-// Files of the hub have the tower under "vision_tower.vision_model.", those of transformers 5 under
+// Files of the hub have the tower under "vision_tower.vision_model.", files of transformers 5 under
 // "vision_tower.".
 #include "mappings/models/blocks.h"
 #include "mappings/models/config_blocks.h"
@@ -77,7 +77,8 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"gemma3"};
 constexpr Needs kHas[] = {Needs::kQkNorm};
 
-// Files of the hub have few entries of the language model: those of the 4B model are the defaults of the class.
+// Files of the hub have few entries of the language model: the numbers of the 4B model are the defaults of
+// the class.
 constexpr std::string_view kTextDefaults = R"({"vocab_size": 262208, "hidden_size": 2304,
       "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
       "head_dim": 256})";

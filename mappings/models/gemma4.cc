@@ -205,7 +205,7 @@ constexpr std::string_view kTypes[] = {"gemma4"};
 constexpr Needs kForms[] = {Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys,     Needs::kKeyNorm,
                           Needs::kExperts,   Needs::kNoExperts,   Needs::kLayerInput, Needs::kStandardized};
-constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but that of the tower
+constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but the tower's
 
 constexpr ConfigStep kTextConfig[] = {
     text({.kv_groups = 4, .head_dim = 256}),

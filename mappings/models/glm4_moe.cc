@@ -1,6 +1,6 @@
 // GLM-4.5, 4.6 and 4.7: grouped-query attention, with biases and with norms of q and k where the config says
-// so, and the experts of DeepSeek-V3. The first layers have a dense MLP. Prediction layers follow those of
-// the decoder, and the copies in them of the embedding and the output layer are not read.
+// so, and the experts of DeepSeek-V3. The first layers have a dense MLP. Prediction layers follow the
+// decoder's, and the copies in them of the embedding and the output layer are not read.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"

@@ -3,7 +3,7 @@
 //   model.mtp_layers.0.token_layernorm      mtp.layers.0.enorm
 //   model.mtp_layers.0.hidden_layernorm     mtp.layers.0.hnorm
 //   model.mtp_layers.0.input_proj           mtp.layers.0.eh_proj: the file has the columns of the hidden state first, Megatron
-//                                           those of the embedding
+//                                           the embedding's rows
 //   model.mtp_layers.0.self_attn ...        mtp.layers.0.mtp_model_layer.self_attention ...
 #include "mappings/models/blocks.h"
 #include "mappings/models/config_blocks.h"

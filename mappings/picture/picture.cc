@@ -45,7 +45,7 @@ std::vector<Panel> source_panels(const RuleExample& example) {
   return panels;
 }
 
-// What the rule gives the cell.
+// The items that the rule gives the cell.
 Holding hold_example(const RuleExample& example, i64 cell, i64 expert) {
   RuleInput in{example.model, example.model.text,  example.sources, {cell, example.cells},
                expert,        example.padded_vocab};

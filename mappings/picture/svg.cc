@@ -1,5 +1,5 @@
-// Draws a rule as an SVG image: the panels of the sources at the left, those of the cells at the right, a
-// legend below. One square is an item; the colour is its part of the source (queries, gate, ...), and the
+// Draws a rule as an SVG image: the panels of the sources at the left, the panels of the cells at the right,
+// a legend below. One square is an item; the colour is its part of the source (queries, gate, ...), and the
 // strength of the colour is the cell that holds the item. Sizes are in pixels.
 #include <algorithm>
 #include <array>

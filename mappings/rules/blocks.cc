@@ -70,7 +70,7 @@ void RowRuns::add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times) {
   }
 }
 
-// Block by block: the cell's part of block 0, then that of block 1, and so on.
+// Block by block: the cell's part of block 0, then its part of block 1, and so on.
 Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what) {
   RowRuns rows(like.row_items());
   i64 local_rows = 0;

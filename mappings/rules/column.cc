@@ -19,7 +19,7 @@
 // A norm over all keys is split by groups of keys and values, but where the cells are more than the groups,
 // several of them have the part of one group. 2 groups over 4 cells:
 //
-//   cells 0 and 1    the items of group 0          cells 2 and 3    those of group 1
+//   cells 0 and 1    the items of group 0          cells 2 and 3    the items of group 1
 //
 // ("Column" is Megatron's word: a layer computes x * W^T, so the rows of W are the columns of the factor.)
 #include <algorithm>

@@ -24,7 +24,7 @@ struct ExpertSizes {
 // Throws kModelNumbers, also if the expert does not exist.
 ExpertSizes expert_sizes(const RuleInput& in);
 
-// Throws kSourceShape; if the shape is that of the other storage form, the help says so.
+// Throws kSourceShape; if the shape fits the other storage form, the help says so.
 void expect_form(const RuleInput& in, std::string_view role, const Shape& expected, const Shape& other,
                  std::string_view other_rule);
 

@@ -34,7 +34,7 @@ Holding hold_gated(const RuleInput& in) {
   return hold_blocks(blocks, gate, in.part, kWidth);
 }
 
-// One tensor: the rows of gate, then those of up.
+// One tensor: the rows of gate, then the rows of up.
 Holding hold_joined(const RuleInput& in) {
   expect_rank(in, 0, kJoinedRoles[0], 1, 2);
   const Shape& both = in.sources[0].shape;

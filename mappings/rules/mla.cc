@@ -1,6 +1,6 @@
 // Multi-head latent attention. The up projections, linear_q_proj and linear_proj are plain column and row
 // parameters, the down projections are replicated. If the two down projections are one parameter, that
-// parameter has the rows of one above those of the other, on every cell:
+// parameter has the rows of one above the rows of the other, on every cell:
 //
 //   linear_qkv_down_proj   [q_lora rows of q_a_proj][kv_lora + rope rows of kv_a_proj_with_mqa]
 //

@@ -74,7 +74,7 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "dora_embedding": (lambda: qwen3(False), dict(target_modules=["embed_tokens", "q_proj"], use_dora=True), None),
     "dora_conv1d": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, use_dora=True), None),
 }
-# What is then written into the config by hand.
+# The entries that are then written into the config by hand.
 EDITS = {"linear_fan_in": {"fan_in_fan_out": True}, "conv1d_fan_out": {"fan_in_fan_out": False}, "default_targets": {"target_modules": None}}
 
 
@@ -120,7 +120,7 @@ def trained(model, entries):
         fill(p, 100 + seed, 12 if "lora_" in name else 40)
     named = dict(peft.named_parameters())
     for name in [n for n in named if entries.get("ensure_weight_tying") and "lora_embedding_" in n]:
-        # The factors of the head are those of the embedding, transposed.
+        # The factors of the head are the embedding's, transposed.
         other = {"A": "lora_B.default.weight", "B": "lora_A.default.weight"}[name.split("lora_embedding_")[1][0]]
         named["base_model.model.lm_head." + other].data.copy_(named[name].data.T)
     for name, p in peft.named_parameters():

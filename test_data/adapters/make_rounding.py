@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes NAME_rounding of the cases NAME here in which PEFT rounds the product of the factors before it adds it: the same base and
-config with factors whose products do not fit bfloat16, though every order of summation gives the same float32. Needs torch,
-transformers, safetensors and peft; the answers are those of merge_and_unload().
+config with factors whose products do not fit bfloat16, though every order of summation gives the same
+float32. Needs torch, transformers, safetensors and peft; the answers come from merge_and_unload().
 
     test_data/adapters/make_rounding.py REFERENCE_DIR          REFERENCE_DIR has D_lora/embedding, ..."""
 import hashlib

@@ -3,8 +3,8 @@
 
     test_data/adapters/pack.py REFERENCE_DIR          REFERENCE_DIR has D_lora/plain, D_lora/dora, ...
 
-Of most bases only the tensors that the adapter changes are kept, and small ones beside them; of answers data types, shapes and
-digests, and the values where sums in another order may differ by a step."""
+Most bases keep only the tensors that the adapter changes, and small ones beside them; answers keep data
+types, shapes and digests, and the values where sums in another order may differ by a step."""
 import json
 import shutil
 import struct

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the folders of variations/: one small checkpoint, saved as many writers could save it, and damaged as many
-faults could damage it. What a reader should make of each stands in variations/expected.json.
+faults could damage it. The right reading of each stands in variations/expected.json.
 
 usage: make_variations.py [OUT]     (needs torch)
 """
@@ -196,7 +196,7 @@ EMPTY = saved(torch.empty(0, COLUMNS))
 
 
 def empty_chunks(metadata):
-    """What the last two of four ranks of FSDP2 leave: two chunks, one item."""
+    """The part that the last two of four ranks of FSDP2 leave: two chunks, one item."""
     chunks = tensor_of(metadata).chunks
     for _ in range(2):
         chunks.append(ChunkStorageMetadata(torch.Size([ROWS, 0]), torch.Size([0, COLUMNS])))
@@ -232,7 +232,7 @@ CASES = {
         "byteorder": b"big", "data/0": W[:CUT].contiguous().numpy().astype(">f4").tobytes()})}),
     "item_transposed": Case(items={1: lambda i: saved(W[:CUT].t().contiguous().t())}),
     "item_parameter": Case(items={1: lambda i: saved(torch.nn.Parameter(W[:CUT].clone()))}),
-    # What must not pass in silence.
+    # Damage that must not pass in silence.
     "transformed": Case(edit=old_storage_info(["zstd"]), item="MC1310"),
     "hole": Case(edit=drop_chunk, findings=["MC1304"], warnings=["MC1315"]),
     "record_extra": Case(edit=extra_entry, warnings=["MC1307"]),

@@ -121,7 +121,7 @@ def pack_ranks(path, out):
 
 
 def run_lines(tag, case):
-    """Of which model, and the run as `mckpt convert` would be asked for it."""
+    """The model, and the run as `mckpt convert` would be asked for it."""
     grid = dict(tp=case.get("tp", 1), cp=case.get("cp") or 1, ep=case.get("ep") or 1)
     grid["dp"] = case["world"] // (grid["tp"] * grid["cp"])
     flags = [f"{k}={v}" for k, v in grid.items()]
@@ -239,7 +239,7 @@ def pack_plain(path, out):
 
 
 def pack_plain_saved(path, out):
-    """A real save of plain states: one line a tensor, the shape on disk and that of the parameter."""
+    """A real save of plain states: one line a tensor, the shape on disk and the shape of the parameter."""
     with open(path) as f:
         golden = json.load(f)
     lines = [f"{re.sub(r'^(module[.])+', '', name.removeprefix(STATE))} {text(t['disk_shape'])} {text(t['param_shape'])}" for name, t in golden["tensors"].items()]
@@ -248,7 +248,7 @@ def pack_plain_saved(path, out):
 
 
 def pack_marks(path, marks):
-    """What the first rank's parameters are marked with, by their names without numbers."""
+    """The marks of the first rank's parameters, by their names without numbers."""
     with open(path) as f:
         golden = json.load(f)
     seen = marks.setdefault(golden["model"], {})
@@ -286,7 +286,7 @@ def pack_torch_dist(path, out):
         ranks = json.load(f)
     first = ""
     if isinstance(ranks, dict):
-        # Where the layers do not divide by the stages, those of the first one.
+        # Where the layers do not divide by the stages, the first stage's.
         first = f" first={ranks['first_stage_layers']}" if "qwen3_dense" in path else ""
         ranks = [rank["sharded"] for rank in ranks["ranks"]]
     grid = {"pp": 1} | dict(re.findall(r"(tp|cp|ep|pp)(\d+)", os.path.basename(path)))

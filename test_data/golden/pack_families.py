@@ -3,8 +3,8 @@
 
 An ORACLE_DIR has the form that pack.py takes. A model becomes one folder (README.md here has the forms of its files): its
 config, the recipes of its weights, what every rank of every run held, and what every rank of a Megatron-FSDP run saved.
-Ranks hold much that is equal, so each kind of line is written once, and a rank is a list of lines. Of the digests the
-first 16 hexadecimal digits are kept. Needs numpy and torch.
+Ranks hold much that is equal, so each kind of line is written once, and a rank is a list of lines. The first
+16 hexadecimal digits of the digests are kept. Needs numpy and torch.
 """
 import glob
 import json

@@ -3,7 +3,7 @@
 
 An ORACLE_DIR has, for every model and grid, MODEL/tp*.json with the fields of the provider that the run was built of
 ("provider"). They become providers.json here: one run a line, with the config of the model if models/ does not have it.
-Of a directory with families that mckpt has no table of, only the models in OTHERS are taken.
+From a directory with families without a table in mckpt, only the models in OTHERS are taken.
 """
 import glob
 import json

@@ -32,7 +32,7 @@ from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler  # n
 from megatron.core.transformer import TransformerConfig  # noqa: E402
 
 STEP = 3
-# What the training program gives to a save without a distributed optimizer.
+# The metadata that the training program gives to a save without a distributed optimizer.
 METADATA = {"singleton_local_shards": False, "chained_optim_avoid_prefix": True}
 HIDDEN, HEADS, GROUPS, HEAD, FFN, VOCAB = 8, 4, 2, 4, 10, 24
 CASES = {
@@ -63,7 +63,7 @@ def config(case):
 
 
 def take_the_cpu():
-    """What the optimizer asks of a GPU, answered by the CPU."""
+    """The functions that the optimizer asks of a GPU, answered by the CPU."""
     type_of, tensor_of = torch.Tensor.type, torch.tensor
 
     def as_on_gpu(self, *args, **kwargs):
@@ -77,8 +77,8 @@ def take_the_cpu():
 
 
 class Values:
-    """Which number each item of the model has: that of its parameter, and of its place in the parameter on the tensor-parallel
-    rank. Ranks with the same parameter have the same numbers."""
+    """Which number each item of the model has: the number of its parameter, and of its place in the parameter
+    on the tensor-parallel rank. Ranks with the same parameter have the same numbers."""
 
     def __init__(self, names, tp):
         self.code = {name: i for i, name in enumerate(sorted(names))}

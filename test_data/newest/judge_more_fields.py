@@ -1,5 +1,6 @@
-"""What a release of torch makes of every mutation of judges/more_fields: python judge_more_fields.py TABLE, with the Python of that release and
-PYTHONPATH=tests/support:tests/judges. Adds its answers to TABLE, more_fields.json: "same", "other" values or places, or the error."""
+"""The answer of a release of torch to every mutation of judges/more_fields: python judge_more_fields.py
+TABLE, with the Python of that release and PYTHONPATH=tests/support:tests/judges. Adds its answers to TABLE,
+more_fields.json: "same", "other" values or places, or the error."""
 
 import hashlib
 import json
@@ -14,7 +15,7 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 
 def described(value):
-    """What a loaded file says: of DTensors and ShardedTensors also where their items lie."""
+    """The contents of a loaded file; of DTensors and ShardedTensors also the places of their items."""
     if isinstance(value, dict):
         return [(key, described(value[key])) for key in value]
     if not isinstance(value, torch.Tensor) and not hasattr(value, "local_shards"):

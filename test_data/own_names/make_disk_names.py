@@ -1,6 +1,6 @@
 """Writes disk_names.json: for each model, by its model_type and class, the tensors that have other names in memory than in the folder
 that transformers saves, as transformers itself has them, without a head that is a copy of the embedding. All other tensors have the same
-name and bytes, which is checked here. Of layers and blocks with other numbers than 0 and 1 there are none.
+name and bytes, which is checked here. Only layers and blocks with the numbers 0 and 1 occur.
 
 usage: make_disk_names.py [FILE]     default: disk_names.json beside this program; needs torch, transformers 5.23
 """
@@ -73,7 +73,7 @@ def sides(model):
     return memory, disk
 
 
-# Those of disk_families that differ in kind; tests/judges/disk_names.py has all.
+# The families of disk_families that differ in kind; tests/judges/disk_names.py has all.
 FEW = ("AriaForConditionalGeneration", "Dinov2Model", "GPTNeoXForCausalLM", "LlavaForConditionalGeneration", "LlavaModel",
        "Qwen2_5_VLForConditionalGeneration", "ViTForImageClassification")
 

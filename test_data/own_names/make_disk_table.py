@@ -1,7 +1,8 @@
-"""Writes lib/convert/views/disk_table.inc, by which names and tensors in memory become those of a folder, from the tables of
-transformers 5.24: for every class of it that has other names in memory, and whose model_type has no row in
-lib/convert/views/disk_rules.cc. Each class is built once with the config that is its default, on no device. With --cases it also
-writes disk_transforms.json.xz, what transformers' own revert_weight_conversion() makes of small tensors of some of them.
+"""Writes lib/convert/views/disk_table.inc, by which names and tensors in memory become names and tensors of a
+folder, from the tables of transformers 5.24: for every class of it that has other names in memory, and
+whose model_type has no row in lib/convert/views/disk_rules.cc. Each class is built once with the config that
+is its default, on no device. With --cases it also writes disk_transforms.json.xz, what transformers' own
+revert_weight_conversion() makes of small tensors of some of them.
 
 usage: make_disk_table.py [--cases] [CLASSES.json]     CLASSES.json: keeps what was built, which takes a quarter of an hour
 """
@@ -122,7 +123,8 @@ def add_other_types(known):
 
 
 def transforms_of(name, of):
-    """What get_model_conversion_mapping() collects of the class and of the models in it, without what adds or takes a prefix."""
+    """The conversions that get_model_conversion_mapping() collects for the class and the models in it,
+    without those that add or take a prefix."""
     seen, out = collections.defaultdict(list), []
     inside = lambda path, places: any(s == "" or path.startswith(s + ".") for s in places)  # noqa: E731
     for path, cls, model_type, _ in [["", name.split(" of ")[0], of["type"], ""]] + of["subs"]:

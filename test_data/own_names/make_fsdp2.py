@@ -97,7 +97,7 @@ def rank_main(rank, name, folder, port):
 
 
 def expected_of(model, seed):
-    """What transformers saves of the model before it is sharded."""
+    """The tensors that transformers saves of the model before it is sharded."""
     tensors = {}
     with tempfile.TemporaryDirectory() as folder:
         model = made_model(model, seed)

@@ -60,7 +60,7 @@ def named_states(prefix, tensors):
 
 
 def older_mesh_state(mesh):
-    """What DeviceMesh pickled in torch 2.9: the ranks of its own row."""
+    """The mesh that DeviceMesh pickled in torch 2.9: the ranks of its own row."""
     return {"device_type": "cpu", "mesh": mesh.mesh, "_layout": mesh._layout, "_flatten_mesh_list": tuple(mesh.mesh.flatten().tolist())}
 
 
@@ -122,7 +122,7 @@ def main():
     expected(out, "shards", {**model(), **BIAS})
     expected(out, "pieces", {**model(), **BIAS, **named_states("optim", model())})
     expected(out, "accelerate", {**model(), **named_states("optimizer_0", model())})
-    # What accelerate and transformers' Trainer write of one process.
+    # The files that accelerate and transformers' Trainer write of one process.
     torch.save(model(), f"{out}/trainer/pytorch_model_fsdp.bin")
     torch.save(states(model()), f"{out}/trainer/optimizer.bin")
     torch.save({"last_epoch": 3}, f"{out}/trainer/scheduler.bin")

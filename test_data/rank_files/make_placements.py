@@ -30,7 +30,8 @@ GRIDS = [(8,), (2, 4), (4, 2), (2, 2, 2), (1, 8), (8, 1), (2, 1, 4), (1, 1, 8), 
 
 
 def random_case(dice):
-    """What all ranks know of a tensor: the mesh, as a recipe; placements and their order; the shape."""
+    """The facts of a tensor that all ranks know: the mesh, as a recipe; placements and their order; the
+    shape."""
     grid = dice.choice(GRIDS)
     names = tuple("abcd"[: len(grid)])
     chosen = sorted(dice.sample(range(len(grid)), dice.randint(1, len(grid))))
@@ -72,7 +73,7 @@ def mesh_of(case, made):
 
 
 def factor(case, m):
-    """What a strided shard says of an order: the ranks of the cuts to its right that come before it."""
+    """The order that a strided shard shows: the ranks of the cuts to its right that come before it."""
     before = case["order"][: case["order"].index(m)]
     return int(torch.Size([case["sizes"][o] for o in before if o > m and case["placements"][o] == case["placements"][m]]).numel())
 

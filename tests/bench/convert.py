@@ -2,10 +2,11 @@
 
 usage: convert.py MCKPT [--folder DIR] [--rounds N] [--threads N] [--mib N] [--only WORD]
 
-Contenders take turns, so that what else the machine does hits all of them alike. The table has best and median wall time as multiples of
-those of cp, processor time as a multiple of cp's, bytes read and written by system calls for each byte of the model, calls per GiB and the
-kernel's peak of the process's memory. Sources are in the page cache; what was written is removed between rounds. Standard library only, but
-for the peers, which are left out where torch is missing.
+Contenders take turns, so that what else the machine does hits all of them alike. The table has best and
+median wall time as multiples of cp's, processor time as a multiple of cp's, bytes read and written by system
+calls for each byte of the model, calls per GiB and the kernel's peak of the process's memory. Sources are in
+the page cache; what was written is removed between rounds. Standard library only, but for the peers, which
+are left out where torch is missing.
 """
 
 import os

@@ -4,9 +4,9 @@ the peak of memory.
 
 usage: dequantize.py MCKPT [--folder DIR] [--mib N] [--rounds N] [--scheme fp8|mxfp4] [--device cuda]
 
-Everything is in the page cache, and nothing is synced. The model is made by torch, N MiB of values. With --device cuda the
-program loads an FP8 model and the same model in bfloat16 instead (roundtrip --until load), and the ratio is that of the
-seconds for the same parameters. It needs a Llama's folder, which live.py makes.
+Everything is in the page cache, and nothing is synced. The model is made by torch, N MiB of values. With
+--device cuda the program loads an FP8 model and the same model in bfloat16 instead (roundtrip --until load),
+and the ratio compares the seconds for the same parameters. It needs a Llama's folder, which live.py makes.
 """
 
 import argparse

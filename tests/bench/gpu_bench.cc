@@ -77,7 +77,7 @@ class Bench {
         for (i64 i = 0; i < turns; i++) ranks->all_gather(*lane_, mine, whole);
         ranks->wait(*lane_);
       };
-      // What every rank receives.
+      // The bytes that every rank receives.
       measure(cat("all_gather of ", mib, " MiB a rank"), turns * bytes * (world_.size() - 1), gather);
     }
   }

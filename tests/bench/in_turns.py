@@ -1,5 +1,6 @@
-"""What programs share that time whole processes in turns: their options, a folder for their files, and files in the page cache.
-Standard library only, and little of it: the memory of a process begins as a copy of its parent's."""
+"""The common part of programs that time whole processes in turns: their options, a folder for their files,
+and files in the page cache. Standard library only, and little of it: the memory of a process begins as a copy
+of its parent's."""
 
 import argparse
 import pathlib

@@ -95,7 +95,7 @@ def rates(name, times):
 
 
 def roundtrip(grid, repeat, *more, before=()):
-    """Prints a run and its phases, after those of runs `before`; returns all of them."""
+    """Prints a run and its phases, after the phases of runs `before`; returns all of them."""
     run, wall = launch(
         [a.mckpt, "roundtrip", model, "--device", a.device, *grid.split(), "--repeat", str(repeat), "--json", *more, *a.more.split()]
     )
@@ -118,7 +118,7 @@ def roundtrip(grid, repeat, *more, before=()):
 
 
 def disk_read():
-    """What the disk gives to 16 threads that read past the page cache."""
+    """The speed that the disk gives to 16 threads that read past the page cache."""
     cool()
     script = """
 import mmap, os, sys, threading, time
@@ -143,7 +143,7 @@ print(f"{done[0] / (time.time() - begin) / 1e9:.2f} GB/s")
 
 
 def disk_write():
-    """What it takes from one thread that writes so; as durable as what is measured beside it."""
+    """The time of one thread that writes so; as durable as what is measured beside it."""
     step, count, path = 32 << 20, 128, os.path.join(a.folder, "written")
     buffer = mmap.mmap(-1, step)
     buffer.write(os.urandom(step))

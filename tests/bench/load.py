@@ -117,7 +117,7 @@ def start(name, repeat, rank):
 
 
 def run(name, repeat):
-    """The times of each rank, and that of the slowest process."""
+    """The times of each rank, and the time of the slowest process."""
     begin = time.time()
     children = [start(name, repeat, rank) for rank in range(a.ranks)]
     out = [child.communicate() for child in children]

@@ -2,7 +2,7 @@
 
 usage: make_many_tensors.py OUT [COUNT] [--shards N]
 
-The names are those of a mixture-of-experts model; each tensor has 16 bfloat16 values. Standard library only.
+The names imitate a mixture-of-experts model; each tensor has 16 bfloat16 values. Standard library only.
 """
 import argparse
 import json

@@ -2,9 +2,10 @@
 
 usage: prove.py MCKPT [--folder DIR] [--rounds N] [--threads N] [--mib N] [--only WORD]
 
-Contenders take turns, so that what else the machine does hits all of them alike. The table has best and median wall time, both as
-multiples of those of cp, and processor time. Files are in the page cache. `every value differs`: the last bit of each value.
-Standard library only, but for torch.equal, which is left out where torch is missing.
+Contenders take turns, so that what else the machine does hits all of them alike. The table has best and
+median wall time, both as multiples of cp's, and processor time. Files are in the page cache. `every value
+differs`: the last bit of each value. Standard library only, but for torch.equal, which is left out where
+torch is missing.
 """
 
 import os

@@ -72,7 +72,7 @@ void run_turned(benchmark::State& state, const QuantLayout& s) {
   state.SetBytesProcessed(state.iterations() * kRows * kColumns * 2);
 }
 
-// Of bf16 values, counted in bytes of these.
+// Runs over bf16 values, counted in bytes of these.
 void run_quantize(benchmark::State& state, const QuantLayout& s, ScaleRule rule) {
   Tensor t(s);
   dequantize(s, {0, kRows, 0, kColumns}, t.at(s), DType::kBF16, t.values.data(), kColumns * 2);

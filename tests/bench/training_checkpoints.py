@@ -3,9 +3,10 @@ verl, a DCP folder of accelerate, and DeepSpeed ZeRO 3.
 
 usage: training_checkpoints.py MCKPT [--folder DIR] [--gib N] [--rounds N] [--threads N] [--ranks N] [--only WORD] [--without-tools]
 
-Each folder has about --gib GiB, that of ZeRO with the optimizer's states. Contenders take turns; sources are in the page cache if there is room,
-and results are removed between rounds, the folders at the end. The memory is the largest RssAnon (private memory) of the process, looked at
-every 2 ms. What mckpt and the tool wrote are compared tensor by tensor. Needs torch and safetensors; accelerate and deepspeed for their rows.
+Each folder has about --gib GiB, ZeRO's with the optimizer's states. Contenders take turns; sources are in the
+page cache if there is room, and results are removed between rounds, the folders at the end. The memory is the
+largest RssAnon (private memory) of the process, looked at every 2 ms. The results of mckpt and of the tool
+are compared tensor by tensor. Needs torch and safetensors; accelerate and deepspeed for their rows.
 """
 
 import argparse

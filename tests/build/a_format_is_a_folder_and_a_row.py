@@ -75,7 +75,7 @@ int main(int, char** argv) {
 
 
 def add_format(root):
-    """What a person does: returns the files that it takes."""
+    """The edits of a person: returns the files that it takes."""
     os.makedirs(os.path.join(root, "lib/io/dummy"))
     with open(os.path.join(root, "lib/io/dummy/dummy.cc"), "w") as f:
         f.write(READER)

@@ -19,7 +19,7 @@ grep -qx 'bootstrap: missing: openmpi-bin; without it not built: starting ranks'
 grep -q 'apt-get install .*ninja-build.*openmpi-bin' "$t/out"
 [ "$(grep -c 'missing: cmake' "$t/out")" = 0 ]
 
-# What is only nice to have does not stop the build.
+# A tool that is only nice to have does not stop the build.
 ln -s "$(command -v ninja)" "$t/bin/ninja"
 PATH=$t/bin "$MCKPT_SOURCE/scripts/bootstrap" --offline >"$t/out" 2>&1
 grep -q 'missing: openmpi-bin' "$t/out"

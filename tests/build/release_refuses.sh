@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# scripts/release refuses what must not be released: no checkout, changes that are not committed, a version that CHANGELOG.md
-# does not describe; --check refuses files that are not those of SHA256SUMS. The release itself is not made here.
+# scripts/release refuses to release: a folder that is not a checkout, changes that are not committed, a
+# version that CHANGELOG.md does not describe; --check refuses files that differ from SHA256SUMS. The release
+# itself is not made here.
 . "$MCKPT_SOURCE/tests/support/common.inc"
 command -v git >/dev/null || skip "there is no git"
 version=$(sed -n 's/^project(mckpt VERSION \([0-9.]*\).*/\1/p' "$MCKPT_SOURCE/CMakeLists.txt")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a wheel would have of this build works from the places where pip puts it. usage: wheel_tree.sh BUILD_FOLDER PYTHON
+# The part of this build that a wheel would have works from the places where pip puts it. usage: wheel_tree.sh
+# BUILD_FOLDER PYTHON
 set -euo pipefail
 t=$(mktemp -d)
 trap 'rm -rf "$t"' EXIT

@@ -1,6 +1,6 @@
 """A source that changes while it is read: the program is stopped at one of its reads, a file of the source is changed, and the
-program goes on. What it publishes or answers is what a run over the source as it is then gives; otherwise it ends with an error
-that names a file, and nothing is published.
+program goes on. Its result or answer equals a run over the source as it is then; otherwise it ends with an
+error that names a file, and nothing is published.
 """
 
 import os
@@ -60,7 +60,7 @@ CHANGES = [rewrite_half, replace, truncate, touch, remove]
 
 
 class Look:
-    """A command that answers about ORIGINAL; `files` are those of it that it reads."""
+    """A command that answers about ORIGINAL; `files` are the files of it that the command reads."""
 
     def __init__(self, original, files, *command):
         self.original, self.files, self.command = original, files, command

@@ -21,7 +21,7 @@ def path(name):
 
 
 def done(*args):
-    """What it writes is then as others write it: without a manifest, which would tell of all damage once more."""
+    """Its result is then as others write it: without a manifest, which would tell of all damage once more."""
     result = run_mckpt(*args, "-q", "--no-sync")
     expect(result.returncode == 0, f"{args}: {result.stderr[:500]}")
     for manifest in glob.glob(path("*/**/mckpt_manifest.json"), recursive=True):
@@ -42,7 +42,7 @@ def chunks(checkpoint, tensor):
 
 
 def spoil(checkpoint, chunk, at, size=1):
-    """Bytes of a record; `at` counts from its beginning, or with "data" from that of its data."""
+    """Bytes of a record; `at` counts from its beginning, or with "data" from the beginning of its data."""
     file = os.path.join(checkpoint, "release", chunk["file"])
     begin = data_offset(file, chunk["offset"]) + 1000 if at == "data" else chunk["offset"] + at
     with open(file, "r+b") as f:
@@ -53,7 +53,7 @@ def spoil(checkpoint, chunk, at, size=1):
 
 
 class Answer:
-    """Of verify PATH --against SRC, as JSON and as text."""
+    """The answer of verify PATH --against SRC, as JSON and as text."""
 
     def __init__(self, what, target, source, total):
         self.what = what
@@ -71,7 +71,8 @@ class Answer:
         expect((f", {number} could not be compared" in self.text) == (number > 0), f"{self.what}: {self.text}")
 
     def codes(self, side, wanted):
-        """(code, tensor, file) of all findings, in any order; those of "side" but for what differs."""
+        """(code, tensor, file) of all findings, in any order; the findings of "side" without the
+        differences."""
         got = sorted((f["code"], f["tensor"], f["file"]) for f in self.findings)
         expect(got == sorted(wanted), f"{self.what}: {got}")
         damage = any(code != "MC1010" for code, _, _ in wanted)
@@ -150,7 +151,7 @@ answer = Answer("a file is gone", damaged, model, TENSORS)
 answer.unseen(lost)
 expect({"MC1302", "MC1001"} == {f["code"] for f in answer.findings}, f"a file is gone: {answer.findings}")
 
-# What is left of a tensor of which a record is damaged is compared.
+# The rest of a tensor with a damaged record is compared.
 damaged = fresh("ck")
 spoil(damaged, last, 0, 40)
 spoil(damaged, first, "data")

@@ -20,7 +20,7 @@ def convert(target, *options, wish=None):
     return run_mckpt("convert", "hf-to-fsdp", TINY_MODEL, target, "-q", "-j1", *options, env=env)
 
 
-# What a run with other options left is removed first: that folder is listed too.
+# The folder of a run with other options is removed first: that folder is listed too.
 killed = convert(begun, wish="fsync:5:KILL")
 expect(killed.returncode == -signal.SIGKILL and os.path.isdir(os.path.join(begun, ".release.mckpt-tmp")), "no interrupted run")
 reached = 0

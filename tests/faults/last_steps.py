@@ -1,4 +1,4 @@
-"""What a conversion does when its result has its name, and what it has made durable by then."""
+"""The calls of a conversion when its result has its name, and the files that are durable by then."""
 
 import json
 import os

@@ -92,7 +92,7 @@ def rank_processes(mark):
 
 
 def published(folder):
-    """What a reader would take for whole."""
+    """The results that a reader would take for whole."""
     return [
         what
         for what in ("checkpoint/release", "checkpoint/latest_checkpointed_iteration.txt", "output")

@@ -1,6 +1,6 @@
 """--overwrite, killed or failing at any of its calls: under the name is the old folder or the new one, each whole, and the same
 command with --resume in place of --overwrite ends the work, on file systems that can swap two names and on those that cannot.
-What came under the name meanwhile is not replaced. A call that a signal breaks off is made again.
+A folder that came under the name meanwhile is not replaced. A call that a signal breaks off is made again.
 """
 
 import os
@@ -41,7 +41,7 @@ class Job:
         return run_mckpt(*self.command, target, "-q", "-j2", *more, env=env)
 
     def begin(self):
-        """A folder with the old result; its tracker is not that of the new one."""
+        """A folder with the old result; its tracker is not the new one's."""
         runs = path(self.name, "runs")
         shutil.rmtree(runs, ignore_errors=True)
         os.makedirs(runs)
@@ -75,7 +75,7 @@ class Job:
                 expect(f.read() == "release", f"{what}: --resume left the tracker as it was")
 
     def state(self, target):
-        """What is under the name now."""
+        """The contents under the name now."""
         made = self.made(target)
         for name, reference in (("old", self.old), ("new", self.new)):
             if os.path.exists(made) and difference(made, reference, MARKS) == "":

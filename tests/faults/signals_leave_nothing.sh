@@ -31,7 +31,7 @@ done
 interrupted KILL 137
 only ".model.pt.mckpt-tmp model.pt"
 
-# What the killed run left is taken over, and gone afterwards.
+# The rest of the killed run is taken over, and gone afterwards.
 expect 0 "$mckpt" convert safetensors-to-pt model.safetensors model.pt --overwrite --no-sync
 only model.pt
 [ "$(stat -c %s model.pt)" -gt $((300 << 20)) ] || fail "the result is not whole"

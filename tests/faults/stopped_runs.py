@@ -55,7 +55,7 @@ class Job:
 
     def check_after(self, what, runs, before):
         """Whether the result was published: then it is whole, but for marks where something is left to do, and else not there.
-        What is older is as it was."""
+        An older result is as it was."""
         made = self.made(runs)
         published = os.path.exists(made)
         if published:
@@ -154,7 +154,8 @@ def kill_at_random(job, times):
 
 
 def goes_on(job, at, other_options):
-    """What is done is not done again, is not mixed with other work, and is thrown away where nobody asks for it."""
+    """Finished work is not done again, is not mixed with other work, and is thrown away where nobody asks for
+    it."""
 
     def stopped():
         runs = fresh("runs", "older")
@@ -211,7 +212,7 @@ def goes_on(job, at, other_options):
 
 
 def help_of_others(job):
-    """--resume replaces what --overwrite was to replace; a damaged source is no matter of going on."""
+    """--resume replaces what --overwrite was to replace; a damaged source does not ask for going on."""
     words = "repeat the command to continue where it stopped"
     for before in (None, "older"):
         runs = fresh("runs", before)

@@ -92,13 +92,13 @@ def all_threw():
 
 
 def follows():
-    """What may follow from the death of another makes way for it."""
+    """An error that may follow from the death of another rank makes way for it."""
     result = run(4, 1, "follow", 2, "follow", 3, "kill")
     check("errors that follow from a death", result, others(3, 4), r"^rank 3 \(host .*\) died: ", KILLED)
 
 
 def unwinds(rank, fate):
-    """What others miss when a rank with an error gives it up is not the cause."""
+    """A message that others miss because a rank with an error gave up is not the cause."""
     missing = [word for other in others(rank) for word in (other, "miss")]
     check(f"{fate} in rank {rank}", run(3, rank, fate, *missing), [rank], "thrown on purpose", [FAILS])
 

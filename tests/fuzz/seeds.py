@@ -58,7 +58,7 @@ def python_pickles():
 
 
 def legacy_streams():
-    """What follows the magic number and the protocol's number."""
+    """The bytes after the magic number and the protocol's number."""
     for raw in files("pt", "*legacy*.pt"):
         begin = raw.index(b".", 14) + 1
         yield raw[raw.index(b".", begin) + 1:]

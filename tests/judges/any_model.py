@@ -80,7 +80,7 @@ def paths(folder):
 
 
 def nested(folder):
-    """What torch rebuilds of a checkpoint alone, by the paths of planner_data."""
+    """The dict that torch rebuilds of a checkpoint alone, by the paths of planner_data."""
     torch_file = place("nested.pt")
     dcp_to_torch_save(folder, torch_file)
     return torch.load(torch_file)
@@ -144,7 +144,8 @@ for flags, words in ((["--assets", "x"], ["MC0001", "to-fsdp"]), (["--strategy",
 told = reshard(place("named"), "--keep-names", status=2)
 expect_equal("alone", ["--any-model" in told], [True])
 
-# What fsdp_dtensor may store rank after rank is taken where it is known that one rank wrote it; parts are no such tensors.
+# Tensors that fsdp_dtensor may store rank after rank are taken where it is known that one rank wrote them;
+# parts are not such tensors.
 fused = {
     "model": {"module": {"decoder": {"layers": {"0": {"mixer": {"in_proj": {"weight": torch.arange(24.0).reshape(8, 3)}}}}}}},
     "checkpoint_version": 3.0,

@@ -23,7 +23,7 @@ scratch = tempfile.TemporaryDirectory(prefix="mckpt_objects_")
 
 
 class Whatever:
-    """Of no class that mckpt knows."""
+    """An object of no class that mckpt knows."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)

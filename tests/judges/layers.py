@@ -316,7 +316,7 @@ def load(path, iteration="iter_0000010"):
 
 
 def unlike(got, want):
-    """What differs between two checkpoints; "" where nothing does."""
+    """The differences between two checkpoints; "" where there are none."""
     if set(got) != set(want):
         return f"keys: {sorted(set(got) ^ set(want))[:6]}"
     for key, value in want.items():
@@ -523,7 +523,8 @@ def there_and_back(name, start, items, pattern, there, back):
 
 
 def real_stacks():
-    """What megatron-core wrote as torch_dist, of two pipeline stages: into layers of a hybrid model and back."""
+    """A torch_dist checkpoint by megatron-core, of two pipeline stages, into layers of a hybrid model and
+    back."""
     source = os.path.join(DATA, "dcp", "torch_dist_pp2")
     start, _ = load(os.path.dirname(source), os.path.basename(source))
     end = path("out")
@@ -649,7 +650,8 @@ def refusals():
 
 
 def norm_places():
-    """Norms that stand in the layer, as models of the local kind have them, become those that are fused, and back; those of experts stay."""
+    """Norms that stand in the layer, as models of the local kind have them, become those that are fused, and
+    back; norms of experts stay."""
     names = {
         "self_attention.linear_qkv.layer_norm_weight": "input_layernorm.weight",
         "mlp.linear_fc1.layer_norm_weight": "pre_mlp_layernorm.weight",
@@ -797,7 +799,7 @@ def args_in_files():
             f"protocol {protocol}: {args}",
         )
         expect(open(os.path.join(end, "iter_0000010", "notes.txt")).read() == "beside the data", "files beside the data")
-        # A common state with tensors, as that of optimizers which count steps in one, gets the new args too.
+        # A common state with tensors, as optimizers have that count steps in one, gets the new args too.
         common["optimizer"] = {"state": {"common_step": torch.tensor(7.0)}, "more": torch.arange(6).reshape(2, 3)}
         torch.save(common, os.path.join(start, "iter_0000010", "common.pt"), pickle_protocol=protocol)
         end = convert("ungroup", start)

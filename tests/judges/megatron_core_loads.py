@@ -163,7 +163,8 @@ def main():
     folders, cases, count = {}, {}, 0
 
     def folder_of(model):
-        """What mckpt writes: one folder for the runs of all grids of the model, of another grid for every model."""
+        """The folders that mckpt writes: one folder for the runs of all grids of the model, of another grid
+        for every model."""
         if model not in folders:
             out, grid = os.path.join(scratch.name, model), [[], ["--tp", 2], ["--tp", 2, "--pp", 1, "--cp", 2]][len(folders) % 3]
             run = run_mckpt("convert", "to-mcore", models.path(model), out, *grid, "--no-sync", "-q", timeout=60)

@@ -1,6 +1,7 @@
 """Runs of Megatron-Core whose pipeline has a layout of its own (test_data/megatron_runs): MTP, the final norm, the embedding and
-the output layer are on stages of their own, as its code put them there. What mckpt makes of the files of ranks, weights and
-states of the optimizer, is what torch reads of the torch_dist that the same run saved. Files that no run has are refused."""
+the output layer are on stages of their own, as its code put them there. The files of ranks, read by mckpt
+with weights and states of the optimizer, equal the torch_dist that the same run saved, read by torch. Files
+that no run has are refused."""
 
 import filecmp
 import glob
@@ -20,7 +21,7 @@ from mckpt_tests.ranks import load_whole  # noqa: E402
 
 ITERATION, FILE = "iter_0000003", "model_optim_rng.pt"
 MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
-# What each stage has, by the first words of its names; layers are counted from 0 on their stage.
+# The contents of each stage, by the first words of its names; layers are counted from 0 on their stage.
 STAGES = {
     "stages": ["decoder.layers.0 embedding", "decoder.final_layernorm decoder.layers.0 decoder.layers.1", "embedding mtp.layers.0", "output_layer"],
     "ends": ["embedding", "decoder.final_layernorm decoder.layers.0 decoder.layers.1", "embedding mtp.layers.0", "output_layer"],
@@ -54,7 +55,8 @@ def common_name(name):
 
 
 def real_parts(folder):
-    """Of the real torch_dist: parameter and kind of state -> tensor, with the layers and the halves of gated MLPs apart."""
+    """The tensors of the real torch_dist: parameter and kind of state -> tensor, with the layers and the
+    halves of gated MLPs apart."""
     out = {}
     for key, tensor in load_whole(folder).items():
         if not isinstance(tensor, torch.Tensor):
@@ -72,7 +74,7 @@ def real_parts(folder):
 
 
 def made_parts(folder):
-    """Of an fsdp_dtensor folder, the same."""
+    """The same of an fsdp_dtensor folder."""
     out = {}
     for key, tensor in load_whole(folder).items():
         if key.startswith(MODEL):

@@ -1,6 +1,7 @@
 """Runs of Megatron-Core that were saved twice by its own code, as files of ranks with the optimizer of each rank and as
-torch_dist (test_data/megatron_runs). What mckpt makes of the files of ranks is what torch reads of the real torch_dist: weights, both
-moments, main weights, options of every parameter, steps. What newer versions may save is read, or refused by name. And the torch_dist that mckpt writes for the same grid differs from the
+torch_dist (test_data/megatron_runs). The files of ranks, read by mckpt, equal the real torch_dist, read by
+torch: weights, both moments, main weights, options of every parameter, steps. Fields that newer versions may
+save are read, or refused by name. And the torch_dist that mckpt writes for the same grid differs from the
 real one in what is listed here, and in docs/formats/dcp.md, and in nothing else."""
 
 import json
@@ -44,8 +45,8 @@ def usual(name):
 
 
 def parts(real):
-    """What fsdp_dtensor has of a torch_dist checkpoint, written down once more: parameter and kind -> tensor. Halves of gated
-    tensors have their endings, layers and experts their numbers."""
+    """The tensors of fsdp_dtensor for a torch_dist checkpoint, written down once more: parameter and kind ->
+    tensor. Halves of gated tensors have their endings, layers and experts their numbers."""
     out = {}
     for key, tensor in real.items():
         if not isinstance(tensor, torch.Tensor):
@@ -138,7 +139,8 @@ def check_groups(name, folder):
 
 def check_unsure_groups(folder):
     """The same run without the rate in its args, as if overrides of its own had made the groups: which parameter is in which is
-    not known. What the groups say is compared all the same, in any order, and a conversion warns that it loses them."""
+    not known. The groups' options are compared all the same, in any order, and a conversion warns that it
+    loses them."""
     assets, source, ranks = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION), os.path.join(work.name, "unsure_ranks", ITERATION)
     shutil.copytree(os.path.join(folder, ITERATION), ranks)
     for rank in os.listdir(ranks):
@@ -215,7 +217,7 @@ def check_torch_dist(name, folder, real):
     for key, new in renamed.items():
         if key not in made:
             same(f"{name}: {key} of torch_dist", loaded[key], real[new])
-    # 3. Norms of Transformer Engine have extra states, those of torch have none; linear layers of both do.
+    # 3. Norms of Transformer Engine have extra states, norms of torch have none; linear layers of both do.
     more = {re.sub(r"/.*", "", key) for key in got_objects - want_objects}
     expect(all(re.search(r"(norm|norm_)\._extra_state$", key) for key in more) and not want_objects - got_objects, f"{name}: objects {more} {want_objects - got_objects}")
     # 4. A file for each rank, where a save has two.
@@ -233,7 +235,7 @@ def check_torch_dist(name, folder, real):
 
 def check_own_norms(folder, real):
     """Megatron's own modules save the norm in front of experts under another name: of their torch_dist it stays, and
-    --spelling makes it. Then the keys are those of the real save."""
+    --spelling makes it. Then the keys are the real save's."""
     assets, theirs = os.path.join(folder, "hf"), os.path.join(folder, "torch_dist", ITERATION)
     want, want_objects, _ = boxes(theirs)
     norm = "decoder.layers.mlp.linear_fc1.layer_norm_weight"
@@ -270,7 +272,8 @@ def ranks_again(name, folder, source, form, renamed, words):
     mckpt("convert", "to-pt", source, out, "--assets", os.path.join(folder, "hf"), "--iteration", 3, *GRIDS[name], *words)
     out = os.path.join(out, ITERATION)
     ranks = [rank for rank in sorted(os.listdir(runs)) if rank.startswith("mp_rank_")]
-    # What the conversion says of the result; every other field is the run's own, such as lr and decoupled_lr.
+    # The fields that the conversion sets for the result; every other field is the run's own, such as lr and
+    # decoupled_lr.
     said, numbers = {"use_megatron_fsdp": False, "no_save_optim": True, "no_save_rng": True}, []
     counts = {"data_parallel_size", "world_size", "num_distributed_optimizer_instances", "num_layers_per_virtual_pipeline_stage", "expert_tensor_parallel_size"}
     expect_equal(f"{name}: files of ranks", [rank for rank in sorted(os.listdir(out)) if rank.startswith("mp_rank_")], ranks)
@@ -306,7 +309,7 @@ def check_common(name, mine, theirs):
     steps = [str(g["step"]) for g in flat(one["optimizer"])]
     expect_equal(f"{name}: groups", groups[0], groups[1])
     expect(steps == ["3"] * len(steps) and steps, f"{name}: steps {steps}")
-    # 8. What was saved: the form of the states, and how layers are stored.
+    # 8. The contents of the save: the form of the states, and how layers are stored.
     expect(one["content_metadata"].items() >= other["content_metadata"].items(), f"{name}: content {one['content_metadata']}")
     expect_equal(f"{name}: content", sorted(one["content_metadata"]), sorted({"chained_optim_avoid_prefix", "distrib_optim_sharding_type", "non_homogeneous_layers", "singleton_local_shards"}))
 
@@ -341,7 +344,7 @@ def refused(status, says, folder, assets):
 
 
 def check_refusals(folder):
-    """Numbers that may be those of several parameters, main weights of others, ranks that do not agree."""
+    """Numbers that may belong to several parameters, main weights of others, ranks that do not agree."""
     assets = os.path.join(folder, "hf")
 
     def one_less(saved):
@@ -375,8 +378,8 @@ def check_refusals(folder):
 
 
 def of_run(folder, name, rank_of=None, change=lambda model: None):
-    """The files of ranks with the config beside them. `rank_of`: what the args of Megatron say, by folder, which those of this
-    run leave out."""
+    """The files of ranks with the config beside them. `rank_of`: the ranks by folder, as the args of Megatron
+    say them; the args of this run leave them out."""
     out = os.path.join(work.name, name)
     shutil.copytree(os.path.join(folder, ITERATION), out)
     shutil.copytree(os.path.join(folder, "hf"), os.path.join(out, "hf_assets"))
@@ -457,7 +460,7 @@ def check_modules(folder):
 
 
 def check_load_marks(folder):
-    """What Megatron does not load a torch_dist folder without; mckpt reads it all the same."""
+    """Files without which Megatron does not load a torch_dist folder; mckpt reads it all the same."""
     for name in ("common.pt", "metadata.json"):
         out = os.path.join(work.name, "without_" + name)
         shutil.copytree(os.path.join(folder, "torch_dist", ITERATION), out)
@@ -535,7 +538,7 @@ def check_iterations(folder):
             mckpt("convert", mode, source, out, "--assets", assets, *flags)
             with open(os.path.join(out, "latest_checkpointed_iteration.txt")) as f:
                 expect_equal(f"{name} {mode} {flags}: folders and tracker", (sorted(os.listdir(out)), f.read()), (sorted([want, "latest_checkpointed_iteration.txt"]), "release" if flags else "3"))
-    # Another iteration is also that of the args.
+    # Another iteration is also the args' iteration.
     out = os.path.join(work.name, "renumbered")
     mckpt("convert", "to-mcore", dist, out, "--assets", assets, "--iteration", 12)
     common = torch.load(os.path.join(out, "iter_0000012", "common.pt"), weights_only=False)

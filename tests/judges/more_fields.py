@@ -1,8 +1,10 @@
 """Fields that no release of a library has yet, in every class of the pickles that are read: each object of .metadata and of files of ranks with one field more
-(mckpt_tests/more_fields.py). What torch 2.11 and 2.15 make of each is in test_data/newest/more_fields.json, by test_data/newest/judge_more_fields.py.
+(mckpt_tests/more_fields.py). The answers of torch 2.11 and 2.15 to each are in
+test_data/newest/more_fields.json, by test_data/newest/judge_more_fields.py.
 
 Where torch reads the same as without the field, mckpt reads the same too, or refuses with the name of the class: of objects that say where items lie (CLOSED), since
-a field more may say it otherwise. What is read past is named by `verify`. Where torch refuses, mckpt never reads on as if nothing was there."""
+a field more may say it otherwise. Fields that are read past are named by `verify`. Where torch refuses, mckpt
+never reads on as if nothing was there."""
 
 import json
 import os
@@ -23,7 +25,7 @@ SOURCES = [("B", "B_boxes_t215_w2", "ckpt", ".metadata"), ("B", "B_model_optim_t
            ("A", "A_verl_fsdp_tp_t213_w4", "ckpt", "model_world_size_4_rank_2.pt"), ("M", "M_fr_tp2dp2_t214_w4", "ckpt/iter_0000005", ".metadata")]
 
 
-# Of rank files: where a shard was and how the others were cut, of which nothing is read.
+# Fields of rank files that are not read: where a shard was and how the others were cut.
 NOT_NEEDED = {"torch.distributed._shard.sharding_spec.chunk_sharding_spec.ChunkShardingSpec", "torch.distributed.remote_device._remote_device"}
 
 

@@ -150,10 +150,11 @@ class Case:
             self.found["optimizer"] = f"{len(lost)} of {len(states)} states are not listed: {lost[:2]}" if lost else ""
 
     def judge_list(self, rows):
-        """The digests of `ls` are those of the library, and every name that the file stores is listed."""
+        """The digests of `ls` are the library's, and every name that the file stores is listed."""
         digests = {name: digest_of(row) for name, row in rows.items() if digest_of(row)}
         files = ["expected_raw.json", "expected_own_names.json", "expected_keys.json"]
-        grid = self.facts.get("grid", {})  # keys of torch_dist: files of ranks have those of each rank, and Hugging Face has others
+        grid = self.facts.get("grid", {})  # keys of torch_dist: files of ranks have the keys of each rank,
+                                           # and Hugging Face has others
         if grid.get("fmt") != "torch" and grid.get("how") != "verl2_hf":
             files.append("expected_weights.json")
         for file in files:
@@ -204,7 +205,8 @@ class Case:
         self.clean()
 
     def files(self):
-        """Files of `files/`, each as the library reads it; what is no plain tensor is refused, or not written as one."""
+        """Files of `files/`, each as the library reads it; what is not a plain tensor is refused, or not
+        written as one."""
         with open(self.at("expected_files.json")) as f:
             expected = json.load(f)["files"]
         for name in sorted(os.listdir(self.source)):

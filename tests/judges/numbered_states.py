@@ -1,8 +1,8 @@
 """Optimizer states under numbers, as torch.optim keeps them and the hooks of Megatron-FSDP alone save them: reshard gives every number the
 parameter that torch.optim has under it, or refuses.
 
-torch makes the models, the optimizers and the checkpoints; the order of a real Megatron model is that of its named_parameters() in the
-golden data.
+torch makes the models, the optimizers and the checkpoints; the order of a real Megatron model is the order of
+its named_parameters() in the golden data.
 """
 
 import os

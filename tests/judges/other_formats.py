@@ -1,6 +1,7 @@
-"""convert reshard of checkpoints that are not fsdp_dtensor: torch FSDP2's, those of Megatron-FSDP by itself, torch_dist. What real runs
-saved, and torch_dist checkpoints put together box by box as real ranks handed them over, come out under Megatron's keys with every
-value as torch loads it; torch_dist exports as the model it is of. What cannot be named is refused.
+"""convert reshard of checkpoints that are not fsdp_dtensor: torch FSDP2's, Megatron-FSDP's by itself,
+torch_dist. Saves of real runs, and torch_dist checkpoints put together box by box as real ranks handed them
+over, come out under Megatron's keys with every value as torch loads it; torch_dist exports as the model it is
+of. A tensor that cannot be named is refused.
 """
 
 import os
@@ -62,7 +63,7 @@ def check_same(what, got, want):
 
 
 def named_as_megatron(state):
-    """What torch reads of a state dict's checkpoint, under the keys that Megatron has for it."""
+    """The tensors that torch reads of a state dict's checkpoint, under the keys that Megatron has for it."""
     out, groups = {}, {}
     for name, value in state.items():
         if name.startswith("model."):

@@ -39,7 +39,7 @@ def place(name):
 
 
 def parameters(model, *flags):
-    """What Megatron-Bridge would have saved: name -> tensor, and the arguments."""
+    """The tensors that Megatron-Bridge would have saved: name -> tensor, and the arguments."""
     out = place("checkpoint")
     mckpt("convert", "hf-to-fsdp", models.path(model), out, "--no-sync", *flags)
     state = load_whole(os.path.join(out, "release"))
@@ -115,7 +115,7 @@ with open(os.path.join(unknown, "run_config.yaml"), "w") as f:  # Megatron-Bridg
     f.write("model:\n  tensor_model_parallel_size: 2\n  expert_tensor_parallel_size: null\n")
 check_export("nemotron_h", unknown)
 expect_equal("told", ["MC2013" in told, "--source-tp" in told], [True, True])
-# An output layer that is not the embedding is no copy of it.
+# An output layer that is not the embedding is not a copy of it.
 state, arguments = parameters("tiny_llama1")
 untied = save(state | {"output_layer.weight": state["embedding.word_embeddings.weight"] + 1}, "")
 told = mckpt("export", untied, place("back"), "--assets", models.path("tiny_llama1"), "--no-sync", status=3)

@@ -1,5 +1,5 @@
-"""What `convert to-dcp` makes is what torch itself loads: into one process, into a file, and into the nested dicts that were
-saved; with optimizer states, objects, and tensors that torch stored at strides.
+"""torch itself loads the result of `convert to-dcp`: into one process, into a file, and into the nested dicts
+that were saved; with optimizer states, objects, and tensors that torch stored at strides.
 """
 
 import os

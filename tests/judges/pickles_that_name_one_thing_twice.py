@@ -1,5 +1,6 @@
-"""Keys that Python takes for one (1, True, 1.0), and one storage under two types: torch loads something else than what stands in the
-file, or nothing, so that it is no sound checkpoint. The pickles of torch.save are changed byte by byte."""
+"""Keys that Python takes for one (1, True, 1.0), and one storage under two types: torch loads something else
+than what stands in the file, or nothing, so that it is not a sound checkpoint. The pickles of torch.save are
+changed byte by byte."""
 import io
 import math
 import os
@@ -38,7 +39,7 @@ def changed(state, *replacements):
 
 INT, TRUE, FLOAT, TWO = b"K\x01", b"\x88", b"G\x3f\xf0" + bytes(6), b"K\x02"
 NAN, LARGE = (b"G" + struct.pack(">d", number) for number in (math.nan, 1e300))
-# 2^53 and the number after it, which is no float of 64 bits.
+# 2^53 and the number after it, which is not a float of 64 bits.
 ODD = [b"\x8a\x07" + number.to_bytes(7, "little") for number in (2**53, 2**53 + 1)]
 # Name, the file, what torch has of it, and what verify says; None: nothing.
 CASES = [

@@ -1,6 +1,6 @@
 """DTensors over random meshes are the tensors that they are parts of: grids with dimensions of one rank, parts of grids, dimensions that were
 flattened, meshes of some ranks alone; cuts in any order, strided shards on one and several mesh dimensions and as an order, sizes that do not
-divide. What each rank has is computed by test_data/rank_files/make_placements.py, with torch.chunk alone.
+divide. The part of each rank is computed by test_data/rank_files/make_placements.py, with torch.chunk alone.
 
     placements_of_dtensors.py [REPEAT [SEED]]       REPEAT folders of 24 tensors (2)
 """

@@ -159,7 +159,7 @@ def shards(judge):
 
 
 def refusals(judge):
-    """What safetensors cannot hold is named, and nothing is written."""
+    """A tensor that safetensors cannot hold is named, and nothing is written."""
     cases = [
         ({"w": torch.zeros(2, dtype=torch.complex128)}, "'w': safetensors has no type for complex128"),
         ({"__metadata__": torch.zeros(2)}, "the name is reserved"),

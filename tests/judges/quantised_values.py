@@ -108,7 +108,7 @@ def fp8_blocks(folder, blocks, scale_type, count):
 
 
 class QuantizerOf:
-    """What transformers' quantiser asks its owner for."""
+    """The methods that transformers' quantiser asks of its owner."""
     def __init__(self, blocks, scale_fmt):
         self.quantization_config = type("Config", (), {"weight_block_size": blocks, "scale_fmt": scale_fmt})
 

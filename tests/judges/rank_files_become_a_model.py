@@ -1,5 +1,6 @@
-"""What README.md says in place of verl's model_merger is true: rank files that torch's ranks saved, with optimizer and schedule beside them,
-become a Hugging Face model that equals the original bit for bit. The command is that of README.md."""
+"""The command of README.md in place of verl's model_merger works: rank files that torch's ranks saved, with
+optimizer and schedule beside them, become a Hugging Face model that equals the original bit for bit. The
+command is README.md's."""
 from mckpt_tests.checks import need
 
 need("torch", "safetensors")

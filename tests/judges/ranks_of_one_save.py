@@ -1,6 +1,6 @@
 """Files of Megatron's ranks that are not of one save: what every rank saves alike (options of the optimizer's groups, args, the
 schedule, counts, replicas of states) is changed in one file of a real run. verify names the file, what differs, and both values; a
-conversion refuses the folder. What ranks say each for itself is no difference."""
+conversion refuses the folder. Values that each rank says for itself do not count as a difference."""
 
 import io
 import os
@@ -76,8 +76,8 @@ def more_steps(saved):
 
 
 def check_planted(run, rank, same_groups, optimizer, replica):
-    """`same_groups`: the rank whose groups are those of `rank`. `optimizer`: the number of the one whose groups are changed.
-    `replica`: the number of a parameter that both have alike."""
+    """`same_groups`: the rank with the same groups as `rank`. `optimizer`: the number of the one whose groups
+    are changed. `replica`: the number of a parameter that both have alike."""
     groups = f"optimizer.{optimizer}.optimizer.param_groups" if optimizer else "optimizer.optimizer.param_groups"
     first, no = run.ranks[0], os.path.join(work.name, "no")
 
@@ -147,7 +147,7 @@ def check_stages(run):
     run.plant({rank: lambda saved: setattr(saved["args"], "num_layers", 11) for rank in run.ranks})
     text = mckpt("verify", run.path, status=1)
     expect("MC1312" in text and "found num_layers 11" in text and "--accept MC1312" in text, f"layers by the args: {text}")
-    # Accepted, the layers are those of the model, and the result says so.
+    # Accepted, the layers are the model's, and the result says so.
     out, layers = os.path.join(work.name, "accepted"), torch.load(io.BytesIO(run.saved[last[0]]), weights_only=False)["args"].num_layers
     mckpt("convert", "to-pt", run.path, out, "--tp", "2", "--accept", "MC1312")
     args = torch.load(os.path.join(out, "release", "mp_rank_01", FILE), weights_only=False)["args"]
@@ -188,7 +188,7 @@ def check_experts(run):
 
 
 def check_comparison(run):
-    """States that the files of a run have are compared with those of the other side, on either side."""
+    """States that the files of a run have are compared with the other side's, on either side."""
     real, assets = os.path.join(run.golden, "torch_dist", ITERATION), os.path.join(run.golden, "hf")
     for changes, says, verdict in (({}, "against  192 tensors", ": equal\n"), ({run.ranks[0]: item("exp_avg", 2)}, ".exp_avg': differs at", ": not equal\n")):
         run.plant(changes)

@@ -1,5 +1,5 @@
 """Checkpoints that Megatron itself wrote come out as the Hugging Face models they were made of, bit for bit, and are what
-mckpt would write of these. What cannot come out right is refused.
+mckpt would write of these. A conversion that cannot come out right is refused.
 """
 import os
 import tarfile

@@ -1,7 +1,8 @@
 """Megatron-FSDP v2 itself (megatron_fsdp.experimental) over gloo ranks on CPU: models built of the names and shapes that ranks of
-Megatron have, each layer, each set of experts and the model sharded with its fully_shard. What mckpt writes for such a run loads into
-it, value by value, also with optimizer states and after resharding; and what the run then saves is what mckpt wrote: every key, box
-and path in the same order, every record in the same file with the same data.
+Megatron have, each layer, each set of experts and the model sharded with its fully_shard. A result of mckpt
+for such a run loads into it, value by value, also with optimizer states and after resharding; and the run
+then saves the same as mckpt wrote: every key, box and path in the same order, every record in the same file
+with the same data.
 """
 
 import importlib.util
@@ -120,7 +121,7 @@ def position(dtensor):
 
 
 def states_of(root, optimizer):
-    """What checkpoint.py of Megatron-FSDP v2 hands to torch."""
+    """The state dict that checkpoint.py of Megatron-FSDP v2 hands to torch."""
     from megatron_fsdp.uneven_dtensor import preprocess_state_dict_for_uneven_dtensor
     from torch.distributed.checkpoint.state_dict import get_model_state_dict, get_optimizer_state_dict
 
@@ -171,8 +172,8 @@ def in_rank(rank, world, port, jobs, results):
 
 
 def leave(rank, world, results):
-    """Ends the process when all ranks are done. What torch takes down at the end of a process aborts from time to time, and nothing that
-    is judged depends on it."""
+    """Ends the process when all ranks are done. The end of torch in a process aborts from time to time, and
+    nothing that is judged depends on it."""
     open(f"{results}/done.{rank}", "w").close()
     while not all(os.path.exists(f"{results}/done.{other}") for other in range(world)):
         time.sleep(0.05)

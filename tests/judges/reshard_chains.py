@@ -42,9 +42,10 @@ GRIDS = [
     "--tp 2 --dp 3 --strategy optim_grads",
     "--dp 2 --strategy no_shard",
 ]
-# Of torch_dist: the ranks that cut a tensor, and those that have experts.
+# Grids of torch_dist: the ranks that cut a tensor, and the ranks that have experts.
 CORE_GRIDS = ["--tp 1", "--tp 2", "--tp 4", "--ep 4", "--tp 2 --ep 2", "--tp 2 --ep 2 --etp 2", "--tp 2 --pp 2 --cp 2"]
-# The endings of the parts in which fsdp_dtensor stores a parameter; the options of the optimizer are those of the parameter.
+# The endings of the parts in which fsdp_dtensor stores a parameter; the options of the optimizer are the
+# parameter's.
 PART = re.compile(r"(_w|_v|\.(query|key|value|z|beta|alpha))$")
 MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
 models = Models()
@@ -142,7 +143,7 @@ def chain(model, number, first, want):
         core = not last and r.random() < 0.5
         grid = ends.pop(0) if last else r.choice(CORE_GRIDS if core else GRIDS)
         to, frozen = place("step"), [] if core else ["--freeze", "none"]
-        # Of a source in the same format it is the same conversion.
+        # For a source in the same format it is the same conversion.
         mode = "reshard" if core == in_core else "to-mcore" if core else "to-fsdp"
         run = mckpt("convert", mode, at, to, "--assets", models.path(model), *frozen, *grid.split())
         # Sizes that do not divide, no_shard for a model whose parameters are stored in parts, shards that begin inside a row.

@@ -1,6 +1,7 @@
 """torch_dist checkpoints of a hybrid model, written by torch, in every spelling of their keys: convolutions in parts or whole, with a dot
-or an underscore; norms fused or not; either name of the final norm. What torch loads of the resharded checkpoint has the values that
-went in, weights and optimizer states, under the names of fsdp_dtensor; norms keep the name that they have. Two names at once are refused.
+or an underscore; norms fused or not; either name of the final norm. The resharded checkpoint, loaded by
+torch, has the values that went in, weights and optimizer states, under the names of fsdp_dtensor; norms keep
+the name that they have. Two names at once are refused.
 """
 
 import json

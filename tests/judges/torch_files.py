@@ -96,7 +96,7 @@ def random_files(judge, count):
 
 
 def training_files(judge, count):
-    """What a training loop saves: a module, its optimizer after a step, and the rest."""
+    """The objects that a training loop saves: a module, its optimizer after a step, and the rest."""
     r = judge.random
     for i in judge.repeat(count):
         torch.manual_seed(i)

@@ -1,5 +1,6 @@
-"""What torch refuses to load must not be "sound": files of torch.save in several hundred variants of their small records, of the calls
-that make tensors, of storages and types. torch.load(weights_only=True) is the judge.
+"""A file that torch refuses to load must not be "sound": files of torch.save in several hundred variants of
+their small records, of the calls that make tensors, of storages and types. torch.load(weights_only=True)
+is the judge.
 """
 
 import concurrent.futures
@@ -35,7 +36,8 @@ STRICTER = {
     "parameter state list",
     "from type args list",
 }
-# Objects that are no tensors and that torch's restricted loader refuses; and torch.load(weights_only=False) takes the last.
+# Objects that are not tensors and that torch's restricted loader refuses; and torch.load(weights_only=False)
+# takes the last.
 NO_TENSORS = {"size 2 args", "device bad", "device none", "build on dict", "build OD int", "from type old module"}
 
 

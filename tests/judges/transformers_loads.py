@@ -81,7 +81,7 @@ def mckpt(what, *args):
 
 
 def states(model):
-    """Of text alone, where the model also sees or hears."""
+    """Loads the text part alone, where the model also sees or hears."""
     model = getattr(model, "thinker", model)
     torch.manual_seed(3)
     words = min(500, model.get_input_embeddings().num_embeddings)

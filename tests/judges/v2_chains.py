@@ -103,7 +103,7 @@ def start(model):
 
 
 def joined(state):
-    """What v2 stores of a state of v1, by torch."""
+    """The tensors that v2 stores for a state of v1, by torch."""
     parts, lists, steps = {}, {}, {}
     for name, value in state.items():
         if name.startswith(MODEL):

@@ -78,7 +78,7 @@ def is_vocabulary(key):
 
 
 def with_rows(tensors, rows):
-    """What torch makes of the vocabulary: the first rows, and zeros behind them."""
+    """The vocabulary as torch makes it: the first rows, and zeros behind them."""
     out = {}
     for key, t in tensors.items():
         if is_vocabulary(key):
@@ -130,7 +130,7 @@ def go_over(name, assets, vocab, tied, tp, rows):
     mckpt("verify", path(f"{name}.wide"), "--against", start, "--assets", assets, "-q")
     mckpt("verify", start, "--against", path(f"{name}.wide"), "--assets", assets, "-q")
 
-    # The rows stay where they divide; the fused tensors are again those of one rank.
+    # The rows stay where they divide; the fused tensors are again one rank's.
     folder, run = reshard(path(f"{name}.wide"), f"{name}.kept", assets, "--tp", 1, "--dp", 3)
     same(f"{name}: kept", account(run), {"padded": 0, "unpadded": 0, "dropped": 0, "invented": 0})
     check(f"{name}: kept", folder, weights, states, rows)
@@ -159,7 +159,7 @@ def run_with_padding_of_its_own(assets):
         folder, run = reshard(start, f"own.{rows}.{len(flags)}.{flags[-1]}", assets, *flags)
         same(f"own {flags}", account(run), numbers | {"dropped": 0, "invented": 0})
         check(f"own {flags}", folder, weights, states, rows)
-    # 518 rows do not divide by 4: those of the family's rule, and the run's own row stays.
+    # 518 rows do not divide by 4: the family's rule gives the rows, and the run's own row stays.
     folder, _ = reshard(start, "own.four", assets, "--tp", 4)
     four = load_whole(folder)[MODEL + VOCABULARY[0]]
     same("own: tp 4", torch.equal(four, with_rows(weights, 520)[VOCABULARY[0]]), True)

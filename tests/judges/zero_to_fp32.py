@@ -83,7 +83,7 @@ def run_ranks(folder, stage, ranks, frozen, tied):
 
 
 def compare(what, folder, dropped=()):
-    """What mckpt lists is what zero_to_fp32 gives; it also has the parameters that zero_to_fp32 drops."""
+    """mckpt lists the tensors that zero_to_fp32 gives; it also has the parameters that zero_to_fp32 drops."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         real = get_fp32_state_dict_from_zero_checkpoint(str(folder))
     run = run_mckpt("ls", folder, "--json", "--digest")

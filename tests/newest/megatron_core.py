@@ -1,5 +1,5 @@
-"""Megatron-Core: a GPT of its local layers on tensor-parallel CPU ranks, saved as torch_dist by its dist_checkpointing. Weights are those of a Qwen3 of transformers, which is
-what `export` has to give."""
+"""Megatron-Core: a GPT of its local layers on tensor-parallel CPU ranks, saved as torch_dist by its
+dist_checkpointing. Weights are from a Qwen3 of transformers, which `export` has to give."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ def fused(state, i):
 
 
 def part(name, whole, rank, tp):
-    """What a tensor-parallel rank has of a tensor."""
+    """The part of a tensor that a tensor-parallel rank has."""
     if name.endswith(("linear_proj.weight", "linear_fc2.weight")):
         return whole.chunk(tp, 1)[rank]
     if name.endswith("linear_fc1.weight"):

@@ -1,8 +1,9 @@
 """Saves checkpoints with the newest release of every writer, and judges what mckpt makes of them: run.py [--again] [NAME...] (scripts/newest calls it).
 With --again what the last run saved is judged again, and nothing is installed.
 
-A writer is a row of WRITERS. It gets a virtual environment below $MCKPT_NEWEST (build/newest), on top of one with torch and transformers, since torch
-alone takes gigabytes; its program saves cases, and tests/judges/newest_cases.py judges them as it judges those of test_data/newest."""
+A writer is a row of WRITERS. It gets a virtual environment below $MCKPT_NEWEST (build/newest), on top of one
+with torch and transformers, since torch alone takes gigabytes; its program saves cases, and
+tests/judges/newest_cases.py judges them as it judges the cases of test_data/newest."""
 
 import dataclasses
 import datetime
@@ -72,7 +73,7 @@ def python_of(folder):
 
 
 def newest_python():
-    """Of the environments: PyPI serves older releases of some writers to a Python below 3.12."""
+    """The Python of the environments: PyPI serves older releases of some writers to a Python below 3.12."""
     if given := os.environ.get("MCKPT_NEWEST_PYTHON"):
         return given
     for python in [*(shutil.which(f"python3.{minor}") for minor in (12, 13)), *sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[23].*/bin/python3"))), sys.executable]:
@@ -82,7 +83,7 @@ def newest_python():
 
 
 def environment(name, packages, options=(), env=None, before=(), base=None):
-    """A virtual environment with these packages, over those of `base`; its folder."""
+    """A virtual environment with these packages, over the packages of `base`; its folder."""
     folder = os.path.join(ROOT, "venv", name)
     if not os.path.exists(python_of(folder)):
         run([newest_python(), "-m", "venv", folder])
@@ -107,7 +108,8 @@ def newest_minors(python, count):
 
 
 def torch_environments(base):
-    """(name, folder) for each of torch's last minors. The libraries of CUDA, which torch does not start without, are those of `base`."""
+    """(name, folder) for each of torch's last minors. The libraries of CUDA, which torch does not start
+    without, come from `base`."""
     for version in newest_minors(python_of(base), TORCH_MINORS):
         folder = environment(f"torch-{version}", [f"torch=={version}"], ["--no-deps"], base=base)
         link = os.path.join(site_of(folder), "nvidia")
@@ -117,7 +119,7 @@ def torch_environments(base):
 
 
 def judge(folder):
-    """What is wrong in the cases of a folder, and what they are: (lines, forms, what is refused)."""
+    """The faults of the cases of a folder, their forms and refusals: (lines, forms, refused)."""
     wrong, forms, refused = [], [], []
     for name in sorted(os.listdir(folder)):
         if not os.path.exists(os.path.join(folder, name, "case.json")):
@@ -188,7 +190,7 @@ def judged(title):
 
 
 def write_page(rows):
-    """The rows of this run, and those of the writers that it left out as they were."""
+    """The rows of this run, and the rows of the writers that it left out as they were."""
     kept = {}
     if os.path.exists(PAGE):
         with open(PAGE) as f:

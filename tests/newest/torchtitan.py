@@ -1,5 +1,6 @@
-"""torchtitan: its state-dict adapters name the tensors, which DCP saves sharded over ranks. The model is that of transformers; the adapters read a few numbers of
-a config of torchtitan, for which an object with these numbers stands."""
+"""torchtitan: its state-dict adapters name the tensors, which DCP saves sharded over ranks. The model is
+transformers'; the adapters read a few numbers of a config of torchtitan, for which an object with these
+numbers stands."""
 
 import sys
 import tempfile
@@ -28,7 +29,7 @@ def save(folder, state, step):
 
 
 def saved_by(model):
-    """What save_pretrained writes of it."""
+    """The folder that save_pretrained writes of it."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         return read_folder(folder)
@@ -137,7 +138,8 @@ def qwen3_5(out):
 
 
 def kimi_k2_7(out):
-    """The language model is that of DeepSeek; the vision tower has the names of the release, which transformers 5.24 does not write."""
+    """The language model is DeepSeek's; the vision tower has the names of the release, which transformers
+    5.24 does not write."""
     import transformers
     from torchtitan.models.kimi_k2_7.state_dict_adapter import KimiK25StateDictAdapter
     text = {"vocab_size": 53, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 3, "num_key_value_heads": 3, "n_routed_experts": 4, "n_shared_experts": 1,

@@ -1,6 +1,6 @@
 """A card finds every change of a checkpoint and says where it is: flipped bits of files of four formats; chunks that were
-removed, doubled, exchanged, moved or zeroed; missing and additional files. What a card says is compared with hashlib, sha256sum
-and the rules of OpenSSF model signing. With the standard library alone.
+removed, doubled, exchanged, moved or zeroed; missing and additional files. The contents of a card are
+compared with hashlib, sha256sum and the rules of OpenSSF model signing. With the standard library alone.
 usage: cards_find_every_change.py [FLIPS], by default 600 in all"""
 import hashlib
 import json
@@ -20,7 +20,7 @@ from mckpt_tests.setting import BUILD, DATA, TINY_MODEL
 import mckpt
 
 FLIPS = int(sys.argv.pop()) if len(sys.argv) > 1 and sys.argv[-1].isdigit() else 600
-# What each is, and whether the card knows the places of all its tensors.
+# The kind of each, and whether the card knows the places of all its tensors.
 SOURCES = {"safetensors": TINY_MODEL, "pt": f"{DATA}/pt/training.pt", "views": f"{DATA}/pt/views.pt", "dcp": f"{DATA}/dcp/uneven_tp2dp2"}
 if os.path.exists(os.path.join(BUILD, "mckpt-hdf5")):
     SOURCES["hdf5"] = f"{DATA}/hdf5/sample.h5"
@@ -239,7 +239,8 @@ class Cards(unittest.TestCase):
         (path / "config.json").write_bytes(Path(TINY_MODEL, "config.json").read_bytes())
         report = mckpt.verify(path, card=card, progress=False)
         self.assertEqual([(c.name, c.status) for c in report.checks], [("files", "warn"), ("digests", "pass")])
-        # What is no longer a file of the folder is a finding like others, and the others are found too.
+        # A name that is no longer a file of the folder is a finding like others, and the others are found
+        # too.
         flip(path / "model-00001-of-00002.safetensors", 5000, 0)
         for make in (os.mkfifo, lambda p: os.symlink("/etc/passwd", p)):
             (path / "config.json").unlink()

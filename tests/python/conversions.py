@@ -330,7 +330,7 @@ class Conversions(unittest.TestCase):
             count = len(shown)
             mckpt.verify(done.output, progress=False)
             self.assertEqual(len(shown), count)
-            ipython.get_ipython = lambda: None  # IPython is imported, but this is no notebook
+            ipython.get_ipython = lambda: None  # IPython is imported, but this is not a notebook
             mckpt.verify(done.output)
             self.assertEqual(len(shown), count)
         self.assertIn("<td>copied</td>", c._repr_html_())

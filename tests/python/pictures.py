@@ -1,5 +1,6 @@
-"""mckpt.plot() and the page of mckpt.diff(): the picture is that of the program, whole and damaged checkpoints are told apart, and what cannot be drawn is an
-error. usage: pictures.py, with any Python from 3.10 on"""
+"""mckpt.plot() and the page of mckpt.diff(): the picture is the program's, whole and damaged checkpoints are
+told apart, and a checkpoint that cannot be drawn is an error. usage: pictures.py, with any Python from
+3.10 on"""
 import os
 import tempfile
 import unittest

@@ -185,7 +185,7 @@ def random_state(r, b):
 
 
 def several(r, b):
-    """What one difference says must not hide another one."""
+    """The words of one difference must not hide another one."""
     rows = []
     for plant in (one_item, other_type, states, missing, extra):
         taken = {name: b.pop(name) for name in {row[1] for row in rows} if name in b}
@@ -197,7 +197,7 @@ def several(r, b):
 OF_TENSORS = [(one_item, 24), (scaled, 6), (not_finite, 12), (other_type, 14), (trained, 14), (half, 6), (integers, 4), (other_shape, 10),
               (swapped, 6), (other_rows, 5), (other_columns, 5), (transposed, 4), (missing, 14), (extra, 8), (states, 10), (random_state, 2), (several, 6)]
 
-# What differs in two config.json: a function of the config, and the places that a diff must name.
+# Differences of two config.json: a function of the config, and the places that a diff must name.
 CONFIGS = [(lambda c: c.update(rope_theta=5.0), [".rope_theta"]), (lambda c: c.pop("hidden_act"), [".hidden_act"]),
            (lambda c: c.update(dtype="float32"), [".dtype"]), (lambda c: c.update(more={"x": [1]}), [".more"]),
            (lambda c: c.update(architectures=["Other"]), [".architectures[0]"]), (lambda c: c.update(architectures=[]), [".architectures"]),
@@ -280,11 +280,11 @@ class Planted(unittest.TestCase):
             change(config)
             (b / "config.json").write_text(json.dumps(config))
             self.judge(a, b, [("file", "config.json", at) for at in places], sample=number % 4 == 0)
-        # Spaces, the order of keys and the spelling of a number are no difference.
+        # Spaces, the order of keys and the spelling of a number are not a difference.
         (b / "config.json").write_text(json.dumps(dict(reversed(original.items())), indent=7).replace("1e-06", "0.000001"))
         self.assertTrue(mckpt.diff(str(a), str(b), progress=False).equal)
         self.assertTrue(mckpt.diff(str(b), str(a), progress=False).equal)
-        # What is no JSON is compared by its bytes.
+        # A file that is not JSON is compared by its bytes.
         (b / "config.json").write_text((a / "config.json").read_text()[:-3])
         self.judge(a, b, [("file", "config.json")])
 
@@ -294,7 +294,7 @@ class Planted(unittest.TestCase):
         for number, (of_a, of_b, places) in enumerate(METADATA):
             write(a, tensors, of_a), write(b, tensors, of_b)
             self.judge(a, b, [("object", "__metadata__", at) for at in places], sample=number % 3 == 0)
-        # The mark of torch is no difference, and is named.
+        # The mark of torch is not a difference, and is named.
         write(a, tensors, {"format": "pt"}), write(b, tensors)
         d = mckpt.diff(str(a), str(b), progress=False)
         self.assertTrue(d.equal)

@@ -1,7 +1,7 @@
 """Each setting that the library reads is a key of the TypedDicts of mckpt.settings, with its type, and has a line in the text of
-its function; and nothing else is. The library is asked: its error for an unknown setting lists those that there are. What
-scripts/fields writes is what the library says today.
-usage: settings_are_known.py, with any Python from 3.10 on"""
+its function; and nothing else is. The library is asked: its error for an unknown setting lists those that
+there are. The files of scripts/fields say the same as the library today. usage: settings_are_known.py, with
+any Python from 3.10 on"""
 import ctypes
 import dataclasses
 import inspect
@@ -31,7 +31,10 @@ class Settings(unittest.TestCase):
         with self.assertRaisesRegex(mckpt.Error, "there is no setting") as raised:
             call(there_is_no_setting_of_such_a_name=1)
         (note,) = raised.exception.notes
-        return note.removeprefix("the settings are ").split(", ")
+        here, _, of_the_run = note.removeprefix("the settings are ").partition("; of the run: ")
+        self.assertFalse({"source", "target"} & set(here.split(", ")))
+        self.of_the_run = set(of_the_run.split(", ")) - {""}
+        return here.split(", ")
 
     def check(self, function, call, group, keys, also=()):
         names = list(settings.FIELDS[group])
@@ -59,7 +62,20 @@ class Settings(unittest.TestCase):
             with self.subTest(kind):
                 self.check(mckpt.plan, lambda kind=kind, **what: mckpt.plan(TINY_MODEL, "b", to=kind, threads=1, **what), kind, settings.ConversionSettings)
                 self.assertIn(f'to="{kind}": ', mckpt.convert.__doc__)
+        self.assertEqual(self.of_the_run, {"allow_overflow", "card", "command", "max_memory", "overwrite", "resume", "sync"})
         self.check(mckpt.export, lambda **what: mckpt.export(TINY_MODEL, "b", threads=1, progress=False, **what), "hf", settings.ExportSettings)
+
+    def test_settings_that_a_kind_does_not_read_are_refused(self):
+        for kind, name in (("mcore", "hsdp"), ("mcore", "hsdp_outer"), ("gpt-to-hybrid", "layers"), ("ungroup", "keys"), ("group", "norms"), ("quantize", "base"),
+                           ("dequantize", "base"), ("reshard", "base"), ("torch-file", "base"), ("hdf5", "base")):
+            with self.subTest(kind, name=name), self.assertRaisesRegex(mckpt.Error, f"no setting `{name}` here") as raised:
+                mckpt.plan(TINY_MODEL, "b", to=kind, **{name: "1"})
+            (note,) = raised.exception.notes
+            self.assertNotIn(name, note.replace(",", "").split())
+            self.assertIn("model_files", note)
+        with self.assertRaisesRegex(mckpt.Error, "no setting `overwrite` here") as raised:
+            mckpt.plan(TINY_MODEL, "b", to="fsdp", overwrite=True)
+        self.assertIn("setting of the run", raised.exception.help)
 
     def test_comparing(self):
         self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), "compare", settings.CompareSettings, ["against", "command", "report"])

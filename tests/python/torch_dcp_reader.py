@@ -28,7 +28,8 @@ import mckpt
 
 PLAIN, FSDP2 = (os.path.join(DATA, "dcp", name) for name in ("plain", "fsdp2"))
 RANKS = 3
-# Of a tensor of the form [7, 5] on 3 ranks: rows, columns, rows of a slice; and what every rank has whole.
+# Placements of a tensor of the form [7, 5] on 3 ranks: rows, columns, rows of a slice; and a tensor that
+# every rank has whole.
 PLACEMENTS = [Shard(0), Shard(1), Replicate()]
 
 
@@ -54,7 +55,7 @@ def rank_program(rank, folder):
     for i, placement in enumerate(PLACEMENTS):
         expected = distribute_tensor(whole + i, mesh, [placement])
         assert torch.equal(state[f"t{i}"].to_local(), expected.to_local()), (rank, i)
-    # Of each tensor a rank reads its own items at most, whatever pieces the file has.
+    # A rank reads at most its own items of each tensor, whatever pieces the file has.
     read_of = {name: sum(size for n, size in asked if n == name) for name, _ in asked}
     own = {f"t{i}": state[f"t{i}"].to_local().numel() for i in range(len(PLACEMENTS))}
     assert all(read_of.get(name, 0) <= items for name, items in own.items()), (rank, read_of, own)

@@ -1,4 +1,4 @@
-"""What the Python package reads is what safetensors and torch read, for every type, whole and in parts."""
+"""The Python package reads the same as safetensors and torch, for every type, whole and in parts."""
 from mckpt_tests.checks import need
 
 need("torch", "numpy", "safetensors")

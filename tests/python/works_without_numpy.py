@@ -1,5 +1,5 @@
-"""What the Python package does with nothing but the standard library: listing, reading, slicing, mapping, errors, closing.
-usage: works_without_numpy.py, with any Python from 3.10 on"""
+"""The Python package with nothing but the standard library: listing, reading, slicing, mapping, errors,
+closing. usage: works_without_numpy.py, with any Python from 3.10 on"""
 import gc
 import hashlib
 import os

@@ -7,12 +7,11 @@ import sys
 from mckpt_tests.setting import SOURCE
 
 NAME = re.compile(r"`((?:unit|program|python|judges|faults|source)/[a-z0-9_/]+)`|tests/((?:[a-z_]+/)+[a-z0-9_]+\.(?:cc|py|sh|h))")
-BUILT_FROM_ANOTHER = {"faults/nccl_fault"}  # faults/lost_rank.py with other options
 
 
 def is_there(name):
     path = os.path.join(SOURCE, "tests", name)
-    return any(map(os.path.exists, (path, path + ".sh", path + ".py", path + "_test.cc"))) or name in BUILT_FROM_ANOTHER
+    return any(map(os.path.exists, (path, path + ".sh", path + ".py", path + "_test.cc")))
 
 
 named, missing = 0, []

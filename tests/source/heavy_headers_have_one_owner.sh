@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What takes seconds to compile, or ties us to a library, is included where docs/conventions.md says and nowhere else;
-# and never by a header (of mckpt-hdf5, which is about nothing else, its own).
+# A header that takes seconds to compile, or ties us to a library, is included where docs/conventions.md says
+# and nowhere else; and never by a header (of mckpt-hdf5, which is about nothing else, its own).
 set -euo pipefail
 cd "$MCKPT_SOURCE"
 

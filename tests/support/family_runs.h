@@ -140,8 +140,8 @@ class FamilyModel {
                short_digest(bytes(p, {0, p.shape().items()}, p.dtype)));
   }
 
-  // What a rank of a Megatron-FSDP run hands over: key, type, global shape, digest of its box, offsets and
-  // sizes. `wholes`: every key with all its items, filled in here.
+  // The tensor that a rank of a Megatron-FSDP run hands over: key, type, global shape, digest of its box,
+  // offsets and sizes. `wholes`: every key with all its items, filled in here.
   struct Whole {
     Shape shape;
     DType dtype = DType::kF32;

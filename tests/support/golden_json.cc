@@ -1,3 +1,4 @@
+// A parser by recursion, a function for each kind of value.
 #include "tests/support/golden_json.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// A recipe is a permutation of bit patterns, shuffled by std::mt19937 from the CRC-32 of its seed.
 #include "tests/support/golden_weights.h"
 
 #include <cstdint>

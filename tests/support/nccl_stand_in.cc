@@ -4,8 +4,8 @@
 //
 // Bytes go through memory that the processes share, past the host, and the caller waits until they are there:
 // what order calls and streams must have is kept, the speed is nothing to measure. Not stood in for: that
-// calls return before they are done, faults, and more than one host. Of MCKPT_TEST_GPUS GPUs, the ranks use
-// one after the other.
+// calls return before they are done, faults, and more than one host. The ranks use one of MCKPT_TEST_GPUS
+// GPUs after the other.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kPiece = 512 << 10;
 
-// What one rank has for another.
+// The bytes that one rank has for another.
 struct Mailbox {
   std::atomic<std::size_t> bytes;  // 0: empty
   alignas(64) unsigned char data[kPiece];

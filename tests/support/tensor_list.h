@@ -14,7 +14,7 @@
 
 namespace mckpt::impl {
 
-// Shapes that the tables promise, by name. `options`: those of the map.
+// Shapes that the tables promise, by name. `options`: the map's options.
 inline std::map<std::string, Shape> promised_shapes(const ModelMap& map, const MapOptions& options = {}) {
   std::span<const Needs> forms = map.family().expert_forms;
   Needs form = options.expert_form.value_or(forms.empty() ? Needs::kAlways : forms[0]);

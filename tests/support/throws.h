@@ -1,4 +1,5 @@
-// What a call throws, as one comparable line: "MC1201 the zip archive is damaged: ...", or "nothing".
+// The error that a call throws, as one comparable line: "MC1201 the zip archive is damaged: ...", or
+// "nothing".
 #pragma once
 
 #include <string>

@@ -11,8 +11,7 @@ namespace mckpt::impl {
 
 class Output;
 
-// What is known of one module: its file, what it says about itself, or why it does not load and how to get
-// it.
+// The facts of one module: its file, what it says about itself, or why it does not load and how to get it.
 //
 //   {"name": "mpi", "purpose": "runs over several ranks (Open MPI)", "built": true, "path": "...", "loads": true,
 //    "facts": {"version": "Open MPI v4.1.4"}, "problem": null, "help": null}

@@ -1,6 +1,6 @@
 // Prints the result of a round trip through a live sharded model: times, memory, and what differs.
 //
-//   load      every rank reads its part of the files        check     the live weights are those of the files
+//   load      every rank reads its part of the files        check     the live weights equal the files
 //   unshard   every module gathered once                    export, compare     the way back, bit for bit
 //
 // Each is a phase, with the seconds of the slowest rank and the bytes of all ranks.

@@ -28,7 +28,8 @@ namespace {
 constexpr std::size_t kMostShown = 10;
 constexpr std::size_t kAmountWidth = 15;  // of "7,408 values"
 
-// What each check says when it passes, and what it looks at otherwise: a line with them fits 60 columns.
+// The words of each check when it passes, and the things that it looks at otherwise: a line with them fits 60
+// columns.
 struct Subject {
   std::string_view check, passed, looked_at;
 };
@@ -65,7 +66,7 @@ constexpr Subject kSubjects[] = {
     {"overflow", "", "values a cast cannot hold"},
 };
 
-// The check of assets in a comparison, where they are compared with those of the source.
+// The check of assets in a comparison, where they are compared with the source's assets.
 constexpr Subject kComparedAssets = {"assets", "are as they were copied", "copied files"};
 
 // The manifest's own check leaves the data of tensors to the check of their sums.
@@ -114,7 +115,7 @@ std::string pad(std::string text, std::size_t width) {
   return text.append(width - std::min(width, text.size()), ' ');
 }
 
-// What was not compared, in words.
+// The values that were not compared, in words.
 std::string not_compared(const VerifyReport& report) {
   auto against = std::ranges::find(report.checks, "against", &Check::name);
   if (against == report.checks.end()) return "nothing could be compared";
@@ -126,7 +127,7 @@ std::string not_compared(const VerifyReport& report) {
   return cat(failed.size() == 1 ? "check " : "checks ", listed(failed), " failed");
 }
 
-// Equal, and how: tensors of other types were compared after a cast. A type that was asked for is no news.
+// Equal, and how: tensors of other types were compared after a cast. A type that was asked for is not news.
 std::string verdict_of_equal(const VerifyReport& report) {
   if (std::ranges::find(report.checks, "types", &Check::name) != report.checks.end()) return "equal";
   auto have = [](i64 n) { return cat(counted(n, "tensor"), n == 1 ? " has" : " have"); };
@@ -183,8 +184,8 @@ std::set<std::string> other_files(const VerifyReport& report) {
   return files;
 }
 
-// What the verdict does not cover, and values that a cast lost, which are equal to what a conversion gives: ", but
-// 1 tensor has values that a cast made infinite and 1 file was not read".
+// The part that the verdict does not cover, and values that a cast lost, which are equal to a conversion's:
+// ", but 1 tensor has values that a cast made infinite and 1 file was not read".
 std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   std::vector<std::string> left_out;
   if (auto lost = std::ranges::find(report.checks, "overflow", &Check::name); lost != report.checks.end())
@@ -298,8 +299,8 @@ std::string of_sums(const Verified& verified) {
   return asked && !sums ? "; no checksums to compare" : "";
 }
 
-// The checks with their findings, what was not read, and the verdict; of several checkpoints first those of
-// each.
+// The checks with their findings, what was not read, and the verdict; for several checkpoints the checks of
+// each come first.
 void write_report(Output& out, const std::string& path, const Verified& verified, const GlobalFlags& flags) {
   bool all = flags.verbose > 0, compared = verified.equal.has_value();
   const VerifyReport& report = verified.report;

@@ -142,7 +142,7 @@ Exit cat_command(CommandLine& line) {
   base.settle(line, {&path, 1});
 
   std::unique_ptr<Store> store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
-  // Scales are no tensors of the view over quantised weights, but of the files.
+  // Scales are not tensors of the view over quantised weights, but of the files.
   if (!raw && dequantized_view(*store) && !has_tensor(*store, name)) store = open_store(path, line.opening());
   Target target = find_target(*store, name);
   Output out(line.flags());

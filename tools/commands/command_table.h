@@ -1,5 +1,5 @@
-// The commands of the program, in one table: main() runs them and the help page lists them. What each command
-// takes is declared by the command itself; page_of() asks it.
+// The commands of the program, in one table: main() runs them and the help page lists them. Each command
+// declares its own arguments and options; page_of() asks it.
 #pragma once
 
 #include <span>
@@ -30,10 +30,10 @@ std::string command_for(std::string_view word);
 const Command& find_command(std::string_view name);
 std::span<const Command> all_commands();
 
-// What a command takes and says of itself, or one of its modes. Throws kUnknownCommand, or kUsage for no
-// mode.
+// The arguments, options and texts of a command, or of one of its modes. Throws kUnknownCommand, or kUsage
+// for no mode.
 HelpPage page_of(std::string_view command, std::string_view mode);
-// Of all commands and modes, in the order of the help.
+// The pages of all commands and modes, in the order of the help.
 std::vector<HelpPage> all_pages();
 
 constexpr std::string_view kProgramSummary = "convert, inspect and prove LLM checkpoints";

@@ -4,7 +4,7 @@
 // A command declares its arguments on the line, calls parse(), does its work through the library, prints its
 // answer with Output, and returns the exit status:
 //
-//   0  done, equal, healthy     1  the answer is no: different, or problems were found
+//   0  done, equal, healthy     1  the answer is negative: different, or problems were found
 //
 // It throws Error for everything that ends it early (exit statuses 2 to 5); main prints errors.
 #pragma once

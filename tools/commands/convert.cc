@@ -2,7 +2,7 @@
 //
 //   mckpt convert --color never hf-to-fsdp Qwen3-0.6B ckpt --tp 2
 //                               '-- the first word that is not an option chooses the kind;
-//                                   the line is then that of the command "convert hf-to-fsdp"
+//                                   the line is then the line of the command "convert hf-to-fsdp"
 //
 // Without a mode, or with --help in its place, the list of modes is printed. Under mpirun, a mode whose work
 // cannot be shared runs in rank 0 alone, and the other ranks end at once.

@@ -15,8 +15,8 @@ struct ConversionKind;
 
 // The names of all modes, in the order of the help.
 std::vector<std::string> convert_modes();
-// The mode that a word names, in its own spelling or in that of another program: "hf2fsdp" and "hf_to_fsdp"
-// are hf-to-fsdp. "" if it names none.
+// The mode that a word names, in its own spelling or in another program's: "hf2fsdp" and "hf_to_fsdp" are
+// hf-to-fsdp. "" if it names none.
 std::string convert_mode_meant(std::string_view word);
 // "convert to-mcore"; "export SRC DST", the command of which fsdp-to-hf is another name.
 std::string command_of_mode(std::string_view mode);

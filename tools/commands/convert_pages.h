@@ -7,8 +7,8 @@ namespace mckpt::impl {
 
 class CommandLine;
 
-// Declares the paragraphs and examples of a kind (options/kinds.h). The page of fsdp-to-hf is that of `mckpt
-// export`, too: its examples have the name of the command.
+// Declares the paragraphs and examples of a kind (options/kinds.h). The page of fsdp-to-hf is also the page
+// of `mckpt export`: its examples have the name of the command.
 void describe_conversion(std::string_view kind, CommandLine& line);
 
 }  // namespace mckpt::impl

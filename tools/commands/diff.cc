@@ -27,7 +27,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What is wrong with either side, under its name; what is of both under that of the first.
+// Tells the faults of either side under its name, and the faults of both under the name of the first.
 void tell_of_sides(const GlobalFlags& flags, const Diff& found, const std::string& a, const std::string& b) {
   std::vector<Finding> of_a, of_b;
   for (std::size_t i = 0; i < found.findings.size(); i++)

@@ -4,7 +4,7 @@
 //   tiny_qwen3_moe
 //
 // The folder has the files, names and shapes of a Qwen3 mixture of experts, of 2 layers with 4 experts each;
-// its weights are noise. The bytes are in the program: tools/CMakeLists.txt puts those of
+// its weights are noise. The bytes are in the program: tools/CMakeLists.txt puts the bytes of
 // test_data/models/tiny_qwen3_moe there, so that the model is the one of the tests and of the pages.
 #include <span>
 #include <string>

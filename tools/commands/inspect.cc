@@ -38,7 +38,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What the command line asks for. `map`: a glob, "" for all tensors.
+// The request of the command line. `map`: a glob, "" for all tensors.
 struct Options {
   std::vector<std::string> paths;
   bool tree = false, args = false, groups = false;

@@ -5,7 +5,7 @@
 //   model.layers.0.self_attn.q_proj.weight  bfloat16  [32, 16]  1,024  model-00001-of-00002.safetensors @ 3352
 //
 // Several paths are several lists, each below its path. -q prints names only, for scripts. With --as, the
-// list is that of a rank of a training run (ls_as.h). Exit status 1: the checkpoint has a problem.
+// list shows a rank of a training run (ls_as.h). Exit status 1: the checkpoint has a problem.
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"

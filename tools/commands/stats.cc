@@ -6,8 +6,8 @@
 //
 //   L2 of all parameters  3.977  (1 tensor)
 //
-// Minimum, maximum, mean, deviation, norm and histogram are those of the finite values; NaN and infinities
-// are counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact
+// Minimum, maximum, mean, deviation, norm and histogram count the finite values only; NaN and infinities are
+// counted, with the index of the first. A sharded tensor has the norm of the whole. JSON has exact
 // numbers.
 #include "tools/answers/tensors/stats.h"
 #include "core/base/error.h"

@@ -26,7 +26,7 @@ struct Value {
   std::string text;
 };
 
-// What the library passes back to visit() for each attribute.
+// The argument that the library passes back to visit() for each attribute.
 struct Visit {
   Answer& out;
   const std::string& owner;

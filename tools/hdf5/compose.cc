@@ -27,7 +27,7 @@ constexpr std::size_t kMostRank = 32;  // the library's own limit
 constexpr std::size_t kManyBytes = std::size_t{64} << 10;
 constexpr hsize_t kSmallBlock = 8 << 10, kLargeBlock = 1 << 20;
 
-// What is thrown inside of this file: words for the fault.
+// The exception of this file: words for the fault.
 struct Fault {
   std::string words;
 };

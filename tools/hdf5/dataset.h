@@ -9,8 +9,8 @@
 
 namespace mckpt::impl {
 
-// Adds a kDataset record, kOther for a dataset that is not a tensor, or a fault. `address` is that of its
-// header in the file: two names of one dataset have the same.
+// Adds a kDataset record, kOther for a dataset that is not a tensor, or a fault. `address` is the address of
+// its header in the file: two names of one dataset have the same.
 void answer_dataset(Answer& out, Effort& effort, const std::string& name, haddr_t address, hid_t dataset);
 
 }  // namespace mckpt::impl

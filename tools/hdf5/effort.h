@@ -1,5 +1,6 @@
-// What one file may cost. A file of some kilobytes can describe a grid of a million chunks, and name it a
-// hundred times: so what is looked up is counted over the whole file, and the limit grows with its bytes.
+// The limits of one file's cost. A file of some kilobytes can describe a grid of a million chunks, and name
+// it a hundred times: so what is looked up is counted over the whole file, and the limit grows with its
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ class Effort {
  public:
   explicit Effort(std::uint64_t file_bytes) : places_(kPlaces + file_bytes / kBytesPerPlace) {}
 
-  // Of the grid of a dataset's chunks, each of which is looked up, written or not. False: so many are beyond
-  // what is left, and none is taken.
+  // Counts the grid of a dataset's chunks, each of which is looked up, written or not. False: so many are
+  // beyond what is left, and none is taken.
   bool take_places(std::uint64_t places) {
     if (places > places_) return false;
     places_ -= places;

@@ -12,7 +12,7 @@ namespace mckpt::impl {
 
 // Properties for H5Fopen of the file whose superblock is at `begin`. Negative if the library refuses.
 hid_t input_access(std::int64_t begin);
-// Of that file, from its superblock on.
+// The bytes of that file, from its superblock on.
 std::uint64_t input_bytes();
 // All bytes of standard input, where that is a request and not an HDF5 file; fewer if reading fails.
 std::string whole_input();

@@ -72,8 +72,8 @@ constexpr sock_filter kProgram[] = {
     load(offsetof(seccomp_data, arch)),
     unless_equal_skip(kArchitecture, 1),
     load(offsetof(seccomp_data, nr)),
-    // What is compared below is the call, or, for a call of another architecture, that architecture, which
-    // equals none.
+    // The comparison below is of the call, or, for a call of another architecture, of that architecture,
+    // which equals none.
     MCKPT_ALLOW_ON(__NR_pread64, 0),
 #ifdef MCKPT_UNDER_ASAN
     // A sanitizer's report goes to standard error, and needs to know who and where it is.

@@ -1,11 +1,10 @@
-// Takes every right from the process but those that reading one open file and writing one answer need. What
-// HDF5 finds in a file may make it misbehave; here that can waste its own memory and time, both limited, and
-// nothing else.
+// Takes every right from the process but those that reading one open file and writing one answer need. A file
+// may make HDF5 misbehave; here this can waste its own memory and time, both limited, and nothing else.
 #pragma once
 
 namespace mckpt::impl {
 
-// What the process may use up; beyond it, memory is refused and the process is ended (SIGPROF).
+// The limits of the process; beyond them, memory is refused and the process is ended (SIGPROF).
 struct SandboxLimits {
   long memory_bytes = 0;  // of address space
   long cpu_ms = 0;

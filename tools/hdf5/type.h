@@ -1,4 +1,4 @@
-// What a dataset's elements are: a number that a tensor can hold, or anything else in words.
+// The elements of a dataset: a number that a tensor can hold, or anything else in words.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace mckpt::impl {
 
-// The type of one element. `numbers` are those of the wire format: precision and offset, sign for integers,
-// fields and bias for floats.
+// The type of one element. `numbers` have the order of the wire format: precision and offset, sign for
+// integers, fields and bias for floats.
 struct ElementType {
   bool numeric = false;
   std::string other;  // what it is where it is not numeric: "strings", "compound of 3 fields"

@@ -4,8 +4,8 @@
 //   /c -> "a/w" (soft link)                               kSoftLink: mckpt resolves it
 //   /d -> "other.h5" (external link)                      fault: other files are never opened
 //
-// Limits: groups nested 512 deep, names of 64 KiB. What cannot be read is a fault; the walk continues with
-// the next link.
+// Limits: groups nested 512 deep, names of 64 KiB. An object that cannot be read is a fault; the walk
+// continues with the next link.
 #include "hdf5/walk.h"
 
 #include <set>
@@ -25,7 +25,7 @@ using hdf5_wire::Record;
 constexpr int kMostDepth = 512;
 constexpr std::size_t kMostName = std::size_t{64} << 10;
 
-// The state of the walk. `path` is that of the group whose links are visited.
+// The state of the walk. `path` is the path of the group whose links are visited.
 struct Walk {
   Answer& out;
   Effort effort;

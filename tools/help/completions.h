@@ -23,7 +23,7 @@ std::string bash_completions(std::span<const HelpPage> pages);
 std::string zsh_completions(std::span<const HelpPage> pages);
 std::string fish_completions(std::span<const HelpPage> pages);
 
-// What the scripts have in common: the commands, each with its modes.
+// The common part of the scripts: the commands, each with its modes.
 struct CompletedCommand {
   const HelpPage* page;
   std::vector<const HelpPage*> modes;

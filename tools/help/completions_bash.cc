@@ -98,7 +98,7 @@ std::string options_table(std::span<const HelpPage> pages) {
     for (const HelpPage::Row* row : page.options())
       names.insert(names.end(), row->names.begin(), row->names.end());
     cases += cat("  ", shell_quoted(page.command), ") echo ", shell_quoted(joined(names)), " ;;\n");
-    // What may stand before a command.
+    // The words that may stand before a command.
     if (&page != &pages.back()) continue;
     names.clear();
     for (const HelpPage::Row* row : page.options())

@@ -1,5 +1,5 @@
 // The script for zsh: a function with the specs of _arguments for each command and mode, which are called by
-// those of the word before.
+// the functions of the word before.
 //
 //   '(-n --dry-run)'{-n,--dry-run}'[show what would be done]'
 //   '*--include=[convert only tensors whose whole name matches]:GLOB: '
@@ -24,7 +24,7 @@ std::string escaped_spec(std::string_view text) {
   return out;
 }
 
-// What completes a value; a blank: nothing does.
+// The completion of a value; a blank: none.
 std::string action(const HelpPage::Row& row) {
   std::string words = joined(row.words);
   if (row.takes() == Takes::kPath) return words.empty() ? "_files" : cat("_mckpt_words_or_files ", words);

@@ -1,4 +1,4 @@
-// What follows from the rows of a page: how a row is shown, the line of usage, and what kind of value a name
+// The consequences of a page's rows: how a row is shown, the line of usage, and what kind of value a name
 // stands for.
 #include "tools/help/help_page.h"
 

@@ -18,10 +18,10 @@ namespace mckpt::impl {
 // The heading of the options that every command has.
 constexpr const char* kGlobalHeading = "Global";
 
-// What a value is, so that a shell can complete it.
+// The kind of a value, so that a shell can complete it.
 enum class Takes { kNothing, kWord, kNumber, kPath, kFolder };
 
-// By the name that the help has for the value: FILE is a path, DIR a folder, N a number. "" is no value.
+// By the name that the help has for the value: FILE is a path, DIR a folder, N a number. "" is not a value.
 Takes takes_of(std::string_view value_name);
 std::string_view takes_name(Takes takes);  // "nothing", "word", "number", "path", "folder"
 

@@ -11,11 +11,11 @@ namespace mckpt::impl {
 
 struct HelpPage;
 
-// What the pages have in common.
+// The texts that the pages share.
 struct ManualText {
   std::string_view version;
   std::string_view summary;        // of the program
-  std::string_view exit_statuses;  // "0 done; 1 the answer is no; ..."
+  std::string_view exit_statuses;  // The exit statuses, as the pages print them
 };
 
 std::string man_name(const HelpPage& page);  // "mckpt-convert-reshard"

@@ -26,7 +26,7 @@ bool is_like_a_path(std::string_view word) {
          std::ranges::any_of(kSuffixes, [&](std::string_view s) { return word.ends_with(s); });
 }
 
-// A word between the first path and the GLOB that is no path either: perhaps a second GLOB.
+// A word between the first path and the GLOB that is not a path either: perhaps a second GLOB.
 [[noreturn]] void refuse_second_glob(const std::string& word) {
   throw Error(Code::kNotFound, "there is no such file or folder")
       .file(word)

@@ -5,7 +5,8 @@
 //   [*-]M            \x01[*-]M            CLI11 takes brackets for a list; the mark is removed again
 //   --map=GLOB       --map                CLI11 has no option with an optional value: the value is taken out
 //
-// Help is made of our own table (tools/help/help_page.h); names that are no options get the nearest spelling.
+// Help is made of our own table (tools/help/help_page.h); names that are not options get the nearest
+//spelling.
 #include "tools/options/command_line.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ constexpr const char* kHelpAll = "--help-all";
 
 std::string unshielded(const std::string& arg) { return arg.starts_with(kShield) ? arg.substr(1) : arg; }
 
-// The argument as CLI11 receives it. `options_end`: a lone -- was before it, so it is no option.
+// The argument as CLI11 receives it. `options_end`: a lone -- was before it, so it is not an option.
 std::string prepared(std::string arg, bool options_end) {
   std::size_t value = 0;
   if (!options_end && arg.starts_with("--")) {
@@ -63,7 +64,8 @@ bool asks_for_help(std::span<const std::string> args) {
                      [](const std::string& a) { return a == "-h" || a == "--help" || a == kHelpAll; });
 }
 
-// What needs CLI11. Declarations add to the CLI::App and to the help page at once, so the two cannot differ.
+// The part that needs CLI11. Declarations add to the CLI::App and to the help page at once, so the two cannot
+// differ.
 struct CommandLine::Impl {
   CLI::App app;
   std::string heading = "Options", unknown_option_note;
@@ -73,7 +75,8 @@ struct CommandLine::Impl {
   std::string companion;  // the option that those declared now need; see only_with()
   std::vector<std::pair<CLI::Option*, const HelpPage::Row*>> dependents;
   std::optional<Progress> waiting;      // from the end of parse() on
-  std::vector<const CLI::Option*> own;  // all that the command declared; parse() adds those of every command
+  std::vector<const CLI::Option*> own;  // all that the command declared; parse() adds the options of every
+                                        // command
 
   Option noted(CLI::Option* option, HelpPage::Row& row) {
     if (!row.needs.empty()) dependents.emplace_back(option, &row);
@@ -204,7 +207,7 @@ DeclaredOption DeclaredOption::choices(std::vector<std::string> values) {
         std::string v = unshielded(given);
         if (std::find(values.begin(), values.end(), v) != values.end()) return {};
         std::string text = cat("'", escaped(v), "' is not one of ", listed(values, 20));
-        // Of short words every other one is near: "gpu" is not a misspelt "cpu".
+        // Short words are all near each other: "gpu" is not a misspelt "cpu".
         if (std::string_view near = nearest(v, values); near.size() > 3)
           text += cat("; did you mean ", near, "?");
         return text;
@@ -326,7 +329,7 @@ std::vector<std::string> CommandLine::given_except(std::span<const char* const> 
 
 void CommandLine::take_page(HelpPage& to) { impl_->taken = &to; }
 
-// The options of every command, below those of its own.
+// The options of every command, below its own.
 void CommandLine::declare_globals() {
   impl_->heading = kGlobalHeading;
   impl_->companion.clear();

@@ -85,7 +85,7 @@ class CommandLine {
 
   // Whether the option was given. pre: parse() was called, and the option was declared
   bool given(const std::string& name) const;
-  // The options that were given, without those of every command, without arguments and without these names.
+  // The options that were given, without options of every command, arguments and these names.
   std::vector<std::string> given_except(std::span<const char* const> names) const;
   const GlobalFlags& flags() const { return flags_; }
   // How the command opens files: with --follow-links, and with stamps of its own that note each of them.

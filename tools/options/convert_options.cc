@@ -1,6 +1,6 @@
-// Declares the options of conversions and checks them against each other. What depends on files is checked
-// twice: before anything is planned, so that a mistake is reported at once, and when the places of the result
-// are known.
+// Declares the options of conversions and checks them against each other. Places of files are checked twice:
+// before anything is planned, so that a mistake is reported at once, and when the places of the result are
+// known.
 #include "tools/options/convert_options.h"
 
 #include <filesystem>

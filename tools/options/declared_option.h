@@ -25,8 +25,8 @@ class DeclaredOption {
   DeclaredOption choices(std::vector<std::string> values);
   // Values that are known; which others are taken, the command itself decides.
   DeclaredOption words(std::vector<std::string> values);
-  // What most people need: shown by --help, where others are shown by --help-all alone. An option that has a
-  // meaning only with another is not among them.
+  // Marks an option that most people need: shown by --help, where others are shown by --help-all alone. An
+  // option that has a meaning only with another is not among them.
   DeclaredOption common();
 
  private:

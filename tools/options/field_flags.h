@@ -53,7 +53,8 @@ class FieldsOfEveryCommand final : public FieldVisitor {
   const CommandLine& line_;
 };
 
-// The help of a field with flags in place of names of fields: "those of --assets", and SRC for `source`.
+// The help of a field with flags in place of names of fields: "the tensors of --assets", and SRC for
+// `source`.
 std::string help_with_flags(std::string_view help);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// The options of a model are those of a training run and of what is opened. What has a meaning for shapes is
-// listed here, so that a new option is refused for them until it is read.
+// The options of a model describe a training run and the checkpoint that is opened. Options with a meaning
+// for shapes are listed here, so that a new option is refused for them until it is read.
 #include "tools/options/layout_options.h"
 
 #include "core/base/error.h"

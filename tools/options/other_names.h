@@ -12,7 +12,7 @@
 
 namespace mckpt::impl {
 
-// What helps whoever gave the option `name` to a command with these options; "" if nothing is known of it.
+// Help for a user who gave the option `name` to a command with these options; "" if nothing is known of it.
 std::string help_for_other_name(std::string_view name, std::span<const std::string> options);
 
 }  // namespace mckpt::impl

@@ -12,7 +12,7 @@ namespace mckpt::impl {
 
 class CommandLine;
 
-// What the command line asks. `pattern` and `ratios` exclude each other.
+// The request of the command line. `pattern` and `ratios` exclude each other.
 struct PatternOptions {
   std::optional<std::string> pattern, ratios;
   std::string dialect = "grouped";

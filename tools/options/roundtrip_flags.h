@@ -1,4 +1,4 @@
-// What a round trip is asked to do: its command line, and the setup of the live model that follows from it.
+// The request for a round trip: its command line, and the setup of the live model that follows from it.
 #pragma once
 
 #include <optional>
@@ -38,13 +38,14 @@ struct RoundtripFlags {
 
   // Declares them, and takes what the line says. Throws kUsage.
   void parse(CommandLine& line);
-  // What can be refused before the ranks of the job meet. Throws kUsage, and what StagedFolder::check throws.
+  // Refuses what can be refused before the ranks of the job meet. Throws kUsage, and what StagedFolder::check
+  // throws.
   void refuse_early() const;
-  // What depends on how many ranks share a host. Collective. Throws kUsage.
+  // Settles what depends on how many ranks share a host. Collective. Throws kUsage.
   void settle(Comm& world);
   // The setup for a job of so many ranks. pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map, i64 world) const;
-  // What the user should know of padding of the vocabulary; "" if there is none.
+  // The note about padding of the vocabulary; "" if there is none.
   std::string vocab_note(const ModelMap& map, i64 world) const;
   RoundTripOptions round_trip() const;
 };

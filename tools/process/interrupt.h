@@ -1,5 +1,5 @@
-// Signals that ask the program to stop, as a flag that long work looks at: the work then gives up what it
-// holds in order, and the exit status is that of a program that the signal ended: 130, 143 or 129.
+// Signals that ask the program to stop, as a flag that long work looks at: the work then ends in order, and
+// the exit status shows the signal that ended the program: 130, 143 or 129.
 #pragma once
 
 #include <atomic>

@@ -31,8 +31,8 @@ class AnswerJson : public JsonWriter {
   std::string& text_;
 };
 
-// The answer of a command about one checkpoint, or about several: the fields of one are at the top, those of
-// several are in a list.
+// The answer of a command about one checkpoint, or about several: the fields of one are at the top, several
+// are in a list.
 //
 //   {"schema": "mckpt.ls/1", "ok": true, "path": "a", ...}
 //   {"schema": "mckpt.ls/1", "ok": true, "checkpoints": [{"ok": true, "path": "a", ...}, {...}]}

@@ -44,7 +44,7 @@ std::size_t hang_of(std::string_view line, std::size_t width) {
     column += blanks + size;
     longest = std::max(longest, size);
   });
-  // What is longer than the room there gets as much as there is.
+  // A text longer than the room there gets as much as there is.
   if (longest + hang > width) hang = std::min(hang, margin + kStep);
   return std::min(hang, width / 2);
 }

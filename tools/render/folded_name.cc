@@ -16,7 +16,7 @@ constexpr char kNumber = '\x01';  // in no name that a model has
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
 
 // The end of the number at `at`; `at` itself if no number that names differ in begins there. Such a number is
-// a part of its own between dots, or that of an expert: "layers.0", "weight3_v", but not "linear_fc1".
+// a part of its own between dots, or an expert's number: "layers.0", "weight3_v", but not "linear_fc1".
 std::size_t number_end(std::string_view name, std::size_t at) {
   if (!is_digit(name[at])) return at;
   std::string_view before = name.substr(0, at);

@@ -12,8 +12,8 @@ class Error;
 class JsonWriter;
 struct GlobalFlags;
 
-// Writes nothing where no JSON was asked for, or where stdout has a part of an answer already. What stdout
-// cannot take is given up: the exit status says it too.
+// Writes nothing where no JSON was asked for, or where stdout has a part of an answer already. A text that
+// stdout cannot take is given up: the exit status says it too.
 void write_json_error(const GlobalFlags& flags, const Error& error) noexcept;
 
 // The fields of the object of an error, which is open.

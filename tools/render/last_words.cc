@@ -1,4 +1,4 @@
-// What is printed when memory ends where no error can be thrown: before main, when libstdc++ has no room for
+// The last words when memory ends where no error can be thrown: before main, when libstdc++ has no room for
 // the exception itself, and between main's first line and the handlers of main.cc. Without this file the
 // program would abort, with a core dump and without a reason.
 //

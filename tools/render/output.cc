@@ -97,8 +97,8 @@ void Output::write(std::string_view text) {
   if (reader_gone) throw BrokenPipe{};
 }
 
-// A reader that went away has no say in the answer: the command that flushes the end of it returns its status. What
-// is written after that ends the command.
+// A reader that went away has no say in the answer: the command that flushes the end of it returns its
+// status. A write after that ends the command.
 void Output::flush() {
   if (reader_gone) throw BrokenPipe{};
   if (!json_ && width_ < kNoTerminal) buffer_ = folded_text(buffer_, static_cast<std::size_t>(width_));

@@ -44,7 +44,7 @@ class Output {
   void flush();
   // From here on no line is broken: for what is copied or fed to another program.
   void keep_lines();
-  // What has not been flushed yet, for writers that append to a text themselves.
+  // The text that has not been flushed yet, for writers that append to a text themselves.
   std::string& buffer() { return buffer_; }
   // Whether this process has put anything on stdout.
   static bool has_written();

@@ -25,9 +25,9 @@ i64 status_bytes(std::string_view name);
 
 // Removes the line of progress from the terminal, for a text that is written there next.
 void clear_progress();
-// What was written to the terminal last did not end its line: no progress is drawn there until one does.
+// Says that the last text on the terminal did not end its line: no progress is drawn there until one does.
 void leave_line_open(bool open);
-// What the command does now, in one word, for a line that shows no bytes: "sync". "": nothing special.
+// Names the command's work in one word, for a line that shows no bytes: "sync". "": nothing special.
 void say_phase(std::string phase);
 
 // Shows progress from the constructor to the destructor. Only rank 0 of a job shows any, and none under -q.

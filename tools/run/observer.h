@@ -1,5 +1,5 @@
-// What the program does with the reports of a run: progress on stderr, signs of life for the watch over the
-// ranks, notes, and what an error has to say about going on. A signal asks the run to stop.
+// The program's use of the reports of a run: progress on stderr, signs of life for the watch over the ranks,
+// notes, and an error's advice about going on. A signal asks the run to stop.
 #pragma once
 
 #include <optional>

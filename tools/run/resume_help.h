@@ -1,4 +1,4 @@
-// What an error says about going on: the result that this process makes may be left half made, and the same
+// An error's advice about going on: the result that this process makes may be left half made, and the same
 // command can go on with it.
 #pragma once
 

@@ -84,7 +84,8 @@ class MCKPT_API Checkpoint {
   Tensor tensor(std::string_view name) const;
   std::vector<TensorChunk> chunks(std::string_view name) const;
 
-  // What a slice chooses. Slices are Python's, without steps: "[0:4, :3]", "[-1]"; "" is the whole tensor.
+  // The items that a slice chooses. Slices are Python's, without steps: "[0:4, :3]", "[-1]"; "" is the whole
+  // tensor.
   Tensor sliced(std::string_view name, std::string_view slice) const;
   // The items of the slice as contiguous little-endian bytes, however the tensor is sharded.
   std::vector<std::byte> read(std::string_view name, std::string_view slice = "") const;

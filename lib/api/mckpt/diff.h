@@ -32,9 +32,9 @@ struct DiffRow {
   std::string a{}, b{};             // "bfloat16 [2, 3]", or the values at `at`
   std::int64_t items = -1;   // how many items differ; -1: not counted
   std::int64_t beyond = -1;  // of these, items that are further apart than `within` allows
-  // Of two tensors of floats: the largest difference of two finite items, the length of a - b by that of b,
-  // the cosine of the angle between them, and the most steps from one float of the type to the next between
-  // two items.
+  // For two tensors of floats: the largest difference of two finite items, the length of a - b by the length
+  // of b, the cosine of the angle between them, and the most steps from one float of the type to the next
+  // between two items.
   std::optional<double> largest{}, relative_l2{}, cosine{};
   std::int64_t most_ulps = 0;
   std::int64_t not_finite =
@@ -53,7 +53,7 @@ struct Diff {
   std::vector<Check> checks{};  // as compare() makes them; a note says what was not compared
   // Damage, and oddities, as warnings. A problem here makes the two unequal: something could not be compared.
   std::vector<Finding> findings{};
-  std::vector<std::string> unread{};  // checkpoints beside those of both sides, not looked at: paths
+  std::vector<std::string> unread{};  // checkpoints beside A and B, not looked at: paths
 };
 
 // Reads all data of both sides once, and twice where they differ. Throws Error if one of the two cannot be

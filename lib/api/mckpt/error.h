@@ -22,7 +22,7 @@ namespace mckpt {
 // The kinds of failure, with the exit statuses of the program as values.
 enum class Status : int {
   kOk = 0,
-  kDifferent = 1,      // the answer is no: different, or problems found
+  kDifferent = 1,      // the answer is negative: different, or problems found
   kUsage = 2,          // an option has a value that it cannot have
   kInput = 3,          // a source is missing, corrupt or of an unknown kind
   kRefused = 4,        // refused before anything was written
@@ -30,7 +30,7 @@ enum class Status : int {
   kInterrupted = 130,  // the observer asked to stop; the work can be resumed
 };
 
-// What is known about one failure. A text that is empty, and an offset of -1, are not known.
+// The facts of one failure. A text that is empty, and an offset of -1, are not known.
 struct ErrorFacts {
   std::string code{};  // "MC1107": stable, for programs to match
   Status status = Status::kUsage;

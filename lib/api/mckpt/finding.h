@@ -1,5 +1,5 @@
-// mckpt::Finding: a problem or an oddity of a checkpoint, as a value. What makes a checkpoint unreadable is
-// an Error; what is wrong with a part of it is a Finding, and the rest can be used.
+// mckpt::Finding: a problem or an oddity of a checkpoint, as a value. A fault that makes a checkpoint
+// unreadable is an Error; a fault of a part of it is a Finding, and the rest can be used.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 
 namespace mckpt {
 
-// What was drawn.
+// The result of a drawing.
 struct Plotted {
   bool sound = false;         // nothing is wrong with the checkpoint, as far as headers say it
   std::int64_t bytes = 0;     // of the picture

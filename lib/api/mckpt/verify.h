@@ -4,7 +4,7 @@
 //   mckpt::Report r = mckpt::compare("ckpt", "Qwen3-0.6B");
 //   if (!r.equal) for (const mckpt::Difference& d : r.differences) ...
 //
-// What is wrong is a value in the report. An Error is thrown only if there is nothing to check, or if the
+// Faults are values in the report. An Error is thrown only if there is nothing to check, or if the
 // system fails.
 #pragma once
 
@@ -44,12 +44,12 @@ struct Report {
   // such as NaN on both sides; with a card it is false.
   bool sound = false;
   std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
-  // Of a comparison: how many have another type, shape or value
+  // In a comparison: how many have another type, shape or value
   std::optional<std::int64_t> differing_tensors{};
-  // Of a comparison: tensors that were compared after a cast to a type that does not hold all values of the
+  // In a comparison: tensors that were compared after a cast to a type that does not hold all values of the
   // source's. Where there are any, `equal` is about the rounded values.
   std::optional<std::int64_t> rounded{};
-  // With VerifyOptions::card: all files are those of the card. Nothing else was checked
+  // With VerifyOptions::card: true if all files are as the card says. Nothing else was checked
   std::optional<bool> as_card{};
   std::vector<Check> checks{};
   std::vector<Finding> findings{};

@@ -103,7 +103,7 @@ Conversion plan_of(const ToMcore& what, const Planning& how) {
   return plan_to_mcore(out);
 }
 
-// Without a size the files are those of the original model, if they are known.
+// Without a size the files are the original model's, if they are known.
 Conversion plan_of(const ToHf& what, const Planning& how) {
   auto out = begun<ExportOptions>(what, how);
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
@@ -134,7 +134,7 @@ Conversion plan_of(const ToRanks& what, const Planning& how) {
   auto out = begun<ToRanksOptions>(what, how);
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
-  out.spelling = spelling_in(what.spelling);
+  out.spelling = spelling_in(what.spelling, true);
   out.values = value_options(what.values);
   return plan_to_ranks(out);
 }
@@ -190,7 +190,7 @@ Conversion plan_of(const FromHdf5& what, const Planning& how) {
   return plan_from_hdf5(begun<FromHdf5Options>(what, how));
 }
 
-// Of a PtToSafetensors or a ToPt.
+// The assets of a PtToSafetensors or a ToPt.
 template <typename What>
 FileOptions file_options(const What& what, const Planning& how) {
   auto out = begun<FileOptions>(what, how);

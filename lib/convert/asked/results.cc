@@ -4,6 +4,7 @@
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
+#include "io/values/tensor_stats.h"
 
 namespace mckpt::impl {
 
@@ -35,6 +36,19 @@ mckpt::RunReport run_report_of(const Conversion& c, const RunResult& result) {
                           .became_zero = result.became_zero};
   for (const LostValues::Tensor& t : result.overflowed) report.overflowed.push_back(t.name);
   return report;
+}
+
+mckpt::Statistics statistics_of(const TensorStats& s) {
+  return {.numbers = s.numbers,
+          .finite = s.finite,
+          .zeros = s.zeros,
+          .nan = s.non_finite.nans,
+          .infinite = s.non_finite.infinities,
+          .min = static_cast<double>(s.min),
+          .max = static_cast<double>(s.max),
+          .mean = s.mean,
+          .deviation = s.deviation,
+          .l2 = l2_norm(s)};
 }
 
 }  // namespace mckpt::impl

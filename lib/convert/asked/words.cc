@@ -9,6 +9,7 @@
 #include "convert/open/damage.h"
 #include "convert/own/memory_names.h"
 #include "core/base/error.h"
+#include "core/base/one_of.h"
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
@@ -36,12 +37,12 @@ using Words = std::initializer_list<Word<T>>;
 
 template <typename T>
 T word_in(std::span<const Word<T>> known, std::string_view word, std::string_view setting) {
-  std::string expected;
+  std::vector<std::string_view> names;
   for (const auto& [name, value] : known) {
     if (name == word) return value;
-    expected += cat(expected.empty() ? "" : ", ", name);
+    names.push_back(name);
   }
-  refuse_word(setting, expected, word);
+  refuse_word(setting, one_of(names), word);
 }
 
 template <typename T>
@@ -131,7 +132,9 @@ std::string chosen_dp_note(const mckpt::Grid& grid) {
 
 FrozenNames frozen_of(const mckpt::Fsdp& fsdp) { return FrozenNames(parts_of(fsdp.freeze)); }
 
-Spelling spelling_in(const std::vector<std::string>& words) { return spelling_of(parts_of(words)); }
+Spelling spelling_in(const std::vector<std::string>& words, bool rank_files) {
+  return spelling_of(parts_of(words), rank_files);
+}
 
 std::string model_dict_of(const std::optional<std::string>& dict) {
   if (dict && dict->empty())
@@ -191,10 +194,10 @@ std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
     std::span<const Code> known = acceptable_damage();
     auto code = std::ranges::find(known, name, code_name);
     if (code == known.end()) {
-      std::string expected;
-      for (Code c : known) expected += cat(expected.empty() ? "" : c == known.back() ? " or " : ", ", code_name(c));
+      std::vector<std::string> names_of_codes;
+      for (Code c : known) names_of_codes.emplace_back(code_name(c));
       throw Error(Code::kUsage, "`accept` takes only codes of damage after which the rest can be converted")
-          .expected(expected)
+          .expected(one_of(names_of_codes))
           .found(escaped(name));
     }
     codes.push_back(*code);

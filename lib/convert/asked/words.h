@@ -28,9 +28,9 @@ enum class LayerStacks : u8;
 // bf16, fp16 or fp32, also as torch spells them: bfloat16. `others`: words that the setting can have too, for
 // the error.
 DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
-// Of `dtype`; nothing for "keep".
+// The type that `dtype` names; nothing for "keep".
 std::optional<DType> value_type_or_kept(std::string_view word);
-// Of `dtype` and `dtype_rule`, where "keep" is as stored.
+// The types that `dtype` and `dtype_rule` name, where "keep" is as stored.
 ExportTypes stored_types(std::string_view dtype,
                          const std::vector<std::pair<std::string, std::string>>& rules);
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
@@ -42,7 +42,7 @@ ValueOptions value_options(const mckpt::Values& values);
 
 // How torch_dist stores layers: auto, stacked or indexed.
 LayerStacks layer_stacks(std::string_view word);
-// Of Relayer.
+// The way of a Relayer.
 LayerWay layer_way(std::string_view word);
 RelayerOptions::GroupNames group_names(std::string_view word);
 RelayerOptions::GptLayers gpt_layers(std::string_view word);
@@ -56,7 +56,7 @@ Grid sizes_of(const mckpt::Grid& grid);
 std::string chosen_dp_note(const mckpt::Grid& grid);
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
 FrozenNames frozen_of(const mckpt::Fsdp& fsdp);
-Spelling spelling_in(const std::vector<std::string>& words);
+Spelling spelling_in(const std::vector<std::string>& words, bool rank_files = false);
 // "": none is named. Throws kUsage for an empty name.
 std::string model_dict_of(const std::optional<std::string>& dict);
 

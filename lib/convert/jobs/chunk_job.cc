@@ -29,7 +29,7 @@ bool covers(const ItemRun& flat, const ItemRun& run) {
 }
 
 // The move that copies the items of `run` out of a stretch that contains them. The first item of the stretch
-// is stored at `flat_at`, that of the run at `run_at`.
+// is stored at `flat_at`, the first item of the run at `run_at`.
 Move out_of(const ItemRun& flat, i64 flat_at, const ItemRun& run, i64 run_at) {
   Move m = move_of(run, run_at);
   m.from += flat_at - flat.begin;

@@ -53,14 +53,14 @@ class ChunkJob final : public CopyJob {
   struct Parts {
     ChunkSide from, to;
     ChunkTasks tasks;
-    Files files{};  // the files of `from`; thread-safe; empty: those of `readable`
-    std::vector<CarriedRecord> records{};  // each is one more task, after those of `tasks`
+    Files files{};  // the files of `from`; thread-safe; empty: the files of `readable`
+    std::vector<CarriedRecord> records{};  // each is one more task, after the tasks of `tasks`
     std::shared_ptr<const void> owned{};   // keeps alive what nobody else does
     std::shared_ptr<const ReadableChunks> readable{};  // `from`, if it is one
   };
   explicit ChunkJob(Parts parts);
 
-  // The chunks that the task writes. pre: the task is not that of a carried record
+  // The chunks that the task writes. pre: the task does not carry a record
   std::span<const i32> targets_of(i64 task) const { return tasks_.targets[task]; }
   const ItemCast& cast_of(i64 task) const { return tasks_.cast[task]; }
   const ChunkSide& target() const { return to_; }

@@ -141,7 +141,7 @@ std::shared_ptr<const ReadableChunks> read_by(ChunkTasks& tasks, const Store& so
 
 i32 own_number(i32 tensor) { return tensor; }
 
-// What is done to the values of one tensor of a model, from the types of the chunks that read it. Throws
+// The cast of the values of one tensor of a model, from the types of the chunks that read it. Throws
 // kUnaccounted if there are none, kBadCast if their types differ.
 ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to, i64 chunk) {
   std::optional<ItemCast> cast;
@@ -306,7 +306,7 @@ struct GatherGroups {
 }  // namespace
 
 // The parts of a parameter may be stored in different types. The values of a chunk have the type of the
-// source's chunks of the same key; if the source has no such key, that of the first chunk of the parameter.
+// source's chunks of the same key; if the source has no such key, the type of the parameter's first chunk.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to) {
   auto groups = std::make_shared<const GatherGroups>(from.keys, to.keys);
   Grouped sources = grouped_chunks(from.chunks, groups->count,

@@ -27,21 +27,21 @@ class Store;
 // pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to
 // the type of their destination.
 
-// From the tensors of a Hugging Face model, however their items are stored, to the chunks of a checkpoint. pre:
-// the tensors of the store are those of keys.map().sources(), in that order; the keys of `to` are keys of the
+// From the tensors of a Hugging Face model, however their items are stored, to the chunks of a checkpoint.
+// pre: the store has the tensors of keys.map().sources(), in that order; the keys of `to` are keys of the
 // table.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to);
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
-// the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
+// the table, the keys of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
 // anything of a tensor of `to`. `checkpoint` may be null: tasks can then be planned, but their sources have
 // no bytes.
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
                     const ChunkList& to);
 
-// What is more than boxes of the same tensors. Fused tensors that are stored cell after cell, where the number of
-// tensor-parallel cells differs between the two sides, are not boxes of one tensor: the two sides meet at the
-// items of the model's own tensors:
+// The tables of parameters that are more than boxes of the same tensors. Fused tensors that are stored cell
+// after cell, where the number of tensor-parallel cells differs between the two sides, are not boxes of one
+// tensor: the two sides meet at the items of the model's own tensors:
 //
 //   linear_fc1 of 2 cells   [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
 //   linear_fc1 of 1 cell    [gate 0-7 | up 0-7]
@@ -69,8 +69,9 @@ struct KeyedChunks {
 // keep all of their items, also padding. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
-// From keys of `checkpoint` to those of another dialect. Chunks of a group (below 0: none) hold the same items, as
-// boxes on both sides or on none; `resized` groups have other rows. Throws kUnaccounted for a group of `to` alone.
+// From keys of `checkpoint` to the keys of another dialect. Chunks of a group (below 0: none) hold the same
+// items, as boxes on both sides or on none; `resized` groups have other rows. Throws kUnaccounted for a group
+// of `to` alone.
 struct GroupedSide {
   ChunkSide side;
   std::vector<i32> group;

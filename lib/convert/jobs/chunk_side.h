@@ -29,8 +29,8 @@ struct ModelParameter;
 struct ChunkSide {
   const ChunkList& chunks;
   const KeyTable* keys = nullptr;  // null: every chunk is a box of a slot
-  // What a key of the list means, by key: the number of a key of the table, or without a table the number of
-  // a slot. -1: the chunk is a box of the slot that has the key's own number. Empty: every key means its
+  // The meaning of a key of the list, by key: the number of a key of the table, or without a table the number
+  // of a slot. -1: the chunk is a box of the slot that has the key's own number. Empty: every key means its
   // number.
   std::span<const i32> meaning{};
 

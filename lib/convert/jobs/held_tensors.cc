@@ -30,7 +30,7 @@ std::vector<RowRange> cp_slice_on(const HolderRank& rank, const ModelParameter& 
   return cp_slice_of(p, rank.model, rank.grid, rank.cell.cp);
 }
 
-// The rows of a piece among those of its parameter, in the global tensor of the piece.
+// The rows of a piece among the rows of its parameter, in the global tensor of the piece.
 std::vector<RowRange> rows_of_piece(std::span<const RowRange> rows, const ModelParameter& p,
                                     const Piece& piece) {
   i64 global = (p.holding->partition_dim == 0 ? p.part.index * piece.rows : 0) - piece.first_row;

@@ -45,7 +45,7 @@ struct HeldTensor {
   i64 local_bytes() const { return dtype_bytes(dtype, items.items()); }
 };
 
-// What is asked about: a rank of a training run of the model.
+// The rank that is asked about: a rank of a training run of the model.
 struct HolderRank {
   const ModelConfig& model;
   const Grid& grid;
@@ -61,8 +61,8 @@ std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& para
 std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
                                       const HolderRank& rank, const StoredTypes& types);
 
-// The SHA-256 of the bytes of each tensor, in the type in which it is held. pre: the tensors of the store are
-// those of the model's source table, in that order. Reads the store's files with `threads` threads.
+// The SHA-256 of the bytes of each tensor, in the type in which it is held. pre: the store has the tensors of
+// the model's source table, in that order. Reads the store's files with `threads` threads.
 std::vector<std::string> held_digests(
     const Store& store, std::span<const HeldTensor> held, int threads,
     const std::function<void(i64 bytes)>& progress = [](i64) {});

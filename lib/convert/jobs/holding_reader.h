@@ -25,8 +25,7 @@ struct ItemRun;
 struct ModelParameter;
 
 // Reads parameters one after the other with one window of 4 Mi items. One reader belongs to one thread. pre:
-// the tensors of the store are those of the model's source table, in that order; store and files outlive the
-// reader.
+// the store has the tensors of the model's source table, in that order; store and files outlive the reader.
 class HoldingReader {
  public:
   HoldingReader(const Store& store, const StoreFiles& files) : reader_(store, files) {}

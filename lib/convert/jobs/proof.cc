@@ -115,7 +115,8 @@ class Proof {
   }
 
  private:
-  // What one thread found. Regions that a task writes, or reads whole, are listed and compared at the end.
+  // The findings of one thread. Regions that a task writes, or reads whole, are listed and compared at the
+  // end.
   struct Worker {
     std::vector<RegionPlace> written, read;
     std::vector<ItemRun> runs;                    // of the present task; the slot is the region of the source

@@ -11,7 +11,7 @@
 //
 //   source  q, k, v, o, tied          result  qkv, o         in 5, out 2: 1 fused, 1 copied; 1 copy left out ("tied")
 //
-// The cost is that of planning every task once, without reading headers of records, and some 16 bytes for
+// It costs as much as planning every task once, without reading headers of records, and some 16 bytes for
 // each chunk of either side.
 #pragma once
 
@@ -41,7 +41,7 @@ ProofSide side_of(const Store& store);
 ProofSide side_of(const DcpLayout& layout);
 ProofSide side_of(const KeyTable& keys);
 
-// What the proof compares the moves with, and the exceptions that the planner names.
+// The values that the proof compares the moves with, and the exceptions that the planner names.
 struct ProofInput {
   ProofSide source, target;
   std::vector<i64> dropped{};  // of the source: left out for a reason that was reported
@@ -49,10 +49,10 @@ struct ProofInput {
   std::vector<i64> tied{};     // of the target: have the items of another tensor of the target a second time
   std::vector<i64> padding{};  // of the target: a part of a tensor that has nothing but padding
   std::vector<i64> constant{};  // of the target: made of none, because a rule gives all of its values
-  // Of the source, if that is a view: its values are computed of codes and scales, or it is codes or scales
-  // of values.
+  // Tensors of the source, if it is a view: its values are computed of codes and scales, or it is codes or
+  // scales of values.
   std::vector<i64> dequantized{}, quantized{};
-  // Of the source, if that is a view: its values are those of a base with an adapter in it
+  // Tensors of the source, if it is a view of a base with an adapter in it
   std::vector<i64> adapted{};
   int threads = 1;
   std::function<bool()> stop{};  // asked before each task, by all threads: true ends the proof; may be empty
@@ -69,8 +69,8 @@ struct ProofInput {
 };
 
 // Numbers of tensors. tensors_out = copied + fused + split + dequantized + quantized + tied + invented; the
-// tensors of the result among `padded` and `changed`, and those of the source among `unpadded`, are counted
-// there a second time.
+// tensors of the result among `padded` and `changed`, and the tensors of the source among `unpadded`, are
+// counted there a second time.
 struct Account {
   i64 tensors_in = 0, tensors_out = 0;
   i64 copied = 0;               // made of one tensor of the source, which is used for no other, as it is

@@ -14,8 +14,8 @@ struct ReadMemory {
   i64 bytes = i64{8} << 20;
 };
 
-// Of a run that may use `memory_bytes`: half of them are the copy engine's, and half of the rest is kept free for
-// what readers unpack.
+// For a run that may use `memory_bytes`: half of them are the copy engine's, and half of the rest is kept
+// free for what readers unpack.
 inline ReadMemory read_memory(int threads, i64 memory_bytes) {
   return {threads, std::clamp<i64>(memory_bytes / threads / 4, 1 << 20, 32 << 20)};
 }

@@ -24,13 +24,13 @@ struct TensorUse {
   i64 byte = 0;
 };
 
-// What a tensor of the result is, as Account counts it. Tied: it has the items of another tensor of the
+// The kind of a tensor of the result, as Account counts it. Tied: it has the items of another tensor of the
 // result.
 enum class Made : u8 { kAbsent, kCopied, kFused, kSplit, kDequantized, kQuantized, kTied, kInvented };
 
 // A source that is used twice for one tensor with different casts is listed twice.
 struct TensorAccount {
-  std::vector<TensorUse> uses;  // by target; those of one target as they follow one another in its files
+  std::vector<TensorUse> uses;  // by target; the uses of one target as they follow one another in its files
   std::vector<Made> made;       // by target
   std::vector<i64> unread;      // by source: items that the result does not have
 };

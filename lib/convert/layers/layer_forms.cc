@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kMostNotes = 200;
 
-// What the name looks like: "decoder.layers.0.layers.1.x" (member), "decoder.layers.x" (stack), or anything
-// else.
+// The form of the name: "decoder.layers.0.layers.1.x" (member), "decoder.layers.x" (stack), or anything else.
 enum class LayerShape { kMember, kStack, kOther };
 LayerShape layer_shape(std::string_view name) {
   auto numbered_layer = numbered(name, "decoder.layers.");
@@ -87,7 +86,7 @@ std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const Laye
 
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
                       std::span<const LayerForm> forms, bool without_mixers) {
-  // Names of members and of stacks look like those of no other form.
+  // Names of members and of stacks look like no other form.
   bool members = false, stacks = false;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     LayerShape shape = layer_shape(key_section(dialect, store.name(t)).name);

@@ -1,5 +1,4 @@
-// The two names of norms are those of core/hybrid/spellings.h; a walk over pickled values decides whether a
-// state is empty.
+// The two names of norms are in core/hybrid/spellings.h;
 #include "convert/layers/layer_modules.h"
 
 #include "convert/layers/layer_migration.h"

@@ -1,5 +1,5 @@
-// What layers have beside their weights: the norms in front of attention, mixers and dense MLPs, which are a
-// module of the layer or fused with the module behind them, and the extra states of modules.
+// The parts of layers beside their weights: the norms in front of attention, mixers and dense MLPs, which are
+// a module of the layer or fused with the module behind them, and the extra states of modules.
 //
 //   apart   input_layernorm.weight
 //   fused   self_attention.linear_qkv.layer_norm_weight

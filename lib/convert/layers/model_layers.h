@@ -19,8 +19,8 @@ class Store;
 struct LayerMigration;
 struct LayerPattern;
 
-// The migration to the names of the table. Nothing if the names are those of the table already, or of no
-// known form. pre: the store is an fsdp_dtensor checkpoint. Throws what migrate_layers() throws.
+// The migration to the names of the table. Nothing if the names are the table's already, or of no known form.
+// pre: the store is an fsdp_dtensor checkpoint. Throws what migrate_layers() throws.
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only);
 
 // The pattern of the run, if the model is its hybrid and the layers are named by group and member, as a

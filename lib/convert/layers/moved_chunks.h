@@ -49,7 +49,7 @@ class MovedChunks final : public ChunkList {
   const DcpTensorFrame* frame(i64 c) const override { return layout_.chunk(c).frame; }
 
  private:
-  // The chunks of the source, including those of no items, in the order of the ranks and of their files.
+  // The chunks of the source, including chunks of no items, in the order of the ranks and of their files.
   class Sources final : public StoreChunks {
    public:
     explicit Sources(const Store& store) : StoreChunks(store) {}

@@ -64,6 +64,7 @@ HfModel open_with_config(const OpenAs& options) {
   try {
     return open_hf_model(options.source, options.how.model);
   } catch (Error& e) {
+    if (e.file() == options.how.model.map_file) throw;  // it has its own help
     bool weights = e.code() == Code::kNotFound && is_file(options.source, files);
     if (e.code() == Code::kNotFound && is_folder(options.source, files))
       for (const FolderEntry& f : Folder(options.source, files).entries())

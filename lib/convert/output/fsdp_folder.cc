@@ -1,6 +1,6 @@
 // The names in an iteration's folder. Folders are `release` or `iter_` with the number in at least 7 digits;
-// the tracker file contains `release` or the number. Of the files beside the data, those that describe the
-// old data files (hashes, manifest, .metadata) are never copied.
+// the tracker file contains `release` or the number. Files beside the data that describe the old data files
+// (hashes, manifest, .metadata) are never copied.
 #include "convert/output/fsdp_folder.h"
 
 #include <fstream>

@@ -27,7 +27,7 @@ struct Tracker {
   std::string path, text;
 };
 
-// Throws kUsage for a number that Megatron does not read as that of a checkpoint.
+// Throws kUsage for a number that Megatron does not read as the number of a checkpoint.
 void check_iteration(std::optional<i64> iteration);
 
 // The paths of one iteration. A value.
@@ -67,7 +67,7 @@ SideFiles files_beside(const Store& source, const ChangedFiles& changed);
 // The files beside the data that are parts of the checkpoint itself: objects that are files of their own,
 // such as the common.pt of torch_dist, and the file that marks a complete torch_dist checkpoint.
 SideFiles object_files(const Store& source);
-// The files beside the data for a result that has the source's tensors under other names: those of
+// The files beside the data for a result that has the source's tensors under other names: the files of
 // files_beside(), the file that marks a complete torch_dist checkpoint, and the assets that mckpt put into
 // the source.
 FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed);

@@ -50,7 +50,7 @@ void add_losses(const Conversion& conversion, LostValues& lost) {
   if (conversion.merged) conversion.merged->add_losses(lost);
 }
 
-// The identity of an export is that of the files that its store lists, which are those of the base.
+// The identity of an export comes from the files that its store lists, which are the base's.
 void add_adapter(Conversion& conversion, const AdaptedStore& view) {
   conversion.sources.push_back(view.folder());
   std::string own =

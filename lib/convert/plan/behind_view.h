@@ -1,5 +1,5 @@
-// What a conversion knows of the files behind a view that computes tensors: values of codes and scales, or
-// the other way round.
+// The facts that a conversion has about the files behind a view that computes tensors: values of codes and
+// scales, or the other way round.
 //
 //   w.weight F8_E4M3, w.weight_scale_inv, w.input_scale   -->   w.weight BF16        3 tensors, 1 of them dropped
 #pragma once
@@ -15,7 +15,7 @@ class ValueFaults;
 struct Conversion;
 struct Planned;
 
-// The account counts the tensors of the files, and not those of the view.
+// The account counts the tensors of the files, and not the tensors of the view.
 struct BehindView {
   i64 tensors = 0;                // of the files
   i64 dropped = 0;                // of these: for nothing in the result, such as scales of activations

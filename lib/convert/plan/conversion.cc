@@ -1,4 +1,4 @@
-// The proof of a whole conversion. What is proved, and how, is in convert/jobs/proof.h.
+// The proof of a whole conversion. The proof and its subject are in convert/jobs/proof.h.
 #include "convert/plan/conversion.h"
 
 #include "convert/open/opened.h"

@@ -20,13 +20,13 @@ struct RunSetup;
 
 // pre, for all functions: the arguments outlive the result.
 
-// Of an import_job() into all chunks of `to`, whose tensors are those of the layout, or of `result`. The
-// tensors of keys.map() are those of the store. Parameters that no tensor is read for are constants of their
-// rules.
+// The proof of an import_job() into all chunks of `to`, whose tensors belong to the layout, or to `result`.
+// The store has the tensors of keys.map(). Parameters that no tensor is read for are constants of
+// their rules.
 ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to,
                         const DcpLayout& layout);
 ProofInput import_proof(const Store& source, const KeyTable& keys, const ChunkList& to, ProofSide result);
-// Of an export_job() of all chunks of the keys.
+// The proof of an export_job() of all chunks of the keys.
 ProofInput export_proof(const KeyTable& keys, const HfLayout& hf);
 // Whether the rule of the parameter gives all of its values.
 bool is_constant(const ModelParameter& p);
@@ -34,7 +34,7 @@ bool is_constant(const ModelParameter& p);
 void note_constants(const KeyTable& keys, Notes& notes);
 // Says which sizes of the model the grid pads or leaves idle, and in the details what a training run has to be told.
 void note_sizes(const ModelMap& map, const RunSetup& run, const Grid& grid, Notes& notes, Notes& details);
-// Of a gather_job() between two sharded checkpoints of one model.
+// The proof of a gather_job() between two sharded checkpoints of one model.
 ProofInput gather_proof(const KeyTable& from, const DcpLayout& layout);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,4 @@
-// What the source says comes before what the target says, in notes and in reports of damage alike.
+// The source's words come before the target's, in notes and in reports of damage alike.
 #include "convert/plan/target.h"
 
 #include "convert/jobs/carried_record.h"

@@ -34,15 +34,16 @@ struct FramePlace {
   void write_beside() const;
 };
 
-// Text of all that decides the bytes of a result. The parts that a target leaves empty are those of the source's
-// files and of the files beside the tensors.
+// Text of all that decides the bytes of a result. The parts that a target leaves empty are filled from the
+// source's files and the files beside the tensors.
 struct TargetIdentity {
   std::optional<PlanIdentity> settings{};  // none: the result is not resumed
   std::string source{}, beside{};
   std::string mapping{}, result{};
 };
 
-// Of one conversion. The members of Planned are moved out of it into the conversion, which keeps the target.
+// The target of one conversion. The members of Planned are moved out of it into the conversion, which keeps
+// the target.
 class Target : public Planned {
  public:
   virtual ~Target() = default;

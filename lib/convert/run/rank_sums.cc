@@ -14,7 +14,7 @@ namespace mckpt::impl {
 namespace {
 
 template <typename T>
-// Rank 0 replaces its list by those of all ranks, one after the other. Collective. pre: T is trivially
+// Rank 0 replaces its list by the lists of all ranks, one after the other. Collective. pre: T is trivially
 // copyable.
 void gather(std::vector<T>& mine, Comm& ranks) {
   Gathered all = ranks.all_gather_v(std::as_bytes(std::span(mine)));

@@ -1,5 +1,5 @@
-// What each rank found while it wrote its share, brought together: checksums of the written bytes for the
-// manifest, and values that casts lost.
+// The findings of each rank while it wrote its share, brought together: checksums of the written bytes for
+// the manifest, and values that casts lost.
 //
 //   rank 0   sums of files 0, 1    2 zeros              -->   sums of files 0 to 3     2 zeros, 1 infinite in "w"
 //   rank 1   sums of files 2, 3    1 infinite in "w"          (its own sums)           2 zeros, 1 infinite in "w"

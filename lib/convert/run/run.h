@@ -38,7 +38,7 @@ struct RunOptions {
   // An existing result is replaced, once the new one is complete, and so is what another conversion left
   // unfinished.
   bool overwrite = false;
-  // What an interrupted run of the same conversion left is continued in any case. With `resume` also where
+  // An interrupted run of the same conversion is continued in any case. With `resume` also where
   // that run was to replace a result. Not together with overwrite.
   bool resume = false;
   bool allow_overflow = false;        // publish although a cast made finite values infinite
@@ -47,7 +47,7 @@ struct RunOptions {
 
 // The outcome of a finished run, equal on all ranks except `notes` and `resumed`, which rank 0 has.
 struct RunResult {
-  // What an interrupted run had left: nothing, an unfinished result, or one that was published but for its
+  // The remains of an interrupted run: nothing, an unfinished result, or one that was published but for its
   // last steps.
   enum class Resumed { kNothing, kUnfinished, kPublished };
 

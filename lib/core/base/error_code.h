@@ -13,7 +13,7 @@ namespace mckpt::impl {
 // reading text.
 enum class Exit : int {
   kOk = 0,             // done, equal, healthy
-  kNo = 1,             // the answer is no: different, or problems found
+  kNo = 1,             // the answer is negative: different, or problems found
   kUsage = 2,          // the command line is wrong
   kInput = 3,          // input missing, corrupt or unsupported
   kRefused = 4,        // refused before anything was written

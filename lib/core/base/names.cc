@@ -144,7 +144,8 @@ char* write_natural_key(char* to, std::string_view name) {
   return to;
 }
 
-// Greedy, with one place to go back to: the time is at most the length of the glob times that of the name.
+// Greedy, with one place to go back to: the time is at most the length of the glob times the length of the
+// name.
 bool glob_match(std::string_view glob, std::string_view name) {
   std::size_t g = 0, n = 0, star = std::string_view::npos, resume = 0;
   while (n < name.size()) {

@@ -1,3 +1,4 @@
+// A note or a warning is appended; the notes of a step go behind the notes before it.
 #include "core/base/notes.h"
 
 #include <iterator>

@@ -25,7 +25,7 @@ class Observer {
   virtual void done(i64 /*bytes*/) {}
   virtual void end() {}  // of the last phase
 
-  // Asked often, by all threads: true ends the work with Error(kInterrupted). What is done stays for a run
+  // Asked often, by all threads: true ends the work with Error(kInterrupted). Finished work stays for a run
   // that resumes.
   virtual bool stop() { return false; }
 

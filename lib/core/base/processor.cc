@@ -1,3 +1,4 @@
+// Asks the processor once, by cpuid; other machines than x86-64 have none of these vectors.
 #include "core/base/processor.h"
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// What vectors the processor has, for the few loops that are written with them besides plain C++.
+// The vector instructions of the processor, for the few loops that are written with them besides plain C++.
 #pragma once
 
 #include "core/base/int.h"

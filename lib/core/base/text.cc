@@ -110,7 +110,7 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
 
 // In groups of three digits, counted from the end.
 void append_with_commas(std::string& out, std::int64_t n) {
-  char digits[20], text[26];  // those of -2^63
+  char digits[20], text[26];  // the digits of -2^63
   const char *at = digits, *end = std::to_chars(digits, std::end(digits), n).ptr;
   char* to = text;
   if (*at == '-') *to++ = *at++;

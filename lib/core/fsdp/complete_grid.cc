@@ -1,3 +1,4 @@
+// A grid is checked after its data-parallel size is known, and its world is bounded.
 #include "core/fsdp/complete_grid.h"
 
 #include "core/base/error.h"

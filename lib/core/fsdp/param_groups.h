@@ -21,7 +21,7 @@ namespace mckpt::impl {
 
 inline constexpr i64 kNoUnit = -1;
 
-// What grouping must know of a parameter.
+// The facts of a parameter that grouping needs.
 struct Parameter {
   Shape shape;                 // TP-local
   DType dtype = DType::kBF16;  // during training, after the cast of the whole model

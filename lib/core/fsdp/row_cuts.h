@@ -28,8 +28,8 @@ struct RowCut {
 // The first cut of each parameter that has one.
 std::vector<RowCut> row_cuts(const FlatBuffer& buffer);
 
-// The number of ranks nearest to that of the packing with which no row is cut; nothing where none is near, or
-// the search would take long.
+// The number of ranks nearest to the packing's number with which no row is cut; nothing where none is near,
+// or the search would take long.
 std::optional<i64> ranks_without_cuts(std::span<const Shape> shapes, const Packing& packing);
 
 }  // namespace mckpt::impl

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/one_of.h"
 #include "core/base/text.h"
 
 namespace mckpt::impl {
@@ -17,7 +18,7 @@ Enum from_name(std::string_view name, const std::string_view (&names)[N], const 
   const auto* at = std::find(names, names + N, name);
   if (at == names + N)
     throw Error(Code::kUsage, cat("there is no such ", what))
-        .expected(listed(names))
+        .expected(one_of(names))
         .found(cat("'", escaped(name), "'"));
   return static_cast<Enum>(at - names);
 }

@@ -9,7 +9,7 @@ namespace mckpt::impl {
 
 // v1 sorts by row size and may cut a row in two; v2 keeps the order of registration and never does.
 enum class Engine : u8 { kV1, kV2 };
-// What Megatron-FSDP shards over the ranks; v2 packs in the same way for all strategies.
+// The values that Megatron-FSDP shards over the ranks; v2 packs in the same way for all strategies.
 enum class Strategy : u8 { kNoShard, kOptim, kOptimGrads, kOptimGradsParams };
 // The strategies with FSDP units. megatron-core 0.19.2: optim_grads_params only; later: all but no_shard.
 enum class UnitScope : u8 { kFullShardOnly, kAllSharded };

@@ -1,6 +1,6 @@
 // Context-parallel slices: the rows of a tensor that one context-parallel rank computes with. Checkpoints do
 // not know them: every such rank stores the whole tensor that its tensor-parallel rank holds, and takes its
-// slice in the forward pass. All sizes here are those of one tensor-parallel rank.
+// slice in the forward pass. All sizes here belong to one tensor-parallel rank.
 //
 //   a Mamba convolution, 16 + 6 + 6 rows, of rank 2 of 4 with 2 groups of 3 states: two ranks share a group
 //
@@ -36,7 +36,7 @@ struct CpRank {
 struct MambaSizes {
   i64 d_inner, heads, groups, state;
 };
-// What one context-parallel rank uses of each parameter.
+// The part of each parameter that one context-parallel rank uses.
 struct MambaSlice {
   std::vector<RowRange> conv;  // of conv1d weight and bias: x, B, C
   RowRange heads;              // of dt_bias, A_log, D

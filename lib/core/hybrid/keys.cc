@@ -18,14 +18,14 @@ constexpr std::string_view kDecoderLayers = "decoder.layers.";
 
 // True if the two kinds have parameters of the same names.
 bool same_keys(const LayerKindInfo& a, const LayerKindInfo& b) {
-  // A gated delta net and an expert layer name their parameters apart from those of their families.
+  // A gated delta net and an expert layer name their parameters apart from their families.
   auto apart = [](LayerKind k) { return k == LayerKind::kGdn || k == LayerKind::kMoe; };
   return a.kind == b.kind || !(a.family != b.family || apart(a.kind) || apart(b.kind));
 }
 
 // The first two members of one family, those that collide before those that are only hard to tell apart.
 std::optional<GroupHazard> hazard_of(std::string_view symbols, i64 logical_index) {
-  // Of each family and of each kind the first member; a group may be long, its families are three.
+  // The first member of each family and of each kind; a group may be long, its families are three.
   std::optional<GroupHazard> found;
   i64 first_of_kind[kLayerKinds];
   std::fill(std::begin(first_of_kind), std::end(first_of_kind), -1);

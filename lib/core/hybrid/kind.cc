@@ -1,5 +1,5 @@
-// The table of layer kinds. The symbols are those of Megatron's hybrid patterns; their order here is the
-// order in which counts are reported.
+// The table of layer kinds. The symbols are from Megatron's hybrid patterns; their order here is the order in
+// which counts are reported.
 #include "core/hybrid/kind.h"
 
 #include <array>

@@ -20,7 +20,8 @@ std::string with_usual_mtp(std::string name);
 // Both names of a parameter of MTP that has its usual name, that one first; any other name alone.
 std::vector<std::string> mtp_names(std::string_view name);
 // The name that Megatron-Core up to 0.16 gives the parameter at run time. Nothing for a parameter that is not
-// in the layers of MTP, or is in those of a hybrid model ("mtp_model_layer.layers.1."), which has no MTP there.
+// in the layers of MTP, or is in the layers of a hybrid model ("mtp_model_layer.layers.1."), which has no MTP
+// there.
 std::optional<std::string> old_mtp_name(std::string_view name);
 
 }  // namespace mckpt::impl

@@ -228,8 +228,8 @@ Checked<std::string> pattern_from_ratios(i64 layers, double attention_ratio, dou
       !(attention_ratio + mlp_ratio <= 1))
     return PatternFailure{PatternFault::kAssertion, -1,
                           cat("layers ", layers, ", attention ", attention_ratio, ", MLP ", mlp_ratio)};
-  // The doubles and the order of operations are those of the code that built the checkpoints: another order
-  // moves layers.
+  // The doubles and the order of operations repeat the code that built the checkpoints: another order moves
+  // layers.
   i64 attention = round_half_even(static_cast<double>(layers) * attention_ratio);
   i64 mamba = layers - attention;
   std::string symbols(layers, 'M');

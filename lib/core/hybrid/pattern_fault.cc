@@ -1,5 +1,5 @@
-// What can be wrong with a layer pattern: for each fault its name, sentence and remedy, and the message that
-// shows the byte at which the pattern is wrong.
+// The faults of a layer pattern: for each its name, sentence and remedy, and the message that shows the byte
+// at which the pattern is wrong.
 #include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
 

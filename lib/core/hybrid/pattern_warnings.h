@@ -1,4 +1,4 @@
-// What is odd about a valid layer pattern: checkpoints of such a model may lack layers, or keep two under one
+// Warnings about a valid layer pattern: checkpoints of such a model may lack layers, or keep two under one
 // name.
 #pragma once
 
@@ -24,7 +24,7 @@ struct PatternWarning {
 // Groups in which two layers share names of parameters.
 std::vector<PatternWarning> pattern_warnings(const LayerPattern& pattern);
 
-// What is odd about running one pipeline stage of the pattern, `main` being its part before the first '/'.
+// Warnings about running one pipeline stage of the pattern, `main` being its part before the first '/'.
 // The stage may be valid although the pattern as a whole is not.
 std::vector<PatternWarning> stage_warnings(std::string_view main, Dialect dialect,
                                            const StageRequest& request);

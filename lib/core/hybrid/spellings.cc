@@ -2,10 +2,13 @@
 // names are short ("norm."), so they are looked for only directly behind a layer.
 #include "core/hybrid/spellings.h"
 
-#include "core/base/error.h"
-#include "core/hybrid/kind.h"
-
 #include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/one_of.h"
+#include "core/hybrid/kind.h"
 
 namespace mckpt::impl {
 namespace {
@@ -56,7 +59,7 @@ std::string_view owner_of(const OtherName& row) { return row.usual.substr(0, row
 
 std::span<const OtherName> other_names() { return kTable; }
 
-Spelling spelling_of(std::span<const std::string> words) {
+Spelling spelling_of(std::span<const std::string> words, bool rank_files) {
   Spelling out;
   for (const std::string& word : words) {
     if (word == kOldMtpWord) {
@@ -64,10 +67,14 @@ Spelling spelling_of(std::span<const std::string> words) {
       continue;
     }
     auto known = std::ranges::find(kWords, word, &Word::word);
-    if (known == std::end(kWords))
+    if (known == std::end(kWords)) {
+      std::vector<std::string_view> names;
+      for (const Word& row : kWords) names.push_back(row.word);
+      if (rank_files) names.push_back(kOldMtpWord);
       throw Error(Code::kUsage, "there is no such spelling of names")
-          .expected(cat(kWords[0].word, ", ", kWords[1].word, " or ", kOldMtpWord))
+          .expected(one_of(names))
           .found(cat("`spelling` ", escaped(word)));
+    }
     for (int row = 0; row < kRows; row++)
       if (kTable[row].why == known->why) out.add(row);
   }

@@ -58,7 +58,8 @@ struct Spelling {
 // The word for the old names of MTP's layers, which only files of ranks are written with.
 inline constexpr std::string_view kOldMtpWord = "mtp-transformer-layer";
 // The spelling of the words "submodule-conv", "unfused-norms" and kOldMtpWord. Throws kUsage for any other.
-Spelling spelling_of(std::span<const std::string> words);
+// `rank_files`: the error names kOldMtpWord, too.
+Spelling spelling_of(std::span<const std::string> words, bool rank_files = false);
 // "submodule-conv, unfused-norms"; "" for the usual spelling. A final norm has a word of its own here.
 std::string to_string(const Spelling& spelling);
 

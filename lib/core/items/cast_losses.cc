@@ -52,8 +52,8 @@ CastLosses count(DType dtype, const u8* values, i64 items) {
   }
 }
 
-// Ranges of the exponents, subnormal values included: that of fp16 is inside that of bf16, which is inside
-// fp32's.
+// Ranges of the exponents, subnormal values included: the range of fp16 is inside the range of bf16, which is
+// inside fp32's.
 int range_of(DType dtype) {
   switch (dtype) {
     case DType::kF16:

@@ -69,7 +69,7 @@ constexpr DTypeInfo kDTypes[] = {
     {DType::kBits4x2, "bits4x2", "", "", 8, kBits, true},
 };
 
-// True if row i of the table is that of enumerator i, and no row is missing.
+// True if row i of the table belongs to enumerator i, and no row is missing.
 constexpr bool in_enum_order() {
   for (std::size_t i = 0; i < std::size(kDTypes); i++)
     if (kDTypes[i].dtype != static_cast<DType>(i)) return false;

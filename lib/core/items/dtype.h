@@ -14,7 +14,7 @@
 
 namespace mckpt::impl {
 
-// The order is that of the table in dtype.cc. kCount is the number of types and no type.
+// The order is the order of the table in dtype.cc. kCount is the number of types, not a type.
 enum class DType : u8 {
   kBool,
   kU8,

@@ -1,5 +1,5 @@
-// What happens to values while they are copied: nothing, a cast, a cast through a third type (as in a
-// training run that has parameters in bf16 and saves them as fp32), or an added constant. Casts round to
+// The change of values while they are copied: none, a cast, a cast through a third type (as in a training run
+// that has parameters in bf16 and saves them as fp32), or an added constant. Casts round to
 // nearest, ties to even, as torch does; a NaN stays a NaN.
 #pragma once
 

@@ -21,7 +21,7 @@
 
 namespace mckpt::impl {
 
-// A loop of a walk: `count` steps, `stride` items apart. A loop of one step is no loop.
+// A loop of a walk: `count` steps, `stride` items apart. A loop of one step does not count as a loop.
 struct Loop {
   i64 stride = 0;
   i64 count = 1;

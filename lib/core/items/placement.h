@@ -13,7 +13,7 @@ namespace mckpt::impl {
 
 struct ItemRange;
 
-// What the ranks of the mesh dimension hold.
+// How the ranks of the mesh dimension hold a tensor.
 enum class PlacementKind {
   kReplicate,
   kShard,         // along a tensor dimension, in torch.chunk's parts

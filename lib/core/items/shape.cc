@@ -18,7 +18,7 @@ i64 product(std::span<const i64> sizes, const char* what) {
 
 }  // namespace
 
-// The limit of dimensions is that of readers; torch has 64 too.
+// The limit of dimensions is the readers' limit; torch has 64 too.
 i64 checked_items(std::span<const i64> sizes) {
   if (sizes.size() > Shape::kMaxRank)
     throw Error(Code::kBadShape, "too many dimensions")

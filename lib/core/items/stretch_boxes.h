@@ -7,7 +7,7 @@
 //                                     b b b b b b
 //                                     c c c . . .       c: offsets [3, 0], sizes [1, 3]
 //
-// The items of a, then those of b, then those of c, each row-major, are the stretch in its own order.
+// The items of a, then of b, then of c, each row-major, are the stretch in its own order.
 #pragma once
 
 #include <span>

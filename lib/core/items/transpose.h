@@ -9,8 +9,9 @@
 
 namespace mckpt::impl {
 
-// What is turned: `rows` x `columns` items of the source, with the distance between neighbours on both sides.
-// A 2 x 3 matrix that becomes 3 x 2: rows 2, columns 3, from_row 3, from_step 1, to_row 2, to_step 1.
+// The matrix to transpose: `rows` x `columns` items of the source, with the distance between neighbours on
+// both sides. A 2 x 3 matrix that becomes 3 x 2: rows 2, columns 3, from_row 3, from_step 1, to_row 2,
+// to_step 1.
 struct TransposeShape {
   i64 rows = 0, columns = 0;
   i64 from_row = 0, from_step = 1;  // a step of 2 reads every other column

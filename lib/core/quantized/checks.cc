@@ -1,4 +1,4 @@
-// Counts of what cannot be meant: NaN codes, scales that are no positive numbers.
+// Counts of impossible values: NaN codes, scales that are not positive numbers.
 #include "core/quantized/checks.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What each byte is as a code.
+// The meaning of each byte as a code.
 enum class Kind : u8 { kNumber, kNan, kInfinite };
 
 std::array<Kind, 256> kinds_of(CodeFormat codes) {

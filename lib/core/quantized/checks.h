@@ -1,5 +1,5 @@
-// What is wrong with the codes and scales of a quantised tensor: counts, which verify reports; and quick
-// looks at what is read while values are computed.
+// Faults in the codes and scales of a quantised tensor: counts, which verify reports; and quick checks of
+// bytes that are read while values are computed.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ struct FaultKind {
   }
 };
 
-// Numbers are those of values, counted in row-major order through all matrices.
+// Numbers count values, in row-major order through all matrices.
 struct CodeFaults {
   i64 codes = 0;       // that were looked at
   FaultKind nan;       // E4M3: 0x7f and 0xff; E5M2
@@ -32,23 +32,23 @@ struct CodeFaults {
                 // row's last value
   bool any() const { return nan.count + infinite.count + padding.count > 0; }
 };
-// Of whole rows of codes. pre: the bytes are those of rows [first_row, first_row + rows).
+// Counts the faults of whole rows of codes. pre: the bytes hold the rows [first_row, first_row + rows).
 CodeFaults count_code_faults(const QuantLayout& layout, i64 first_row, i64 rows, std::span<const u8> codes);
 void add_to(CodeFaults& sum, const CodeFaults& later);
 
-// Numbers are those of scales, counted from the first of the bytes.
+// Numbers count scales, from the first of the bytes.
 struct ScaleFaults {
   i64 scales = 0;
   FaultKind nan, infinite, zero, negative;
   bool any() const { return nan.count + infinite.count + zero.count + negative.count > 0; }
 };
-// Of scales as they are stored; -0 is zero. pre: whole scales of the layout's type.
+// Counts the faults of scales as they are stored; -0 is zero. pre: whole scales of the layout's type.
 ScaleFaults count_scale_faults(DType scales, std::span<const u8> bytes);
 
 // Whether one of these codes, a byte each, is NaN or infinite. Fast: most have none.
 bool has_bad_codes(CodeFormat codes, std::span<const u8> bytes);
 
-// What scales are, all together.
+// The range of all scales together.
 struct ScaleRange {
   bool bad = false;   // one is NaN, infinite or negative
   bool zero = false;  // one is zero

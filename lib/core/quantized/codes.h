@@ -62,7 +62,7 @@ inline u8 e2m3_code(float value) {
   return static_cast<u8>(code | (std::signbit(value) ? 32 : 0));
 }
 
-// A double, because 2^128 (the byte 255 of MXFP4) is no fp32.
+// A double, because 2^128 (the byte 255 of MXFP4) does not fit fp32.
 inline double e8m0_value(u8 exponent) {
   return std::bit_cast<double>(static_cast<u64>(exponent + 1023 - 127) << 52);
 }

@@ -21,7 +21,8 @@ namespace {
 // Blocks of which the scales are widened at a time.
 constexpr i64 kBlocks = 128;
 
-// What no kernel knows: codes of six bits, zero points, a product in fp16, integers that end within a byte, blocks that do.
+// True where a kernel knows the layout. None knows codes of six bits, zero points, a product in fp16,
+// integers that end within a byte, or blocks that do.
 bool has_kernel(const QuantLayout& s) {
   if (s.codes == CodeFormat::kE2M3 || s.zero_points || s.product_is_f16) return false;
   if (s.codes == CodeFormat::kPackedInt && s.int_bits != 4 && s.int_bits != 8) return false;

@@ -1,4 +1,4 @@
-// What a quantised tensor is: small codes, and scales that blocks of codes share. Edge blocks are cut.
+// The layout of a quantised tensor: small codes, and scales that blocks of codes share. Edge blocks are cut.
 //
 //   value[r, c] = code[r, c] * scale[r / block_rows, c / block_columns]
 //
@@ -33,7 +33,7 @@ enum class CodeFormat : u8 {
   kInt8,       // a byte with a sign, whose values `int_bits` bits could hold
 };
 
-// What the one scale of the whole tensor does to the scales of blocks (NVFP4).
+// The effect of the whole tensor's one scale on the scales of blocks (NVFP4).
 enum class TensorScale : u8 {
   kNone,
   kTimes,         // ModelOpt: weight_scale_2
@@ -79,7 +79,7 @@ inline bool has_integers(const QuantLayout& layout) {
 // Codes of 4 bits, two in a byte.
 bool has_nibbles(const QuantLayout& layout);
 
-// What makes a layout impossible, in words ("a row of 33 values has half a byte"), or "". Functions on
+// Says in words why a layout is impossible ("a row of 33 values has half a byte"), or "". Functions on
 // layouts have the precondition that there is no fault.
 std::string layout_fault(const QuantLayout& layout);
 
@@ -89,7 +89,7 @@ struct ByteRange {
   i64 bytes() const { return end - begin; }
 };
 
-// What has to be read for the values [first, end), counted in row-major order through all matrices: the codes
+// The ranges to read for the values [first, end), counted in row-major order through all matrices: the codes
 // of these values, whole rows of scales, whole rows of zero points or of their words.
 struct StoredRanges {
   ByteRange codes, scales, zero_points;

@@ -58,7 +58,8 @@ QuantLosses codes_of(CodeFormat format, Processor processor, const float* values
   return (format == CodeFormat::kE4M3 ? e4m3_codes : e2m1_codes)(processor, values, items, scale, codes);
 }
 
-// Codes where the scale is zero, or the 2^128 of MXFP4, which is no fp32. A value of zero is a code of zero.
+// Codes where the scale is zero, or the 2^128 of MXFP4, which fp32 cannot hold. A value of zero is a code of
+// zero.
 QuantLosses unusual_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
   QuantLosses losses;
   for (i64 i = 0; i < piece.items; i++) {

@@ -1,7 +1,7 @@
 // The way back: scales for values, and the codes that are nearest to values / scales.
 //
-// Two steps, because scales can also be given: those of the file that the values came from. Then codes, and
-// with them the bytes, come back as they were wherever the scheme is a fixed point
+// Two steps, because scales can also be given: the scales of the file that the values came from. Then codes,
+// and with them the bytes, come back as they were wherever the scheme is a fixed point
 // (docs/formats/quantized.md).
 #pragma once
 
@@ -26,7 +26,7 @@ struct RowsOfValues {
   i64 row_bytes = 0;  // distance of rows
 };
 
-// What a quantiser met that codes cannot hold.
+// Values that a quantiser met and codes cannot hold.
 struct QuantLosses {
   i64 nan = 0;      // written as NaN (E4M3) or zero
   i64 clamped = 0;  // beyond the largest code by more than rounding; infinities too

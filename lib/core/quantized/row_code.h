@@ -1,4 +1,4 @@
-// What all row kernels share: the loop over the blocks of a stretch, and single values at the ends of
+// Code that all row kernels share: the loop over the blocks of a stretch, and single values at the ends of
 // vectors.
 #pragma once
 

@@ -18,7 +18,7 @@ namespace mckpt::impl {
 using CodeLevels = std::array<float, 256>;
 
 // The values of 16 nibbles under one scale, in a type of 16 bits, their lower bytes apart from their upper
-// ones: what a shuffle of bytes looks up. Of MXFP4, whose scales are a byte, there are 256 such tables.
+// ones: what a shuffle of bytes looks up. For MXFP4, whose scales are a byte, there are 256 such tables.
 struct NibbleValues {
   std::array<u8, 16> lower, upper;
 };

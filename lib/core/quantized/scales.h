@@ -14,11 +14,12 @@ double block_scale(const QuantLayout& layout, const u8* stored);
 // A stored scale by itself; of E8M0, 255 is NaN.
 double scale_value(DType scales, const u8* stored);
 
-// The zero point of a group, as the codes count. `words` is the row of words that has those of `first_row`.
+// The zero point of a group, as the codes count. `words` is the row of words that holds the zero points of
+// `first_row`.
 int zero_point_at(const QuantLayout& layout, const u8* words, i64 first_row, i64 row, i64 group);
 
-// Scales as kernels multiply with them: in fp32, and half of those of MXFP4, whose kernels double the codes'
-// values instead.
+// Scales as kernels multiply with them: in fp32, and for MXFP4 half of each, because its kernels double the
+// codes' values instead.
 void widen_scales(const QuantLayout& layout, const u8* stored, i64 count, float* scales);
 bool scales_are_halved(const QuantLayout& layout);
 

@@ -14,7 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Magnitudes have the order of their bits; a NaN's are above those of infinity.
+// Magnitudes have the order of their bits; a NaN has higher bits than infinity.
 [[gnu::always_inline]] inline i32 largest_bits(const float* values, i64 items) {
   i32 largest = 0;
   for (i64 i = 0; i < items; i++) largest = std::max(largest, std::bit_cast<i32>(values[i]) & 0x7fffffff);

@@ -1,3 +1,4 @@
+// The config of a model without a family of its own.
 #pragma once
 
 namespace mckpt::impl {

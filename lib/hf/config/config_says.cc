@@ -1,3 +1,4 @@
+// Entries are looked for at the top; the tie of the embedding also in `text_config`.
 #include "hf/config/config_says.h"
 
 #include "io/json/json.h"

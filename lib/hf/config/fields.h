@@ -63,8 +63,8 @@ class ConfigFields {
   // transformers writes the parts of a multimodal config without what is the default of their class.
   ConfigFields with_defaults(std::string_view defaults) const;
 
-  // This object as one that adds to `asked` the whole keys that are asked for, also those of objects in
-  // it.
+  // Returns this object as one that adds to `asked` the whole keys that are asked for, also the keys of
+  // objects in it.
   using Asked = std::set<std::string, std::less<>>;
   ConfigFields noting(Asked& asked) const;
 

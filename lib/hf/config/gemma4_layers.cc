@@ -1,7 +1,7 @@
 // The layers of Gemma 4: two kinds of attention layers with heads of two sizes, layers that share keys and
 // values, a dense MLP in every layer, perhaps beside experts, and a part of a second embedding for every
-// layer. What Megatron's model of the family does not have, or what no run of it has shown, is refused by its
-// entry.
+// layer. A feature that Megatron's model of the family does not have, or that no run of it has shown, is
+// refused by its entry.
 #include <array>
 #include <map>
 #include <tuple>
@@ -41,8 +41,8 @@ std::vector<bool> full_layers(const ConfigFields& c, i64 layers) {
   return full;
 }
 
-// The layers from this one on use keys and values of earlier ones. Megatron's layer takes those of the last
-// layer of its own kind before them, so both kinds that occur there must occur before.
+// The layers from this one on use keys and values of earlier ones. Megatron's layer takes the keys and values
+// of the last layer of its own kind before it, so both kinds that occur there must occur before.
 i64 first_shared(const ConfigFields& c, const std::vector<bool>& full) {
   i64 layers = std::ssize(full), shared = c.count_or("num_kv_shared_layers", 0), first = layers - shared;
   if (shared == 0) return layers;

@@ -16,7 +16,7 @@ namespace mckpt::impl {
 struct Family;
 struct MapFile;
 
-// What is read of a config.
+// The contents of a config.
 struct HfConfig {
   ModelConfig model;
   const Family* family = nullptr;    // a constant of the program; null for a map without a base

@@ -1,5 +1,6 @@
-// What a family's table cannot say by an entry of config.json alone: functions by name, which a step of the kind kPart
-// calls (mappings/config_steps.h). A new one is a function and a row of the table in named_parts.cc.
+// Parts of a config that a family's table cannot say by an entry of config.json alone: functions by name,
+// which a step of the kind kPart calls (mappings/config_steps.h). A new one is a function and a row of the
+// table in named_parts.cc.
 //
 //   part("gdn_layers")        layer_types or full_attention_interval   -->   the mixer of each layer
 //   part("qwen_vision", 1)    vision_config                            -->   a tower; 1: with deepstack mergers
@@ -15,7 +16,7 @@ namespace mckpt::impl {
 class ConfigFields;
 struct ModelConfig;
 
-// `number`: that of the step.
+// `number`: the step's number.
 using NamedPart = void (*)(const ConfigFields& c, ModelConfig& m, i64 number);
 
 // Throws kInternal for a name that no function has.

@@ -14,8 +14,8 @@ class JsonValue;
 
 using ConfigNumbers = std::map<std::string, i64, std::less<>>;
 
-// Those of the config and of the parts in it, not of parts of parts. Numbers that are out of the range of
-// numbers of a model are left out.
+// The numbers of the config and of the parts in it, not of parts of parts. Numbers that are out of the range
+// of numbers of a model are left out.
 ConfigNumbers config_numbers(const JsonValue& config);
 
 }  // namespace mckpt::impl

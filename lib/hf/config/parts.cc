@@ -12,8 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A default of transformers that is a fixed number is that of one model of the family, and nearly always
-// wrong for another one, so a config without the entry is refused. So is null, which transformers does not
+// A default of transformers that is a fixed number fits one model of the family, and is nearly always wrong
+// for another one, so a config without the entry is refused. So is null, which transformers does not
 // take for it.
 void refuse_fixed_default(const ConfigFields& c, std::string_view key, i64 number) {
   if (number == 0 || c.has(key)) return;

@@ -1,5 +1,5 @@
-// What the configs of several families have in common: heads, layers, experts and MTP depths, which are steps of a
-// family's config (hf/config/steps.h). All throw kBadConfig or kUnsupportedModel with the key.
+// Parts that the configs of several families share: heads, layers, experts and MTP depths, which are steps of
+// a family's config (hf/config/steps.h). All throw kBadConfig or kUnsupportedModel with the key.
 #pragma once
 
 #include <span>

@@ -18,8 +18,8 @@ double real_of(const ConfigFields& c, std::initializer_list<std::string_view> ke
   return 0;
 }
 
-// What "rope_parameters" or "rope_scaling" say; what the object does not say stays. An object for each kind
-// of layer says nothing here.
+// The entries of "rope_parameters" or "rope_scaling"; entries that the object lacks stay. An object for each
+// kind of layer says nothing here.
 void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   rope.base = c.real_or("rope_theta", rope.base);
   rope.percent = c.real_or("partial_rotary_factor", rope.percent);

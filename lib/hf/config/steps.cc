@@ -19,7 +19,7 @@ std::vector<std::string_view> keys_of(const ConfigStep& step) {
   return keys;
 }
 
-// The flag at the top, or where the top has none that of the language model.
+// The flag at the top, or where the top has none the language model's.
 bool read_tied(const ConfigFields& top) {
   constexpr std::string_view kTied = "tie_word_embeddings", kText = "text_config";
   if (top.has(kTied)) return top.flag_or(kTied, false);

@@ -3,7 +3,7 @@
 //
 //   {"text_config": {"num_attention_heads": 4, "head_dim": 6, ...}, "vision_config": {"num_heads": 2, ...}}
 //
-// A config that has no `text_config` is that of a text model.
+// A config that has no `text_config` describes a text model.
 #pragma once
 
 #include "core/base/int.h"

@@ -20,8 +20,8 @@ struct UnlikeSetting {
 // the model computes (versions, types of weights, tokens, dropout) are left out, and so is what only one of
 // them has: programs leave out what is the default. Throws kBadJson.
 std::vector<UnlikeSetting> unlike_settings(std::string_view one, std::string_view other);
-// Those of them that say which tensors a model has and how large they are, in whatever part of the config:
-// model_type, hidden_size, text_config.head_dim.
+// The settings among them that say which tensors a model has and how large they are, in whatever part of the
+// config: model_type, hidden_size, text_config.head_dim.
 std::vector<UnlikeSetting> unlike_sizes(std::string_view one, std::string_view other);
 
 }  // namespace mckpt::impl

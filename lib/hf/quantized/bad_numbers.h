@@ -1,4 +1,4 @@
-// What a view over quantised weights does with codes and scales that no writer means, such as NaN
+// How a view over quantised weights handles codes and scales that no writer means, such as NaN
 // (value_faults.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// Each claim is asked by its own function; the first that a layout contradicts is said in words.
 #include "hf/quantized/claims.h"
 
 #include <algorithm>

@@ -128,9 +128,9 @@ QuantMethod method_of(const std::string& name) {
   throw not_decoded(name).expected(kKnown).found(escaped(name));
 }
 
-// What ModelOpt did, by its name. AWQ divides columns by a factor that is kept beside the weights, or in the
-// norm before them; only the former is refused, where its tensor is found. A low-rank part (SVD) is never
-// read.
+// The work of ModelOpt, by the algorithm's name. AWQ divides columns by a factor that is kept beside the
+// weights, or in the norm before them; only the former is refused, where its tensor is found. A low-rank part
+// (SVD) is never read.
 void check_algorithm(std::string_view name) {
   constexpr std::string_view kDecoded[] = {"FP8", "NVFP4", "MXFP4", "MIXED_PRECISION"};
   bool known =

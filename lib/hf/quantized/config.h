@@ -1,5 +1,5 @@
-// What the config of a Hugging Face model says about its quantised weights: the method and the sizes of
-// blocks and groups. It is read from `quantization_config` of config.json (also inside `text_config`, and
+// The config of a Hugging Face model about its quantised weights: the method and the sizes of blocks and
+// groups. It is read from `quantization_config` of config.json (also inside `text_config`, and
 // under its older name `compression_config`), or from hf_quant_config.json of ModelOpt.
 //
 //   {"quant_method": "fp8", "weight_block_size": [128, 128]}                        kFp8, blocks 128 x 128
@@ -48,7 +48,7 @@ struct QuantConfig {
   std::string impossible{};
 };
 
-// What the files of a folder declare.
+// The declarations of a folder's files.
 struct QuantDeclaration {
   std::optional<QuantConfig> config{};
   // "config.json": it is there and declares nothing, so that whoever loads the model takes codes for weights.

@@ -1,4 +1,4 @@
-// The view: numbers of tensors are mapped to those of the source, and quantised ones get computed bytes.
+// The view: numbers of tensors are mapped to the source's numbers, and quantised ones get computed bytes.
 #include "hf/quantized/dequantized_store.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
   return out;
 }
 
-// The sums of codes and scales are those of the files all the same; they belong to no tensor of the view.
+// The sums of codes and scales still belong to the files; they belong to no tensor of the view.
 void DequantizedStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
   std::vector<i64> number(static_cast<std::size_t>(source().tensor_count()), -1);
   for (i64 t = 0; t < tensor_count(); t++) number[at(t).source] = t;

@@ -26,14 +26,14 @@ class ValueMemory;
 class DequantizedStore final : public StoreView {
  public:
   // `dtype`: of all dequantised tensors: bfloat16, float16 or float32. Throws kBadCast for another one.
-  // Findings are those of the source and of the model.
+  // Findings are the source's and the model's.
   DequantizedStore(std::unique_ptr<Store> source, QuantizedModel model, DType dtype, BadNumbers bad);
   ~DequantizedStore() override;
 
   const QuantizedModel& model() const { return model_; }
   DType values() const { return dtype_; }           // of all dequantised tensors
   ValueFaults& faults() const { return *faults_; }  // that reads have seen
-  // What the tensor is made of; null for a tensor that the source has as it is.
+  // The parts of the tensor; null for a tensor that the source has as it is.
   const QuantizedTensor* quantized(i64 t) const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
@@ -63,7 +63,7 @@ class DequantizedStore final : public StoreView {
 // Does not look at findings: a caller that computes with the values refuses them.
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
                                    DType dtype, BadNumbers bad);
-// What the config in the folder of a store of safetensors, or beside its file, declares. Throws what
+// The declaration of the config in the folder of a store of safetensors, or beside its file. Throws what
 // read_quant_declaration() throws.
 QuantDeclaration quant_declaration_of(const Store& store);
 // The values of a store of safetensors, with the config of its folder. Other stores stay as they are. A
@@ -71,8 +71,8 @@ QuantDeclaration quant_declaration_of(const Store& store);
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16,
                                    BadNumbers bad = BadNumbers::kShow);
 
-// What of the model is quantised and how, as reports show it: "fp8 blocks 128x128, 61 of 66 modules". Modules
-// are the matrices, and stacks of them, of floating-point values.
+// The quantised part of the model and its format, as reports show it: "fp8 blocks 128x128, 61 of 66 modules".
+// Modules are the matrices, and stacks of them, of floating-point values.
 std::string quantized_text(const Store& source, const QuantizedModel& model);
 inline std::string quantized_text(const DequantizedStore& view) {
   return quantized_text(view.source(), view.model());

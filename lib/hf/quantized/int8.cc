@@ -1,6 +1,6 @@
 // Integers of a byte each, as compressed-tensors writes them (int-quantized, naive-quantized): W8A8 and, with
-// fewer bits in each byte, W4A8. Scales are those of the tensor, of rows, of groups of a row, or of blocks;
-// zero points are a byte for each scale.
+// fewer bits in each byte, W4A8. A scale covers the tensor, a row, a group of a row, or a block; zero points
+// are a byte for each scale.
 //
 //   w.weight I8 [64, 96]   w.weight_scale BF16 [64, 3]   w.weight_zero_point I8 [64, 3]       groups of 32
 #include <algorithm>

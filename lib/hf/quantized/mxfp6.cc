@@ -13,8 +13,8 @@ constexpr i64 kGroupBytes = PartFinder::kMxGroup / kCodes * kBytes;
 
 }  // namespace
 
-// MXFP4 has 16 bytes for a scale, MXFP6 24. What fits neither is told as MXFP4, unless all weights are declared
-// to be of this kind.
+// MXFP4 has 16 bytes for a scale, MXFP6 24. A weight that fits neither is reported as MXFP4, unless all
+// weights are declared to be of this kind.
 bool is_mxfp6(const PartFinder& parts, const QuantizedTensor& packed) {
   PartFinder::Dims codes = parts.dims(packed.codes), scales = parts.dims(packed.scales);
   if (codes.size() != 2 || scales.size() != 2) return false;

@@ -91,7 +91,7 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
 void set_zero_points(const PartFinder& parts, QuantizedTensor& q) {
   q.zero_points = parts.find(cat(q.name, "_zero_point"));
   if (q.zero_points < 0) return;
-  // Of the whole tensor, or of blocks, zero points are not packed.
+  // Zero points of the whole tensor, or of blocks, are not packed.
   if (q.layout.block_rows != 1) return set_zero_point_bytes(parts, q);
   q.layout.zero_points = true;
   parts.expect_dtype(q.zero_points, {DType::kI32});

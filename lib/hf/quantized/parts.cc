@@ -2,8 +2,11 @@
 #include "hf/quantized/parts.h"
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/one_of.h"
 #include "core/items/shape.h"
 #include "io/store/store.h"
 
@@ -37,9 +40,9 @@ void PartFinder::expect_dims(i64 tensor, const Dims& expected, std::string_view 
 
 void PartFinder::expect_dtype(i64 tensor, std::initializer_list<DType> types) const {
   if (std::ranges::find(types, store_.dtype(tensor)) != types.end()) return;
-  std::string expected;
-  for (DType t : types) expected += cat(expected.empty() ? "" : " or ", dtype_name(t));
-  misfit(tensor, "the data type does not fit its part in a quantised weight", expected,
+  std::vector<std::string_view> names;
+  for (DType t : types) names.push_back(dtype_name(t));
+  misfit(tensor, "the data type does not fit its part in a quantised weight", one_of(names),
          std::string(dtype_name(store_.dtype(tensor))));
 }
 

@@ -1,4 +1,4 @@
-// What all dialects of quantised weights have in common: parts are found by name, and their types and shapes
+// The common part of all dialects of quantised weights: parts are found by name, and their types and shapes
 // are checked against what the layout needs. Every misfit is an Error with the tensor and both sides.
 #pragma once
 
@@ -38,7 +38,8 @@ class PartFinder {
   void expect_dtype(i64 tensor, std::initializer_list<DType> types) const;
 
   QuantizedTensor made(CodeFormat format, std::string_view name, i64 codes, i64 scales) const;
-  // The layout's rows and columns are those of a tensor of codes, which is a matrix or a stack of matrices.
+  // The layout's rows and columns count the items of a tensor of codes, which is a matrix or a stack of
+  // matrices.
   void set_matrix(QuantizedTensor& q, i64 codes_per_byte) const;
   // A scale for `columns` codes of a row, as the shape of the scales must be.
   void set_groups(QuantizedTensor& q, i64 columns) const;
@@ -64,12 +65,12 @@ std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> int8_weight(const PartFinder& parts, i64 codes);
 
-// What both kinds of integers have. Whether all codes of the matrix have one scale, which is then set; zero
-// points of a byte for each scale, which are q.zero_points.
+// The part that both kinds of integers have. Whether all codes of the matrix have one scale, which is then
+// set; zero points of a byte for each scale, which are q.zero_points.
 bool set_one_scale(const PartFinder& parts, QuantizedTensor& q);
 void set_zero_point_bytes(const PartFinder& parts, QuantizedTensor& q);
 
-// Of a packed weight whose scales are exponents: whether its codes have six bits, as the shape of the scales
+// For a packed weight whose scales are exponents: whether its codes have six bits, as the shape of the scales
 // says; and such a weight.
 bool is_mxfp6(const PartFinder& parts, const QuantizedTensor& packed);
 QuantizedTensor mxfp6_weight(const PartFinder& parts, QuantizedTensor packed);

@@ -1,5 +1,5 @@
-// Which tensors there are, and what each is made of. The files of the view are those of the source; the
-// tensors that are taken from the pattern (scales of activations, shapes) are small, and read into memory.
+// Which tensors there are, and what each is made of. The files of the view are the source's; the tensors that
+// are taken from the pattern (scales of activations, shapes) are small, and read into memory.
 #include "hf/quantized/quantized_store.h"
 
 #include <algorithm>
@@ -44,7 +44,8 @@ std::optional<ScaleRule> rule_of(const QuantLayout& l, std::span<const i64> scal
   if (l.codes == CodeFormat::kE2M1) return exponents ? std::optional(ScaleRule::kMxFloor) : std::nullopt;
   if (l.codes != CodeFormat::kE4M3) return std::nullopt;
   if (exponents || powers_of_two) return ScaleRule::kPowerOfTwo;
-  // A scale for a whole tensor would need all of it at once. One in a matrix may be that of a small block.
+  // A scale for a whole tensor would need all of it at once. One scale in a matrix may be the scale of a
+  // small block.
   if (scale_dims.size() < 2 && l.scale_rows() * l.scale_columns() == 1) return std::nullopt;
   return l.block_rows < l.rows || l.rows <= kBlock ? std::optional(ScaleRule::kAmax) : std::nullopt;
 }

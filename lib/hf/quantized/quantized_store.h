@@ -4,7 +4,7 @@
 //   source   w.weight BF16    [300, 130]                                        norm.weight BF16 [130]
 //   view     w.weight F8_E4M3 [300, 130]   w.weight_scale_inv F32 [3, 2]        norm.weight BF16 [130]
 //
-// like a pattern    names, types, order and scales are those of another quantised model, of which the source may be
+// like a pattern    names, types, order and scales come from another quantised model, of which the source may be
 //                   what training made
 // in blocks of FP8  matrices of linear layers and stacks of experts, as DeepSeek-V3 has them
 // MXFP4             stacks of experts, as gpt-oss has them

@@ -1,5 +1,5 @@
 // One pass over the tensors: each that can be codes looks for its scales by name, and what is found is
-// checked. What remains are scales without codes and, in a model that is quantised, codes without scales.
+// checked. The rest are scales without codes and, in a model that is quantised, codes without scales.
 #include "hf/quantized/recognise.h"
 
 #include <algorithm>
@@ -135,7 +135,7 @@ class Recogniser {
         .found(dtype_name(store_.dtype(scaled)));
   }
 
-  // Whether the name is that of a scale whose codes are not there. Codes that have a finding of their own
+  // Whether the name belongs to a scale whose codes are not there. Codes that have a finding of their own
   // are.
   bool is_lonely_scale(std::string_view name) const {
     return !scaled_name(name).empty() && !is_scale_of_faulty(name);

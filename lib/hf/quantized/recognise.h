@@ -20,12 +20,12 @@ class Store;
 // A plain value.
 struct QuantizedModel {
   std::vector<QuantizedTensor> tensors;  // in the order of their codes in the store
-  std::vector<i64> beside;  // tensors that are no weights: scales, shapes, scales of activations; ascending
+  std::vector<i64> beside;  // tensors that are not weights: scales, shapes, scales of activations; ascending
   std::vector<Finding> findings;  // contradictions, and warnings
   bool power_scales = false;      // the config says that scales are powers of two
 
   bool empty() const { return tensors.empty() && findings.empty(); }
-  // The first finding that is no warning: the values cannot be known. nullptr: there is none.
+  // The first finding that is not a warning: the values cannot be known. nullptr: there is none.
   const Finding* contradiction() const;
 };
 

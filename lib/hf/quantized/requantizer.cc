@@ -42,7 +42,7 @@ struct Requantizer::Rows {
   }
 };
 
-// A matrix in work. What changes is guarded by the requantizer's mutex.
+// A matrix in work. The members that change are guarded by the requantizer's mutex.
 struct Requantizer::Matrix {
   Unit unit;
   std::shared_ptr<Rows> rows;  // bands write to places of their own

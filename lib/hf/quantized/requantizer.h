@@ -2,8 +2,8 @@
 //
 //   values  "w.weight" BF16 [300, 130]  -->  rows 128..255: scales row 1, codes of 128 rows
 //
-// Scales are made anew from the largest value of each block, or are those of a *pattern*: the quantised model
-// that the values came from. A block keeps its scale in the pattern if codes with that scale stand for
+// Scales are made anew from the largest value of each block, or are taken from a *pattern*: the quantised
+// model that the values came from. A block keeps its scale in the pattern if codes with that scale stand for
 // exactly its values; so what nobody changed gets the bytes that it had, wherever the scheme is a fixed
 // point.
 #pragma once

@@ -59,8 +59,8 @@ void RowCoder::code(const Requantized& how, i64 first, i64 rows, std::span<const
   if (!keep_scales(how, first, rows, values, scales, codes, zero_points)) write_codes();
 }
 
-// The error counts those of the whole tensor, and their places are those of the store of values, turned or
-// not.
+// The error counts the non-finite values of the whole tensor, and gives their places in the store of values,
+// turned or not.
 void RowCoder::refuse_non_finite(i64 tensor) const {
   const DType type = values_.dtype(tensor);
   const Shape shape = values_.shape(tensor);

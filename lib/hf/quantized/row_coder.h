@@ -20,7 +20,8 @@ struct Requantized {
   QuantLayout layout{};
   i64 values = -1;      // tensor of the store of values
   bool turned = false;  // the values have the last two dimensions in the other order than the codes
-  // How scales are made; none: those of the pattern have to do, and values that they do not give are refused.
+  // How scales are made; none: the scales of the pattern have to do, and values that they do not give are
+  // refused.
   std::optional<ScaleRule> rule{};
   i64 pattern_scales = -1, pattern_zero_points = -1;  // tensors of the pattern; -1: none
 };

@@ -1,4 +1,4 @@
-// What a quantised tensor is made of: which tensors of the files have its codes and scales.
+// The parts of a quantised tensor: which tensors of the files have its codes and scales.
 //
 //   "w.weight"            F8_E4M3 [300, 130]    codes     \.
 //   "w.weight_scale_inv"  F32     [3, 2]        scales    /  "w.weight" [300, 130], blocks of 128 x 128

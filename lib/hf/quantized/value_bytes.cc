@@ -95,7 +95,7 @@ class KeptBytes final : public ByteSource {
   std::vector<u8> bytes_;
 };
 
-// What all sources of values have: whole items are decoded, whatever bytes are asked for.
+// The part that all sources of values share: whole items are decoded, whatever bytes are asked for.
 class ValueBytes : public ByteSource {
  public:
   ValueBytes(const QuantizedTensor& tensor, DType dtype, ValueMemory& memory, ValueFaults& faults,
@@ -177,7 +177,7 @@ class TurnedValues final : public ValueBytes {
 
   const QuantLayout& layout() const { return parts_.layout; }
 
-  // Rows that are decoded together: those of one vector of codes.
+  // Rows that are decoded together: the rows of one vector of codes.
   static constexpr i64 kTogether = 16;
 
   // Rows of values are columns of codes: whole rows are decoded in place, and of rows that are cut, or are

@@ -14,8 +14,8 @@
 //
 //   row 0   p0 p1 p2             p0 of all rows, p1 of all rows, p2 of all rows
 //
-// 16 rows are decoded together, because a byte of the codes has values of two rows and a vector those of 16.
-// Of a read that begins or ends between them, these rows are kept, too: the next read wants the rest.
+// 16 rows are decoded together, because a byte of the codes has values of two rows and a vector has values of
+// 16. If a read begins or ends between them, these rows are kept, too: the next read wants the rest.
 #pragma once
 
 #include <algorithm>

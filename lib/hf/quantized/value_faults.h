@@ -30,7 +30,7 @@ struct QuantizedTensor;
 std::vector<Finding> number_findings(const Store& store, const QuantizedTensor& tensor, TensorReader& reader,
                                      bool codes);
 
-// What the reads of one view have seen. Thread-safe.
+// The faults that the reads of one view have seen. Thread-safe.
 class ValueFaults {
  public:
   // Both outlive it.

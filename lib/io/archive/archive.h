@@ -56,7 +56,7 @@ class Archive final : public Container {
 };
 
 // The archive at a path: a file with an index, or a folder with such a file. Null if there is none, which is
-// no error whatever the path leads to.
+// not an error whatever the path leads to.
 std::shared_ptr<const Archive> open_archive(const std::string& path, const OpenOptions& opening);
 
 // A path that leads into an archive. Nothing if no part of it is one.

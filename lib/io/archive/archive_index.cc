@@ -1,5 +1,5 @@
-// Index and user block as bytes, and back. What is read is checked before it is used: sums first, then that
-// rows tile every file and are inside of their parts, and that no name leads out of the archive.
+// Index and user block as bytes, and back. The index is checked before it is used: sums first, then that rows
+// tile every file and are inside of their parts, and that no name leads out of the archive.
 #include "io/archive/archive_index.h"
 
 #include <algorithm>

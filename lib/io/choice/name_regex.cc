@@ -46,8 +46,8 @@ class Places {
   i64 last_ = 0;                 // of what a repeat is of
 };
 
-// The times of "{2,5}" at the beginning of a text: 5, of "{2,}" 3, as the C library copies it; 1 of a text that
-// is no repeat.
+// The times of "{2,5}" at the beginning of a text: 5, of "{2,}" 3, as the C library copies it; 1 of a text
+// that is not a repeat.
 i64 times_of(std::string_view text) {
   i64 least = 0, most = 0;
   const char *end = text.data() + text.size(), *at = text.data() + 1;

@@ -135,7 +135,7 @@ class Builder {
   }
 
   // Joins the only child of the node with its own only child, where the lines would show them as one name in
-  // any case. What is below them moves up in the list, so that only a few nodes are ever joined so.
+  // any case. The nodes below them move up in the list, so that only a few nodes are ever joined so.
   void join_chain(u32 index) {
     constexpr std::size_t kMostBelow = 16;
     const u32 one = nodes_[index].first;
@@ -237,7 +237,7 @@ class Builder {
     return likeness ? out + "}" : "";
   }
 
-  // The line of the states of a parameter, with the shape and type of the first that is no count.
+  // The line of the states of a parameter, with the shape and type of the first that is not a count.
   NameTree states_line(u32 node, std::string label, i64 copies) const {
     u32 shown = nodes_[node].first;
     while (is_counter(nodes_[shown].name)) shown = nodes_[shown].next;
@@ -255,7 +255,7 @@ class Builder {
     if (nodes_[node].first != kNone) append_children(node, cat(name, joint_behind(nodes_[node].name)), out);
   }
 
-  // What is between this part and the next; only names of files have such suffixes.
+  // The characters between this part and the next; only names of files have such suffixes.
   static std::string_view joint_behind(std::string_view part) { return has_torch_suffix(part) ? ":" : "."; }
 
   NameTree leaf(u32 node, std::string label, i64 copies) const {

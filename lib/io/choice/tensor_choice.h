@@ -19,7 +19,7 @@ namespace mckpt::impl {
 
 class Store;
 
-// What the user asked for; a value.
+// The user's choice; a value.
 struct TensorChoice {
   std::string pattern;  // "" chooses all
   bool regex = false;   // the pattern is a regular expression and not a glob

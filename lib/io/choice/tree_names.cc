@@ -1,3 +1,4 @@
+// Parts end at dots, and the name of a file in front ends at its colon.
 #include "io/choice/tree_names.h"
 
 #include <algorithm>

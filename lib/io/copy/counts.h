@@ -1,11 +1,11 @@
-// What a copy read and wrote, and what its casts changed.
+// Counts of a copy: items and bytes read and written, and changes by casts.
 #pragma once
 
 #include "core/base/int.h"
 
 namespace mckpt::impl {
 
-// What workers have done; counts of several are added.
+// Counts of the workers' work; the counts of several are added.
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
   i64 rounded = 0;   // items, as rounded_items() counts them

@@ -1,3 +1,4 @@
+// A mutex guards which slice is next; slices are copied without it.
 #include "io/copy/large_task.h"
 
 #include <utility>

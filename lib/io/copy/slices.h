@@ -28,7 +28,7 @@ struct Window {
 };
 using Slice = std::vector<Window>;
 
-// The windows of all slices tile every destination; those of one destination come in ascending order. A
+// The windows of all slices tile every destination; the windows of one destination come in ascending order. A
 // window is larger than `budget_bytes` only if a destination is written in an order that its source does not
 // have (a transpose); then the window has at most `most_bytes`. Where that still cuts a destination, parts of
 // the source are read again for each window. pre: the plan is finished.

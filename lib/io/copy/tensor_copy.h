@@ -29,7 +29,7 @@ class TensorCopy final : public CopyJob {
     i64 tensor = 0;
     i32 file = 0;    // of the output
     i64 offset = 0;  // in it
-    std::optional<DType> as{};  // the type there; none: that of the tensor
+    std::optional<DType> as{};  // the type there; none: the tensor's own
   };
 
   // `behind`: the bytes that follow every tensor in the output, equal for all of them; only with such bytes

@@ -6,8 +6,8 @@
 //   Stretch               [-----------------------------------------]                of one write: its frames
 //   rest_crc32   [header]               [frame]               [frame] [objects]      one sum, end to end
 //
-// What was not written by the copy (headers, objects, the tasks of an interrupted run) is read from the files
-// for its sums.
+// Bytes that the copy did not write (headers, objects, the tasks of an interrupted run) are read from the
+// files for its sums.
 #pragma once
 
 #include <mutex>

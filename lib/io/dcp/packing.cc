@@ -51,7 +51,7 @@ class FilePart final : public ByteSource {
   RangeSource part_;
 };
 
-// Zstandard has no sums of its own here; those of the archive cover what matters.
+// Zstandard has no sums of its own here; the archive's sums cover what matters.
 void check_sums(std::span<const u8> archive) {
   MemorySource source(archive);
   each_item_checksum(source, [&](i64 offset, i64 bytes, u32 crc, std::string_view name) {

@@ -4,8 +4,8 @@
 //
 //   MCKPT_CLONES i64 count(const u8* b, i64 n, u8 mask, u8 least, u8 most) {     (io/values/finite.cc)
 //
-// What such a function calls is built for AVX2 only if it is inlined. Hence the usual form: a template that
-// is always inlined has the loop, and one line with MCKPT_CLONES for each type calls it.
+// A function that such a function calls is built for AVX2 only if it is inlined. Hence the usual form: a
+// template that is always inlined has the loop, and one line with MCKPT_CLONES for each type calls it.
 #pragma once
 
 // Sanitizers are not ready when that choice is made; clang has no clones before 15.

@@ -40,7 +40,7 @@ class Container {
 class Containers {
  public:
   virtual ~Containers() = default;
-  // The container at a path. Null if there is none, which is no error whatever the path leads to.
+  // The container at a path. Null if there is none, which is not an error whatever the path leads to.
   virtual std::shared_ptr<const Container> at(const std::string& path, const OpenOptions& opening) = 0;
 };
 

@@ -1,5 +1,5 @@
-// What the system means by "Permission denied": the folder that this user may not enter, or the file that it
-// may not read; whose it is, its mode, and what to do.
+// The meaning of "Permission denied": the folder that this user may not enter, or the file that it may not
+// read; whose it is, its mode, and what to do.
 //
 //    | expected the right to enter the folder /data/private
 //    | found    mode 0700, owner uid 1001; mckpt runs as uid 1000

@@ -6,8 +6,8 @@
 //                                     caller's buffer, without processor time, and nothing is evicted
 //
 // Whether a block is cached is asked of the kernel first by cachestat (Linux 6.5), then by mincore on a
-// mapping that is never touched. A file system without O_DIRECT, and the end of a file that is no whole page,
-// are read through the cache. A file that turns out shorter than its size at opening is kReadFailed.
+// mapping that is never touched. A file system without O_DIRECT, and the end of a file that is not a whole
+// page, are read through the cache. A file that turns out shorter than its size at opening is kReadFailed.
 #include "io/file/file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// A snapshot is chosen by its name alone; its files are opened like those of any other folder.
+// A snapshot is chosen by its name alone; its files are opened like the files of any other folder.
 #include "io/file/hub_cache.h"
 
 #include <algorithm>

@@ -14,8 +14,8 @@ struct HubSnapshot {
   std::string by;    // what chose it: "refs/main", or "the only snapshot"
 };
 
-// Nothing if the path is no such folder. Throws kUnknownFormat where nothing says which snapshot is meant. A link
-// is none: it may lead anywhere, and is followed or refused as every other.
+// Nothing if the path is not such a folder. Throws kUnknownFormat where nothing says which snapshot is meant.
+// A link is none: it may lead anywhere, and is followed or refused as every other.
 std::optional<HubSnapshot> hub_snapshot(const std::string& path);
 
 }  // namespace mckpt::impl

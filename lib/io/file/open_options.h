@@ -16,7 +16,7 @@ class AdapterBase;
 class Containers;
 class SourceStamps;
 
-// Of all kinds that mckpt knows (io/file/container.h).
+// All kinds that mckpt knows (io/file/container.h).
 std::shared_ptr<Containers> new_containers();
 
 // Which weights are read of a folder with two models: model.safetensors, and an index with shards that does
@@ -27,7 +27,7 @@ enum class ModelFiles : unsigned char {
   kShards,  // those that the index names
 };
 
-// What a folder with two models is, where `ModelFiles` chooses none of them.
+// The role of a folder with two models, where `ModelFiles` chooses none of them.
 enum class TwoModels : unsigned char {
   kRefused,         // an error, unless their data are equal
   kFinding,         // a problem of the folder, unless their data are equal

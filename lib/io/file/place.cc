@@ -1,5 +1,5 @@
 // Asks file systems for room and makes folders durable. The answer about room can be wrong a moment later;
-// it is a courtesy that refuses hopeless work early. What decides is the reservation of each file's space
+// it is a courtesy that refuses hopeless work early. The reservation of each file's space decides
 // (io/output/output_files.cc).
 #include "io/file/place.h"
 

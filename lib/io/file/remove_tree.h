@@ -18,10 +18,10 @@ namespace mckpt::impl {
 
 // Whether the opened folder or file `fd` is on another mount than `above`, the folder that contains it.
 using IsMount = std::function<bool(int fd, int above)>;
-// What the kernel says: the root of a mount, another device, or another number of the mount.
+// The kernel's answer: the root of a mount, another device, or another number of the mount.
 bool is_other_mount(int fd, int above);
 
-// The paths below the folder, from it, at which something is mounted: "hf_assets". What is mounted is not
+// The paths below the folder, from it, at which something is mounted: "hf_assets". Mounted folders are not
 // looked into. Folders that cannot be opened count as none: they cannot be emptied either.
 std::vector<std::string> mounts_below(const std::string& folder, const IsMount& is_mount = is_other_mount);
 
@@ -32,13 +32,13 @@ struct RemovalFault {
 };
 
 // Removes the folder, or all that is in it. Removes nothing if something is mounted below it. A folder that
-// does not exist is no fault. `last`: a name in it that is removed after all others.
+// does not exist is not a fault. `last`: a name in it that is removed after all others.
 RemovalFault remove_tree(const std::string& folder, const IsMount& is_mount = is_other_mount,
                          std::string_view last = "");
 RemovalFault empty_tree(const std::string& folder, const IsMount& is_mount = is_other_mount,
                         std::string_view last = "");
 
-// What a message says of it: "Device or resource busy (hf_assets: something is mounted there)".
+// The text of a fault in a message: "Device or resource busy (hf_assets: something is mounted there)".
 std::string fault_text(const RemovalFault& fault);
 
 }  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 namespace mckpt::impl {
 
-// Returns what the last call returned; errno is that of the last call.
+// Returns what the last call returned; errno is the last call's.
 template <typename Call>
 auto retried(Call&& call) -> decltype(call()) {
   for (;;) {

@@ -28,7 +28,7 @@ namespace mckpt::impl {
 
 class Error;
 
-// What a file looked like at one moment. Two equal stamps: as far as the file system tells, nothing changed.
+// The look of a file at one moment. Two equal stamps: as far as the file system tells, nothing changed.
 struct FileStamp {
   u64 device = 0, inode = 0;
   i64 bytes = 0, modified_ns = 0, changed_ns = 0;
@@ -44,7 +44,7 @@ class SourceStamps {
   SourceStamps& operator=(const SourceStamps&) = delete;
 
   // The stamp of the open file that the path leads to. Thread-safe; the first look may sleep until a tick is
-  // over. Throws kReadFailed if the stamp differs from that of the first look.
+  // over. Throws kReadFailed if the stamp differs from the first look's.
   FileStamp look(int fd, const std::string& path);
 
   // The first changed file in the order of the paths; "" if no file changed.

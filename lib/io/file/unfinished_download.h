@@ -1,5 +1,5 @@
-// What is left of the download of a file that is not there. Programs write into a file of another name, and rename it
-// when all of it is there:
+// The remains of the download of a file that is not there. Programs write into a file of another name, and
+// rename it when all of it is there:
 //
 //   model-00002-of-00002.safetensors.incomplete                                    beside it, also .part and .aria2
 //   .cache/huggingface/download/model-00002-of-00002.safetensors.3f2a.incomplete   of `hf download --local-dir`

@@ -69,7 +69,7 @@ struct Hdf5Other {
 struct Hdf5Link {
   std::string name, target;
 };
-// What the library or the helper could not read, with the library's words.
+// A part that the library or the helper could not read, with the library's words.
 struct Hdf5Fault {
   std::string name, words;
   hdf5_wire::Blame blame = hdf5_wire::Blame::kDamaged;

@@ -116,7 +116,7 @@ ArchiveLayout::ArchiveLayout(ArchiveContents contents, std::span<const std::stri
 
 ArchiveLayout::~ArchiveLayout() = default;
 
-// Of chunks that share bytes, the first is the row, and the others are stored once more.
+// If chunks share bytes, the first is the row, and the others are stored once more.
 void ArchiveLayout::find_rows() {
   rows_of_file_.resize(in_.files.size());
   for (i64 c = 0; c < std::ssize(in_.chunks); c++)
@@ -133,7 +133,7 @@ void ArchiveLayout::find_rows() {
   }
 }
 
-// What is between the data of each file, and room for the index.
+// Adds the bytes between the data of each file, and room for the index.
 void ArchiveLayout::add_files() {
   Part& first = parts_[0];
   const Hdf5Type byte = hdf5_type(DType::kU8), number = hdf5_type(DType::kU64);
@@ -350,7 +350,7 @@ class FrameSum {
 
 }  // namespace
 
-// Stretches of a part that have sums: rows, the index, and data of chunks that are no rows, which are among
+// Stretches of a part that have sums: rows, the index, and data of chunks that are not rows, which are among
 // the rest.
 std::vector<ArchiveLayout::Stretch> ArchiveLayout::known_stretches(i64 part, const SumAt& sum) const {
   std::vector<Stretch> out;

@@ -49,10 +49,10 @@ struct ArchiveChunk {
 
   // Set by the layout.
   i64 part = -1, offset = -1;
-  bool is_row = false;  // the bytes are those of the file, which has no others of its own
+  bool is_row = false;  // the bytes belong to the file, which has no others of its own
 };
 
-// What goes into an archive. Plain values.
+// The contents of an archive. Plain values.
 struct ArchiveContents {
   std::string file_name;  // of a single file; "": a folder
   std::string opened;     // as in ArchiveIndex
@@ -72,7 +72,7 @@ class ArchiveLayout {
   std::vector<OutputFile> output_files() const;
   const std::vector<ArchiveTensor>& tensors() const { return in_.tensors; }
   const std::vector<ArchiveChunk>& chunks() const { return in_.chunks; }
-  // Of the index, without sums: each is the data of a chunk, or bytes between them.
+  // The rows of the index, without sums: each is the data of a chunk, or bytes between them.
   const std::vector<ArchiveIndex::Row>& rows() const { return index_.rows; }
   // The number of the chunk whose data a row is; -1: bytes between.
   i64 chunk_of_row(i64 row) const { return chunk_of_row_[row]; }

@@ -1,4 +1,4 @@
-// What HDF5 makes of a file that is described: the places of the data, and all other bytes. The HDF5 library
+// HDF5's answer to the description of a file: the places of the data, and all other bytes. The HDF5 library
 // runs in mckpt-hdf5 (io/hdf5/wire.h), which writes nothing; data and all other bytes are written by the
 // caller.
 //
@@ -19,7 +19,7 @@ namespace mckpt::impl {
 struct Hdf5Mapping;
 struct Hdf5Type;
 
-// A description, object by object. Attributes are those of the object before them; first of all, of the root.
+// A description, object by object. Attributes belong to the object before them; the first ones to the root.
 class Hdf5Request {
  public:
   // `user_block`: bytes in front of the file that HDF5 leaves alone: 0, 512, 1024, 2048, ...

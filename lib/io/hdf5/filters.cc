@@ -44,8 +44,8 @@ std::vector<u8> without_sum(std::vector<u8> stored) {
   return stored;
 }
 
-// Stored are all first bytes of the elements, then all second ones, and so on (which compresses better);
-// bytes that are no whole element are at the end, unchanged.
+// All first bytes of the elements are stored, then all second ones, and so on (which compresses better);
+// bytes that do not fill an element are at the end, unchanged.
 std::vector<u8> unshuffled(const std::vector<u8>& stored, i64 width) {
   std::size_t w = static_cast<std::size_t>(width), elements = stored.size() / w;
   std::vector<u8> out(stored.size());

@@ -33,7 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kName = "mckpt-hdf5";
-// The most bytes of the answer; that of 100,000 datasets has about 20 MB, and their file more.
+// The most bytes of the answer; the answer for 100,000 datasets has about 20 MB, and their file more.
 constexpr i64 kLeastAnswerBytes = i64{1} << 20, kMostAnswerBytes = i64{512} << 20, kAnswerPerByte = 8;
 // Processor time in milliseconds, which grows with the file up to a bound: together with the start of the
 // program less than a second, and another for each MiB.
@@ -88,7 +88,7 @@ class Process {
   }
 
  private:
-  // Returns 0 or the error number. Of our environment only LD_LIBRARY_PATH is passed on: HDF5 would load
+  // Returns 0 or the error number. Only LD_LIBRARY_PATH of our environment is passed on: HDF5 would load
   // drivers and plug-ins that other variables name.
   int spawn(const std::string& program, const std::vector<std::string>& arguments, int input, int output) {
     std::vector<char*> list = {const_cast<char*>(program.c_str())};
@@ -101,7 +101,7 @@ class Process {
     if (int error = ::posix_spawn_file_actions_init(&actions)) return error;
     ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    // What it has to say there could be a file's words to a terminal.
+    // Its words there could be a file's words to a terminal.
     ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     int error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, list.data(), environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
@@ -149,7 +149,7 @@ std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point d
   }
 }
 
-// What the signal that ended the program means.
+// The meaning of the signal that ended the program.
 std::string_view ended_by(int signal) {
   switch (signal) {
     case SIGSYS:

@@ -19,8 +19,8 @@ struct Hdf5Type;
 // bfloat16 and the 8-bit floats are recognised like any other. The order of bytes is not looked at. Throws
 // kUnsupportedHdf5.
 DType hdf5_dtype(const Hdf5Type& type);
-// The type in which HDF5 stores items of a data type, little-endian. Types that HDF5 has no numbers for are
-// those of their codes, unsigned integers; elements smaller than a byte are bytes.
+// The type in which HDF5 stores items of a data type, little-endian. Types that HDF5 has no numbers for
+// become the types of their codes, unsigned integers; elements smaller than a byte are bytes.
 Hdf5Type hdf5_type(DType dtype);
 
 // Bytes of one chunk, unpacked. pre: the dataset has chunks and was checked.
@@ -36,7 +36,7 @@ bool partly_unwritten(const Hdf5Dataset& d);
 void check_dataset(const Hdf5Dataset& d, i64 file_bytes);
 
 // Pairs of datasets that share bytes in the file: (the later one, the other), at most one pair for each
-// dataset. Two names of one dataset are no such pair. pre: all were checked.
+// dataset. Two names of one dataset are not such a pair. pre: all were checked.
 std::vector<std::pair<std::size_t, std::size_t>> overlapping(std::span<const Hdf5Dataset> datasets);
 
 }  // namespace mckpt::impl

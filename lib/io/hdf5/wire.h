@@ -1,4 +1,4 @@
-// What mckpt-hdf5, the program that opens and composes HDF5 files, answers: a magic and records, each a byte
+// The answer of mckpt-hdf5, the program that opens and composes HDF5 files: a magic and records, each a byte
 // of kind and its fields, up to a kEnd. Numbers are u64, little-endian; texts are their length, a number, and
 // their bytes.
 //
@@ -27,9 +27,9 @@ enum class Record : std::uint8_t {
 
 enum class Blame : std::uint8_t { kDamaged = 0, kUnsupported = 1 };
 
-// A type: class, bytes of an element, byte order, and nine numbers, those of H5Tget_precision, _offset,
-// _sign, _fields (sign, exponent at and bits, mantissa at and bits) and _ebias. kComplex: the numbers are
-// those of one of the parts.
+// A type: class, bytes of an element, byte order, and nine numbers: H5Tget_precision, _offset, _sign, _fields
+// (sign, exponent at and bits, mantissa at and bits) and _ebias. kComplex: the numbers describe one of the
+// parts.
 enum class TypeClass : std::uint8_t { kInteger = 1, kFloat, kBool, kComplex };
 enum class Order : std::uint8_t { kLittle = 0, kBig };
 inline constexpr int kTypeNumbers = 9;
@@ -68,7 +68,7 @@ enum class Wanted : std::uint8_t {
 
 enum class Laid : std::uint8_t {
   kOffset = 'O',  // of the data of one kContiguous, in their order; kUnwritten if it has none
-  kPiece = 'P',   // bytes of the file that are no data: offset, and the bytes as text
+  kPiece = 'P',   // bytes of the file that are not data: offset, and the bytes as text
   kBytes = 'S',   // the size of the file
   kFault = 'F',   // words: nothing else follows but kEnd
   kEnd = 'Z',     // the number of records before it

@@ -2,7 +2,7 @@
 // as a whole are judged here.
 //
 // The events carry no positions, so the parser reads through an iterator that says how far it got (Reached).
-// What an event is about ends there: behind a closing quote or bracket, or one byte before it for a number.
+// The subject of an event ends there: behind a closing quote or bracket, or one byte before it for a number.
 //
 // NaN, Infinity and -Infinity are not JSON. Where they are wanted, they are parsed as strings of the same
 // length ("N" for NaN), and are numbers again where the text has no quote at that place.
@@ -158,7 +158,7 @@ class TreeMaker {
   bool end_object() { return close(); }
   bool end_array() { return close(); }
 
-  // What the parser refuses.
+  // The errors of the parser.
   bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception& e) {
     if (complete_at_ > 0) {
       while (complete_at_ < text_.size() && is_blank(text_[complete_at_])) complete_at_++;

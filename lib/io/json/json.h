@@ -1,6 +1,6 @@
 // JSON documents as trees: UTF-8 without a byte order mark, the whole input, no key twice in an object
-// (compared after unescaping), bounded depth, numbers that keep their spelling. The grammar is that of
-// nlohmann/json, whose events json.cc makes into the tree. A safetensors header is read by
+// (compared after unescaping), bounded depth, numbers that keep their spelling. The grammar is
+// nlohmann/json's, whose events json.cc makes into the tree. A safetensors header is read by
 // io/safetensors/header_json.h.
 //
 // Everything throws kBadJson with the byte.
@@ -22,7 +22,7 @@ inline constexpr int kMaxJsonDepth = 64;
 enum class JsonType : u8 { kNull, kBool, kNumber, kString, kArray, kObject };
 std::string_view json_type_name(JsonType type);  // "a number"
 
-// What counts as a number: kPython takes NaN, Infinity and -Infinity too, which Python's json module writes
+// The spellings of numbers: kPython takes NaN, Infinity and -Infinity too, which Python's json module writes
 // (Hugging Face configs have them).
 enum class JsonNumbers : u8 { kStrict, kPython };
 
@@ -45,7 +45,7 @@ class JsonValue {
   bool is(JsonType t) const { return type() == t; }
   bool is_integer() const;  // a number without fraction and exponent
 
-  // The member of an object, or null when there is none or this is no object.
+  // The member of an object, or null when there is none or this is not an object.
   const JsonValue* find(std::string_view key) const;
 
   // The value as a type; throws kBadJson that names `what` ("hidden_size") when it is another.

@@ -1,3 +1,4 @@
+// A few keys are compared one by one, many are hashed. ASCII is checked eight bytes at a time.
 #include "io/json/json_keys.h"
 
 #include <bit>

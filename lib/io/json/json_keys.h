@@ -1,5 +1,5 @@
-// What the readers of JSON check beyond the grammar: that a text is UTF-8 without a byte order mark, that no
-// object has a key twice, and that integers keep their 64 bits.
+// The checks of JSON beyond the grammar: that a text is UTF-8 without a byte order mark, that no object has a
+// key twice, and that integers keep their 64 bits.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ void add_json_key(JsonKeys& keys, std::string_view key, i64 offset);
 
 // Whether a number is written without fraction and exponent.
 bool json_integer_spelling(std::string_view number);
-// What keeps a number from being an integer of 63 bits; "" when nothing does, and then `value` is set.
+// Says what keeps a number from being an integer of 63 bits; "" when nothing does, and then `value` is set.
 std::string json_integer_fault(std::string_view number, i64& value);
 
 }  // namespace mckpt::impl

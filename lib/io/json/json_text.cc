@@ -65,7 +65,7 @@ std::string with_member(std::string_view text, std::size_t at, std::string_view 
     return cat(text.substr(0, begin), value, text.substr(member.end));
   const std::size_t open = text.find('{', at) + 1, next = JsonText(text).skip_space(open);
   const std::string_view comma = text[next] == '}' ? "" : ",";
-  // What is between the brace and the first member is between the new one and that, too.
+  // The characters between the brace and the first member are put between the new one and the first, too.
   return cat(text.substr(0, next), "\"", key, "\": ", value, comma,
              comma.empty() ? "" : text.substr(open, next - open), text.substr(next));
 }

@@ -1,5 +1,5 @@
-// What JsonWriter appends: separators by the nesting, numbers in their shortest form, and strings that
-// neither a JSON reader nor a terminal misunderstands.
+// The text that JsonWriter appends: separators by the nesting, numbers in their shortest form, and strings
+// that neither a JSON reader nor a terminal misunderstands.
 #include "io/json/json_writer.h"
 
 #include <algorithm>

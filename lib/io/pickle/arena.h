@@ -101,8 +101,8 @@ class PickleArena {
   static void share(PickleValue v) {
     if (v.container() != nullptr) v.pointer<PickleNode>()->shared = 1;
   }
-  // Gives back the memory of a container to which nothing refers any more; not that of the values in it.
-  // pre: it is a container, and not shared.
+  // Gives back the memory of a container to which nothing refers any more; not the memory of the values in
+  // it. pre: it is a container, and not shared.
   void release(PickleValue v);
 
   // Counts memory that is held elsewhere for the pickle, such as stack and memo. Throws kPickleLimit.

@@ -1,5 +1,5 @@
-// What classes and functions would make of their arguments: containers and bytes are built, everything else
-// stays a record of the name and the arguments.
+// Calls of classes and functions: containers and bytes are built, everything else stays a record of the name
+// and the arguments.
 //
 //   collections OrderedDict, ()              ->  an empty dict
 //   torch Size, ((2, 3),)                    ->  the tuple (2, 3)

@@ -28,7 +28,7 @@ constexpr Row kRows[] = {
     {"builtins", "set frozenset", Known::kSet},
     {"builtins", "tuple", Known::kTuple},
     {"builtins", "object int float str bool slice range Ellipsis NotImplemented", Known::kData},
-    // What protocols up to 2 call int, str and range.
+    // The names by which protocols up to 2 call int, str and range.
     {"builtins", "long unicode xrange", Known::kData},
     {"collections", "OrderedDict", Known::kDict},
     {"collections", "defaultdict Counter", Known::kDictLike},

@@ -13,8 +13,8 @@
 
 namespace mckpt::impl {
 
-// What a listed name means to the interpreter and the readers. Ranges of it are compared (kRebuildTensor to
-// kRebuildOther, kMetadata to kStorageMeta): keep them together.
+// The meaning of a listed name to the interpreter and the readers. Ranges of it are compared (kRebuildTensor
+// to kRebuildOther, kMetadata to kStorageMeta): keep them together.
 enum class Known : u8 {
   kNothing,  // not on the list
   kData,     // on the list: a record without meaning of its own here
@@ -85,7 +85,8 @@ enum class Trust : u8 {
 
 // A name in one pickle. Made when the pickle names it first, owned by the Pickle.
 struct PickleClass {
-  std::string_view module, name;  // Python 2's spelling of builtins and copyreg is already that of Python 3
+  std::string_view module, name;  // Python 2's spelling of builtins and copyreg is already replaced by Python
+                                  // 3's
   Known known = Known::kNothing;
   Trust trust = Trust::kListed;
   DType dtype = DType::kU8;  // of kDType and kStorage

@@ -1,7 +1,7 @@
 // The opcodes of pickle, protocols 0 to 5. Each is one byte, followed by its own argument if it has one (a
 // length and text, a number, a slot of the memo). Protocols below 2 write numbers and texts as lines of
 // ASCII; protocol 4 brought FRAME and MEMOIZE. torch.save writes protocol 2, and torch writes .metadata
-// with protocol 4 or 5. What they do, with the stack's top at the right:
+// with protocol 4 or 5. Their effects, with the stack's top at the right:
 //
 //   push a value    NONE NEWTRUE BININT LONG1 BINFLOAT BINUNICODE SHORT_BINBYTES EMPTY_DICT ...
 //   MARK            push a mark

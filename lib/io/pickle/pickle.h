@@ -41,8 +41,8 @@ class PickleVisitor {
   // stays.
   virtual std::optional<u64> build(const PickleObject& object, PickleValue state) = 0;
   // The quick form, for an object without arguments whose state would become a dict for it alone: the
-  // dict's keys, all of them texts, and values in turn. What is not taken here comes to the other build()
-  // as a dict.
+  // dict's keys, all of them texts, and values in turn. A value that is not taken here comes to the other
+  // build() as a dict.
   virtual std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) {
     static_cast<void>(type), static_cast<void>(state);
     return std::nullopt;
@@ -55,7 +55,7 @@ class PickleVisitor {
   }
 };
 
-// What the surroundings of a pickle allow and want.
+// The limits and wishes of a pickle's surroundings.
 struct PickleRules {
   bool storages = false;  // persistent ids name storages, as inside a torch file; refused elsewhere
   i64 stored_bytes = -1;  // what the pickle takes up in its file; less than its size where it is compressed

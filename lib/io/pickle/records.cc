@@ -1,4 +1,4 @@
-// What large pickles consist of: objects made without arguments, whose state is a dict of their own. Where
+// Most values of large pickles: objects made without arguments, whose state is a dict of their own. Where
 // there is a visitor, neither is made before the state is complete, since it mostly takes the two then: they
 // are pending.
 //

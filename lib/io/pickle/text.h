@@ -15,7 +15,7 @@ namespace mckpt::impl {
 std::optional<std::string> unquoted(std::string_view literal);
 // The text of UNICODE, Latin-1 with \uXXXX, as UTF-8.
 std::optional<std::string> raw_unicode_unescaped(std::string_view text);
-// What text.encode("latin1") gives in Python: a byte for each character.
+// The result of text.encode("latin1") in Python: a byte for each character.
 std::optional<std::string> latin1_encoded(std::string_view utf8);
 // Decimal numbers of INT and LONG; decimal_wide() gives little-endian two's complement of any length.
 std::optional<i64> decimal(std::string_view text);

@@ -97,7 +97,7 @@ class PickleValue {
 
   // Whether both are the same value of the pickle. Equal texts at two places of it are two values.
   friend bool operator==(PickleValue a, PickleValue b) { return a.bits_ == b.bits_; }
-  // What identifies a value in the arena, to recognise it on another path; null for plain values.
+  // The identity of the value in the arena, to recognise it on another path; null for plain values.
   const PickleNode* node() const { return kind() >= Kind::kWideInt ? pointer<PickleNode>() : nullptr; }
   // The node of containers and objects alone. Texts are not looked at: there are half a million of them far
   // apart in memory, and each look would be a cache miss.
@@ -137,7 +137,7 @@ struct PickleList : PickleNode {
 struct PickleDict : PickleList {
   PickleValue attributes;
 };
-// What a class or function would have made: nothing is made, so a tensor, an enum's member and an
+// A call of a class or function, as a record: nothing is made, so a tensor, an enum's member and an
 // argparse.Namespace all look like this.
 struct PickleObject : PickleNode {
   const PickleClass* type;  // null for a storage

@@ -57,7 +57,7 @@ void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
                                         set.second, " are there")});
 }
 
-// Of the shards' names, the name that the whole model has in one file: "pytorch_model.bin".
+// The name that the whole model has in one file, by the shards' names: "pytorch_model.bin".
 std::string single_name(std::string_view shard) {
   const std::string_view numbered = shard.substr(0, shard.rfind("-of-"));
   return cat(numbered.substr(0, numbered.rfind('-')), shard.substr(shard.rfind('.')));
@@ -113,11 +113,11 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
                           .warning = true});
     return store;
   }
-  // Beside the files of ranks or shards there may be others, which are not the model; those of the trainer
+  // Beside the files of ranks or shards there may be others, which are not the model; files of the trainer
   // are expected there.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
   std::vector<OpenedTorchFile> files = open_torch_files(folder, chosen);
-  // What torch_checkpointing saves without a metadata.pkl.
+  // Files that torch_checkpointing saves without a metadata.pkl.
   const bool items = ranked.empty() && shards.empty() && are_files_of_items(files);
   auto store = std::make_unique<TorchStore>(path,
                                             !ranked.empty() || items ? Format::kTorchRanks

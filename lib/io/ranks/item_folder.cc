@@ -1,5 +1,5 @@
-// Torch files are joined as those of any ranks are; tables of safetensors files are made of their headers and
-// of what metadata.pkl says.
+// Torch files are joined like files of any ranks; tables of safetensors files are made of their headers and
+// of metadata.pkl.
 #include "io/ranks/item_folder.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view kTorch = "TorchSerialization", kSafetensors = "SafetensorsSerialization",
                            kJson = "JsonSerialization", kRaw = "RawSerialization";
 
-// Of the file of an item for which the layout says nothing.
+// The ending of an item's file for which the layout says nothing.
 constexpr std::string_view kUsualEnding = ".pt";
 
 // "model_3.EXT" -> model, 3; nothing for other names.
@@ -115,8 +115,8 @@ class Items {
     add_unnamed_values(items);
   }
 
-  // Those that are no torch files: JSON by its name, bytes where every rank has a file. Whether a safetensors
-  // file has whole tensors nothing says, so it stays beside.
+  // Adds the files that are not torch files: JSON by its name, bytes where every rank has a file. Whether a
+  // safetensors file has whole tensors nothing says, so it stays beside.
   void add_unnamed_values(const std::set<std::string>& items) {
     std::map<std::pair<std::string, std::string>, std::set<i64>> ranks;  // by item and ending
     for (const FolderEntry& e : folder_.entries()) {

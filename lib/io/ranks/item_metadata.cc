@@ -35,8 +35,8 @@ PickleValue entry_or_none(PickleValue dict, std::string_view key) {
   return v ? *v : PickleValue();
 }
 
-// A text that is a list in JSON, its parts with dots between them: '["state","w"]' -> "state.w". Of version 1.0
-// the first part is the item.
+// A text that is a list in JSON, its parts with dots between them: '["state","w"]' -> "state.w". In version
+// 1.0 the first part is the item.
 std::vector<std::string> parts_of(PickleValue path) {
   const JsonValue list = parse_json(path.to_text("the path of a tensor"));
   std::vector<std::string> out;

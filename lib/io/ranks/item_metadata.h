@@ -48,7 +48,8 @@ struct ItemMetadata {
   const ItemSharding* of(const std::string& item, const std::string& name, i64 rank) const;
 };
 
-// Of the folder; nothing where it has no such file, or one of something else. Throws kBadPickle.
+// The metadata of the folder; nothing where it has no such file, or a file of another kind. Throws
+// kBadPickle.
 std::optional<ItemMetadata> read_item_metadata(const Folder& folder);
 
 }  // namespace mckpt::impl

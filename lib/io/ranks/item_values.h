@@ -1,4 +1,4 @@
-// Items of torch_checkpointing that are no torch files: JSON documents, and bytes of a meaning of their own.
+// Items of torch_checkpointing that are not torch files: JSON documents, and bytes of a meaning of their own.
 //
 //   train_0.json   {"step": 7, "seen": [1, 2]}     objects train:rank_0:step and train:rank_0:seen
 //   blob_0.bin     1,234 bytes                     object blob:rank_0

@@ -27,8 +27,8 @@ struct Member {
 using RankSets = std::map<i64, std::map<i64, Member>>;
 
 // The set that is the checkpoint where files of jobs of several sizes are in one folder: a complete one, of
-// which most other groups have a complete one too, else the one with the most files. `model_world`: of the
-// model's files, which those of its optimizer should have; -1: not known.
+// which most other groups have a complete one too, else the one with the most files. `model_world`: the
+// number of the model's files, which its optimizer should have too; -1: not known.
 i64 chosen_world(const RankSets& sets, i64 model_world, const std::map<std::string, RankSets>& groups) {
   auto is_complete = [](const RankSets& all, i64 world) {
     auto set = all.find(world);
@@ -43,7 +43,7 @@ i64 chosen_world(const RankSets& sets, i64 model_world, const std::map<std::stri
   return std::ranges::max_element(sets, {}, rank)->first;
 }
 
-// The groups that are a model, by their names: "model" alone if it is there, else all that are no state of
+// The groups that are a model, by their names: "model" alone if it is there, else all that are not state of
 // the training.
 std::vector<std::string> model_groups(const std::map<std::string, RankSets>& groups) {
   if (groups.contains("model")) return {"model"};

@@ -129,7 +129,7 @@ bool RankGroup::is_described_alike(const Holder& a, const Holder& b) {
   return alike(*other, *one) && table(a).dtype(a.row) == table(b).dtype(b.row);
 }
 
-// The ranks that describe more than half of that rank's tensors in another way, or do not have them. Of one
+// The ranks that describe more than half of that rank's tensors in another way, or do not have them. For one
 // or two tensors each says for itself what is wrong.
 std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
   std::map<i64, i64> fitting;
@@ -150,7 +150,8 @@ std::vector<i64> RankGroup::unlike_ranks(i64 reference) {
   return out;
 }
 
-// Files of other models, each said once: all their tensors would be unlike those of the other ranks.
+// Leaves out files of other models, and reports each once: all their tensors would be unlike the tensors of
+// the other ranks.
 void RankGroup::leave_out_others() {
   if (!model_ || files_.size() < 2) return;
   i64 reference = files_[0].rank;
@@ -178,7 +179,7 @@ void RankGroup::leave_out_others() {
   whole_ = false;
 }
 
-// What is wrong if the ranks do not describe the same tensor, or "".
+// Says how the ranks fail to describe the same tensor, or "".
 std::string RankGroup::unlike_rank(const Name& n) {
   const Holder& first = n.holders[0];
   for (const Holder& h : n.holders)
@@ -251,7 +252,7 @@ std::string RankGroup::doubled(const TorchSharding& layout, std::span<TorchPiece
   return "";
 }
 
-// What is wrong with pieces that have their places: copies that differ, a hole, an overlap. "": nothing.
+// The fault of pieces that have their places: copies that differ, a hole, an overlap. "": nothing.
 // pre: the tensor is the last one of the store.
 std::string RankGroup::fault_of(const Name& n, std::span<const TorchPiece> pieces) {
   std::map<std::vector<i64>, std::size_t> first;  // by where the pieces are

@@ -27,11 +27,11 @@ namespace mckpt::impl {
 struct OpenedTorchFile;
 struct RankName;
 
-// Used once: files are added in the order of their ranks, those of other models left out, then joined.
+// Used once: files are added in the order of their ranks, files of other models are left out, then joined.
 class RankGroup {
  public:
   // `prefix`: before the names of the tensors. `model`: copies that differ are damage, as they are not in
-  // states of ranks (random numbers). `saves` is told of numbers that are not those of one save.
+  // states of ranks (random numbers). `saves` is told of numbers that do not belong to one save.
   RankGroup(TorchStore& store, const Folder& folder, RankSaves& saves, std::string prefix, bool model)
       : store_(store), copies_(store, folder), saves_(saves), prefix_(std::move(prefix)), model_(model) {}
 

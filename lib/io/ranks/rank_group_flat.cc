@@ -19,8 +19,8 @@ bool RankGroup::is_flat_parameter(const Name& n) const {
                              [&](const Holder& h) { return impl::is_flat_parameter(n.name, sharding(h)); });
 }
 
-// Its shards say where pieces are. It is no tensor of the store: its items are those of the pieces, and
-// padding.
+// Its shards say where pieces are. It is not a tensor of the store: its items are the items of the pieces,
+// and padding.
 void RankGroup::add_flat_parameter(const Name& n) {
   std::string wrong = unlike_rank(n);
   for (const Holder& h : n.holders)

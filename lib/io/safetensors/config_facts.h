@@ -1,4 +1,4 @@
-// What the configuration files of a Hugging Face folder say about it, as facts of its store:
+// Facts of a store from the configuration files of its Hugging Face folder:
 //
 //   config.json           architecture, model_type, quantized ("fp8, blocks of 128x128"), packed bits
 //   adapter_config.json   adapter ("LORA, rank 8, of meta-llama/Llama-3.2-1B")

@@ -35,7 +35,7 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
-// What is said of a file of weights that is not read.
+// The remark about a file of weights that is not read.
 constexpr std::string_view kNotReferenced = "not referenced: it is not part of the model (unused)";
 
 // The number at the front of the text, if it has five digits.

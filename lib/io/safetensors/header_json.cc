@@ -1,3 +1,4 @@
+// Strings are searched eight bytes at a time for the bytes that end or escape them.
 #include "io/safetensors/header_json.h"
 
 #include <bit>

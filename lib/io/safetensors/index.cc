@@ -1,4 +1,4 @@
-// Reads the index of a sharded folder as a stream: that of 100,000 tensors is 10 MB of JSON.
+// Reads the index of a sharded folder as a stream: the index of 100,000 tensors is 10 MB of JSON.
 #include "io/safetensors/index.h"
 
 #include <algorithm>

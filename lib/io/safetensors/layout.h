@@ -6,8 +6,8 @@
 //   model-00002-of-00002.safetensors   ...
 //   model.safetensors.index.json       {"metadata": {"total_size": ...}, "weight_map": {name: file, ...}}
 //
-// The order within a file is the reference writer's, and the shards are those of Hugging Face's
-// save_pretrained.
+// The order within a file is the reference writer's, and the shards are cut as Hugging Face's save_pretrained
+// cuts them.
 #pragma once
 
 #include <optional>
@@ -37,8 +37,8 @@ struct SafetensorsOptions {
       {"format", "pt"}};    // of every file; transformers takes none without a format
   i64 max_shard_bytes = 0;  // of the tensors in one file; a larger tensor has a file of its own; 0: one file
   // The alignment of the first data byte: a power of two, at least 8. The format has no room between
-  // tensors, so the others are aligned only to the size of their elements. With 8 the files are those of
-  // the reference writer, byte for byte.
+  // tensors, so the others are aligned only to the size of their elements. With 8 the files are the reference
+  // writer's, byte for byte.
   i64 alignment = 64;
 };
 
@@ -64,7 +64,7 @@ class SafetensorsLayout {
   static std::optional<SafetensorsLayout> like(std::span<const TensorSpec> tensors,
                                                const SafetensorsOriginal& original);
 
-  // Whether it is that of original files.
+  // True for the layout of original files.
   bool is_original() const { return original_; }
   const std::vector<File>& files() const { return files_; }
   // The files with their sizes, and last the index if there is one.

@@ -9,7 +9,7 @@ namespace mckpt::impl {
 class Store;
 
 // By key: the value that the files have, and of files that have several "one and another". Empty for other formats.
-// What says where shards are in a tensor (shards.h) is left out.
+// Entries about the places of shards in a tensor (shards.h) are left out.
 std::map<std::string, std::string> safetensors_metadata(const Store& store);
 
 }  // namespace mckpt::impl

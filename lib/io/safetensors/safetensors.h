@@ -71,7 +71,7 @@ class SafetensorsStore final : public Store {
     i64 row = 0;
     const i64* offsets = nullptr;  // of the chunk, as many as the row has dimensions
   };
-  // A tensor is a range of rows; its name and type are those of the first.
+  // A tensor is a range of rows; its name and type are taken from the first.
   struct Tensor {
     u32 first = 0;
     u32 rank = 0;
@@ -81,7 +81,7 @@ class SafetensorsStore final : public Store {
   const Row& row_at(i64 tensor, i64 index) const;
   std::optional<Checksum> checksum(i64 tensor, const Row& row) const;
 
-  std::deque<SafetensorsTable> tables_;  // the first one is empty: that of all lost files
+  std::deque<SafetensorsTable> tables_;  // the first one is empty: the table of all lost files
   std::vector<u32> table_of_;            // by file; an index may name a hundred thousand files that are lost
   std::vector<Tensor> tensors_;
   std::vector<Row> rows_;

@@ -16,7 +16,7 @@ constexpr i64 kLengthBytes = 8;
 // Limits far above real files: the format needs a depth of 3, and __metadata__ has a handful of entries.
 // They bound the memory that a header made by hand can ask for.
 constexpr int kMaxHeaderDepth = 8;  // the format needs 3
-// What an entry of few bytes costs is many times as much; real files have a handful.
+// An entry of few bytes costs many times as much memory; real files have a handful.
 constexpr i64 kMostMetadata = 1 << 16;
 constexpr int kMostUnknownFields = 1 << 10;
 

@@ -40,7 +40,7 @@ std::string unlike_headers(const Store& shards, const Store& single, const std::
   return "";
 }
 
-// What differs first between the two, in words; "" if all tensors are equal. A file that cannot be read
+// The first difference between the two, in words; "" if all tensors are equal. A file that cannot be read
 // differs.
 std::string first_difference(const Store& shards, const std::string& file,
                              const std::function<std::unique_ptr<Store>()>& open_single, bool reads_data) {

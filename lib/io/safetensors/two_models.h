@@ -30,7 +30,7 @@ struct TwoModelNames {
   std::string others;  // what other programs than transformers load: "vLLM and SGLang load the shards"
 };
 
-// What is to be said of the single file in a folder whose shards are read. Throws kTwoModels where the models
+// The finding about the single file in a folder whose shards are read. Throws kTwoModels where the models
 // are not equal, none is chosen and the folder's options do not want a finding (TwoModels). `open_single`
 // opens the file. pre: the folder has both.
 Finding judge_two_models(const Store& shards, const TwoModelNames& names,

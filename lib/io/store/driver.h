@@ -30,9 +30,9 @@ struct Driver {
   bool reads = true;    // false: it is only called by its name where it is met
   bool writes = false;  // a conversion makes it
 
-  // What its stores are, as far as anything is done differently for it.
+  // Properties of its stores, as far as anything is done differently for them.
   bool hf_weights = false;   // whole tensors of a model under its own names, as Hugging Face has them
-  bool hf_folder = false;    // those of a folder, which may have a config.json
+  bool hf_folder = false;    // a folder, which may have a config.json
   bool of_a_run = false;     // a training program's: names, and stacks of experts, are those in memory
   bool ranks_apart = false;  // each rank's tensors are by themselves: mp_rank_00/..., copies included
   bool flat = false;         // of ranks, whose tensors are one-dimensional: their shapes are in no file
@@ -40,10 +40,10 @@ struct Driver {
   bool zero = false;         // parts of flat groups of an optimizer's ranks, as DeepSpeed ZeRO saves them
   std::optional<DcpDialect> dialect{};  // of the names in a DCP folder
 
-  // How paths are recognised. Of a file the first row that takes it opens it.
+  // How paths are recognised. A file is opened by the first row that takes it.
   bool (*is_file)(const FileLook&) = nullptr;
   std::unique_ptr<Store> (*open_file)(const std::string& path, const OpenOptions& opening) = nullptr;
-  // Of a folder the rows are asked by turn, the lowest first; null from open_folder() is "none of mine", and
+  // For a folder the rows are asked by turn, the lowest first; null from open_folder() is "none of mine", and
   // the next one is asked. A row without open_folder() only says that the folder is a checkpoint.
   int turn = 0;
   bool (*is_folder)(const FolderLook&) = nullptr;

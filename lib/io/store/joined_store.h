@@ -1,6 +1,6 @@
 // JoinedStore: two stores read as one, so that one copy can read from both: a checkpoint, and the states of
 // its optimizer that the ranks saved in files of their own. Tensors and files of the second are numbered
-// after those of the first:
+// after the tensors and files of the first:
 //
 //   first  /data/run/iter_10   tensors 0..99    files 0..3        joined: root /data/run
 //   second /data/run/states    tensors 0..49    files 0..1        tensors 100..149, files 4..5

@@ -14,8 +14,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// Those of `tensors` whose stretch of a file overlaps the stretch of a tensor before it, in the order of
-// begin, end and number: of two tied tensors, the second. Tensors of several chunks, empty ones, and
+// The members of `tensors` whose stretch of a file overlaps the stretch of a tensor before it, in the order
+// of begin, end and number: if two are tied, the second. Tensors of several chunks, empty ones, and
 // those whose bytes are not bytes of a file (ChunkData::unpacked) are never among them. Throws what
 // Store::resolve() throws.
 std::vector<i64> shared_tensors(const Store& store, std::span<const i64> tensors);

@@ -19,8 +19,8 @@ bool is_of_records(const Finding& finding) {
 
 namespace {
 
-// The problem that an error leads with: one of a file explains those of its tensors. What only counts the
-// rest of a kind ("and 10 more of this kind", io/store/findings.h) explains nothing.
+// The problem that an error leads with: one of a file explains the problems of its tensors. A finding that
+// only counts the rest of a kind ("and 10 more of this kind", io/store/findings.h) explains nothing.
 std::span<const Finding>::iterator leading(std::span<const Finding> findings) {
   auto counts_others = [&](const Finding& f) {
     return f.file.empty() && f.tensor.empty() &&

@@ -32,7 +32,7 @@ class DamagedCheckpoint : public Error {
   std::string root_;
 };
 
-// What is odd about a checkpoint that is used all the same, for a report.
+// Oddities of a checkpoint that is used all the same, for a report.
 struct Oddities {
   std::string root;  // of the checkpoint
   std::vector<Finding> findings;

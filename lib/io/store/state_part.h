@@ -1,5 +1,5 @@
-// What a tensor of a checkpoint is for, as far as its name and its type show it, and how many parameters of
-// the model it contains. `inspect` counts the parameters of a checkpoint by it.
+// The purpose of a tensor of a checkpoint, as far as its name and its type show it, and how many parameters
+// of the model it contains. `inspect` counts the parameters of a checkpoint by it.
 //
 //   optimizer.state.0.exp_avg     optimizer         rng_state.torch    other
 //   experts.down_proj_blocks      model, two parameters in each uint8
@@ -28,7 +28,7 @@ std::string_view part_name(StatePart part);  // "model"
 // The part by the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
 StatePart part_of(std::string_view name);
 
-// Whether the last part of a name is that of a state of a parameter: "exp_avg", "momentum_buffer".
+// Whether the last part of a name names a state of a parameter: "exp_avg", "momentum_buffer".
 bool is_state_field(std::string_view last);
 // Whether it counts what was done: "step".
 bool is_counter(std::string_view last);

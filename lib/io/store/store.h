@@ -9,7 +9,7 @@
 // the header of one chunk, if the format has one; data are read on demand by TensorReader
 // (io/values/tensor_reader.h).
 //
-// What is wrong with a part of the checkpoint is a Finding, and the rest can be used; what makes the
+// A fault of a part of the checkpoint is a Finding, and the rest can be used; a fault that makes the
 // checkpoint unreadable is thrown.
 #pragma once
 
@@ -66,7 +66,7 @@ struct ChunkData {
 
 class Store;
 
-// Adds all sums of a chunk, and those of all chunks of a tensor, as far as they are stored.
+// Adds all sums of a chunk, and the sums of all chunks of a tensor, as far as they are stored.
 void add_sums(ChunkData&& data, std::vector<Checksum>& to);
 void add_sums(const Store& store, i64 tensor, std::vector<Checksum>& to);
 
@@ -101,7 +101,7 @@ class Store {
   virtual ~Store() = default;
 
   const std::string& root() const { return root_; }  // what was opened, after following a tracker file
-  // How its files are opened, those of the same folder that belong to no store too.
+  // How its files are opened, and the files of the same folder that belong to no store.
   const OpenOptions& opening() const { return opening_; }
   Format format() const { return format_; }
   const Driver& driver() const { return driver_of(format_); }  // what is done differently for the format
@@ -139,7 +139,7 @@ class Store {
   Shape shape(i64 tensor) const;
 
  protected:
-  // For a view of `source`: root, opening, format, ranks, files and facts become those of the source. Objects
+  // For a view of `source`: root, opening, format, ranks, files and facts become the source's. Objects
   // and findings do not.
   void describe_as(const Store& source);
 
@@ -160,7 +160,7 @@ std::string file_path(const Store& store, i32 file);
 // "".
 std::string_view file_label(const Store& store, i32 file);
 
-// Whether the object is a file of its own, beside those of the tensors.
+// Whether the object is a file of its own, beside the files of the tensors.
 bool is_file(const Store& store, const Object& object);
 
 // Zeros for the offsets of a chunk that is a whole tensor. pre: rank <= Shape::kMaxRank.
@@ -181,8 +181,8 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 // and what was expected.
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening = {});
 
-// Of what open_store() chooses from, the readers that others ask for by name; each throws when the path is
-// not of its format. open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() a folder of
+// Readers that open_store() chooses from and that others ask for by name; each throws when the path is not of
+// its format. open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() a folder of
 // ranks, of shards, or of separate files. The table of all is io/store/open/drivers.inc.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening);

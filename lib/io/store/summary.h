@@ -1,4 +1,4 @@
-// What a store contains, in a few numbers: tensors, parameters and bytes, by part (model, optimizer, other)
+// The contents of a store in a few numbers: tensors, parameters and bytes, by part (model, optimizer, other)
 // and by data type. No data are read.
 //
 // Items and parameters differ where values are packed: a uint8 tensor of 1,000 items with two 4-bit values in

@@ -1,5 +1,5 @@
 // SHA-1 (FIPS 180-4), for one purpose: git names the content of a file by it, and the cache of the Hugging
-// Face hub names small files so. It is no protection against somebody who makes two files of one sum.
+// Face hub names small files so. It does not protect against somebody who makes two files of one sum.
 //
 //   git's name of "hello\n" (6 bytes):   SHA-1 of "blob 6\0hello\n" = ce013625030ba8dba906f756967f9e9ca394464a
 #pragma once

@@ -20,7 +20,7 @@ namespace mckpt::impl {
 
 class ByteSource;
 
-// What the headers of one file say. Made by read_torch_file(), taken over by TorchStore.
+// The headers of one file. Made by read_torch_file(), taken over by TorchStore.
 struct TorchFile {
   TorchTable table;
   Format format{};

@@ -24,7 +24,7 @@ std::string torch_archive_folder(std::string_view path);
 // Why torch cannot save the tensor; "" if it can.
 std::string torch_fault(const TensorSpec& tensor);
 
-// A dict of the tensors by their names, of which the first is that of the storage `first_key`. `ordered`: an
+// A dict of the tensors by their names, the first of which is in the storage `first_key`. `ordered`: an
 // OrderedDict, as the state dict of a module.
 void write_tensors(PickleWriter& p, std::span<const TensorSpec> tensors, i64 first_key, bool ordered);
 

@@ -27,7 +27,7 @@ namespace mckpt::impl {
 // of each, an empty one for a piece without items.
 using TorchStretches = std::vector<std::vector<ItemRange>>;
 
-// What one rank of a set of files has of a tensor; place_pieces() fills in the result. Ranks may be
+// The part of a tensor that one rank of a set of files has; place_pieces() fills in the result. Ranks may be
 // missing.
 struct TorchPiece {
   i64 rank = -1;
@@ -46,15 +46,15 @@ std::vector<i64> place_of(const TorchPiece& piece);
 // Marks all pieces but the first in each place as replicas.
 void mark_replicas(std::span<TorchPiece> pieces);
 
-// Places the pieces by the rule of their placements, if their sizes are those of the rule. Plain shards may
+// Places the pieces by the rule of their placements, if their sizes fit the rule. Plain shards may
 // be of other sizes: they are placed by adding up the sizes in the order of the cuts, because an uneven shard
 // does not say where it is. If ranks are missing, sizes do not add up, and only the rule can place pieces. A
 // grid of ranks may have the tensor once in each of its rows: each row is a mesh of its own. pre: at least
 // one piece; of one DTensor, with its number of dimensions, placed alike. Returns what is wrong, or "".
 std::string place_pieces(std::span<TorchPiece> pieces);
 
-// The stretches of one rank's piece by the rule; nothing if its sizes are not those of the rule, if they are
-// those of two readings that differ, or if the rank is not in the mesh.
+// The stretches of one rank's piece by the rule; nothing if its sizes do not fit the rule, if they fit two
+// readings that differ, or if the rank is not in the mesh.
 std::optional<TorchStretches> even_stretches(const TorchSharding& sharding, i64 rank,
                                              std::span<const i64> sizes);
 

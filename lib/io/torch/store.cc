@@ -140,7 +140,7 @@ std::vector<i64> TorchStore::strides(const Row& r) const {
   return out;
 }
 
-// From the first byte of the row to that of the box in it.
+// The bytes from the first of the row to the first of the box in it.
 i64 TorchStore::bytes_before(const Row& r) const {
   if (!r.box) return 0;
   const std::vector<i64> steps = strides(r);

@@ -1,4 +1,4 @@
-// A store over the tables of torch files: one file, or those of several ranks. Who opens the files
+// A store over the tables of torch files: one file, or the files of several ranks. Who opens the files
 // (open_torch.cc, folder.cc, megatron_run.cc, zero/) decides which of their rows become tensors, and how they
 // are called.
 //

@@ -22,7 +22,7 @@ namespace {
 // The folder in an archive that torch.save wrote to an open file, whose name it does not know.
 constexpr std::string_view kUnnamedTop = "archive/";
 
-// The folder that everything is in: torch takes that of the first record.
+// The folder that everything is in: torch takes the folder of the first record.
 std::string_view top_folder(const ZipArchive& zip) {
   if (zip.entries().empty())
     throw Error(Code::kBadTorchFile, "the zip archive is empty: it has no data.pkl")
@@ -45,8 +45,8 @@ const ZipEntry& find_pickle(const ZipArchive& zip, std::string_view top) {
       .found(listed(names));
 }
 
-// Throws kBadStorage unless every storage is named as torch names those of an archive: ("storage", class,
-// key, location, size).
+// Throws kBadStorage unless every storage is named as torch names the storages of an archive: ("storage",
+// class, key, location, size).
 void check_storage_ids(const Pickle& pickle) {
   constexpr i64 kParts = 5;
   for (PickleValue storage : pickle.storages())
@@ -56,8 +56,8 @@ void check_storage_ids(const Pickle& pickle) {
           .found(parts);
 }
 
-// What each record of an archive is for, in one pass over its directory: its checksum, and whether any
-// tensor uses it.
+// The use of each record of an archive, in one pass over its directory: its checksum, and whether any tensor
+// uses it.
 class RecordList {
  public:
   RecordList(const ZipArchive& zip, std::string_view top, TorchFile& out)
@@ -173,7 +173,7 @@ const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
   return *e;
 }
 
-// What keeps torch from loading the file is a finding: the tensors can be read all the same.
+// A fault that keeps torch from loading the file is a finding: the tensors can be read all the same.
 TorchFile read_torch_zip(const ByteSource& file) {
   TorchZip zip(file);
   const ZipEntry& data = zip.pickle();

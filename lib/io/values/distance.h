@@ -28,7 +28,7 @@ struct Tolerance {
   bool none() const { return absolute == 0 && relative == 0 && ulps == 0; }
 };
 
-// Sums over pairs of numbers. A value; merge() adds those of another stretch.
+// Sums over pairs of numbers. A value; merge() adds the distances of another stretch.
 struct ValueDistance {
   i64 differing = 0;  // numbers whose bits differ
   i64 beyond = 0;     // of these, numbers that are further apart than the tolerance

@@ -20,7 +20,7 @@ namespace mckpt::impl {
 
 // A float of up to 16 bits: sign, exponent, mantissa, from the top.
 struct SmallFloat {
-  // What the codes that are not ordinary numbers mean.
+  // The meaning of the codes that are not ordinary numbers.
   enum class Special : u8 {
     kIeee,   // the largest exponent is for infinities and NaN
     kFn,     // finite but for one NaN of each sign, all ones
@@ -62,7 +62,7 @@ std::vector<double> code_values(DType dtype);
 // rounded; number_text() is exact.
 double number_at(DType dtype, const u8* bytes, i64 index);
 // The number as text: the shortest that reads back as the same value in the type's precision (for types
-// narrower than float: in that of float); "NaN", "Infinity", "-Infinity", "true", "false".
+// narrower than float: in float's precision); "NaN", "Infinity", "-Infinity", "true", "false".
 std::string number_text(DType dtype, const u8* bytes, i64 index);
 // The element at `index` as text: "1.5", or "(0.5, -1)" of an element that is two numbers.
 std::string element_text(DType dtype, const u8* bytes, i64 index);

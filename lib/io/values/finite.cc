@@ -1,5 +1,5 @@
 // Finds numbers that are not finite by comparing bits, without floating-point arithmetic: a float is not
-// finite if its bits without the sign are at least those of infinity. The 8-bit types have rules of their own
+// finite if its bits without the sign are at least infinity's. The 8-bit types have rules of their own
 // (kRules).
 //
 //   bfloat16    0x7f80 infinity    0xff80 -infinity    0x7fc0 NaN    0x7f7f the largest finite number
@@ -18,7 +18,7 @@ namespace mckpt::impl {
 namespace {
 
 // Which codes of a type are not finite: without the sign bit `least` or more, or (no_sign) equal to `least`.
-// Of these, the code `infinity` is an infinity and the others are NaN; 0: the type has no infinity.
+// Among these, the code `infinity` is an infinity and the others are NaN; 0: the type has no infinity.
 struct Rule {
   DType dtype;
   bool no_sign;

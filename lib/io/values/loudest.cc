@@ -73,7 +73,7 @@ Loudest look_closer(DType dtype, std::span<const u8> bytes, i64 at, u64 code) {
   }
   for (high = low - 1; high >= 0 && counts[high] == 0;) high--;
   const i64 others = all - loud;
-  // Of several values of one size, half are above the gap: they are what there is.
+  // If several values have one size, half are above the gap: they are ordinary values of the tensor.
   const bool own = others < loud;
   int around = 0;
   for (i64 seen = 0; around < top && (seen += counts[around]) * 2 < (own ? all : others);) around++;

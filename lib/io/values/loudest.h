@@ -15,7 +15,7 @@ enum class DType : u8;
 
 struct Loudest {
   u64 code = 0;  // its bits without the sign; 0: all values are zero
-  // Of a value that is large as a number, and -1 or 0 of any other:
+  // Facts of a value that is large as a number, and -1 or 0 for any other:
   i64 at = -1;         // the first of the stretch that has it, counted in numbers of the tensor
   int exponent = 0;    // of the value: 2^exponent <= |x|
   int around = 0;      // of half of the other values in its stretch or more, zeros left out: |x| < 2^(around + 1)
@@ -26,8 +26,8 @@ struct Loudest {
 // Whether values of a type are numbers with exponents that say something: floats of 16 bits and more.
 bool has_wide_exponents(DType dtype);
 
-// What there is to say about the largest value of a stretch of numbers, the first of which has index `at` in the
-// tensor. `code`: the bits of that value without the sign. Looks at the values only if it is 256 or more.
+// Facts of the largest value of a stretch of numbers, the first of which has index `at` in the tensor.
+// `code`: the bits of that value without the sign. Looks at the values only if it is 256 or more.
 Loudest look_closer(DType dtype, std::span<const u8> bytes, i64 at, u64 code);
 
 }  // namespace mckpt::impl

@@ -176,7 +176,7 @@ void TensorReader::read_pieces(i64 begin, i64 end, const Take& take) {
   i64 most = kWindowBytes / item_bytes_;
   for (i64 at = begin; at < end; at += most) {
     i64 stop = std::min(at + most, end);
-    // Backwards, so that of chunks that overlap the first is the last to write.
+    // Backwards, so that where chunks overlap the first is the last to write.
     for (std::size_t p = pieces_.size(); p-- > 0;) fill(pieces_[p], at, stop, window_.data());
     take(std::span(window_).first(static_cast<std::size_t>((stop - at) * item_bytes_)), at * item_bytes_);
   }

@@ -1,5 +1,5 @@
 // Computes statistics with all threads. Tensors are cut into units of 16 Mi items, whatever the number of
-// threads (those of elements smaller than a byte are one unit); each unit is summed by one thread, and the
+// threads (a tensor of elements smaller than a byte is one unit); each unit is summed by one thread, and the
 // sums of a tensor are merged in the order of its units. So the order of floating-point additions, and with
 // it every bit of the result, does not depend on the threads.
 //
@@ -37,7 +37,7 @@ struct Unit {
   i64 begin, end;
 };
 
-// What is known of a tensor while its units are being read.
+// The facts of a tensor while its units are being read.
 struct Open {
   CodeCounts codes;
   std::vector<ValueSums> sums;  // by unit

@@ -1,4 +1,4 @@
-// What the values of a tensor are like: extremes, mean, spread, zeros, NaN, infinities, and a histogram.
+// The values of a tensor in short: extremes, mean, spread, zeros, NaN, infinities, and a histogram.
 // `stats` shows them.
 //
 // Values of at most 16 bits are counted code by code (a bfloat16 tensor of any size has at most 65,536
@@ -24,7 +24,7 @@ struct TensorStats {
   i64 numbers = 0;  // as element_form counts them: two for a complex element
   i64 finite = 0, zeros = 0;
   NonFinite non_finite;
-  // Of the finite numbers; not set when there are none. A long double can be any 64-bit integer.
+  // Extremes of the finite numbers; not set when there are none. A long double can be any 64-bit integer.
   long double min = 0, max = 0;
   double mean = 0, deviation = 0;  // the standard deviation of all of them (divided by n)
   long double sum_of_squares = 0;  // the square of the L2 norm
@@ -44,8 +44,8 @@ double l2_norm(std::span<const TensorStats* const> tensors);
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 
-// The statistics of numbers in memory, without a histogram, such as those of a slice. pre: `bytes` are whole
-// numbers.
+// The statistics of numbers in memory, without a histogram, such as the numbers of a slice. pre: `bytes` are
+// whole numbers.
 TensorStats stats_of(DType dtype, std::span<const u8> bytes);
 
 }  // namespace mckpt::impl

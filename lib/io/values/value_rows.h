@@ -34,7 +34,7 @@ class ValueRows {
 
   // Reads the row of the last dimension whose other indexes are `prefix`. Throws what TensorReader throws.
   void load(const std::vector<i64>& prefix);
-  // The bytes of all rows that are shown; load() calls `loaded` with those of its row.
+  // The bytes of all rows that are shown; load() calls `loaded` with the bytes of its row.
   i64 bytes() const;
   void watch(std::function<void(i64 bytes)> loaded) { loaded_ = std::move(loaded); }
 

@@ -1,6 +1,6 @@
-// Sums stretches of 4,096 numbers with vector instructions and merges the sums. What is not summed with
-// vectors: 64-bit integers, and doubles whose squared deviations a double cannot hold, are summed in long
-// double one by one.
+// Sums stretches of 4,096 numbers with vector instructions and merges the sums. Values that are not summed
+// with vectors: 64-bit integers, and doubles whose squared deviations a double cannot hold, are summed in
+// long double one by one.
 //
 // The difficult part is the spread. The textbook formula, mean of squares minus square of the mean, subtracts
 // two nearly equal numbers if the mean is large against the spread (weights around 1,000 with a spread of

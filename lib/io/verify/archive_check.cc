@@ -46,7 +46,7 @@ std::string without_percents(std::string_view name) {
   return out;
 }
 
-// What HDF5 says of one file: the contiguous and virtual datasets by path, with offsets from the file's
+// HDF5's view of one file: the contiguous and virtual datasets by path, with offsets from the file's
 // beginning.
 class PartView {
  public:

@@ -1,3 +1,4 @@
+// Each file of the store is looked up in the archive by its path; the rows of its data have the sums.
 #include "io/verify/archive_sums.h"
 
 #include "core/base/text.h"

@@ -19,7 +19,7 @@ class Store;
 class StoreFiles;
 struct Checksum;
 
-// What check_checksums() returns.
+// The result of check_checksums().
 struct ChecksumResult {
   i64 records = 0;                // that were compared, or could not be read
   std::vector<Finding> findings;  // a problem for each record that does not fit its sum
@@ -31,7 +31,7 @@ struct ChecksumResult {
 ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,
                                const std::function<void(i64 bytes)>& progress);
 
-// What is wrong with one record; nothing if its bytes fit its sum. Throws kReadFailed and what opening the
+// The fault of one record; nothing if its bytes fit its sum. Throws kReadFailed and what opening the
 // file throws.
 std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record);
 

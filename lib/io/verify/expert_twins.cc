@@ -27,7 +27,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What a name shows about experts. The number is in one of two places:
+// The facts that a name shows about experts. The number is in one of two places:
 //
 //   experts.3.gate_proj.weight          experts.local_experts.3.linear_fc1.weight
 //   experts.linear_fc1.weight3          experts.linear_fc1.weight3_w.exp_avg
@@ -152,7 +152,8 @@ std::string ExpertTwins::content_digest(TensorReader& reader, const Expert& e) c
 }
 
 std::vector<Finding> ExpertTwins::findings(TensorReader& reader) const {
-  // Experts are compared with those of the same layer and weight: under the name without the expert's number.
+  // Experts are compared with the experts of the same layer and weight: under the name without the expert's
+  // number.
   std::map<std::pair<std::string, u32>, std::vector<Expert>> alike;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     std::size_t index = static_cast<std::size_t>(t);

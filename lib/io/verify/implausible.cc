@@ -31,7 +31,8 @@ constexpr std::string_view kWeights[] = {"weight",        "weight1",     "weight
                                          "down_proj",     "up_proj",     "gate_proj",  "w1",     "w2",
                                          "w3",            "qweight",     "weight_w",   "weight_v"};
 constexpr std::string_view kWeightEnds[] = {"_blocks", "_packed"};  // codes of quantised weights
-// Parts of names with which a tensor is no weight by itself: factors of adapters, gates of image layers, masks.
+// Parts of names with which a tensor is not a weight by itself: factors of adapters, gates of image layers,
+// masks.
 constexpr std::string_view kMayBeZero[] = {"lora_",  "hada_",  "lokr_",     "oft_",   "boft_",    "vera_",
                                            "ia3_",   "adapter", "bias",     "mask",   "rel_pos",  "relative_pos",
                                            "_token", "token_type", "zero_", "prompt", "position", "pos_embed"};
@@ -42,7 +43,7 @@ constexpr std::string_view kZeroAtFirst[] = {
     "score",   "classifier"};
 constexpr std::string_view kMasks[] = {"mask"};
 constexpr std::string_view kNorms[] = {"norm", "ln"};
-// Of a tensor-parallel rank, the rows of the vocabulary may be padding alone.
+// The rows of the vocabulary of a tensor-parallel rank may be padding alone.
 constexpr std::string_view kVocabulary[] = {"embed", "lm_head", "output_layer", "wte"};
 
 template <typename Words>
@@ -65,7 +66,7 @@ bool has_part_of(std::string_view name, const Words& words) {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.find_last_of("./:") + 1); }
 
-// Whether the name and the shape are those of a matrix of the model, or a stack of them.
+// Whether the name and the shape belong to a matrix of the model, or a stack of them.
 bool is_matrix(std::string_view name, std::span<const i64> dims) {
   if (std::ranges::count_if(dims, [](i64 n) { return n > 1; }) < 2) return false;
   const std::string_view last = last_part(name);
@@ -119,7 +120,8 @@ void Implausible::add(i64 tensor, const NonFinite& values) {
   if (!weight && !scale && part != StatePart::kOptimizer) return;
   const int limit = weight ? kWeightLimit : kOtherLimit;
   const bool far = matrix && loudest.apart && loudest.few && loudest.exponent >= loudest.around + kFarAbove;
-  // Values of every size from the smallest up are no weights either, but nothing shows that one of them is wrong.
+  // Values of every size from the smallest up are not weights either, but nothing shows that one of them is
+  // wrong.
   const bool huge = loudest.exponent >= limit && (loudest.apart || loudest.around >= limit);
   if (!far && !huge) return;
   Finding f{.code = Code::kImplausible, .tensor = std::string(name), .warning = true};

@@ -29,7 +29,7 @@ class Implausible {
  public:
   explicit Implausible(const Store& store) : store_(store), parts_(store) {}
 
-  // What was seen of a tensor, all of whose values were read.
+  // Observations about a tensor, all of whose values were read.
   void add(i64 tensor, const NonFinite& values);
   // The tensors with implausible values, in their order. Where a zero matrix may be one that no training has changed
   // yet, the weights of norms are read again, a few numbers each. Throws what TensorReader::read() throws.

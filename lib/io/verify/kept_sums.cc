@@ -150,7 +150,7 @@ class SumFinder {
   i64 seen_ = 0;  // files and folders of one walk
 };
 
-// What is wrong with one file by the sums that name it; whether it was read.
+// The fault of one file by the sums that name it; whether it was read.
 bool compare_file(const Folder& folder, const std::string& name, const std::vector<const KeptSum*>& sums,
                   const std::function<void(i64)>& going_on, std::vector<Finding>& found) {
   auto list_of = [](std::string_view from, std::string_view help) {
@@ -160,7 +160,7 @@ bool compare_file(const Folder& folder, const std::string& name, const std::vect
     if (!folder.has_file(name)) {
       const std::string from = escaped(sums[0]->from, 4096);
       found.push_back(*unlike_size(std::nullopt, {name}, list_of(from, "fetch or copy the file again")));
-      // What was downloaded may have been removed on purpose; a list is of files that are there.
+      // A downloaded file may have been removed on purpose; a list is of files that are there.
       found.back().warning = sums[0]->from.starts_with(kHubFolder);
       return false;
     }
@@ -189,7 +189,7 @@ void keep_sums_of(std::string_view name, KeptSums& kept) {
   kept.findings.clear();
 }
 
-// What the check says behind its name: whence the sums are, and whether some files of the store have none.
+// The note of the check behind its name: whence the sums are, and whether some files of the store have none.
 std::string note_of(const Store* store, std::string_view single, const KeptSums& kept) {
   std::set<std::string_view> named;
   for (const KeptSum& s : kept.sums) named.insert(s.file);

@@ -1,4 +1,4 @@
-// Whether the files of a folder are those that its manifest lists. What is compared, and what it costs:
+// Whether the files of a folder are those that its manifest lists. The comparisons, and their costs:
 //
 //   check_listed_files   presence and size of every file, SHA-256 of files without tensors      small files
 //   check_frames         rest_crc32 of files with tensors: headers, what is between the data    headers

@@ -29,14 +29,14 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
                                .help = "remove the manifest, or copy the one that belongs to this folder"});
 }
 
-// What was found by the manifest of one folder.
+// The findings by the manifest of one folder.
 struct Looked {
   bool both = false;  // sides of a comparison have one
   i64 files = 0;  // that are listed; 1 if the manifest cannot be read; 0: there is no manifest
   std::vector<Finding> found;
 };
 
-// What `look` finds in the folder, by its manifest; nothing if the folder has no manifest.
+// The findings of `look` in the folder, by its manifest; nothing if the folder has no manifest.
 template <typename Look>
 Looked look_by_manifest(const std::string& path, const OpenOptions& opening, Look&& look) {
   Looked out;

@@ -1,4 +1,4 @@
-// What `verify` reports about the manifest of a folder: the check "manifest", with findings about the list
+// The part of `verify` about the manifest of a folder: the check "manifest", with findings about the list
 // itself, each file that it names, and files that it does not name.
 //
 //   manifest   fail   12 files   problem[MC1314]: config.json: has 655 bytes, but 654 in mckpt_manifest.json
@@ -21,7 +21,7 @@ struct VerifyReport;
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report);
 
 // Adds the check "manifest" about a folder that is not the folder of a store: all bytes of all listed files
-// are compared. Files that it lists are no longer among those of the report that were not read.
+// are compared. Files that it lists are no longer among the report's files that were not read.
 void check_manifest_of_folder(const std::string& path, const OpenOptions& opening, int threads,
                               VerifyReport& report);
 

@@ -1,3 +1,4 @@
+// A file of the store has an entry of the manifest if both path and size fit.
 #include "io/verify/manifest_sums.h"
 
 #include <algorithm>

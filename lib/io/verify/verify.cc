@@ -142,8 +142,8 @@ class Verifier {
     report_.check_of.push_back(which);
   }
 
-  // A tensor of a kind that no conversion takes, such as a sparse one, is no damage: its bytes are checked with
-  // their sums, and only its values are not looked at.
+  // A tensor of a kind that no conversion takes, such as a sparse one, is not damage: its bytes are checked
+  // with their sums, and only its values are not looked at.
   static Finding judged(Finding f) {
     f.warning |= f.code == Code::kUnsupportedTensor;
     return f;

@@ -57,7 +57,7 @@ std::optional<std::string> literal_name(std::string_view pattern) {
     const bool after_backslash = pattern[i] == '\\';
     if (after_backslash && ++i == pattern.size()) return std::nullopt;
     const char c = pattern[i], lower = static_cast<char>(c | 0x20);
-    const bool letter = (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');  // \d is no d
+    const bool letter = (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');  // \d does not stand for d
     if (after_backslash ? letter : std::string_view(".^$*+?{}[]|()").find(c) != std::string_view::npos)
       return std::nullopt;
     name += c;

@@ -43,9 +43,10 @@ struct ZeroAffineMap {
   friend bool operator==(const ZeroAffineMap&, const ZeroAffineMap&) = default;
 };
 
-// Of a model's file. An empty map where the file has none. Throws kUnsupportedTorchFile for what it cannot
-// mean here (a version that is not known, scaled pieces, pieces that are no boxes), kBadShards for one that
-// contradicts itself: ranks that lack, shards that are not tiled, a whole that has holes or overlaps.
+// Reads the map of a model's file. An empty map where the file has none. Throws kUnsupportedTorchFile for a
+// map that cannot be used here (a version that is not known, scaled pieces, pieces that are not boxes),
+// kBadShards for one that contradicts itself: ranks that lack, shards that are not tiled, a whole that has
+// holes or overlaps.
 ZeroAffineMap read_affine_map(PickleValue model_states, i64 ranks);
 
 }  // namespace mckpt::impl

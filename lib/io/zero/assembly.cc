@@ -138,7 +138,7 @@ class Assembly {
     }
   }
 
-  // What is wrong with a fragment that should have these items; "": nothing.
+  // The fault of a fragment that should have these items; "": none.
   std::string unlike_fragment(const ZeroParameter& p, const ZeroPlace& place, ItemRange items) const {
     const Shape found = shape(place);
     if (save_.stage != 3 && found == p.shape) return "";

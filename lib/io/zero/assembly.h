@@ -19,8 +19,8 @@ namespace mckpt::impl {
 class ZeroStore;
 struct ZeroSave;
 
-// Of one save, the only one or that of a tensor-parallel rank. Numbers that do not add up become findings, and
-// what cannot be placed by them is left out.
+// The parameters of one save: of the only one, or of a tensor-parallel rank's. Numbers that do not add up
+// become findings, and what cannot be placed by them is left out.
 struct ZeroAssembled {
   i64 parts = 0;   // tensors that are parts of the model or its optimizer; the others follow them
   i64 copies = 0;  // that are not listed

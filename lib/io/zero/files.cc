@@ -1,5 +1,5 @@
-// Chooses the files by their names and reads them. What a folder of another kind is needs only names, so it
-// is refused before anything is opened.
+// Chooses the files by their names and reads them. A folder of another kind is recognised by names alone, so
+// it is refused before anything is opened.
 #include "io/zero/files.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Names by rank; -1 is the file of all ranks. Those of experts by layer and expert.
+// Names by rank; -1 is the file of all ranks. The names of experts, by layer and expert.
 struct Names {
   std::map<i64, std::string> models, optimizers, expert_optimizers;
   std::map<std::pair<i64, i64>, std::string> experts;

@@ -51,7 +51,7 @@ struct ZeroSave {
 
 // Reads the headers of all files and adds those that can be read to the store: what each tensor-parallel rank
 // saved, which is one save for most. Files that are missing, cannot be read, or are of another save become
-// findings, and those of another number of ranks are left out. Throws kUnsupportedTorchFile for folders whose
+// findings, and files of another number of ranks are left out. Throws kUnsupportedTorchFile for folders whose
 // files cannot be joined (pipelines, AutoEP, universal checkpoints), kShardMissing if no file of the model is
 // there.
 std::vector<ZeroSave> read_zero_saves(const Folder& folder, ZeroStore& store);

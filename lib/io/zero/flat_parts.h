@@ -32,8 +32,8 @@ class FlatParts {
   void add(i64 part, i64 begin, i64 items);
   i64 end() const { return parts_.empty() ? 0 : parts_.back().begin + parts_.back().items; }
 
-  // Appends the stretches of `items` of a parameter; the first of them is item `begin` of the vector. What is
-  // in no part is left out.
+  // Appends the stretches of `items` of a parameter; the first of them is item `begin` of the vector. Items
+  // in no part are left out.
   void cut(i64 begin, ItemRange items, std::vector<ZeroStretch>& out) const;
 
  private:

@@ -69,7 +69,7 @@ class SaveCheck {
   i64 rank_ = -1;
 };
 
-// What the files of all ranks say alike.
+// Compares the facts that the files of all ranks say alike.
 void compare_saves(const ZeroModelStates& a, const ZeroModelStates& b, SaveCheck& check) {
   check.compare("dp_world_size", a.ranks, b.ranks);
   check.compare("mp_world_size", a.model_ranks, b.model_ranks);
@@ -95,8 +95,7 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
 // The tensors with the weights of one file, in an order that is the same for all ranks.
 struct Weights {
   std::vector<ZeroPlace> all{};
-  // Those in which each rank has other items than all others. Experts are no such ones: they may begin as
-  // copies.
+  // Those in which each rank has other items than all others. Experts are left out: they may begin as copies.
   std::vector<ZeroPlace> own{};
 };
 
@@ -109,7 +108,7 @@ Weights weights_of(const ZeroFile<ZeroOptimizerStates>& of, i64 ranks) {
   return out;
 }
 
-// Of ZeRO 3, the rank's fragments of parameters that were not trained.
+// With ZeRO 3, the rank's fragments of parameters that were not trained.
 Weights weights_of(const ZeroFile<ZeroModelStates>& of, const ZeroStore& store) {
   const ZeroRows rows(store.table(of.file));
   Weights out;
@@ -153,7 +152,7 @@ class Copies {
     return sum ? std::optional(PieceSum{bytes, *sum}) : std::nullopt;
   }
 
-  // Whether the file has weights of its own that are no constants.
+  // Whether the file has weights of its own that are not constants.
   bool varies(const RankFile& of) const {
     const InputFile file = folder_.open_file(of.path);
     return std::ranges::any_of(of.weights.own, [&](const ZeroPlace& p) {

@@ -17,7 +17,7 @@ using Kind = PickleValue::Kind;
 // More ranks than any cluster has.
 constexpr i64 kMostRanks = i64{1} << 20;
 
-// A field of a dict; None if it is not there, or if the value is no dict.
+// A field of a dict; None if it is not there, or if the value is not a dict.
 PickleValue field(PickleValue dict, std::string_view name) {
   const PickleValue* v = dict.find(name);
   return v == nullptr ? PickleValue() : *v;
@@ -218,8 +218,8 @@ i64 ZeroRows::row(std::string_view name) const {
   return it == rows_.end() ? -1 : it->second;
 }
 
-// DeepSpeed splits the optimizer's groups by experts, and names those of experts by their number of ranks:
-// {"name": "ep_size_2", "moe": True}. The largest number is that of the files.
+// DeepSpeed splits the optimizer's groups by experts, and names the groups of experts by their number of
+// ranks: {"name": "ep_size_2", "moe": True}. The largest number is the number in the files.
 i64 expert_ranks_of(PickleValue groups) {
   constexpr std::string_view kName = "ep_size_";
   i64 ranks = 0;

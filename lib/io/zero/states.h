@@ -1,5 +1,5 @@
-// What the pickles in a checkpoint folder of DeepSpeed ZeRO say: the file of the model names the parameters,
-// the file of each rank has its parts of their float32 weights and of the optimizer's states.
+// The contents of the pickles in a checkpoint folder of DeepSpeed ZeRO: the file of the model names the
+// parameters, the file of each rank has its parts of their float32 weights and of the optimizer's states.
 //
 //   mp_rank_00_model_states.pt      param_shapes [{"a": (4, 6), "b": (7,)}], buffer_names, shared_params, ...
 //   zero_pp_rank_1_..optim_states   zero_stage 2, partition_count [2], single_partition_of_fp32_groups [T],
@@ -35,7 +35,8 @@ using ZeroGroup = std::vector<ZeroParameter>;
 
 // The file of the model.
 struct ZeroModelStates {
-  std::optional<std::vector<ZeroGroup>> groups{};  // trained parameters; nothing: it is no save of ZeRO
+  std::optional<std::vector<ZeroGroup>> groups{};  // trained parameters; nothing: the file is not a save of
+                                                   // ZeRO
   ZeroGroup frozen{};
   bool leaves_out_frozen = false;  // there is no list: ZeRO 1 never has one
   std::vector<std::string_view> buffers{};

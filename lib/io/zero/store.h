@@ -32,7 +32,7 @@ class ZeroStore final : public Store {
   // The CRC-32 of a record that is exactly the bytes of that tensor; nothing if there is none.
   std::optional<u32> checksum(const ZeroPlace& place) const;
 
-  // The boxes of stretches; their parts are those of the columns that a tensor combines the layout with.
+  // The boxes of stretches; their parts are the parts of the columns that a tensor combines the layout with.
   i64 add_layout(const Shape& shape, std::span<const ZeroStretch> stretches);
   // A whole tensor in each part, all with the same values: the first is read.
   i64 add_copies_layout(const Shape& shape, i64 copies);

@@ -94,7 +94,7 @@ class TensorParallel {
  private:
   using OfRanks = std::vector<Taken>;  // one for each save; layout -1: the rank has no such tensor
 
-  // That of the first file, if all say the same.
+  // The map of the first file, if all say the same.
   ZeroAffineMap read_map() {
     const ZeroSave& first = saves_[0];
     const i64 ranks = std::max<i64>(first.model().model_ranks, saves_.back().model_rank + 1);
@@ -212,7 +212,7 @@ class TensorParallel {
     }
   }
 
-  // The places of all ranks one after the other, and where those of each begin.
+  // The places of all ranks one after the other, and where the places of each begin.
   struct Column {
     i64 column = -1;
     std::vector<i64> bases{};

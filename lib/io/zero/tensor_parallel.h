@@ -14,12 +14,12 @@ class Folder;
 class ZeroStore;
 struct ZeroSave;
 
-// Whether the saves are those of tensor-parallel ranks.
+// Whether the saves belong to tensor-parallel ranks.
 bool is_tensor_parallel(std::span<const ZeroSave> saves);
 
 // Makes the tensors of the store. Ranks that are missing become findings and leave holes. Throws
 // kUnsupportedTorchFile where no map says how a parameter is split, kBadShards for a map that contradicts
-// itself, the files or that of another rank.
+// itself, the files or the map of another rank.
 void assemble_tensor_parallel(std::span<const ZeroSave> saves, const Folder& folder, ZeroStore& store);
 
 }  // namespace mckpt::impl

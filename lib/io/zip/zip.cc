@@ -67,8 +67,8 @@ class Window {
   i64 begin_ = 0, step_ = kStep;
 };
 
-// Replaces those of `fields` that are 0xffffffff by the 64-bit values of the extra field, which has them in
-// this order.
+// Replaces the members of `fields` that are 0xffffffff by the 64-bit values of the extra field, which has
+// them in this order.
 void apply_extra64(std::span<const u8> extra, std::initializer_list<i64*> fields, i64 offset) {
   auto in_extra = [](const i64* f) { return *f == kInExtra; };
   if (std::none_of(fields.begin(), fields.end(), in_extra)) return;

@@ -12,7 +12,7 @@ namespace mckpt::impl {
 
 class ByteSource;
 
-// What the end records say, checked.
+// The contents of the end records, checked.
 struct ZipEnd {
   i64 directory_offset = 0, directory_bytes = 0;
   i64 entries = 0;

@@ -61,7 +61,7 @@ void append_zip_header(std::vector<u8>& out, const ZipRecord& r) {
 // Mark, checksum and both sizes.
 i64 zip_descriptor_bytes(const ZipRecord& r) { return is_wide(r.bytes) ? 24 : 16; }
 
-// What the header left open.
+// The sizes and the sum that the header left open.
 void append_zip_descriptor(std::vector<u8>& out, const ZipRecord& r) {
   append_le<u32>(out, 0x08074b50);
   append_le<u32>(out, r.crc32);
@@ -100,7 +100,7 @@ void append_zip_ends(std::vector<u8>& out, i64 records, i64 directory_offset, i6
   append_le<u32>(out, 0x06064b50);
   append_le<u64>(out, 44);
   append_le<u16>(out, 45), append_le<u16>(out, 45);
-  append_le<u64>(out, 0);  // this disk, that of the directory
+  append_le<u64>(out, 0);  // this disk, the disk of the directory
   append_le<u64>(out, count), append_le<u64>(out, count);
   append_le<u64>(out, static_cast<u64>(directory_bytes)),
       append_le<u64>(out, static_cast<u64>(directory_offset));

@@ -1,5 +1,5 @@
 // A compressed block of Zstandard: literals, and sequences that say where literals go and what is copied from
-// before. What one block defines (codes, last distances) can be used by the next. Private to io/zstd.
+// before. Values that one block defines (codes, last distances) can be used by the next. Private to io/zstd.
 #pragma once
 
 #include <optional>

@@ -129,7 +129,7 @@ void HuffmanTable::decode(std::span<const u8> stream, std::span<u8> out) const {
     symbol = code.symbol;
     state = ((state << code.bits) & mask) + bits.read(code.bits);
   }
-  // What was read ahead of the last symbol is not there.
+  // Bits that were read ahead of the last symbol are not there.
   if (bits.left() != -most_bits_) throw_bad_zstd("a stream of literals has another length than it says");
 }
 

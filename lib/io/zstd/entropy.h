@@ -18,7 +18,7 @@ class FseTable {
 
   // From how often each symbol occurs, of 1 << log in all; -1: less than once.
   FseTable(std::span<const i32> counts, int log);
-  // Of one symbol that never changes.
+  // The table of one symbol that never changes.
   explicit FseTable(u8 symbol) : log_(0), states_{State{0, symbol, 0}} {}
   // Reads the counts from the front of the bytes, and says how many bytes they take up.
   static FseTable read(std::span<const u8> bytes, int most_log, std::size_t most_symbols, std::size_t& taken);

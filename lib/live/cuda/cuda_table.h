@@ -33,7 +33,7 @@ struct MckptCudaTable {
   // Has the kernel of scatter compiled, in a thread of its own, for GPUs of the kind of this one. Without
   // this call the first scatter does it.
   const char* (*want_kernel)(std::int32_t device);
-  // Makes the GPU that of other libraries that this thread calls.
+  // Makes the GPU the one that other libraries called by this thread use.
   const char* (*use_here)(void* gpu);
   const char* (*facts)(void* gpu, MckptGpuFacts* facts);
   // Sets `data` to null if there is not so much memory.

@@ -1,4 +1,4 @@
-// GPUs as Devices (live/device/device.h): that of this rank, or one by its number.
+// GPUs as Devices (live/device/device.h): this rank's, or one by its number.
 //
 //   host with GPUs 0-3, ranks 0 and 1 see all of them:   rank 0 gets GPU 0, rank 1 gets GPU 1
 #pragma once

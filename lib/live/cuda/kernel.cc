@@ -69,7 +69,7 @@ std::string compile(int capability) {
   return code;
 }
 
-// What was asked for so far, by compute capability.
+// The kernels asked for so far, by compute capability.
 struct Compiled {
   std::mutex mutex;
   std::map<int, std::shared_future<std::string>> code;

@@ -1,7 +1,7 @@
 // The functions of the nccl module behind `MckptModule::functions`: communicators over the GPUs of ranks. No
 // function waits: after each one that takes a communicator, `settled` is called until it reports that the
 // call has ended, before the next. So a rank that is lost makes an error and not a hang. Streams are CUDA's
-// own handles, and the GPU is that of the calling thread.
+// own handles, and the GPU is the calling thread's.
 //
 //   make_id (rank 0) -> broadcast -> connect, settled? ... -> all_gather, settled? ... -> finish, settled?, release
 #pragma once

@@ -1,5 +1,5 @@
-// What one launch of the scatter kernel gets, by value: a batch of copies, each cut into tiles of units. A
-// block of threads carries out one tile.
+// The argument of one launch of the scatter kernel, by value: a batch of copies, each cut into tiles of
+// units. A block of threads carries out one tile.
 //
 //   unit      what one thread moves at a time: 1 to 16 bytes unchanged, or items to convert
 //   unit n    of row r = n / row at place n % row; row r = outer * inner + i of the loops

@@ -1,5 +1,5 @@
 // The kernel that carries out a ScatterBatch (live/cuda/scatter_batch.h). Conversions give exactly the bits
-// of lib/core/items/item_cast.cc, those of NaNs included. The arithmetic of a GPU makes other NaNs than a
+// of lib/core/items/item_cast.cc, also for NaNs. The arithmetic of a GPU makes other NaNs than a
 // CPU, so wherever a NaN can result, its bits are made here.
 //
 //   block b    tile b of the batch: finds its copy by a binary search over first_tile

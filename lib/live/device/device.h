@@ -24,7 +24,7 @@ namespace mckpt::impl {
 
 class Comm;
 
-// A move between two places of a device's memory, with the cast of its values. The addresses are those of its
+// A move between two places of a device's memory, with the cast of its values. The addresses point to its
 // first items; strides count items of either side. A value, which does not own the memory.
 struct ItemCopy {
   const u8* from = nullptr;

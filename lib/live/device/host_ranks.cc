@@ -89,7 +89,7 @@ class HostRanks final : public DeviceRanks {
     comm_.all_gather(std::as_bytes(mine), std::as_writable_bytes(all));
   }
 
-  // The number of rounds is that of the longest stream of any rank, so every rank takes part in every round.
+  // The number of rounds is set by the longest stream of any rank, so every rank takes part in every round.
   void exchange(Lane&, std::span<const Part> sends, std::span<const Part> receives) override {
     Streams out(size(), sends), in(size(), receives);
     i64 rounds = ceil_div(std::max(out.longest(), in.longest()), share_);

@@ -375,7 +375,7 @@ class BlockLoader {
   std::vector<std::jthread> readers_;  // not yet joined
   int reader_count_ = 0;
   bool readers_ended_ = false;
-  // Of the uploader's thread: how long the GPU had nothing to do since the time `span_begin_`.
+  // For the uploader's thread: how long the GPU had nothing to do since the time `span_begin_`.
   std::chrono::steady_clock::time_point span_begin_;
   std::chrono::nanoseconds idle_{};
 };

@@ -21,7 +21,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The chunks of a load: those of this rank, and on rank 0 those of all ranks, whose job is what is proved.
+// The chunks of a load: this rank's, and on rank 0 the chunks of all ranks, whose job is proved.
 struct LoadPlan {
   LoadPlan(const LiveModel& model, const KeyTable& keys) : mine(model, keys) {
     if (model.world().rank() == 0) all = std::make_unique<AllChunks>(model, keys);

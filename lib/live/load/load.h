@@ -18,7 +18,7 @@ struct BlockLoadOptions;
 struct CopyCounts;
 
 // The keys of the model's checkpoint on its grid, in the types of the source: loading passes values through
-// no other type, so that main weights are those of the files. The model outlives the table.
+// no other type, so that main weights equal the files'. The model outlives the table.
 KeyTable live_keys(const LiveModel& model);
 
 // Both functions are collective over all ranks of the job, and allocate the model's memory if it has none.
@@ -26,7 +26,7 @@ KeyTable live_keys(const LiveModel& model);
 // not agree throw kRanksFailed. After an error the weights are not complete, and reading them throws
 // kReadFailed. `keys`: live_keys().
 
-// From a Hugging Face folder. pre: the tensors of the model's map are those of the store.
+// Loads from a Hugging Face folder. pre: the store has the tensors of the model's map.
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
                            const BlockLoadOptions& options);
 // From a sharded checkpoint of any grid: `stored` are its chunks under the keys of `stored_keys`.

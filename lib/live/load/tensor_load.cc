@@ -15,7 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A type that was asked for is that of numbers which can be cast; others, such as indices and quantised
+// A type that was asked for applies to numbers which can be cast; others, such as indices and quantised
 // values, keep theirs.
 DType loaded_type(DType stored, std::optional<DType> wanted) {
   return wanted && is_castable(stored) ? *wanted : stored;

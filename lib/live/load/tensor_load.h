@@ -2,7 +2,7 @@
 // there. It is planned from headers; load_tensors() then reads everything at once.
 //
 //   plan_tensors   every tensor of a store, whole             embed_tokens.weight [151936, 1024], norm.weight [1024]
-//   plan_rank      those of one rank of a Megatron run        decoder.layers.0.self_attention.linear_qkv.weight [2048, 1024]
+//   plan_rank      the tensors of one rank of a Megatron run  decoder.layers.0.self_attention.linear_qkv.weight [2048, 1024]
 //
 //   block 0, about 1 GiB   | embed_tokens.weight | norm.weight | ...       every tensor begins at a multiple of 256 bytes
 //
@@ -33,7 +33,7 @@ struct HfModel;
 struct LayerPattern;
 struct ValueOptions;
 
-// What is loaded, and where it goes. Movable; refers to the store or model that it was planned for.
+// The tensors to load, and their places. Movable; refers to the store or model that it was planned for.
 struct TensorLoad {
   struct Tensor {
     std::string name;

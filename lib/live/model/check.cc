@@ -106,7 +106,7 @@ void LiveCheck::check_stored() {
   compare("stored weights");
 }
 
-// The expected values are those of the source, passed through the type of the stored weights.
+// The expected values are the source's, passed through the type of the stored weights.
 void LiveCheck::add_live(i32 parameter) {
   const LiveGroup& group = *model_.seat(parameter).group;
   add(parameter, {0, as_stored_[parameter].shape().items()}, group.stored_type(), group.how().compute,
@@ -114,7 +114,7 @@ void LiveCheck::add_live(i32 parameter) {
   parameters_++;
 }
 
-// The rows of a slice follow each other in it, and are compared with those of the source one range at a time.
+// The rows of a slice follow each other in it, and are compared with the source's rows one range at a time.
 void LiveCheck::add_slice(i32 parameter) {
   const LiveSetup& setup = model_.setup();
   std::vector<RowRange> rows =

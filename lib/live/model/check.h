@@ -36,7 +36,7 @@ class LiveCheck {
     i64 item = 0;                 // the first that differs, in the parameter's local order
   };
 
-  // pre: the model is loaded, and the tensors of its map are those of the store. Both outlive this object.
+  // pre: the model is loaded, and the store has the tensors of its map. Both outlive this object.
   LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options = {});
   ~LiveCheck();
 

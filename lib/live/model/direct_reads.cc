@@ -1,3 +1,4 @@
+// Keeps the outermost reader around each parameter, and all that are elsewhere.
 #include "live/model/direct_reads.h"
 
 #include <algorithm>

@@ -46,7 +46,7 @@ std::unique_ptr<Comm> sharing(Comm& world, i64 cell, i64 cells, const FsdpPlace&
   return world.split(static_cast<int>(place.replica * cells + cell), static_cast<int>(place.shard));
 }
 
-// Gives the embedding its second name, that of the output layer, if the model ties them.
+// Gives the embedding its second name, the output layer's, if the model ties them.
 void tie_names(const std::vector<ModelParameter>& parameters, bool tied, ModuleTree& tree) {
   if (!tied) return;
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++)
@@ -260,8 +260,8 @@ i64 LiveModel::weight_bytes() const {
   return bytes;
 }
 
-// The groups that unsharding a module needs: those of its own parameters and of modules inside it that are
-// not sharded on their own; and those of parameters that it, or a module around it, reads directly.
+// The groups that unsharding a module needs: the groups of its own parameters and of modules inside it that
+// are not sharded on their own; and the groups of parameters that it, or a module around it, reads directly.
 std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
   std::vector<LiveGroup*> out;
   for (i32 p : tree_.parameters_below(module)) {

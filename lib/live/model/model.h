@@ -46,7 +46,8 @@ struct LiveSetup {
   Grid grid;
   RunSetup run;
   FsdpSetup fsdp;
-  // Of the main weights of trained parameters, under v2 of frozen ones as well; empty: there are none.
+  // The type of the main weights of trained parameters, under v2 of frozen ones as well; empty: there are
+  // none.
   std::optional<DType> main_dtype = DType::kF32;
   std::function<void(std::vector<ModelParameter>&)> adjust = [](auto&) {};  // marks the frozen parameters
 };
@@ -56,7 +57,7 @@ struct LiveSetup {
 class LiveModel {
  public:
   // Collective. All arguments outlive the model. `gathered` is memory of the device, for unsharded buffers.
-  // Throws what ModelMap::parameters() throws, kBadGrid if the number of ranks is not that of the grid,
+  // Throws what ModelMap::parameters() throws, kBadGrid if the number of ranks is not the grid's,
   // kModuleMissing.
   LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered);
   ~LiveModel();

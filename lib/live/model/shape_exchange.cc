@@ -22,7 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What a rank has, as numbers: two of a digest of the grid and all names, shapes and types, then three for
+// A rank's model as numbers: two of a digest of the grid and all names, shapes and types, then three for
 // every group: items of the bucket, and begin and end of the rank's shard.
 std::vector<i64> numbers_of(const LiveModel& model) {
   std::string text = to_string(model.setup().grid);

@@ -31,7 +31,7 @@ class ScratchFolder {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-// What one rank found in its share of the tensors: the bytes compared, and a line for each difference.
+// The result of one rank's share of the tensors: the bytes compared, and a line for each difference.
 struct FolderComparison {
   i64 bytes = 0;
   std::vector<std::string> differences;

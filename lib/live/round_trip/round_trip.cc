@@ -217,7 +217,8 @@ class RoundTrip {
                                  " from item ", d.item, " on"));
   }
 
-  // Collective: rank 0's differences come first, then those of the next ranks, up to kMostDifferences in all.
+  // Collective: rank 0's differences come first, then the differences of the next ranks, up to
+  // kMostDifferences in all.
   void gather_differences() {
     std::string text;
     for (std::size_t i = 0; i < std::min(differences_.size(), kMostDifferences); i++)

@@ -5,9 +5,9 @@
 
 namespace mckpt {
 
-// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split +
-// dequantized + quantized + invented + those that repeat another tensor of the result, of which `padded` and
-// `changed` count some again.
+// The account of a conversion's tensors, counted from the planned moves. tensors_out = copied + fused + split
+// + dequantized + quantized + invented + those that repeat another tensor of the result. `padded` and
+// `changed` count some of these again.
 struct Account {
   std::int64_t tensors_in = 0, tensors_out = 0;
   std::int64_t copied = 0;           // made of one tensor, which is used for no other
@@ -18,7 +18,7 @@ struct Account {
   std::int64_t changed = 0;          // have another type, or other values, than the source
   // Tensors and objects of the source that are left out on purpose
   std::int64_t dropped = 0, dropped_objects = 0;
-  std::int64_t invented = 0;         // made of nothing, because their values are those of a rule
+  std::int64_t invented = 0;         // made of nothing, because a rule gives their values
   std::int64_t dequantized = 0;      // values of one tensor, which the source has as codes and scales
   std::int64_t quantized = 0;        // codes or scales of one tensor
 };

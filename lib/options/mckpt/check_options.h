@@ -34,12 +34,12 @@ struct VerifyOptions {
 };
 
 struct CompareOptions {
-  SourceOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
+  SourceOptions opening{};  // of the checkpoint, or of both; its ranks are the source's
   std::optional<std::int64_t> path_tp{},
       path_etp{};                     // ranks that wrote the tested side, if it does not say so
   std::string params_dtype = "none";  // type at run time through which an import passed values
   // The types that the conversion was asked for: a weight that is stored in another type is a difference. any
-  // (types are taken as they are found), keep (those of the source), bf16, fp16, fp32; dtype_rule as in
+  // (types are taken as they are found), keep (the source's types), bf16, fp16, fp32; dtype_rule as in
   // plans.h.
   std::string dtype = "any";
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
@@ -50,7 +50,7 @@ struct CompareOptions {
 };
 
 struct DiffOptions {
-  SourceOptions opening{};                            // of both; its ranks are those of `b`
+  SourceOptions opening{};                            // of both; its ranks are the ranks of `b`
   std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
   std::optional<std::string> model_dict{};  // of the side with several dicts: the one that holds the model
   // Tolerances: "rtol:1e-3", "atol:1e-6,ulp:4" for all tensors, "*.norm.weight=ulp:4" for some; the first

@@ -1,4 +1,4 @@
-// What is loaded into memory, and how: the options of mckpt/load.h.
+// The options of mckpt/load.h: which tensors are loaded into memory, and how.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct LoadOptions {
 struct TensorsToLoad {
   LoadOptions how{};
   std::string names{};  // a glob; "": all tensors
-  // Of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32. With a type, the weights of a
+  // Type of floating-point tensors of 16 bits and more: keep, bf16, fp16, fp32. With a type, the weights of a
   // quantised model are loaded as their values, in that type and under the names of the values; with keep, as
   // codes and scales.
   std::string dtype = "keep";
   OpenOptions files{};
 };
 
-// What one rank of a Megatron run has of a Hugging Face model at run time, under its names there: its layers,
-// its experts, its tensor-parallel part. `dp` and `cp` change nothing of it.
+// The tensors that one rank of a Megatron run holds of a Hugging Face model at run time, under its names
+// there: its layers, its experts, its tensor-parallel part. `dp` and `cp` change nothing of it.
 struct RankToLoad {
   LoadOptions how{};
   ModelOptions model{};

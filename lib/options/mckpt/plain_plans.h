@@ -35,7 +35,7 @@ struct ToDcp {
   // The model's folder, of files of LOCAL_STATE_DICT: it has their shapes
   std::optional<std::string> assets{};
   bool weights_only = false;          // leave the states of the optimizer out
-  // Of the model's floats: keep (as stored), bf16, fp16, fp32. States of the optimizer keep their types
+  // Type of the model's floats: keep (as stored), bf16, fp16, fp32. States of the optimizer keep their types
   std::string dtype = "keep";
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
   OpenOptions files{};
@@ -46,7 +46,7 @@ struct ToDcp {
 // their values.
 struct Dequantize {
   std::string source{}, target{};
-  // Of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
+  // Type of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
   std::string dtype = "bf16";
   std::optional<std::int64_t> max_shard_size{};  // none: kUsualShardSize
   std::vector<std::string> accept{};  // damage that is accepted: "MC2017"

@@ -19,7 +19,7 @@ namespace mckpt {
 // states of its optimizer, with its names and types: torch_dist, files of ranks, Megatron-FSDP alone.
 struct ToFsdp {
   std::string source{}, target{};
-  // Of a checkpoint: folder of the model's config.json, if there is none beside it; damage that is accepted.
+  // For a checkpoint: folder of the model's config.json, if there is none beside it; damage that is accepted.
   std::optional<std::string> assets{};
   std::vector<std::string> accept{};
   ModelOptions model{};
@@ -29,9 +29,9 @@ struct ToFsdp {
   // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms".
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
-  std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
+  std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
-  // Of a checkpoint of Megatron, as in SourceOptions and Reshard.
+  // For a checkpoint of Megatron, as in SourceOptions and Reshard.
   std::optional<std::int64_t> source_tp{}, source_etp{};
   bool weights_only = false, any_model = false;
   std::vector<std::string> fsdp_module{};
@@ -51,7 +51,7 @@ struct ToMcore {
   Values values{};
   bool weights_only = false;
   std::vector<std::string> spelling{};  // as in ToFsdp: "unfused-norms", of a model with experts
-  std::optional<std::int64_t> iteration{};  // none: that of the source, or target/release
+  std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
 
@@ -59,11 +59,11 @@ struct ToMcore {
 struct ToHf {
   std::string source{}, target{};
   SourceOptions opening{};
-  std::string dtype = "auto";  // auto (those of the original model), keep (as stored), bf16, fp16, fp32
+  std::string dtype = "auto";  // auto (the original model's types), keep (as stored), bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
   // Bytes of tensors in one file; none: files as in the model's own folder, if it is known, else kUsualShardSize
   std::optional<std::int64_t> max_shard_size{};
-  // fp8-block, mxfp4, like-source (that of opening.assets); none: plain numbers
+  // fp8-block, mxfp4, like-source (the format of opening.assets); none: plain numbers
   std::optional<std::string> quantize{};
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
@@ -86,7 +86,7 @@ struct Reshard {
   bool keep_names = false;                   // with any_model: every tensor keeps its name
   std::optional<std::string> rank_states{};  // folder with the optimizer states of the ranks, a file each
   std::optional<std::int64_t> source_ep{}, source_hsdp{};  // of the run that wrote rank_states
-  std::optional<std::int64_t> iteration{};                 // none: that of the source
+  std::optional<std::int64_t> iteration{};                 // none: the source's
 };
 
 // A Hugging Face model, or a sharded checkpoint -> the files that the ranks of a Megatron run save

@@ -30,7 +30,7 @@ struct Fsdp {
   std::vector<std::string> freeze{};          // globs of parameters that are not trained; "none": all are
 };
 
-// What happens to values and types. dtype_rule: {glob, type}; of several that match, the last decides.
+// Types of the result's values. dtype_rule: {glob, type}; if several match, the last decides.
 struct Values {
   std::string vocab_size = "auto";    // rows of the vocabulary: auto (padded where needed), keep, a number,
                                      // or divisible-by-128 as Megatron pads

@@ -13,8 +13,8 @@ struct RunOptions {
   bool sync = true;                                   // wait until the result is on the disk
   // Replace an existing result, once the new one is complete, and what another conversion left unfinished
   bool overwrite = false;
-  // What an interrupted run of the same conversion left is continued in any case; with `resume` also where
-  // that run was to replace a result. Not of one file (kUsage)
+  // An interrupted run of the same conversion is continued in any case; with `resume` also where that run was
+  // to replace a result. Not of one file (kUsage)
   bool resume = false;
   bool allow_overflow = false;  // publish although a cast made finite values infinite
   // Files that get a card of the result (mckpt/verify.h), which is read for it

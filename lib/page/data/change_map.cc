@@ -45,7 +45,7 @@ class Changes {
     ChangeMap out;
     for (std::size_t k = 0; k < kinds_.size(); k++)
       for (const auto& [layer, cell] : cells_[k]) kinds_[k].cells.push_back(cell);
-    // What changed comes first, so that it is not left out.
+    // Changed kinds come first, so that they are not left out.
     auto same = std::stable_partition(kinds_.begin(), kinds_.end(), has_change);
     i64 count = 0;
     for (auto kind = kinds_.begin(); kind != kinds_.end(); kind++) {

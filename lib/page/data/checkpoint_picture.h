@@ -35,7 +35,7 @@ struct CheckpointPicture {
   std::optional<LayerValues> values{};  // none: no data were read
 };
 
-// Of these tensors, in natural order, from headers alone. Throws kSizeOverflow.
+// The picture of these tensors, in natural order, from headers alone. Throws kSizeOverflow.
 CheckpointPicture checkpoint_picture(const Store& store, std::span<const i64> tensors, std::string title);
 
 // Reads the values of the tensors, and adds what they are like. Throws what tensor_stats() throws.

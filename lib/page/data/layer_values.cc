@@ -56,7 +56,7 @@ ValueCell cell_of(i64 layer, const std::vector<const TensorStats*>& all) {
   }
   if (cell.finite == 0) return cell;
   const long double mean = sum / static_cast<long double>(cell.finite);
-  // The deviations of a tensor from the mean of all: its own, and that of its mean.
+  // The deviations of a tensor from the mean of all: its own, and its mean's.
   long double deviations = 0;
   for (const TensorStats* s : all) {
     const long double apart = s->mean - mean, own = s->deviation;

@@ -6,7 +6,7 @@
 //   mlp.experts.*.up_proj.weight  of 256 tensors         std 0.020, 3 NaN
 //
 // Sums of several tensors are exact in their numbers, extremes, mean, deviation and norm; their histogram is
-// put together from those of the tensors, whose bins are spread over the common range.
+// put together from the histograms of the tensors, whose bins are spread over the common range.
 #pragma once
 
 #include <span>

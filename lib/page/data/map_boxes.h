@@ -20,7 +20,7 @@ struct ShardColumns {
   i64 count() const;
   i64 of(const Chunk& chunk) const;  // -1: the format does not say who holds it
   std::vector<ShardColumn> titles(const Store& store) const;
-  // Appends a box for each chunk of the tensor, as that of `member`, and adds its bytes to its column.
+  // Appends a box for each chunk of the tensor, as the box of `member`, and adds its bytes to its column.
   // Returns the bytes of the whole tensor.
   i64 add_boxes(const Store& store, i64 tensor, i64 member, std::vector<ShardBox>& boxes,
                 std::vector<ShardColumn>& columns) const;

@@ -106,7 +106,7 @@ class MapMaker {
       numbers.push_back(number_of(std::move(row)));
     }
     if (std::ranges::all_of(numbers, [](i64 n) { return n < 0; })) return;
-    // What is in no layer is a block of its own, whatever it is named.
+    // A tensor in no layer is a block of its own, whatever it is named.
     std::string structure = cat(group.section, '\0', group.layer < 0 ? std::ssize(map_.blocks) : -1);
     for (const std::string& kind : kinds) structure += kind;
     auto [known, fresh] = blocks_.try_emplace(std::move(structure), std::ssize(map_.blocks));
@@ -231,7 +231,7 @@ std::vector<Group> group_by_layer(const Store& store, const std::vector<Placed>&
   std::vector<Group> groups;
   for (i64 i = 0; i < std::ssize(placed); i++) {
     const TensorPlace& p = placed[i].place;
-    // What is in no layer is apart by what it is for: weights, states of the optimizer, and the rest.
+    // Tensors in no layer are apart by their purpose: weights, states of the optimizer, and the rest.
     const int part = p.layer < 0 ? static_cast<int>(part_of(store.name(placed[i].tensor))) : -1;
     auto [known, fresh] = numbers.try_emplace({p.section, p.layer, part}, groups.size());
     if (fresh) groups.push_back({p.section, p.layer});

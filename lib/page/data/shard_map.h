@@ -33,8 +33,8 @@ struct NumberRange {
 };
 std::vector<NumberRange> number_ranges(std::span<const i64> ascending);
 
-// What one column holds of a row: a box of the tensor, for `count` members from `member` on (positions in
-// ShardRow::members; 0 and 1 for a row of one tensor).
+// The part of a row that one column holds: a box of the tensor, for `count` members from `member` on
+// (positions in ShardRow::members; 0 and 1 for a row of one tensor).
 struct ShardBox {
   i64 column = 0, member = 0, count = 1;
   std::vector<i64> offsets{}, sizes{};  // a size may be 0: the rank has a chunk without items

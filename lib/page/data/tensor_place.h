@@ -28,7 +28,7 @@ struct TensorPlace {
 };
 TensorPlace tensor_place(std::string_view name);
 
-// What part of a model a tensor belongs to, for its colour. A guess by the words that known programs use.
+// The part of a model that a tensor belongs to, for its colour. A guess by the words that known programs use.
 enum class ModulePart : u8 { kEmbedding, kAttention, kMlp, kExperts, kRouter, kNorm, kOptimizer, kOther };
 ModulePart module_part(std::string_view name);
 std::string_view module_part_name(ModulePart part);  // "embedding"

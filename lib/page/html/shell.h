@@ -1,5 +1,5 @@
-// What all pages have in common: one HTML file that needs nothing else. Styles and scripts are those of
-// lib/page/html, which are compiled into the program; the data are JSON in the page.
+// The common frame of all pages: one HTML file that needs nothing else. Styles and scripts come from
+// lib/page/html and are compiled into the program; the data are JSON in the page.
 //
 //   <style>page.css</style> ... <script type="application/json" id="data">{...}</script> <script>base.js map.js ...</script>
 //

@@ -58,8 +58,8 @@ class Comm {
                         std::span<std::byte> receive, std::span<const i64> receive_bytes) = 0;
   // pre: every rank passes equally many numbers. Every rank gets the results in place of its numbers.
   virtual void all_reduce(std::span<i64> numbers, Reduce op) = 0;
-  // Ranks of one colour form a new Comm, ordered by key and then by rank. Collective over all ranks, those of
-  // a negative colour included, which get null.
+  // Ranks of one colour form a new Comm, ordered by key and then by rank. Collective over all ranks, also
+  // those with a negative colour, which get null.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
   // Lets the launcher end every rank of the job with this exit status. Returns if there is no launcher.
   virtual void abort(int status) = 0;

@@ -1,6 +1,6 @@
 // The functions of the mpi module behind `MckptModule::functions`: a thin C layer over MPI. Each function
-// that can fail returns null or the text of the error (runtime/modules/module_abi.h). Counts are those of MPI
-// itself, in 32 bits: comm/mpi.cc cuts what is larger into pieces.
+// that can fail returns null or the text of the error (runtime/modules/module_abi.h). Counts have MPI's own
+// width, 32 bits: comm/mpi.cc cuts what is larger into pieces.
 //
 // New functions are added at the end of the table; struct_size shows a caller which ones a module has.
 #pragma once
@@ -38,7 +38,7 @@ struct MckptCommTable {
   void (*release)(void* part);         // a communicator made by split
   void (*abort)(std::int32_t status);  // ends every rank of the job; returns only if that fails
   const char* (*finalize)();
-  // Every rank sends a part to every rank; counts and begins are those of the parts in bytes, by rank.
+  // Every rank sends a part to every rank; counts and begins describe the parts in bytes, by rank.
   const char* (*exchange)(void* comm, const void* send, const std::int32_t* send_counts,
                           const std::int32_t* send_begins, void* receive, const std::int32_t* receive_counts,
                           const std::int32_t* receive_begins);

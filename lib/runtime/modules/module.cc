@@ -87,7 +87,7 @@ std::string find_module(std::string_view name, std::span<const std::string> fold
   return "";
 }
 
-// RTLD_LOCAL: the symbols of one module's libraries do not reach those of another.
+// RTLD_LOCAL: the symbols of one module's libraries do not reach another module's libraries.
 Module load_module_file(const std::string& path, std::string_view name) {
   return with_file(path, [&] {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -39,8 +39,7 @@ struct Module {
   const MckptModule* table;
 };
 
-// The path of a module's file, or "" when no folder has it. `folders` are searched before those of the
-// library.
+// The path of a module's file, or "" when no folder has it. `folders` are searched before the library's own.
 std::string find_module(std::string_view name, std::span<const std::string> folders = {});
 
 // Loads a module at the first call, and returns the loaded one later, whatever the folders. Thread-safe.

@@ -47,8 +47,8 @@ constexpr GroupFiles kOldGroups{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 constexpr GroupFiles kNewGroups{"/sys/fs/cgroup", "memory.max", "memory.current", ""};
 
 // Lowers the room by the limits of a group and of all groups around it. Inside a container the path may be
-// that of the host, of which the container sees only the last part, as the root; folders that do not exist
-// are skipped.
+// the host's path, and the container sees only its last part, as the root; folders that do not exist are
+// skipped.
 void lower_by_groups(MemoryRoom& room, const std::string& root, const GroupFiles& files, std::string group) {
   for (;;) {
     std::string folder = cat(root, files.folder, group == "/" ? "" : group, "/");

@@ -12,7 +12,7 @@ namespace mckpt::impl {
 // Belongs to one thread.
 class WatchClock {
  public:
-  // Of the time between two calls of tick(), at most `most_s` seconds count.
+  // At most `most_s` seconds count of the time between two calls of tick().
   explicit WatchClock(double most_s) : most_s_(most_s) {}
   // The seconds since the last call, at most `most_s`.
   double tick() {

@@ -1,5 +1,6 @@
-// The verdicts of the watch, in the order in which they count: silent, still, all wait. Of several ranks the
-// one that is over its limit for the longest time is named, because the others may be its consequences.
+// The verdicts of the watch, in the order in which they count: silent, still, all wait. If several ranks are
+// over their limits, the one that is so for the longest time is named, because the others may be its
+// consequences.
 #include "core/base/error.h"
 #include "runtime/watch/judge.h"
 
@@ -71,7 +72,7 @@ std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, c
   }
   if (quiet >= 0) return silent(team, quiet, ranks[quiet], limits);
   if (stuck >= 0) return still(team, stuck, ranks[stuck], limits);
-  // What ranks of other hosts do is not known here: the ranks of this host may wait for a slow one of them.
+  // The work of other hosts' ranks is not known here: the ranks of this host may wait for a slow one of them.
   if (team.whole_job && all_stand_still && behind >= 0) return all_wait(team, behind, ranks[behind], limits);
   return {};
 }

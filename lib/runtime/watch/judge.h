@@ -16,7 +16,7 @@
 
 namespace mckpt::impl {
 
-// What this process has seen of a rank so far.
+// The observations of a rank by this process so far.
 struct RankState {
   double silent_s = 0;  // since its last heartbeat
   double still_s = 0;   // since its last progress

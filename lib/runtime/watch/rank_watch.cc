@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kStep(50);
 
 // The times below are for a host with a core for every rank. Open MPI, when a process fails, asks the others
-// of its host to end after 2 seconds and kills them after 4; those of other hosts after 6 and 8.
+// of its host to end after 2 seconds and kills them after 4; the processes of other hosts after 6 and 8.
 //
 // How long an error that may follow from another rank's error waits for that one: on one host for the board,
 // on several hosts until the launcher has killed this rank.

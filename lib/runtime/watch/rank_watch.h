@@ -3,7 +3,7 @@
 // for ever.
 //
 //   the rank's thread       works | waits in "barrier" | throws: claims to be the teller, reports, tell(status)
-//   the watch's thread      20 times a second: writes the rank's heartbeat on the board of its host, reads those of
+//   the watch's thread      20 times a second: writes the rank's heartbeat on the board, and reads the heartbeats of
 //                           the others: has one died? is one silent? no progress? has the teller reported?
 //
 // The ranks of one host share a board (runtime/watch/board.h) and watch each other without MPI, which may be

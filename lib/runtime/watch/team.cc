@@ -14,7 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What a rank sends to the others about itself; plain bytes.
+// The introduction that a rank sends to the others; plain bytes.
 struct Introduction {
   HostId host;
   u64 memory = 0;  // the namespace of shared memory

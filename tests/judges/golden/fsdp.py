@@ -65,7 +65,8 @@ def check_saved(tag, model, lines):
     got = {r["name"].removeprefix(PREFIX): f"{r['dtype']} {text(r['shape'])} {r['sha256']}" for r in rows}
     want = {line.split()[0]: " ".join(line.split()[1:4]) for line in lines}
     if model == "gpt_oss":
-        # Half of the biases are lost: the file has those of the upper experts under the numbers of the lower.
+        # Half of the biases are lost: the file has the biases of the upper experts under the numbers of the
+        # lower.
         lost = [k for k in got if is_expert_bias(k)]
         found = {k: want.pop(k) for k in lost if k in want}
         expect_equal(f"{tag}: biases in the file", [len(found) * 2], [len(lost)])

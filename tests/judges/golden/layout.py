@@ -67,7 +67,7 @@ class Golden(unittest.TestCase):
 
 
 class RealRuns(unittest.TestCase):
-    """What every rank of runs of Megatron-FSDP v2's own package held."""
+    """The buffers that every rank of runs of Megatron-FSDP v2's own package held."""
 
     def test_v2(self):
         with open(os.path.join(DATA, "layout", "v2_runs.json")) as f:

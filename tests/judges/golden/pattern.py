@@ -64,7 +64,7 @@ def check_usage():
 
 
 def check_text():
-    """What a person sees: the mark below the byte at fault, and nothing that a terminal obeys."""
+    """The sight of a person: the mark below the byte at fault, and nothing that a terminal obeys."""
     run = run_mckpt("pattern", "--color", "never", "M\x1b*")
     lines = run.stdout.splitlines()
     if run.returncode != 1 or lines[:2] != ["  M\\x1b*", "   ^ byte 1"] or not lines[2].startswith("invalid_symbol"):

@@ -62,7 +62,8 @@ def check_dense_layers(model, dense):
 
 
 def check_partly(tag, model, head, rank, lines):
-    """Of a run that went wrong: whatever both sides have under one name and the real tool did read is equal."""
+    """For a run that went wrong: whatever both sides have under one name and the real tool did read is
+    equal."""
     rows = {r["name"]: r["sha256"] for r in rows_of(model, head, rank)}
     attention = [line.split() for line in lines if ".self_attention." in line or not line.startswith("decoder.layers")]
     expect_equal(f"{tag} rank {rank}", [rows.get(a[0]) for a in attention], [a[3] for a in attention])

@@ -94,7 +94,7 @@ def weights_of(model, folder):
 
 
 def whole_states(weights, trained, dtype):
-    """What one rank would have; the parts of a fused parameter follow each other."""
+    """The states that one rank would have; the parts of a fused parameter follow each other."""
     codes, first, states = codes_of(weights), {}, {}
     for key, t in weights.items():
         name = parameter_of(key)
@@ -169,8 +169,8 @@ def local_piece(kind, codes, name, tp, a, b, flat, row):
 
 
 def check_plain(tag):
-    """The states of split parameters from plain local tensors, with the layout of a real run; the pieces are those of the real
-    code for sharded states."""
+    """The states of split parameters from plain local tensors, with the layout of a real run; the pieces are
+    cut by the real code for sharded states."""
     head, ranks = sections(f"plain/{tag}")
     _, layout = sections(f"fsdp/{tag.replace('.opt', '') if tag.replace('.opt', '') in os.listdir(os.path.join(GOLDEN, 'fsdp')) else tag}")
     model, flags = head[0].split()[1], flags_of(head[1], "vocab-size", "dtype")
@@ -371,7 +371,8 @@ def as_dtensors(rank, world, state, shapes):
 
 
 def check_refusals():
-    """What does not fit is refused by name, with the shape of the whole and that of the piece."""
+    """A piece that does not fit is refused by name, with the shape of the whole and the shape of the
+    piece."""
     model, source, files = "tiny_dense1", path("tiny_refused"), path("refused_ranks")
     mckpt("convert", "hf-to-fsdp", models.path(model), source, "--params-dtype", "auto", "--dp", 3, "--no-sync")
     os.mkdir(files)
@@ -420,7 +421,7 @@ def check_refusals():
     write(save=lambda files_state, file: torch.save({"optimizer": files_state, "iteration": 7, "lr": 0.5}, file))
     told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
     expect_equal(f"what else is in the files: {told}", ["has no place for these objects of the ranks' files: lr\n" in told], [True])
-    # Objects of the run: those of the optimizer come with its states, of others the checkpoint's own count.
+    # Objects of the run: the optimizer's come with its states, and others count as the checkpoint has them.
     meta = {f"module.module.module.{name}": {"lr": 0.25, "betas": (0.5, 0.75), "step": 7, "default_config": None} for name in shapes}
     write(
         save=lambda states, file: torch.save(
@@ -494,7 +495,8 @@ def objects_of(folder):
 
 
 def check_real_folders():
-    """Real saves, as torch reads them before and after; those of other models than mckpt has are read and judged."""
+    """Real saves, as torch reads them before and after; saves of models that mckpt lacks are read and
+    judged."""
     real = {
         "fsdp_dtensor_optim": "tiny_llama1",
         "hfsdp": "tiny_dense1",
@@ -581,7 +583,7 @@ def check_account():
 
 
 def check_expert_numbers():
-    """Of 16 experts over 8 expert-parallel ranks, rank 2 has number 4 and 5 as its 0 and 1."""
+    """With 16 experts over 8 expert-parallel ranks, rank 2 has number 4 and 5 as its 0 and 1."""
     local, stored = (
         [row["name"] for row in listing(models.path("qwen3_moe"), "--as", form, "--rank", 2, "--ep", 8, "--dp", 8, digest=False)]
         for form in ("megatron", "fsdp")

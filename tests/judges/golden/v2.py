@@ -1,5 +1,6 @@
-"""What Megatron-FSDP v2 saved of one model on one, two and three ranks: from the save of three, `convert reshard --engine v2` makes the
-others, with every key and path in the same order, every box, the file of every record, and every digest. The model has no table: the
+"""Saves by Megatron-FSDP v2 of one model on one, two and three ranks: from the save of three, `convert
+reshard --engine v2` makes the others, with every key and path in the same order, every box, the file of
+every record, and every digest. The model has no table: the
 modules that were sharded are given, and what is frozen, tied or a buffer follows from the lists of the optimizer.
 """
 
@@ -63,7 +64,7 @@ def check(what, folder, world):
         expect_equal(f"{what}: {name}", got, ["torch." + tensor["dtype"], tensor["shape"], tensor["sha256"]])
     objects = {n: [files[n, None].relative_path, files[n, None].length] for n in want["bytes"]}
     expect_equal(f"{what}: objects", sorted(objects.items()), sorted((n, [b["file"], b["length"]]) for n, b in want["bytes"].items()))
-    # Boxes of sharded tensors are plain tuples, those of others torch.Size, as in the real save.
+    # Boxes of sharded tensors are plain tuples, boxes of other tensors are torch.Size, as in the real save.
     real = {n: {type(c.offsets) for c in t.chunks} for n, t in metadata_of(SOURCE).state_dict_metadata.items() if n in want["tensors"]}
     kinds = {n: {type(c.offsets) for c in t.chunks} for n, t in metadata.state_dict_metadata.items() if n in want["tensors"]}
     expect_equal(f"{what}: kinds of boxes", [n for n in real if kinds[n] != real[n]], [])
@@ -114,7 +115,7 @@ with open(place("report.json")) as f:
     left = json.load(f)["left_out"]
 expect_equal("left out", left, [{"name": "rng_state.0", "items": 3, "reason": "Megatron-FSDP v2 has no place for it", "copy_of": None}])
 
-# What is refused, and why.
+# The refused options, and why.
 for flags, status, words in (
     (["--keep-names"], 2, ["MC0001", "--keep-names"]),
     (["--fsdp-module", "block.*"], 1, ["MC1007", "--fsdp-module"]),

@@ -1,5 +1,6 @@
-"""What `convert hf-to-fsdp` writes for the grid of every golden Megatron-FSDP run is what that run saved: keys in their
-order, types, shapes, boxes, the rank that writes each chunk, the order of the items in the files, and every byte.
+"""`convert hf-to-fsdp` writes for the grid of every golden Megatron-FSDP run the same as that run saved: keys
+in their order, types, shapes, boxes, the rank that writes each chunk, the order of the items in the files,
+and every byte.
 
 Read here with pickle and zipfile alone, neither by mckpt nor by torch.
 """

@@ -1,5 +1,5 @@
-"""What the writers share: models whose values follow from their names, ranks on the CPU, and the folder of a case
-(test_data/newest/README.md says what is in one).
+"""The common part of the writers: models whose values follow from their names, ranks on the CPU, and the
+folder of a case (test_data/newest/README.md says what is in one).
 
 A writer is a program of its own, `WRITER.py OUT`, which runs with the Python of its virtual environment and puts a folder for each case into OUT."""
 
@@ -66,7 +66,8 @@ class Case:
         write_json(self.at(f"{name}.json"), {"tensors": {key: row(tensor) for key, tensor in tensors.items()}})
 
     def expect_folder(self, model):
-        """What `export` has to write, which is what save_pretrained writes of the model; and config.json beside it."""
+        """The folder that `export` has to write, equal to save_pretrained's of the model; and config.json
+        beside it."""
         with tempfile.TemporaryDirectory() as folder:
             model.save_pretrained(folder)
             tensors = read_folder(folder)
@@ -123,7 +124,8 @@ def versions(*packages):
 
 
 def main(packages, *makers):
-    """`packages`: those of the row in docs/tested_with.md. Every maker is called with OUT; one that fails does not keep the others from running."""
+    """`packages`: the packages of the row in docs/tested_with.md. Every maker is called with OUT; one that
+    fails does not keep the others from running."""
     out, failed = sys.argv[1], {}
     os.makedirs(out, exist_ok=True)
     write_json(os.path.join(out, "versions.json"), versions(*packages))

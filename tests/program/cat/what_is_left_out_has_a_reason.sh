@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A tensor that cannot be taken is no unknown name: whoever asks for it is told why
+# A tensor that cannot be taken is not an unknown name: whoever asks for it is told why
 . "$MCKPT_SOURCE"/tests/support/common.inc
 python -c "import torch" || skip "there is no torch"
 python - <<'PY'

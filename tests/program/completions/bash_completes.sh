@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What bash offers for words of a command line, as it calls the function: COMP_WORDS, with the last one under the cursor.
+# The words that bash offers for a command line, as it calls the function: COMP_WORDS, with the last one under
+# the cursor.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 "$mckpt" completions bash >script

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is among the assets and is no file is refused before anything is written.
+# An asset that is not a file is refused before anything is written.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe

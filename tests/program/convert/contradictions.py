@@ -1,5 +1,5 @@
-"""What a checkpoint says of its run holds: options that say something else are refused before anything is written, and
-options of one side of a comparison are not applied to the other.
+"""The facts of a checkpoint about its run hold: options that say something else are refused before anything
+is written, and options of one side of a comparison are not applied to the other.
 """
 import os
 import subprocess
@@ -51,7 +51,7 @@ ends(0, "export", two, place("said"), "--source-tp", 2, "--source-etp", 1, "--no
 ends(0, "export", two, place("silent"), "--no-sync")
 expect(difference(place("said"), place("silent")) == "", "saying what the checkpoint says changes the result")
 
-# Of two checkpoints --source-tp describes SRC alone.
+# With two checkpoints --source-tp describes SRC alone.
 ends(0, "verify", four, "--against", two, "--source-tp", 2)
 ends(4, "verify", four, "--against", two, "--source-tp", 4, words=["MC2015"])
 ends(0, "verify", four, "--against", two, "--source-tp", 2, "--path-tp", 4)

@@ -159,7 +159,7 @@ def check(model, name):
 
 cases = [(model, grid) for model in names for grid in GRIDS]
 if SANITIZED:
-    cases = cases[::3]  # the number of grids is no multiple of it: each comes with other models
+    cases = cases[::3]  # the number of grids is not a multiple of it: each comes with other models
 in_parallel(check, cases)
 print(f"{len(names)} models, {len(GRIDS)} grids, {sum(c is not None for c in done.values())} refused, {len(failures)} failures")
 sys.exit(1 if failures or len(done) != len(cases) else 0)

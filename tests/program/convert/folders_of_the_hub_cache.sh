@@ -35,7 +35,7 @@ expect 0 "$mckpt" plot $hub -o picture.svg
 expect 0 "$mckpt" inspect $hub
 has out "snapshots/abc (refs/main)"
 
-# Of two snapshots refs/main says which; without it nothing does, and a folder of that kind is never guessed.
+# refs/main chooses one of two snapshots; without it nothing does, and a folder of that kind is never guessed.
 rm $hub/refs/main
 expect 3 "$mckpt" convert hf-to-fsdp $hub result
 has err "no refs/main"

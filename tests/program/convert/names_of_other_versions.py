@@ -36,7 +36,7 @@ def digests(source):
 
 
 def golden(file, rules):
-    """What torch read of the real checkpoint, under the new names."""
+    """The tensors that torch read of the real checkpoint, under the new names."""
     want = {}
     for line in sections(f"saved/{file}")[0][1:]:
         name, dtype, shape, digest = line.split()[:4]
@@ -73,7 +73,7 @@ for model, file, grid, rules, word, changed in (
     mckpt("export", other, back, "--no-sync", "-q")
     mckpt("verify", back, "--against", source, "-q")
 
-    # Resharding keeps the names; the values are those of the run.
+    # Resharding keeps the names; the values are the run's.
     three = place("three")
     mckpt("convert", "reshard", other, three, "--dp", 1 if model == "deepseek_v3" else 3, "--no-sync", "-q")
     if grid[0] == "--dp":

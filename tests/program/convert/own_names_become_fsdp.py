@@ -58,7 +58,8 @@ def one_step(what, source, *assets, grid=(), ranks=1):
 
 
 def sources():
-    """What each program writes: chunks of ranks, stacks of experts, other row orders, tied heads, wrappers."""
+    """The layouts of each program: chunks of ranks, stacks of experts, other row orders, tied heads,
+    wrappers."""
     for case, grid in (("fsdp2_app", ("--dp", 3)), ("accelerate_fsdp1_sharded", ("--tp", 2, "--dp", 2)), ("torchtitan_llama3", ("--dp", 2)),
                        ("torchtitan_qwen3_moe", ("--ep", 2, "--dp", 2)), ("torchtitan_deepseek_v3", ()), ("verl_fsdp2", ()),
                        ("wrapped_compile_per_layer_tied", ("--dp", 2))):
@@ -104,7 +105,8 @@ def original_files():
 
 
 def accounts():
-    """Of the folder of a training run the model is taken; what is beside it is named, and the result may be made there."""
+    """The model is taken from the folder of a training run; files beside it are named, and the result may be
+    made there."""
     run, report = new("run"), os.path.join(temporary.name, "report.json")
     os.makedirs(run)
     shutil.copytree(source_of("fsdp2_app"), os.path.join(run, "pytorch_model_fsdp_0"))

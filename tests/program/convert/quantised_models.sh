@@ -125,7 +125,8 @@ has err "MC2016"
 has err "expected [3, 2], found [2, 2]"
 [ ! -e nothing ] || fail "something was written"
 
-# What converts a model refuses what verify calls a problem, with tensor, file, index and numbers; unless it is accepted.
+# A conversion of a model refuses a problem of verify, with tensor, file, index and numbers; unless it is
+# accepted.
 refused() { # WORDS COMMAND...: nothing is published
   local words=$1
   shift
@@ -164,7 +165,7 @@ for how in "convert dequantize silent nothing" "convert hf-to-fsdp silent nothin
   [ ! -e nothing ] || fail "something was written"
 done
 
-# What is not written, and what is missing, is said with what to do.
+# A part that is not written, and a part that is missing, are named with what to do.
 usage() { # WORDS WORDS COMMAND...
   local expected=$1 found=$2
   shift 2

@@ -1,5 +1,6 @@
-"""What is made of a quantised model is compared with it in any order: copies of the files by codes and scales, values in the type that they
-have. Scales of a whole tensor are not made anew, E5M2 comes back, and a shape or block size that cannot be is a problem.
+"""A result of a quantised model is compared with it in any order: copies of the files by codes and scales,
+values in the type that they have. Scales of a whole tensor are not made anew, E5M2 comes back, and a shape or
+block size that cannot be is a problem.
 """
 
 import json
@@ -67,7 +68,7 @@ with open(at("gpt_oss_fp32", "model.safetensors"), "r+b") as f:
     f.write(struct.pack("<f", 1 + struct.unpack("<f", data[first + 8:first + 12])[0]))
 says(1, name, "verify", at("gpt_oss_fp32"), "--against", os.path.join(QUANTISED, "gpt_oss"))
 
-# What was made of a checkpoint, too.
+# So is a result of a checkpoint.
 source = os.path.join(QUANTISED, "gpt_oss")
 says(0, "", "convert", "hf-to-fsdp", source, at("fsdp"), "--tp", "2", "--no-sync")
 says(0, "", "export", at("fsdp"), at("exported"), "--quantize", "like-source", "--assets", source, "--no-sync")
@@ -76,7 +77,7 @@ says(0, at("fsdp") + ": equal", "verify", at("fsdp"), "--against", at("exported"
 says(1, "no value differs", "diff", at("exported"), at("fsdp"))
 says(1, "no value differs", "diff", at("fsdp"), at("exported"))
 
-# Every finite code of E5M2, with scales that are no powers of two.
+# Every finite code of E5M2, with scales that are not powers of two.
 codes = bytes(c for c in range(256) if c & 0x7F < 0x7C)
 rows, columns = len(codes) // 8, 8
 weights = {"a.weight": ("F8_E5M2", [rows, columns], codes), "a.weight_scale_inv": ("F32", [1, 1], struct.pack("<f", 0.37))}
@@ -100,7 +101,7 @@ for rows in (100, 200):
     says(3, "MC2017", "convert", "quantize", values, at(f"changed{rows}"), "--like", like, "--no-sync")
     expect(not os.path.exists(at(f"changed{rows}")), "a result was published")
 
-# A stored shape that is not that of the codes.
+# A stored shape that does not fit the codes.
 shutil.copytree(os.path.join(QUANTISED, "kimi_k2_int4"), at("kimi"))
 for file in sorted(os.listdir(at("kimi"))):
     if not file.endswith(".safetensors"):
@@ -115,7 +116,7 @@ for file in sorted(os.listdir(at("kimi"))):
         break
 says(1, "packed codes have another shape than they say", "verify", at("kimi"))
 
-# A block size that cannot be is no model without a quantisation.
+# A block size that cannot be is not a model without a quantisation.
 shutil.copytree(os.path.join(QUANTISED, "qwen3_64_skiplist"), at("size"))
 config = json.load(open(at("size", "config.json")))
 config["quantization_config"]["weight_block_size"] = [0, 64]

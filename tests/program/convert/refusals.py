@@ -1,6 +1,6 @@
-"""What `convert hf-to-fsdp`, `export` and `verify --against` refuse: each with its exit status, its code and the words that
-say what is wrong, and with nothing written. What is allowed beside it is not refused. A result that cannot be written whole
-does not replace an older one.
+"""The refusals of `convert hf-to-fsdp`, `export` and `verify --against`: each with its exit status, its code
+and the words that say what is wrong, and with nothing written. An allowed neighbour of each is not refused. A
+result that cannot be written whole does not replace an older one.
 """
 
 import fcntl

@@ -14,7 +14,7 @@ expect 0 "$mckpt" verify gpt --against hybrid
 expect 0 "$mckpt" export hybrid exported --no-sync -q
 expect 0 "$mckpt" verify exported --against "$model"
 
-# Layers in groups are those of the GPT model too.
+# Layers in groups belong to the GPT model too.
 expect 0 "$mckpt" convert gpt-to-hybrid gpt grouped --pattern '[*E][*E]' --no-sync -q
 for other in gpt hybrid "$model"; do
   expect 0 "$mckpt" verify grouped --against "$other"
@@ -34,7 +34,7 @@ expect 4 "$mckpt" convert reshard hybrid cells --tp 2 --no-sync -q
 has err hybrid-to-gpt
 has err MC2013
 
-# What differs is found under the new names.
+# Differences are found under the new names.
 python - gpt/release <<'PYTHON'
 import sys
 with open(sys.argv[1] + "/__0_0.distcp", "r+b") as f:

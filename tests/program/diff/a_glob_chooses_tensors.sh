@@ -28,7 +28,7 @@ expect 0 "$mckpt" diff a b --regex 'layers\.1\..*(up|down)_proj' --json
 has out '"choice": "layers\\.1\\..*(up|down)_proj"'
 has out '"tensors": 8'
 
-# An import and an export: the names are those of the first.
+# An import and an export: the names are the first side's.
 expect 1 "$mckpt" diff ckpt b '*layers.0.*' --json
 has out '"differ": 1'
 has out '"choice": "*layers.0.*"'
@@ -41,7 +41,7 @@ has out "equal: all 21 tensors"
 expect 0 "$mckpt" diff a a --html page.html
 has err "page    page.html"
 
-# What is no GLOB.
+# A word that is not a GLOB.
 expect 2 "$mckpt" diff a b ckpt
 has err "two checkpoints are compared, and this is a third one"
 expect 2 "$mckpt" diff a b nothing/c.safetensors

@@ -50,7 +50,7 @@ expect 0 "$mckpt" verify merged --against "$adapter" --base "$base"
 has out "merged: equal"
 expect 0 "$mckpt" diff merged "$adapter" --base "$base" -q
 expect 1 "$mckpt" verify merged --against "$base"
-# Without its base it is no model; its own tensors can be compared.
+# Without its base it is not a model; its own tensors can be compared.
 for pair in "merged --against $adapter" "$adapter --against merged"; do
   expect 3 "$mckpt" verify $pair
   has err "the folder has an adapter, which is no model"
@@ -86,7 +86,7 @@ has err "the files of the adapter: not those of the first run"
 expect 0 "$mckpt" export "$adapter" resumed --base "$base" --overwrite -q
 expect 0 "$mckpt" diff resumed merged -q
 
-# What does not fit is refused, and nothing is written.
+# An adapter that does not fit is refused, and nothing is written.
 expect 3 "$mckpt" export "$adapter" alone
 has err "an adapter, which is no model without the model that it changes"
 has err "--base"

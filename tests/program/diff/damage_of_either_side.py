@@ -74,7 +74,7 @@ def check_counts(scratch):
 
 
 def check_hole():
-    """What is stored nowhere was compared with nothing, and is not equal."""
+    """A part that is stored nowhere was compared with nothing, and is not equal."""
     folder = os.path.join(DATA, "dcp", "variations", "hole")
     told = json.loads(run_mckpt("diff", folder, folder, "--json").stdout)
     counts = [told[k] for k in ("tensors", "bit_equal", "not_read", "differ")]

@@ -14,7 +14,7 @@ TURNED = {"only_a": "only_b", "only_b": "only_a"}
 
 
 def rows(told, turned):
-    """What the rows say of the two sides, in the first order."""
+    """The rows about the two sides, in the first order."""
     out = []
     for r in told["rows"]:
         a, b = (r["b"], r["a"]) if turned else (r["a"], r["b"])

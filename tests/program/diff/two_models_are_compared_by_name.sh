@@ -21,7 +21,7 @@ for to in to-mcore hf-to-fsdp to-pt; do
   expect 1 "$mckpt" verify a.$to --against b.$to
   has out "only b.$to/release has this tensor"
 done
-# Of two formats: under the names of one of them.
+# Two formats: under the names of one of them.
 expect 1 "$mckpt" diff a.to-mcore b.hf-to-fsdp
 has out "compared: tensors of the same names, as fsdp_dtensor has them"
 has out "only A   "

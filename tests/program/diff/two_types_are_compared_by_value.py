@@ -8,7 +8,7 @@ import tempfile
 from mckpt_tests.checks import expect, finish
 from mckpt_tests.program import run_mckpt
 
-# What 0, 1, 2 and 3 are in each type.
+# The bytes of 0, 1, 2 and 3 in each type.
 BYTES = {
     "BOOL": [b"\0", b"\1"], "U8": [bytes([i]) for i in range(4)], "I8": [bytes([i]) for i in range(4)],
     "I16": [struct.pack("<h", i) for i in range(4)], "U16": [struct.pack("<H", i) for i in range(4)],
@@ -32,7 +32,7 @@ def write(path, dtype, values):
 
 
 def kinds(one, other):
-    """What each order answers: the kinds of rows, the number of items that differ, and the exit status."""
+    """The answers in each order: the kinds of rows, the number of items that differ, and the exit status."""
     out = []
     for a, b in ((one, other), (other, one)):
         told = json.loads(run_mckpt("diff", a, b, "--json").stdout)

@@ -1,5 +1,5 @@
 """A file that one side alone has is a difference, and the answer says which side by its path: the same in both orders. So do objects and tensors, and
-checkpoints beside either side are named. What was opened of a folder with several checkpoints is said."""
+checkpoints beside either side are named. The checkpoint that was opened in a folder with several is named."""
 import json
 import os
 import shutil

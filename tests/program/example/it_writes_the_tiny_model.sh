@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
-# The model in the program is that of the tests, file by file; it is sound, converts, and comes back. Nothing that has
-# the name is touched, and nothing stays where the model cannot be written.
+# The model in the program is the tests' model, file by file; it is sound, converts, and comes back. Nothing
+# that has the name is touched, and nothing stays where the model cannot be written.
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 expect 0 "$mckpt" example runs/tiny
 [ "$(cat out)" = runs/tiny ] || fail "the answer is not the folder: $(cat out)"

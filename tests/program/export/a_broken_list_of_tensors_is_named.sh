@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is wrong with hf_assets/mckpt_tensors.json, or with an index, is said of that file and not of its folder
+# A fault of hf_assets/mckpt_tensors.json, or of an index, is reported of the file and not of its folder
 . "$MCKPT_SOURCE"/tests/support/common.inc
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 

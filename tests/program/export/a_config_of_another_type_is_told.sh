@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# export leaves config.json as it is; where its type is not that of the tensors, that is said. A type that is asked for is its, too.
+# export leaves config.json as it is; where its type differs from the tensors' type, a note says so. A type
+# that is asked for is its, too.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 expect 0 "$mckpt" convert hf-to-fsdp "$model" wide --dtype fp32 --no-sync -q

@@ -93,7 +93,7 @@ def laid_out_anew():
         mckpt("convert", "to-dcp", TINY, own, "--overwrite")
         text = mckpt("export", own, out, "--overwrite", "--assets", TINY, *flags)
         expect("files   with" not in text and "model.safetensors" in os.listdir(out), f"{flags}: {os.listdir(out)}")
-    # What is written in the list of mckpt is not trusted.
+    # The list of mckpt is not trusted.
     table = os.path.join(run, "release", "hf_assets", "mckpt_tensors.json")
     os.remove(os.path.join(run, "release", "mckpt_manifest.json"))  # which has the digest of the list
     with open(table) as f:

@@ -1,5 +1,6 @@
-"""Where an adapter is found: beside a config.json of its base, in a folder around it, under names that a shell reads otherwise. What the
-folder has beside it is said: a tokenizer of its own, which the result does not have."""
+"""Where an adapter is found: beside a config.json of its base, in a folder around it, under names that a
+shell reads otherwise. A file beside it in the folder is named: a tokenizer of its own, which the result does
+not have."""
 import json
 import os
 import shutil

@@ -27,7 +27,7 @@ def tensors(path):
 
 
 def merged(saved, scale):
-    """What the wrapped tensors are with the adapter in them: the sum in float32, rounded once."""
+    """The wrapped tensors with the adapter in them: the sum in float32, rounded once."""
     out = {}
     for name, t in saved.items():
         if ".lora_" in name:

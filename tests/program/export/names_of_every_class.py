@@ -1,6 +1,7 @@
-"""Names and tensors in memory become those of the folder that transformers saves, for classes of every model type that its tables
-change and no rule covers: test_data/own_names/disk_transforms.json.xz has what revert_weight_conversion() of transformers 5.24 makes
-of small tensors, also where it transposes, interleaves and permutes them, as numbers of the config say."""
+"""Names and tensors in memory become the names and tensors of the folder that transformers saves, for classes
+of every model type that its tables change and no rule covers: test_data/own_names/disk_transforms.json.xz
+has the results of revert_weight_conversion() of transformers 5.24 for small tensors, also where it
+transposes, interleaves and permutes them, as numbers of the config say."""
 import hashlib
 import json
 import lzma

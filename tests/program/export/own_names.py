@@ -79,7 +79,7 @@ def write_model(folder, tensors, config):
 
 
 def expected_tensors():
-    """What transformers writes, from the checkpoint as it is and from chunks of other ranks."""
+    """The tensors that transformers writes, from the checkpoint as it is and from chunks of other ranks."""
     cases = sorted(case for case in os.listdir(CASES) if os.path.exists(os.path.join(CASES, case, "expected.json")))
     for case in cases:
         with open(os.path.join(CASES, case, "expected.json")) as f:
@@ -134,7 +134,7 @@ def compared():
     expect(run.returncode == 0 and "bfloat16" in run.stdout, f"bf16: {run.stdout}{run.stderr}")
     mckpt("verify", source, "--against", out, status=1)  # bfloat16 does not have the values of float32
     mckpt("export", source, new())
-    mckpt("verify", source, "--against", out)  # a head that repeats the embedding is no difference
+    mckpt("verify", source, "--against", out)  # a head that repeats the embedding is not a difference
     with open(os.path.join(out, "model.safetensors"), "r+b") as f:
         f.seek(-3, os.SEEK_END)
         byte = f.read(1)[0]
@@ -288,7 +288,7 @@ def tied_layers():
 
 
 def files_beside():
-    """Of the folder of a training run only the files of its model are copied."""
+    """Only the files of the model are copied from the folder of a training run."""
     run = new("run")
     os.makedirs(run)
     shutil.copytree(source_of("fsdp2_bare"), os.path.join(run, "pytorch_model_fsdp_0"))

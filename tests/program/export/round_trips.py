@@ -32,7 +32,8 @@ GRIDS = [
     "--dp 5 --strategy optim",
     "--dp 2 --strategy no_shard",
 ]
-# What the real tools cannot save either: cuts inside rows, parts under no_shard, sizes that do not divide. All else is right.
+# Grids that the real tools cannot save either: cuts inside rows, parts under no_shard, sizes that do not
+# divide. All else is right.
 OUTCOMES = {"converted": 299, "error[MC0203": 22, "error[MC0204": 10, "error[MC2007": 5}
 SHARDS = ["100kB", "1MB", "5GB"]
 outcomes = collections.Counter()
@@ -105,7 +106,8 @@ def spoil(folder, chunk):
 
 
 def check_without_headers(model, dtype):
-    """The original model as config.json alone, and with an index: types are those of the config, and of the buffers themselves."""
+    """The original model as config.json alone, and with an index: types come from the config, and from the
+    buffers themselves."""
     with tempfile.TemporaryDirectory(prefix="mckpt_round_") as folder:
         checkpoint, whole, assets = (os.path.join(folder, name) for name in ("checkpoint", "whole", "assets"))
         mckpt("convert", "hf-to-fsdp", models.path(model), checkpoint, "--no-sync", "--tp", "2", "--dtype", "fp32", "--vocab-size", "auto")

@@ -1,7 +1,10 @@
-"""What verl saves of a run of Megatron with PEFT. Where the weights are as Hugging Face has them, they are the adapter alone, beside a config and a tokenizer: every command
-takes the folder as that adapter. Where they are shards, the adapter is in them, beside a base that was not trained: never exported as if it were the model.
+"""The save of verl for a run of Megatron with PEFT. Where the weights are as Hugging Face has them, they are
+the adapter alone, beside a config and a tokenizer: every command takes the folder as that adapter. Where they
+are shards, the adapter is in them, beside a base that was not trained: never exported as if it were the
+model.
 
-The folders are those of verl's own manager (test_data/newest, M_verl2_*), with what it writes into its list for PEFT, and keys as Megatron-Bridge 0.6.2 has them."""
+The folders are from verl's own manager (test_data/newest, M_verl2_*), with the entries that it writes into
+its list for PEFT, and keys as Megatron-Bridge 0.6.2 has them."""
 
 import json
 import os
@@ -66,7 +69,7 @@ def write_shards(folder, keys):
 
 
 def list_contents(actor, **entries):
-    """What verl's list has with PEFT."""
+    """The entries of verl's list with PEFT."""
     path = os.path.join(actor, "ckpt_contents.json")
     with open(path) as f:
         contents = json.load(f)

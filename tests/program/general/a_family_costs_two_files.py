@@ -1,5 +1,5 @@
 """A family without a new rule is two files: its table, and its word in the registry. This adds one so, in a copy, and links it with the libraries as they are:
-its config is read, its tensors are paired, its facts are there. What would need another file fails here.
+its config is read, its tensors are paired, its facts are there. A family that needs another file fails here.
 
 The third file of a family that is added for good is its golden ranks (docs/adding_a_model.md); README's row is written by family_facts.py.
 """

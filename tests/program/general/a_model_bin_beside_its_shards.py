@@ -36,7 +36,7 @@ for name in shards:
 shutil.copytree(path("two"), path("alone"))
 run(0, "convert", "safetensors-to-pt", MODEL, path("two", SINGLE), "-q")
 
-# Equal tensors are no question, but are said.
+# Equal tensors are not in question, but are said.
 run(0, "verify", path("two"), words=("with equal tensors",), no_words=("not part of the model",))
 run(0, "diff", path("two"), MODEL, "-q")
 

@@ -35,7 +35,7 @@ def make_sources():
     assert made.returncode == 0, made.stderr
 
 
-# Of a model with its table; of its tensors; of those that are no model's.
+# The tensors of a model with its table; tensors of it; tensors outside the model.
 WITH_TABLE = (
     ("convert", "to-fsdp", "@", "out", "--tp", "1", "--dp", "2"),
     ("convert", "hf-to-fsdp", "@", "out", "--tp", "2"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Of several paths, one that cannot be opened gets its error, and the others get their answers.
+# One of several paths that cannot be opened gets its error, and the others get their answers.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe a
 cp -r "$MCKPT_SOURCE"/test_data/dcp/plain c

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
-# A shape as Python prints it is no list of two shapes.
+# A shape as Python prints it is not a list of two shapes.
 expect 2 "$mckpt" layout '[10,4]'
 has err "found    '[10,4]'"
 expect 2 "$mckpt" layout '{}'

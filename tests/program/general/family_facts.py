@@ -1,5 +1,6 @@
-"""The facts about families: every family has them, the grids are those of test_data/golden, docs/families.md has the table that
-`mckpt mappings list` prints, and README.md names the models that people look for.
+"""The facts about families: every family has them, the grids are the grids of test_data/golden,
+docs/families.md has the table that `mckpt mappings list` prints, and README.md names the models that
+people look for.
 
 usage: family_facts.py [--update]      --update writes the grids into the tables of mappings/models, and the list into docs/families.md
 """

@@ -17,7 +17,7 @@ from mckpt_tests.setting import DATA, MCKPT
 
 DOCUMENT = os.path.join(os.path.dirname(DATA), "docs", "json.md")
 COMMON = {"schema": {"string"}, "ok": {"boolean"}}
-ROWS = "tensors[]"  # what a line of --jsonl is when it is no whole answer
+ROWS = "tensors[]"  # what a line of --jsonl is when it is not a whole answer
 NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object", type(None): "null"}
 failures = []
 

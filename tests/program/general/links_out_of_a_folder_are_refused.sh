@@ -38,7 +38,7 @@ for folder in one iteration tracked tracker ranks release snapshots shards dcp; 
   expect 3 "$mckpt" inspect "link_to_$folder"
 done
 
-# What the user names may be a link, and so may what is on the way to it.
+# A path of the user may be a link, and so may any part of the way to it.
 ln -s elsewhere other
 for path in one/only.pt iteration/iter_0000010 release/release snapshots/snapshots/abc other/model other/zip.pt; do
   expect 0 "$mckpt" inspect "$path"

@@ -1,4 +1,5 @@
-"""On a terminal of 60 columns no line is longer, except those of one long word; and nothing is lost by that."""
+"""On a terminal of 60 columns no line is longer, except lines of one long word; and nothing is lost by
+that."""
 import collections
 import os
 import re

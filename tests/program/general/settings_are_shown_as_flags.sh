@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The library names a setting by its option field, as in `vocab_size`. What the program prints has the flag, in text and in JSON.
+# The library names a setting by its option field, as in `vocab_size`. The printed message has the flag, in
+# text and in JSON.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 shows_flags() {

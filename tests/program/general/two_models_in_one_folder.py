@@ -123,7 +123,7 @@ run(1, "verify", path("ck"), "--against", MODEL)
 run(0, "verify", path("ck"), "--against", two, "--model-files", "single")
 run(2, "verify", two, "--model-files", "both")
 
-# Equal tensors, and an index that names the file, are no question.
+# Equal tensors, and an index that names the file, are not in question.
 same = made("same", lambda tensors: None)
 run(0, "verify", same, words=("with equal tensors",))
 run(0, "diff", same, MODEL, "-q")

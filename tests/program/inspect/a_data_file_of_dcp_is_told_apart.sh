@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A .distcp file is not called damaged: it is no checkpoint by itself, and the folder is named
+# A .distcp file is not called damaged: it is not a checkpoint by itself, and the folder is named
 . "$MCKPT_SOURCE"/tests/support/common.inc
 folder=$(cd "$MCKPT_SOURCE/test_data/dcp/plain" && pwd)
 file=$(cd "$folder" && ls *.distcp | head -n 1)

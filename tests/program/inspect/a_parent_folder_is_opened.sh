@@ -62,7 +62,7 @@ mkdir -p titan/checkpoint
 cp -r "$data/dcp/fsdp2" titan/checkpoint/step-7
 same_tensors titan "$data/dcp/fsdp2"
 
-# A step of NeMo-RL, whose dataloader's file is no model.
+# A step of NeMo-RL, whose dataloader's file is not a model.
 mkdir -p nemo/step_5/policy/{weights,optimizer}
 cp -r "$data/dcp/fsdp2/." nemo/step_5/policy/weights
 cp "$data/rank_files/trainer/scheduler.bin" nemo/step_5/train_dataloader.pt

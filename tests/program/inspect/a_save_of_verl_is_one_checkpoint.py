@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What verl 0.9 saves of a Megatron run: every command takes the run, the step and the role; the list of contents decides what is
-there, not the folders; without it the save is unfinished. `verify` of a step goes over all roles, whatever is beside them."""
+"""A save of verl 0.9 of a Megatron run: every command takes the run, the step and the role; the list of
+contents decides what is there, not the folders; without it the save is unfinished. `verify` of a step goes
+over all roles, whatever is beside them."""
 import json
 import os
 import shutil
@@ -83,7 +84,7 @@ class Verl(unittest.TestCase):
             with open(path, "w") as f:
                 json.dump(contents | {field: value}, f)
             self.refused(run, "MC1112", field)
-        # A part in a format that is not read: the rest of the save is no checkpoint.
+        # A part in a format that is not read: the rest of the save is not a checkpoint.
         for part in ("model", "optimizer"):
             for form in ({"format": "megatron_fsdp_checkpoint"}, {"format": None}):
                 changed = contents["contents"] | {part: contents["contents"][part] | form}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""inspect --groups: the groups of real optimizers, folded; the settings of every parameter are those of its own objects; what
-has no group is named.
+"""inspect --groups: the groups of real optimizers, folded; the settings of every parameter come from its own
+objects; a parameter without a group is named.
 """
 import json
 import lzma

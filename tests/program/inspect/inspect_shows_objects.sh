@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# inspect --args shows the values of what is no tensor, and runs none of it
+# inspect --args shows the values of what is not a tensor, and runs none of it
 . "$MCKPT_SOURCE"/tests/support/common.inc
 data=$MCKPT_SOURCE/test_data/dcp
 

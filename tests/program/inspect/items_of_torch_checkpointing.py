@@ -1,4 +1,5 @@
-"""Items of torch_checkpointing that are no torch files: JSON is shown as other objects are, bytes are named with their size, and `verify` reads both."""
+"""Items of torch_checkpointing that are not torch files: JSON is shown as other objects are, bytes are named
+with their size, and `verify` reads both."""
 
 import json
 import os
@@ -71,7 +72,7 @@ def main():
             f.write('{"files": [')
         told(1, ["MC1003", "seen_1.json", "ends inside"], "verify", folder)
         shutil.copy(os.path.join(folder, "seen_0.json"), os.path.join(folder, "seen_1.json"))
-        # Bytes of which a rank has no file are no item: the files are beside.
+        # Bytes of which a rank has no file do not count as an item: the files are beside.
         os.remove(os.path.join(folder, "blob_1.bin"))
         told(0, ["beside this checkpoint, not shown: blob_0.bin"], "inspect", folder)
         metadata_that_lies(folder)

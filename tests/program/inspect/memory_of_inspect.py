@@ -1,5 +1,5 @@
 """Files made to take much memory: `inspect` and `ls` take at most 64 MiB and four times what the file stores of its
-header, and say by an error what is beyond a limit. What is only large is read within the same bound.
+header, and say by an error what is beyond a limit. A file that is only large is read within the same bound.
 """
 
 import json

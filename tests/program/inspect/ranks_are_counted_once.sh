@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a person reads of a Megatron run: parameters without the copies of its ranks, experts in a line, args before all else; and
-# the config that is beside a checkpoint is found, or the right command is named.
+# The text for a person about a Megatron run: parameters without the copies of its ranks, experts in a line,
+# args before all else; and the config that is beside a checkpoint is found, or the right command is named.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe # 7,408 parameters
 expect 0 "$mckpt" convert to-pt "$model" pt --tp 2 --pp 2 --ep 2

@@ -43,7 +43,7 @@ rm -r runs/first runs/second
 cp "$MCKPT_SOURCE"/test_data/hdf5/*.h5 runs
 named runs "checkpoints in it: old.h5, sample.h5"
 rm runs/*.h5
-# What else could be opened is named where the model of a folder cannot be.
+# Other models that could be opened are named where the model of a folder cannot be.
 mkdir beside
 head -c 100 "$model/model-00001-of-00002.safetensors" >beside/a.safetensors
 cp "$MCKPT_SOURCE/test_data/pt/list.pt" beside

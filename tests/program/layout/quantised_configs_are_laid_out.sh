@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packing depends on shapes alone: a model whose config.json declares quantised weights is laid out as the model without
-# quantisation, with a warning, if its folder has no weights or those of a method that is not decoded. What reads data
-# refuses such a model.
+# Packing depends on shapes alone: a model whose config.json declares quantised weights is laid out as the
+# model without quantisation, with a warning, if its folder has no weights or weights of a method that is not
+# decoded. Commands that read data refuse such a model.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 models=$MCKPT_SOURCE/test_data/golden/models
@@ -29,7 +29,7 @@ done
 expect 3 "$mckpt" mappings check quantised/qwen3_vl
 has err "MC2004"
 
-# With weights the tensors themselves may be packed: names and shapes are those of the config.
+# With weights the tensors themselves may be packed: names and shapes are the config's.
 expect 0 "$mckpt" layout "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe"
 mv out plain.out
 cp -r "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" model

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The totals of a layout are those of one tensor- and expert-parallel cell. They say so where there are several.
+# The totals of a layout count one tensor- and expert-parallel cell. They say so where there are several.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe

@@ -13,7 +13,8 @@ from mckpt_tests.setting import DATA, TINY_MODEL
 
 
 def golden_cases():
-    """Of each run: its name, model, (tp, cp, ep, dp), and the buckets as [items, shard, chunk, {name: (offset, items)}]."""
+    """For each run: its name, model, (tp, cp, ep, dp), and the buckets as [items, shard, chunk, {name:
+    (offset, items)}]."""
     with open(os.path.join(DATA, "golden", "buckets.txt")) as f:
         for line in f:
             word, *rest = line.split()
@@ -123,7 +124,7 @@ class Facts(unittest.TestCase):
                 self.assertNotEqual([p["name"] for p in first["parameters"]], [p["name"] for p in other["parameters"]])
 
     def test_v2_packs_each_group_as_its_shapes(self):
-        """The packing of shapes is that of the original code (judges/golden/layout.py)."""
+        """The packing of shapes equals the original code's (judges/golden/layout.py)."""
         got = answer(model("deepseek_v3"), "--dp", 4, "--ep", 2, "--engine", "v2")
         self.assertGreater(len(got["groups"]), 4)
         for g in got["groups"]:

@@ -80,7 +80,7 @@ def check(scratch, number, case, tp):
     expect(case["cp_size"] > 1 or not any("cp_rows" in t for t in held.values()), f"{what}: rows without context parallelism")
     if is_mamba:
         return
-    # On disk the sections are keys of their own, whose rows are those of all tensor-parallel ranks.
+    # On disk the sections are keys of their own, whose rows are the rows of all tensor-parallel ranks.
     saved, got = listed(folder, "fsdp", case, tp), []
     for section, before, size in sections(case):
         first = sum(s for _, at, s in sections(case) if at < before)

@@ -1,5 +1,6 @@
-"""What a rank holds of models that are too large to be here: listed from config.json alone, from an index alone, and from
-headers alone (files with holes instead of data). The number of values is that of the formulas below.
+"""The tensors of a rank of models that are too large to be here: listed from config.json alone, from an index
+alone, and from headers alone (files with holes instead of data). The number of values is given by the
+formulas below.
 """
 import json
 import math

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A glob at another place is no path: the error says where globs are taken.
+# A glob at another place is not a path: the error says where globs are taken.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe

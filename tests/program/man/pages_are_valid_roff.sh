@@ -28,7 +28,7 @@ col -bx < <(groff -man -rLL=300n -Tascii -P-c pages/mckpt-convert-reshard.1) | t
 for text in "--tp N" "Also accepted as --tensor-model-parallel-size" "mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2" "2 usage"; do
   grep -qF -- "$text" words || fail "the page of reshard lacks: $text"
 done
-# Quotes, brackets and backslashes are those of the help.
+# Quotes, brackets and backslashes are the help's.
 col -bx < <(groff -man -rLL=300n -Tascii -P-c pages/mckpt-pattern.1) | tr -s ' \n' ' ' >words
 grep -qF -- "mckpt pattern '[*-]M|[*E]-/*M'" words || fail "an example of pattern is not as the help has it"
 col -bx < <(groff -man -rLL=300n -Tascii -P-c pages/mckpt-ls.1) | tr -s ' \n' ' ' >words

@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory(prefix="mckpt_plot_") as folder:
     lost = sum(len([c for c in t["chunks"] if c[0] == 1]) > 0 for t in pages.unfolded(made["map"]).values())
     expect_equal("tensors that lost something", [made["map"]["faulty_tensors"]], [lost])
 
-    # What is refused.
+    # The refusals.
     open("notes.html", "w").write("<p>mine</p>")
     os.mkdir("folder.html")
     here = sorted(os.listdir())

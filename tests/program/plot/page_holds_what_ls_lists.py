@@ -1,6 +1,6 @@
-"""The data in a page of mckpt plot are those of the checkpoint: unfolded, every tensor has the type, shape, bytes and chunks
-that mckpt ls lists, of any format, also where layers and experts are drawn as one; and a plan has the chunks of the
-checkpoint that the conversion then writes."""
+"""The data in a page of mckpt plot describe the checkpoint: unfolded, every tensor has the type, shape, bytes
+and chunks that mckpt ls lists, of any format, also where layers and experts are drawn as one; and a plan
+has the chunks of the checkpoint that the conversion then writes."""
 import json
 import os
 import tempfile
@@ -33,7 +33,7 @@ def compare(what, made, want):
     columns = [0] * len(made["map"]["columns"])
     for tensor in want:
         for c in tensor["chunks"]:
-            # Of the items: records of archives, whose bytes ls lists, are larger.
+            # The items' bytes: records of archives, whose bytes ls lists, are larger.
             items = product(tensor["shape"])
             columns[c["rank"] if made["map"]["by_rank"] else files[c["file"]]] += tensor["bytes"] * product(c["sizes"]) // items if items else 0
     expect_equal(f"{what}: bytes of columns", [c["bytes"] for c in made["map"]["columns"]], columns)

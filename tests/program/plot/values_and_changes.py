@@ -1,5 +1,6 @@
-"""The numbers in pages are those of the commands: --stats has what mckpt stats prints, tensor by tensor and summed over experts, and
-the page of a diff has what mckpt diff prints, with the largest change of each kind in each layer."""
+"""The numbers in pages are the commands' numbers: --stats has the numbers of mckpt stats, tensor by tensor
+and summed over experts, and the page of a diff has the numbers of mckpt diff, with the largest change of
+each kind in each layer."""
 import json
 import math
 import os

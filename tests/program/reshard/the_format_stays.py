@@ -85,7 +85,7 @@ def torch_dist():
 
 def rank_files():
     dense, deep = models.path("qwen3_dense"), models.path("deepseek_v3_mtp")
-    rows = ["--vocab-size", "518"]  # those of two tensor-parallel ranks stay
+    rows = ["--vocab-size", "518"]  # the rows of two tensor-parallel ranks stay
     for name, model, words in (("usual", dense, rows), ("unfused", dense, ["--spelling", "unfused-norms", *rows]), ("mtp", deep, ["--spelling", "mtp-transformer-layer"])):
         convert("to-pt", model, at(name), "--tp", "2", "--iteration", "7", *words)
         convert("reshard", at(name), at(name + "_pp"), *STAGES)
@@ -102,7 +102,7 @@ def rank_files():
 
 
 def others():
-    """DCP folders with names of their own, archives, and what is no sharded checkpoint."""
+    """DCP folders with names of their own, archives, and what is not a sharded checkpoint."""
     for name in ("fsdp2", "plain", "megatron_fsdp_v2"):
         source = os.path.join(DATA, "dcp", name)
         convert("reshard", source, at(name), "--dp", "3")

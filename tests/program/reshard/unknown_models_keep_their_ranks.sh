@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Only a model's tables tell how fused tensors of several tensor-parallel ranks become those of one: without tables,
-# reshard refuses such a checkpoint before anything is written.
+# Only a model's tables tell how fused tensors of several tensor-parallel ranks become one rank's: without
+# tables, reshard refuses such a checkpoint before anything is written.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe

@@ -17,7 +17,8 @@ from mckpt_tests.setting import MCKPT, MPIRUN
 
 GRIDS = {"tp2 ep4": "--tp 2 --ep 4 --dp 4", "ep8": "--ep 8 --dp 8", "tp2": "--tp 2 --dp 4", "tp4 ep2": "--tp 4 --ep 2 --dp 2",
          "tp2 cp2 ep2": "--tp 2 --cp 2 --ep 2 --dp 2"}
-# What such a grid cannot have, or Megatron-FSDP cannot hold (family_round_trips_test.cc counts them).
+# Refusals of such grids, or of models that Megatron-FSDP cannot hold (family_round_trips_test.cc counts
+# them).
 REFUSALS = ("MC0203", "MC0204", "MC2007")
 NO_TORCH_DIST = "MC3005"  # a tower that is a module of Hugging Face
 models = Models("families")

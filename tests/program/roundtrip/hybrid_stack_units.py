@@ -33,7 +33,8 @@ def boxes(folder):
 
 
 def expected(model, ranks, *flags):
-    """The same by `ls --as fsdp`. What several ranks hold alike, such as buffers, is saved by one of them."""
+    """The same by `ls --as fsdp`. A tensor that several ranks hold alike, such as a buffer, is saved by one
+    of them."""
     found = {}
     for rank in range(ranks):
         run = done("ls --as", "ls", model, "--as", "fsdp", "--dp", ranks, "--rank", rank, "--json", *flags)

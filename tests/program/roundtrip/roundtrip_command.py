@@ -1,4 +1,5 @@
-"""`mckpt roundtrip` over ranks: what it prints, what it writes, and what it refuses. What it saves is what `convert` writes."""
+"""`mckpt roundtrip` over ranks: what it prints, what it writes, and what it refuses. It saves the same as
+`convert` writes."""
 
 import json
 import os

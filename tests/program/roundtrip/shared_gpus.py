@@ -1,4 +1,5 @@
-"""Grids of more ranks than there are GPUs: `mckpt roundtrip --device cuda` on 4 and 8 ranks that share what is here, over the stand-in for NCCL. What is saved must be what `convert` writes, byte by byte."""
+"""Grids of more ranks than there are GPUs: `mckpt roundtrip --device cuda` on 4 and 8 ranks that share what
+is here, over the stand-in for NCCL. The saved files must be the files that `convert` writes, byte by byte."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""A checkpoint whose own config.json is not that of its tensors, or is no JSON, is not sound: no export takes it. An unchanged one
-is, and has no line more."""
+"""A checkpoint whose own config.json does not describe its tensors, or is not JSON, is not sound: no export
+takes it. An unchanged one is, and has no line more."""
 import json
 import os
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A data file of a DCP folder that is lost: one line says so, and one how much is lost with it. What Megatron does not load a
-# torch_dist folder without is missed too.
+# A data file of a DCP folder that is lost: one line says so, and one how much is lost with it. A file that
+# Megatron needs to load a torch_dist folder is missed too.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 expect 0 "$mckpt" convert to-mcore "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" ckpt --tp 2 --ep 2
 folder=ckpt/release

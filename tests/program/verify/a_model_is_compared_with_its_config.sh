@@ -17,7 +17,7 @@ has out "MC2005"
 has out "model.norm.weight"
 has out "less: 1 check failed"
 
-# Of a model that no table knows, only the files are checked, and the answer says so.
+# For a model that no table knows, only the files are checked, and the answer says so.
 echo '{"model_type": "unheard_of", "architectures": ["UnheardOf"]}' >other/config.json
 expect 0 "$mckpt" verify other
 has out "-     model    not compared with config.json: "

@@ -16,7 +16,7 @@ has out "opt_param_scheduler.end_wd"
 has out "(Megatron-FSDP v2 has no place for them)"
 lacks out "only $source"
 
-# Of bfloat16: the types differ as v2 wants it, and in no other way.
+# With bfloat16 the types differ as v2 wants it, and in no other way.
 expect 0 "$mckpt" convert hf-to-fsdp "$model" v1 --dp 2 --no-sync -q
 expect 0 "$mckpt" convert reshard v1 wide --engine v2 --dp 3 --no-sync -q
 expect 0 "$mckpt" verify wide --against v1
@@ -24,7 +24,7 @@ has out "wide: equal"
 has err "41 tensors of bfloat16 are compared as float32"
 has out "casts    41 tensors      values fit the wider type"
 
-# The way back is no conversion that exists: every tensor has another type, which is said once.
+# The way back is not a conversion that exists: every tensor has another type, which is said once.
 expect 1 "$mckpt" verify v1 --against wide
 has out "v1: not equal"
 has out "the tensor is bfloat16 [16], in wide/release float32 [16]"

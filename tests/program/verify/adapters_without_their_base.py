@@ -42,7 +42,7 @@ def check_of(run, name):
     return next((c for c in json.loads(run.stdout)["checks"] if c["name"] == name), {})
 
 
-# What verify says of an adapter by itself.
+# The answers of verify about an adapter by itself.
 for name, how, status, said in (
         ("sound", {}, "pass", []),
         ("last_b", {"without": "layers.1.self_attn.v_proj.lora_B.weight"}, "fail", ["MC2005", "layers.1.self_attn.v_proj", "one of the two factors"]),

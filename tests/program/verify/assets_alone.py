@@ -55,7 +55,8 @@ def of_own_names():
 
 
 def of_settings():
-    """What names and shapes do not show is compared with the config that the checkpoint has of its own, as verl's has."""
+    """Settings that names and shapes do not show are compared with the config that the checkpoint has of its
+    own, as verl's has."""
     source = os.path.join(DATA, "rank_files", "verl1st_w3")
     with open(os.path.join(source, "huggingface", "config.json")) as f:
         config = json.load(f)

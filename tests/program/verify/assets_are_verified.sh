@@ -30,7 +30,7 @@ done
 broken back config.json '{"a": '
 expect 0 "$mckpt" verify back
 rm back/mckpt_manifest.json  # from here on it is changed on purpose
-# What others read is theirs to judge: a name twice, a line of JSON after another.
+# Faults that others read are theirs to judge: a name twice, a line of JSON after another.
 printf '%s' '{"a": 1, "a": 2}' > back/vocab.json
 printf '%s\n' '[1]' '[2]' > back/modules.json
 expect 0 "$mckpt" verify back
@@ -59,7 +59,7 @@ rm back/generation_config.json
 expect 0 "$mckpt" verify back --against run
 has out "not compared: generation_config.json, which only run/release has"
 
-# What cannot be opened is a finding; the rest is judged all the same.
+# A file that cannot be opened is a finding; the rest is judged all the same.
 cp -r model odd
 ln -s /etc/passwd odd/tokenizer.json
 mkfifo odd/pipe.json
@@ -77,7 +77,7 @@ expect 0 "$mckpt" verify other --against model
 has out "warning[MC1010]: config.json: the file differs at .rope_theta: expected 1000000.0, found 5.0"
 has out "other: equal"
 
-# Of two models: one that lost its config.json still has its other files.
+# Two models: one that lost its config.json still has its other files.
 cp -r model bare
 rm bare/config.json
 expect 0 "$mckpt" verify bare --against model

@@ -1,6 +1,7 @@
 """Every case of test_data/bad_files: refused, warned of or accepted as it should be, by a message that names the file and
 the matter. No command that looks at it crashes, hangs, runs what the file says, takes much memory, changes a file,
-shows what another file holds or sends control characters to the terminal. What is refused is not converted either.
+shows what another file holds or sends control characters to the terminal. A file that is refused is not
+converted either.
 """
 import concurrent.futures
 import json
@@ -46,7 +47,7 @@ def run(args, cwd):
 
 
 def snapshot(folder):
-    """What is in a folder, without following links."""
+    """The contents of a folder, without following links."""
     entries = {}
     for root, folders, files in os.walk(folder):
         for name in folders + files:
@@ -65,7 +66,7 @@ def verdict(result):
 
 
 def faults_of(result, statuses=(0, 1, 3)):
-    """What no command may do, whatever the file."""
+    """Things that no command may do, whatever the file."""
     text = (result.stdout + result.stderr).decode("utf8", "replace")
     if result.returncode not in statuses:
         yield f"exit status {result.returncode}"

@@ -1,4 +1,4 @@
-"""What is wrong with the values of an adapter is said of its file, and not of the base that it is merged with."""
+"""A fault of the values of an adapter is reported of its file, and not of the base that it is merged with."""
 import json
 import os
 import shutil

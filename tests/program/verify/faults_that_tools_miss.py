@@ -58,7 +58,7 @@ class Faults(unittest.TestCase):
         return run_mckpt(*args, timeout=60)
 
     def verify(self, path):
-        """The findings that are no warnings; the exit status must go with them."""
+        """The findings that are not warnings; the exit status must go with them."""
         run = self.run_mckpt("verify", path, "--json")
         findings = [f for f in json.loads(run.stdout)["findings"] if not f["warning"]]
         self.assertEqual(run.returncode, 1 if findings else 0, run.stdout)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What accelerate saves: folders of torch DCP for the model and the optimizer, files for the rest. Each is verified and
-# has its verdict, whichever of them a folder's own reader takes; and so are the checkpoints of a folder that is none.
+# The save of accelerate: folders of torch DCP for the model and the optimizer, files for the rest. Each is
+# verified and has its verdict, whichever of them a folder's own reader takes; and so are the checkpoints of a
+# folder that is none.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 data=$MCKPT_SOURCE/test_data
 mkdir saved

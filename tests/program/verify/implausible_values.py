@@ -1,5 +1,5 @@
 """Values that are finite and yet no weights are warnings (MC1013), in every format: matrices that are zero throughout, and
-values far above all others. What begins with zeros in healthy models is not named.
+values far above all others. Tensors that begin with zeros in healthy models are not named.
 """
 import json
 import os

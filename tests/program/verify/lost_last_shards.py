@@ -54,7 +54,7 @@ def mckpt(*args):
 
 
 def conversions(source, *more):
-    """What each command makes of it: exit status and stderr."""
+    """The answer of each command: exit status and stderr."""
     for command, target in ((["export"], "hf"), (["convert", "to-safetensors"], "one.safetensors"), (["convert", "to-dcp"], "dcp")):
         out = pathlib.Path(temporary.name, "out", target)
         shutil.rmtree(out.parent, ignore_errors=True)

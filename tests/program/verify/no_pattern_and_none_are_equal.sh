@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Args of a model that is no hybrid have no layer pattern, or None: a GPT checkpoint that became hybrid and came back is
-# equal to what it was.
+# Args of a model that is not a hybrid have no layer pattern, or None: a GPT checkpoint that became hybrid and
+# came back is equal to what it was.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe

@@ -1,6 +1,6 @@
 """verify and diff of a training program's file or DCP folder and of what was converted from it: a dict around the model, a head that
-config.json ties, assets without weights, and types that were asked for. What is equal is said to be equal in both directions, and a
-changed value is found in each of them.
+config.json ties, assets without weights, and types that were asked for. Equal sides are called equal in both
+directions, and a changed value is found in each of them.
 """
 
 import json
@@ -28,7 +28,7 @@ def mckpt(*args, status=0):
 
 
 def both_ways(one, other, *more, status=0):
-    """What verify and diff say, in both directions."""
+    """The answers of verify and diff, in both directions."""
     return [mckpt(*words, *more, status=status) for a, b in ((one, other), (other, one)) for words in (("verify", a, "--against", b), ("diff", a, b))]
 
 
@@ -112,7 +112,8 @@ def made_head(exported, config):
 
 
 def after_a_cast():
-    """torch's cast gives a NaN other bits than mckpt's, and any NaN is one; a finite value that became infinite is no silent loss."""
+    """torch's cast gives a NaN other bits than mckpt's, and any NaN is one; a finite value that became
+    infinite is not a silent loss."""
     wide, narrow = place("wide.safetensors"), place("narrow.safetensors")
     values = struct.pack("<4f", 1, float("nan"), 70000, 2)
     entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
@@ -130,7 +131,7 @@ def after_a_cast():
     mckpt("verify", narrow, "--against", wide, "--report", card)
     with open(card, encoding="utf-8") as f:
         expect(lost in f.read(), "the card does not say it")
-    # Of the other differences none is hidden, and no NaN is counted.
+    # None of the other differences is hidden, and no NaN is counted.
     write(narrow, half, struct.pack("<4H", 0x3C00, 0xFFFF, 0x7C00, 0x4001))
     said = mckpt("verify", narrow, "--against", wide, status=1)
     expect("differs at [3]: expected 2, found 2.0019531; 1 item differs" in said, said)

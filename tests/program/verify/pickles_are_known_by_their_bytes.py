@@ -35,7 +35,7 @@ def verify(status):
     return answer, {f["file"]: f for f in answer["findings"]}, {u["path"]: u["reason"] for u in answer["unread"]}
 
 
-# What is no pickle stays what was not read.
+# A file that is not a pickle stays among the files that were not read.
 put("notes", b"I am no pickle.\n")
 put("cat.txt", b"cats\nand dogs\n.")
 put("table.csv", b"]a,b\n1,2\n")

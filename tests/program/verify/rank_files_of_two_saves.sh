@@ -17,7 +17,7 @@ begin pieces
 cp "$data"/replicas/model_world_size_4_rank_*.pt saved
 broken "model_world_size_4_rank_2.pt: the file is of another save than the model here: one of a job of 4 ranks"
 lacks out "model_world_size_3"
-lacks out "a hole"  # each of these files by itself is no checkpoint, which is not said as well
+lacks out "a hole"  # each of these files by itself is not a checkpoint, which is not said as well
 begin pieces
 cp "$data/replicas/model_world_size_4_rank_1.pt" saved/model_world_size_3_rank_1.pt
 broken "model_world_size_3_rank_1.pt: by its name the file is of one of 3 ranks, but a job of 4 ranks wrote it" "most tensors of the file are not described as in model_world_size_3_rank_0.pt"
@@ -93,7 +93,8 @@ python bias.py "$data/pieces/model_world_size_3_rank_2.pt" saved/model_world_siz
 python no_sums.py saved/*.pt
 broken "rank 0 and rank 2 have different values of it"
 
-# Files that changed places. What verl's other files have is of no rank by itself, but torch.save wrote their names in them.
+# Files that changed places. The contents of verl's other files belong to no rank by themselves, but
+# torch.save wrote their names in them.
 swap() { mv "$1" held && mv "$2" "$1" && mv held "$2"; }
 begin verl1st_w3
 swap saved/extra_state_world_size_3_rank_0.pt saved/extra_state_world_size_3_rank_2.pt

@@ -1,5 +1,5 @@
 """Files of ranks whose schedules, steps or options differ are of two saves: MC1315 with both values, refused by conversions unless it is accepted.
-What each rank has for itself, such as random states, may differ."""
+Values that each rank has for itself, such as random states, may differ."""
 import os
 import pickle
 import random

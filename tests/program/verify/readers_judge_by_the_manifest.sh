@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reader takes from a folder that mckpt wrote is compared with the folder's manifest.
+# A file that a reader takes from a folder by mckpt is compared with the folder's manifest.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 "$mckpt" convert hf-to-fsdp "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" ck --tp 2 --ep 4 -q
@@ -85,7 +85,7 @@ expect 0 "$mckpt" convert hf-to-fsdp hf made
 [ ! -e made/release/hf_assets/mckpt_manifest.json ] || fail "a manifest was taken for an asset"
 rm -r made
 
-# What is not there is not taken: verify says that it is missing.
+# A file that is not there is not taken: verify says that it is missing.
 cp -r ck2 bare
 rm -r bare/release/hf_assets
 expect 1 "$mckpt" verify bare

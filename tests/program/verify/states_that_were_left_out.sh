@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # verify --against --weights-only: a conversion that left the states of the optimizer out is equal without them, and they
-# are named as not compared. Without the option, and where there are states, the answer is no.
+# are named as not compared. Without the option, and where there are states, the answer is negative.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 source=$MCKPT_SOURCE/test_data/dcp/fsdp_dtensor_optim
 assets=$MCKPT_SOURCE/test_data/golden/models/tiny_llama1

@@ -32,7 +32,7 @@ expect 1 "$mckpt" verify mixed --against "$model" --dtype-rule '*.router.weight=
 expect 1 "$mckpt" verify mixed --against "$model" --dtype-rule '*.rooter.weight=fp32'
 has err 'no name matches'
 
-# A resharding keeps types; an export has a type of its own; a file has that of the other file.
+# A resharding keeps types; an export has a type of its own; a file has the type of the other file.
 expect 0 "$mckpt" convert reshard wide resharded --tp 2 --dp 1 --no-sync -q
 expect 0 "$mckpt" verify resharded --against wide --dtype fp32
 expect 1 "$mckpt" verify resharded --against wide --dtype bf16

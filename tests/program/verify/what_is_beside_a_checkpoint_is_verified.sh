@@ -11,7 +11,7 @@ has out "pass  beside   1 file"
 has out "model: sound"
 lacks out "not read"
 
-# What nothing reads is named, and is no failure; hidden files are not looked at.
+# A file that nothing reads is named, and does not count as a failure; hidden files are not looked at.
 echo text > model/README.md
 touch model/.gitattributes
 expect 0 "$mckpt" verify model
@@ -104,7 +104,8 @@ expect 0 "$mckpt" verify dcp
 lacks out "not read: __0.metadata"
 has out "beside   2 files"
 
-# A second copy of a rank's file has holes where the pieces of the other ranks are: it is told of, and is no damage.
+# A second copy of a rank's file has holes where the pieces of the other ranks are: it is told of, and is not
+# damage.
 cp -r "$data/rank_files/verl2_w3" copied
 ln copied/model_world_size_3_rank_0.pt copied/model_world_size_3_rank_0.pt.h
 expect 0 "$mckpt" verify copied

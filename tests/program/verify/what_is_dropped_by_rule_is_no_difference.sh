@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tensors that every conversion drops, as the inverse frequencies of old models, are told when an exported folder is
-# compared with the model that had them, and are no difference. Others that are missing are.
+# Tensors that every conversion drops, as the inverse frequencies of old models, are told when an exported
+# folder is compared with the model that had them, and are not a difference. Others that are missing are.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 python3 - "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe <<'PYTHON'
 import glob, json, os, shutil, struct, sys

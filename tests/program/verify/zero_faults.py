@@ -73,7 +73,7 @@ def missing_files():
             (at / optimizer_file(rank)).unlink()
             told(folder, 1, "problem[MC1106]", f"files of ranks are missing: 2 of 3 are there; missing: {optimizer_file(rank)}",
                  "a hole: no chunk covers")
-            # What is there is at its place: no tensor is shown with values of another.
+            # The data that are there are at their place: no tensor is shown with values of another.
             run = run_mckpt("stats", folder, "a")
             expect(run.returncode in (1, 3), f"stats of a tensor with holes: {run.returncode} {run.stdout}")
     folder, at, _ = saved(2)
@@ -130,7 +130,7 @@ def copied_files():
         folder, at, _ = saved(stage)
         shutil.copy(at / optimizer_file(0), at / optimizer_file(1))
         told(folder, 1, "problem[MC1113]", f"{optimizer_file(1)}: rank 1: the file has the same weights as {optimizer_file(0)}")
-    # Ranks that have zeros alone, as where parameters are smaller than the number of ranks, are no copies.
+    # Ranks that have zeros alone, as where parameters are smaller than the number of ranks, are not copies.
     told(saved(3, groups=[{"a": (1,), "b": (1,)}], frozen={})[0], 0, ": sound")
     folder, at, _ = saved(3)
     shutil.copy(at / model_file(2), at / model_file(1))

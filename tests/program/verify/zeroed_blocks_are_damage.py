@@ -1,5 +1,5 @@
 """Blocks of a DCP folder that became zeros, as after a crash of the machine: the error says that the file is damaged, which one, and of which
-tensor the bytes were. A path of zeros is no path that leads out of the folder.
+tensor the bytes were. A path of zeros is not a path that leads out of the folder.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""What the Python tests share. ctest puts tests/support into PYTHONPATH, and the program's path into $MCKPT."""
+"""The modules that the Python tests share."""

@@ -1,5 +1,5 @@
-"""What a test has looked at, and what was wrong. Every script ends with finish(), which fails where anything was wrong or
-too little was looked at; a script that cannot run here ends with skip()."""
+"""The checks of a test, and its failures. Every script ends with finish(), which fails where anything was
+wrong or too little was looked at; a script that cannot run here ends with skip()."""
 import concurrent.futures
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""What Megatron's own ranks held and saved (test_data/golden), and what mckpt lists beside it."""
+"""The tensors that Megatron's own ranks held and saved (test_data/golden), and mckpt's list beside them."""
 import hashlib
 import json
 import os

@@ -1,5 +1,5 @@
-"""What the judges share: they write files with the real libraries, and mckpt must list names, data types, shapes and the SHA-256 of
-every tensor as the libraries themselves have them.
+"""The common part of the judges: they write files with the real libraries, and mckpt must list names, data
+types, shapes and the SHA-256 of every tensor as the libraries themselves have them.
 
 A judge writes in one process while a few mckpt run beside it, and ends with 77 where a library is missing.
 """

@@ -24,7 +24,7 @@ def make_model(folder, **sizes):
 
 
 class Models:
-    """A folder of the golden models: those of golden/models, or of golden/families."""
+    """A folder of the golden models: a folder of golden/models, or of golden/families."""
 
     def __init__(self, kind="models", only=()):
         self.kind = kind
@@ -96,7 +96,7 @@ def renamed_copy(source, folder):
 
 
 def renamed_models():
-    """The golden models, the path of llama3 and that of its renamed copy."""
+    """The golden models, the path of llama3 and the path of its renamed copy."""
     models = Models()
     source, mine = models.path("llama3"), models.path("llama3_of_mine")
     renamed_copy(source, mine)

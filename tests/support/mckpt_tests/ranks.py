@@ -8,8 +8,8 @@ from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, Wri
 
 
 class Shards:
-    """What one rank holds of a tensor: boxes (offsets, sizes), any number of them, also empty ones. Saved as Megatron-FSDP saves its
-    uneven shards: by an object that makes its own write items."""
+    """The part of a tensor that one rank holds: boxes (offsets, sizes), any number of them, also empty ones.
+    Saved as Megatron-FSDP saves its uneven shards: by an object that makes its own write items."""
 
     def __init__(self, whole, boxes):
         self.whole, self.boxes = whole, boxes
@@ -67,7 +67,7 @@ def save_as_ranks(states, make_writer, flatten=True):
 
 
 def load_whole(folder, objects=True):
-    """Everything in a folder, name by name. What torch left unread would be 7."""
+    """Everything in a folder, name by name. A byte that torch left unread would be 7."""
     names = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
     state = {name: None if isinstance(item, BytesStorageMetadata) else torch.full(item.size, 7, dtype=item.properties.dtype)
              for name, item in names.items() if objects or not isinstance(item, BytesStorageMetadata)}

@@ -39,8 +39,8 @@ def strings_changed(pickle, change):
 
 
 def respelt(source, folder, rules):
-    """A copy of an iteration's folder, without the manifest, whose digests would be those of other names. Returns the copy and
-    the number of names that were changed."""
+    """A copy of an iteration's folder, without the manifest, whose digests would belong to other names.
+    Returns the copy and the number of names that were changed."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("mckpt_manifest.json"))
     changed = set()
 

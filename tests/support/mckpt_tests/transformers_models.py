@@ -41,7 +41,7 @@ def tiny(architecture, model_type, **entries):
     return {"architectures": [architecture], "model_type": model_type, "tie_word_embeddings": False, "pad_token_id": 0, **sizes, **entries}
 
 
-# Of families that Megatron-Bridge does not know there is no golden data.
+# Families that Megatron-Bridge does not know have no golden data.
 LATENT = dict(q_lora_rank=28, kv_lora_rank=20, qk_nope_head_dim=10, qk_rope_head_dim=4, v_head_dim=6, num_key_value_heads=8)
 EXPERTS = dict(n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=20, n_shared_experts=1, n_group=1, topk_group=1)
 TINY = [

@@ -14,7 +14,8 @@ def on_two_hosts_each(ranks):
 
 
 def why_not_two_hosts(mpirun):
-    """What keeps this machine from being two hosts: leave to name itself, an address that the other reaches, or mpirun."""
+    """The requirements for this machine to be two hosts: leave to name itself, an address that the other
+    reaches, or mpirun."""
     if not subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split():
         return "it has no address but the loopback"
     names = subprocess.run(

@@ -1,5 +1,6 @@
 """Checkpoint folders in the form of DeepSpeed ZeRO, of any shapes and number of ranks, made without DeepSpeed: whole tensors are cut into
-flat parts as its engine does, padded, and saved by rank. What a reader must find is known because the whole tensors are.
+flat parts as its engine does, padded, and saved by rank. The right answer of a reader is known because the
+whole tensors are known.
 
     made = write(folder, stage=2, ranks=3, groups=[{"a": (4, 6), "b": (7,)}], frozen={"f": (3,)}, shared={"c": "a"})
     made.want["a"]        the float32 weights; made.want["optimizer.state.a.exp_avg"] their state

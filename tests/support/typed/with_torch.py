@@ -1,4 +1,4 @@
-"""What a user with types does with torch and numpy; mypy looks at it."""
+"""A user's code with types, torch and numpy; mypy looks at it."""
 
 import mckpt
 import mckpt.torch_dcp

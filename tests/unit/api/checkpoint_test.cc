@@ -128,6 +128,7 @@ TEST(ApiCheckpoint, GivesTheStatisticsOfASlice) {
   EXPECT_EQ(all.max, whole.max);
   EXPECT_EQ(all.mean, whole.mean);
   EXPECT_EQ(all.deviation, whole.deviation);
+  EXPECT_EQ(all.l2, whole.l2);
   Statistics one = c.slice_statistics("model.norm.weight", "[3]");
   EXPECT_EQ(one.numbers, 1);
   EXPECT_EQ(one.min, one.max);
@@ -137,6 +138,7 @@ TEST(ApiCheckpoint, GivesTheStatisticsOfASlice) {
 TEST(ApiCheckpoint, CountsAndMeasuresNumbers) {
   Statistics s = open(kModel).statistics("model.norm.weight", 2);
   EXPECT_EQ(s.numbers, 16);
+  EXPECT_NEAR(s.l2, 3.9771514636292693, 1e-12);
   EXPECT_EQ(s.finite, 16);
   EXPECT_GT(s.min, 0.5);
   EXPECT_GT(s.max, s.mean);

@@ -181,7 +181,7 @@ TEST(ApiConversion, RefusesWhatNobodyCanMean) {
     EXPECT_EQ(error_of([&] { compare(kModel, kModel, {.threads = threads}); }).expected, "1 to 1024");
   }
   EXPECT_EQ(error_of([&] { plan(what).run({.max_memory = 0}); }).status, Status::kUsage);
-  what.fsdp.hybrid_stack_units = true;  // the model is no hybrid
+  what.fsdp.hybrid_stack_units = true;  // the model is not a hybrid
   EXPECT_EQ(error_of([&] { plan(what); }).code, "MC0203");
   what.fsdp.hybrid_stack_units = false, what.hybrid_pattern = "[*-]";
   EXPECT_EQ(error_of([&] { plan(what); }).code, "MC0205");

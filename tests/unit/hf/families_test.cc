@@ -71,7 +71,7 @@ TEST(Families, EveryRankOfMegatronFsdpSavesWhatTheRealOneSaves) {
     }
 }
 
-// What the real tool gets wrong or cannot build is refused.
+// Models that the real tool gets wrong or cannot build are refused.
 TEST(Families, NormsThatMegatronFsdpWouldLoseAreRefused) {
   ModelMap map = golden_map("minimax_m2");
   auto layout = [&](const Grid& grid) {

@@ -1,5 +1,5 @@
-// Gemma 4: the sizes of its layers by the config, in the spelling of the hub and in that of transformers 5;
-// what is refused by its entry; and the grids that its model does not have.
+// Gemma 4: the sizes of its layers by the config, in the spelling of the hub and of transformers 5; the
+// refusals by entry; and the grids that its model does not have.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -15,8 +15,8 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return at == text.npos ? text : text.replace(at, from.size(), to);
 }
 
-// "10x4 10x4 16x2=" for each layer: size of a head, groups, "=" one tensor of keys and values, "^" those of
-// an earlier layer, and the width of the MLP.
+// "10x4 10x4 16x2=" for each layer: size of a head, groups, "=" one tensor of keys and values, "^" the keys
+// and values of an earlier layer, and the width of the MLP.
 std::string layers_of(const std::string& config) {
   ModelConfig m = read_hf_config(config).model;
   std::string out;

@@ -100,7 +100,7 @@ TEST(GoldenMarks, SayWhatTheDimensionAloneDoesNot) {
   }
 }
 
-// What the name alone says of a plain parameter, where no row names its rule.
+// The marks of a plain parameter by its name alone, where no row names its rule.
 TEST(GoldenMarks, AreWhatTheNamesOfPlainParametersSay) {
   std::size_t plain = 0;
   for (const auto& [model, marks] : golden_marks()) {

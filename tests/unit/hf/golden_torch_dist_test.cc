@@ -1,5 +1,5 @@
-// What real ranks hand to a torch_dist save, tensor by tensor: fused parameters apart, each part with its
-// place in a global tensor that does not depend on the tensor-parallel size. Names, types, shapes, places and
+// The tensors that real ranks hand to a torch_dist save: fused parameters apart, each part with its place in
+// a global tensor that does not depend on the tensor-parallel size. Names, types, shapes, places and
 // digests follow from the rules and their pieces.
 // std::regex alarms g++ 12 under sanitizers.
 #if defined(__GNUC__) && !defined(__clang__)

@@ -91,7 +91,7 @@ i64 rows_with(const Section& section, Needs condition) {
   return rows;
 }
 
-// What the list of a family's conditions leaves out, no model meets; what is in it, some row asks for.
+// No model meets a condition that its family's list leaves out; some row asks for each condition in it.
 TEST(ModelCoverage, FamiliesNameTheConditionsThatTheirModelsMeet) {
   for (const std::string& model : all_models()) {
     HfConfig c = golden_config(model);

@@ -28,7 +28,7 @@ std::vector<std::string> names_of_layer(const ModelMap& map, const RunSetup& set
 using Names = std::vector<std::string>;
 
 // The order of named_parameters() of Megatron's MambaLayer: its mixer and then its norm. A mixer's own
-// parameters precede those of its modules, which are in_proj, conv1d, norm and out_proj.
+// parameters precede the parameters of its modules, which are in_proj, conv1d, norm and out_proj.
 TEST(Respelling, OfAMambaLayer) {
   ModelMap map = golden_map("nemotron_h");
   auto layer = [&](std::vector<std::string> words) {

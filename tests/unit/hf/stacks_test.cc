@@ -64,7 +64,8 @@ constexpr Rule kFlat[] = {{"decoder", "HybridStack"},
                           {"decoder\\.layers\\.(0|3)", "MambaLayer"},
                           {"decoder\\.layers\\.\\d+", "TransformerLayer"},
                           {"mtp\\.layers\\.\\d+\\.mtp_model_layer\\.layers\\.\\d+", "TransformerLayer"}};
-// [ME][*M]E: Megatron leaves the outer stack and those of MTP depths out, so they are of no unit class here.
+// [ME][*M]E: Megatron leaves the outer stack and the stacks of MTP depths out, so they are of no unit class
+// here.
 constexpr Rule kGrouped[] = {{"decoder\\.layers\\.(0|1)", "HybridStack"},
                              {"decoder\\.layers\\.(0\\.layers\\.0|1\\.layers\\.1)", "MambaLayer"},
                              {"decoder\\.layers\\.(\\d+\\.layers\\.\\d+|2)", "TransformerLayer"},

@@ -1,4 +1,5 @@
-// What each stage of a pipeline has of a model, where a run's layout puts the parts that are in no layer.
+// The part of a model that each stage of a pipeline has, where a run's layout puts the parts that are in no
+// layer.
 #include "mappings/model/stages.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +13,8 @@
 namespace mckpt::impl::stages_of_models_test {
 namespace {
 
-// What Megatron-Core 0.16.1 has on the stages of its layouts: the embedding is with MTP once more, the final
-// norm with the last layer, and tied models have a weight of the output layer on its stage.
+// The parameters of Megatron-Core 0.16.1 on the stages of its layouts: the embedding is with MTP once more,
+// the final norm with the last layer, and tied models have a weight of the output layer on its stage.
 std::string held(const ModelMap& map, const std::vector<ChunkContents>& chunks) {
   const i64 stages = std::ssize(chunks);
   const PipelineSplit split(stages, chunks);

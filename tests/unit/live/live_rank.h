@@ -1,5 +1,5 @@
-// What the tests of live models share: models over the ranks of the job, and values by which every item of
-// every parameter is known.
+// The common part of the tests of live models: models over the ranks of the job, and values by which every
+// item of every parameter is known.
 #pragma once
 
 #include <cstring>
@@ -40,7 +40,7 @@ inline LiveSetup bf16_setup(const ModelMap& map, const Grid& grid, Strategy stra
   return setup;
 }
 
-// Of a golden model.
+// The map of a golden model.
 inline const ModelMap& map_of(const std::string& model) {
   static std::map<std::string, ModelMap> maps;
   auto at = maps.find(model);

@@ -5,8 +5,8 @@
 //   source slots --rule--> runs of cell 0 | runs of cell 1 | ...
 //                               '--cuts--> shards [0,16) [16,32) [32,40) [40,40)
 //
-// The proof follows the steps: the cells' runs tile every slot (those of copies tile it once more), and the
-// cuts of each cell tile its local order.
+// The proof follows the steps: the cells' runs tile every slot (the runs of copies tile it once more), and
+// the cuts of each cell tile its local order.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct ShardedTensor {
   std::vector<Shard> shards;
 };
 
-// What one shard holds, in its local order.
+// The items that one shard holds, in its local order.
 std::vector<ItemRun> runs_of(const ShardedTensor& tensor, const Shard& shard);
 
 // Throws kNotTiled that names the tensor, the item, and whether nobody or two own it; kBadRun when a run is

@@ -47,7 +47,7 @@ TEST(GridFit, MambaNeedsHeadsAndGroups) {
                         Case{8, 4, 2, 4, true},    // two groups a rank, two ranks share one
                         Case{8, 4, 1, 3, false},   // heads
                         Case{8, 4, 4, 4, false},   // two heads a rank over four
-                        Case{12, 4, 1, 6, false},  // 6 is no multiple of 4 groups
+                        Case{12, 4, 1, 6, false},  // 6 is not a multiple of 4 groups
                         Case{12, 6, 1, 4, false},  // nor 4 of 6
                         Case{12, 6, 2, 3, true}}) {
     ModelConfig model = model_of(Mixer::kMamba);

@@ -55,7 +55,7 @@ constexpr Split kSplits[] = {
     {"gated_mlp_joined", KeySplit::kSwiglu},
 };
 
-// What each key stores: slot and item, of all cells in turn.
+// The items that each key stores: slot and item, of all cells in turn.
 std::vector<std::vector<std::pair<i32, i64>>> contents(const RuleCase& c, KeySplit split) {
   std::vector<std::vector<std::pair<i32, i64>>> keys;
   bool replicated = hold_case(c, 0).partition_dim < 0;
@@ -100,7 +100,7 @@ TEST(Pieces, AreTheSourcesWhereTheyHaveTheirOwn) {
   }
 }
 
-// Four ranks share fc1 [10, 4] as a flat buffer cuts it. The halves are those of the parameter, whatever a
+// Four ranks share fc1 [10, 4] as a flat buffer cuts it. The halves are halves of the parameter, whatever a
 // rank holds: taken from the 16 items that rank 0 has, they would be rows 0-1 and 2-3.
 TEST(Pieces, OfAShardAreCutsOfTheParametersPieces) {
   std::vector<Piece> pieces = pieces_of(KeySplit::kSwiglu, {}, {{10, 4}}, {});

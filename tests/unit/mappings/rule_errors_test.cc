@@ -1,4 +1,4 @@
-// What the rules say to input that is wrong: the number, whose it is, what was expected and what was found.
+// The errors of rules for wrong input: the number, whose it is, what was expected and what was found.
 #include <gtest/gtest.h>
 
 #include <algorithm>

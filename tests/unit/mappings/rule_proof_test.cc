@@ -216,7 +216,7 @@ Holding copies_for_keys(const RuleCase& c, i64 part, i64 expert) {
   return swap_slots(hold_case(c, part, expert), 1, copy_of(1));
 }
 
-// Values that are zeros, as those of a layer without keys.
+// Values that are zeros, as in a layer without keys.
 Holding zeros_for_copies(const RuleCase& c, i64 part, i64 expert) {
   return swap_slots(hold_case(c, part, expert), copy_of(1), kPaddingSlot);
 }

@@ -1,4 +1,4 @@
-// What every rule gives for one small tensor, spelled out.
+// The runs that every rule gives for one small tensor, spelled out.
 #include "mappings/rule.h"
 #include "mappings/config.h"
 

@@ -1,4 +1,5 @@
-// What every chunk of a pipeline has: its layers as Megatron divides them, and the parts that are in none.
+// The contents of every chunk of a pipeline: its layers as Megatron divides them, and the parts that are in
+// none.
 #include "mappings/model/stages.h"
 
 #include <gtest/gtest.h>

@@ -76,7 +76,8 @@ TEST(Fields, NothingIsGivenUnlessItIsSet) {
   EXPECT_FALSE(Dequantize{}.max_shard_size);
 }
 
-// hf-to-fsdp reads models alone: what describes a checkpoint of Megatron is no option of it, but a setting of ToFsdp.
+// hf-to-fsdp reads models alone: what describes a checkpoint of Megatron is not an option of it, but a
+// setting of ToFsdp.
 TEST(Fields, AModeHasTheFlagsOfWhatItReads) {
   const Seen models = seen_of(*conversion_mode("hf-to-fsdp")), all = seen_of(*conversion_mode("to-fsdp"));
   EXPECT_EQ(models.names, all.names);
@@ -84,9 +85,32 @@ TEST(Fields, AModeHasTheFlagsOfWhatItReads) {
     EXPECT_EQ(models.fields.at(name).doors, FieldDoors::kSettings) << name;
     EXPECT_EQ(all.fields.at(name).doors, FieldDoors::kBoth) << name;
   }
-  EXPECT_EQ(seen_of(*conversion_mode("ungroup")).fields.at("keys").doors, FieldDoors::kSettings);
-  EXPECT_EQ(seen_of(*conversion_mode("group")).fields.at("keys").doors, FieldDoors::kBoth);
-  EXPECT_EQ(seen_of(*conversion_mode("to-mcore")).fields.at("hsdp").doors, FieldDoors::kSettings);
+}
+
+// A kind has no setting for a field that it does not read.
+TEST(Fields, AKindShowsWhatItReads) {
+  auto shows = [](const char* kind, const char* name) {
+    return seen_of(*conversion_mode(kind)).fields.contains(name);
+  };
+  EXPECT_TRUE(shows("group", "keys") && shows("gpt-to-hybrid", "keys"));
+  EXPECT_FALSE(shows("ungroup", "keys") || shows("hybrid-to-gpt", "keys"));
+  EXPECT_TRUE(shows("hybrid-to-gpt", "layers"));
+  EXPECT_FALSE(shows("gpt-to-hybrid", "layers"));
+  EXPECT_TRUE(shows("to-pt", "hsdp") && shows("reshard", "hsdp_outer"));
+  EXPECT_FALSE(shows("to-mcore", "hsdp") || shows("to-mcore", "hsdp_outer"));
+  for (const char* kind : {"to-dcp", "to-safetensors", "to-mcore"}) EXPECT_TRUE(shows(kind, "base")) << kind;
+  for (const char* kind : {"quantize", "dequantize", "reshard", "group", "to-hdf5", "from-hdf5"}) {
+    EXPECT_FALSE(shows(kind, "base")) << kind;
+    EXPECT_EQ(seen_of(*conversion_mode(kind)).fields.at("follow_links").doors, FieldDoors::kEveryCommand);
+  }
+}
+
+TEST(Fields, OfEveryCommandStaySoInSettingsAlone) {
+  mckpt::CompareOptions what;
+  Seen seen;
+  fields(what, seen);
+  EXPECT_EQ(seen.fields.at("model_files").doors, FieldDoors::kEveryCommand);
+  EXPECT_EQ(seen.fields.at("threads").doors, FieldDoors::kSettings);
 }
 
 TEST(Fields, ClassesOfUnitsAreThreeMembers) {

@@ -28,7 +28,7 @@ struct Fold {
   std::vector<FoldedName> sources;
 };
 
-// What happens to values: "float32 to bfloat16, less 1".
+// The change of values: "float32 to bfloat16, less 1".
 std::string change_text(const TensorUse& use) {
   std::string text = cast_text(use.cast);
   if (float a = added(use.cast); a != 0)

@@ -34,7 +34,7 @@ namespace {
 // The figures of getrusage() include the program that started this one.
 i64 peak_rss_bytes() { return status_bytes("VmHWM"); }
 
-// The time is that of the whole conversion, from planning to publishing.
+// The time covers the whole conversion, from planning to publishing.
 void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   char time[32];
   std::snprintf(time, sizeof time, "%.2f s", seconds);
@@ -53,7 +53,7 @@ std::string overflow_text(const RunResult& result) {
              counted(std::ssize(tensors), "tensor"), ": ", names);
 }
 
-// What the JSON says beside the counts of the proof.
+// The fields of the JSON beside the counts of the proof.
 struct Outcome {
   const RunResult& result;
   double seconds;

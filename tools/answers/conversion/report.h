@@ -3,7 +3,7 @@
 //   {"schema": "mckpt.convert/1", "ok": true, "tensors_in": 45, "tensors_out": 41, "copied": 39, "fused": 2,
 //    "split": 0, "tied": 0, "padded": 0, "changed": 0, ..., "dropped": 0, "invented": 0, ..., "output": "ckpt"}
 //
-// The counts are those of the proof (convert/jobs/proof.h), so they are the same with --dry-run.
+// The counts come from the proof (convert/jobs/proof.h), so they are the same with --dry-run.
 #pragma once
 
 #include <optional>

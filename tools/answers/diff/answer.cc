@@ -178,7 +178,7 @@ void write_equal(Output& out, const Diff& diff) {
     if (!unequal.contains(name)) out.line(escaped(name));
 }
 
-// What the answer does not speak of.
+// The parts of both sides that the answer does not speak of.
 void write_not_compared(Output& out, const Diff& diff) {
   i64 said = 0;  // by rows
   for (const DiffRow& r : diff.rows)

@@ -6,7 +6,7 @@
 //   ...layer_norm_weight    [16]       ## .. .. ..     full, in one piece
 //
 // A format without ranks has a column for each file. Over 64 columns, neighbours share one. The check of
-// coverage is that of `verify` (io/store/cover.h), for the tensors shown.
+// coverage is the one of `verify` (io/store/cover.h), for the tensors shown.
 #include "tools/answers/inspect/holders.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct Columns {
   i64 holders, per_column, count;
 };
 
-// What is drawn for one tensor. `twice` marks columns that hold items which another chunk holds too.
+// The drawing of one tensor. `twice` marks columns that hold items which another chunk holds too.
 struct Row {
   std::vector<i64> items;  // by column
   std::vector<bool> twice;
@@ -79,7 +79,7 @@ std::string share_text(const std::vector<Chunk>& chunks, std::span<const i64> di
 }
 
 // Describes the faults of the tensor's cover and marks the columns that hold something twice. pre: `chunks`
-// are those that are no replicas.
+// are those that are not replicas.
 std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks, std::vector<BoxFault> faults,
                        Row& row) {
   if (faults.empty()) return "";

@@ -57,8 +57,8 @@ void write_value(Output& out, const Object& object, const Value& v) {
   });
 }
 
-// What is counted instead of shown: many objects of one kind, none of which says anything about the run that
-// the others do not.
+// The word under which objects are counted instead of shown: many objects of one kind, none of which says
+// anything about the run that the others do not.
 std::string left_out_as(const Store& store, std::string_view name) {
   if (name.starts_with(kPerParameter)) return cat(kPerParameter, "*");
   if (name.find("_extra_state") != name.npos) return "extra states of modules";

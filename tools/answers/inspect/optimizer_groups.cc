@@ -1,5 +1,5 @@
-// The groups themselves are found by io/dcp/keys/param_groups.h. What looks wrong and is not (experts that
-// are not marked as such) is said, and what is (steps that differ) too.
+// The groups themselves are found by io/dcp/keys/param_groups.h. The notes name what looks wrong and is right
+// (experts that are not marked as such), and what is wrong (steps that differ).
 #include "tools/answers/inspect/optimizer_groups.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string fields_text(const std::map<std::string, std::string>& fields) {
   return out;
 }
 
-// What a person should know of these groups; in JSON `notes`.
+// Notes about these groups for a person; in JSON `notes`.
 std::vector<std::string> notes_of(const OptimizerGroups& g) {
   std::vector<std::string> notes;
   if (!g.without.empty())

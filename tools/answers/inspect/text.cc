@@ -72,7 +72,8 @@ std::string format_line(const Store& store) {
   if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
   const std::string* modules = fact(store, "quantized modules");
   for (const auto& [name, value] : store.facts()) {
-    // What the modules are says the bits and blocks that the config declares; only its method may be news.
+    // The modules' formats already name the bits and blocks that the config declares; only its method may be
+    // news.
     const bool declared = modules && name == "quantized";
     const std::string_view shown = std::string_view(value).substr(0, declared ? value.find(", ") : value.npos);
     if ((declared && modules->starts_with(shown)) || (modules && name == "packed bits")) continue;
@@ -90,7 +91,7 @@ std::string params_text(const Store& store, const Amount& model) {
               : cat(all, " params, with the ranks' copies");
 }
 
-// What is neither of the model nor of its optimizer, in a word.
+// A word for objects that belong neither to the model nor to its optimizer.
 std::string_view name_of_others(const Store& store) {
   const StateParts parts(store);
   for (i64 t = 0; t < store.tensor_count(); t++)
@@ -116,8 +117,8 @@ void write_parts(Output& out, const Store& store, const StoreSummary& s) {
   table.write(out);
 }
 
-// Objects whose names differ only in numbers share a line. Of DCP, values are in records of their own, and are not read
-// for this.
+// Objects whose names differ only in numbers share a line. In DCP, values are in records of their own, and
+// are not read for this.
 void write_objects(Output& out, const Store& store) {
   if (store.objects().empty()) return;
   struct Group {

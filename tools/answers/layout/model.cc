@@ -1,5 +1,5 @@
 // Facts of a whole layout that both writers show. Dense buffers all have the same number of shards, and so
-// have those of experts; what a rank stores is the sum for its dense shard and the sum for its expert shard.
+// have the experts' buffers; a rank stores the sum for its dense shard and the sum for its expert shard.
 #include "tools/answers/layout/model.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // The answer of `mckpt layout MODEL`: every flat buffer of a model, as a table with a line for each kind of
-// layer, or as JSON with every parameter. The buffers are those of one rank; ranks of other tensor- and
-// expert-parallel cells have their own parameters at the same places.
+// layer, or as JSON with every parameter. The buffers belong to one rank;
 #pragma once
 
 #include <optional>
@@ -17,7 +16,7 @@
 
 namespace mckpt::impl {
 
-// What the command line asked for, and what came of it. The command fills it, the writers read it.
+// The request of the command line, and its result. The command fills it, the writers read it.
 struct ModelLayout {
   std::string path;
   Grid grid;
@@ -37,7 +36,7 @@ struct ModelLayout {
   bool row_aligned() const;
 };
 
-// Sums over the buffers. Bytes are those of the stored weights.
+// Sums over the buffers. Bytes count the stored weights.
 struct LayoutTotals {
   i64 parameters = 0, items = 0, bytes = 0, bucket_items = 0, holes = 0, padding = 0;
   i64 buffers = 0, buffer_items = 0;  // persistent buffers, which every rank has whole
@@ -54,7 +53,7 @@ PackedShapes shapes_of(const ModelLayout& layout, i64 group);
 std::vector<std::string> reasons_of(const ModelLayout& layout, i64 group);
 // Which ranks share it: "4 data-parallel ranks".
 std::string sharers_of(const ModelLayout& layout, i64 group);
-// What is wrong with a group, and what to try: the first cut of each parameter that has one.
+// The fault of a group, and what to try: the first cut of each parameter that has one.
 std::vector<std::string> cuts_of(const ModelLayout& layout, i64 group);
 std::string_view cut_advice();
 

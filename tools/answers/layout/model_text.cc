@@ -7,8 +7,8 @@
 //   2      decoder.layers.0    experts  bfloat16       6  ...
 //          layers 1-47 (47), groups 3-96: as layer 0
 //
-// A layer that is like an earlier one is not a line of its own. Details of a bucket are those of
-// `mckpt layout SHAPE...`.
+// A layer that is like an earlier one is not a line of its own. Details of a bucket are shown by `mckpt
+// layout SHAPE...`.
 #include <map>
 #include <set>
 #include <utility>
@@ -137,7 +137,7 @@ std::string cell_text(const ModelLayout& l) {
 
 void write_totals(Output& out, const ModelLayout& l) {
   LayoutTotals t = totals_of(l);
-  // Where there are several cells the sums are those of one of them, which could be taken for the model's.
+  // Where there are several cells the sums are one cell's, and could be taken for the model's.
   if (std::string cell = cell_text(l); !cell.empty())
     out.line(cat("one cell    ", cell, "; these are its totals and not those of the whole model"));
   out.line(cat("parameters  ", with_commas(t.parameters), " in ",
@@ -202,8 +202,8 @@ void write_cuts(Output& out, const ModelLayout& l) {
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", cut_advice()));
 }
 
-// The buckets of the chosen parameters, with an empty line between them. Of groups that are alike, and of
-// which the same parameters are chosen, the first is shown.
+// The buckets of the chosen parameters, with an empty line between them. If groups are alike, and the same
+// parameters of them are chosen, the first is shown.
 void write_chosen(Output& out, const ModelLayout& l) {
   std::map<i64, std::set<i64>> by_group;  // members
   std::vector<std::pair<i64, i64>> seats(l.parameters.size(), {-1, -1});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/row_cuts.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
@@ -17,7 +18,7 @@ namespace mckpt::impl {
 
 class Output;
 
-// What the command line asked for, and what came of it. The command fills it; the two writers read it.
+// The request of the command line, and its result. The command fills it; the two writers read it.
 struct PackedShapes {
   std::vector<Shape> shapes;
   std::vector<std::string> names{};   // of a model: of the parameters. Else the parameters are numbered
@@ -48,9 +49,9 @@ void write_buffer_picture(Output& out, const PackedShapes& packed);
 // Throws kBadLayout if the ranges of all ranks are too many for one answer.
 void write_layout_json(Output& out, const PackedShapes& packed);
 
-// What to try in place of a packing that cuts a row.
+// Advice in place of a packing that cuts a row.
 std::string layout_advice(const PackedShapes& packed);
-// What is wrong with a cut: which shards, which row of which parameter.
+// The message about a cut: which shards, which row of which parameter.
 std::string cut_message(const RowCut& cut, std::string_view parameter);
 // Throws kBadLayout for so many ranges of parameters and ranks in one JSON answer; `found` is the number in
 // words.

@@ -68,7 +68,7 @@ std::string range_text(const PackedShapes& l, i64 p) {
   return out.empty() ? "-" : out;
 }
 
-// What cuts a row, at most five times, and what to try instead; nothing if no row is cut.
+// Writes the cuts of rows, at most five, and what to try instead; nothing if no row is cut.
 void write_verdict(Output& out, const PackedShapes& l) {
   constexpr std::size_t kMostShown = 5;
   if (l.cuts.empty()) return;

@@ -1,5 +1,5 @@
-// Prints the pictures of a rule, as text or SVG. A name may be that of a rule, which has one picture or
-// several, or that of one picture:
+// Prints the pictures of a rule, as text or SVG. A name may name a rule, which has one picture or several, or
+// one picture:
 //
 //   draw qkv               the pictures qkv, qkv_output_gate, qkv_few_groups
 //   draw qkv_few_groups    this picture alone
@@ -33,7 +33,7 @@ Examples examples_named(const std::string& name) {
   throw e.help("mckpt mappings draw");
 }
 
-// Of several pictures the one with the very name.
+// If there are several pictures, the one with exactly this name.
 const RuleExample& only_one(const Examples& examples, const std::string& name) {
   for (const RuleExample* e : examples)
     if (e->name == name) return *e;

@@ -15,7 +15,7 @@ struct Family;
 
 void write_families(Output& out);
 void write_family(Output& out, const Family& family);
-// What every Megatron parameter of a model is made of: a line for parameters that differ in numbers alone, or
+// The sources of every Megatron parameter of a model: a line for parameters that differ in numbers alone, or
 // an array of objects.
 //
 //   decoder.layers.{0-1}.mlp.linear_fc1.weight  gated_mlp  model.layers.{0-1}.mlp.gate_proj.weight

@@ -5,8 +5,8 @@
 //         0         1       2  - dense MLP       decoder.layers.0.mlp.             [*-] 2 of 2
 //         1         2       3  M Mamba mixer     decoder.layers.1.mixer.
 //
-// -v adds a column with the path of the layer in memory. Of a pattern that is refused, at most 76 bytes
-// around the fault are shown, with a mark below it.
+// -v adds a column with the path of the layer in memory. If a pattern is refused, at most 76 bytes around the
+// fault are shown, with a mark below it.
 #include "tools/answers/pattern/text.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void add_layers(TextTable& table, std::string_view text, std::span<const Pattern
   }
 }
 
-// Of a stage or segment of which `items` are all items.
+// The range of a stage or segment whose items are `items`.
 std::string range_words(std::span<const PatternItem> items) {
   if (items.empty()) return "no layers";
   return range_words(LayerRange{items.front().physical_first, items.back().physical_end()});

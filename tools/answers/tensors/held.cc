@@ -1,4 +1,4 @@
-// Prints what a rank holds. In JSON the rows are those of `ls`, with the one chunk that is the rank's; file
+// Prints what a rank holds. In JSON the rows are rows of `ls`, with the one chunk that is the rank's; file
 // and offset are null, because no file holds the chunk.
 //
 //   name                    dtype     shape    bytes  held
@@ -23,7 +23,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What the rank holds of the tensor: "all", "nothing", or sizes and offsets of its box.
+// The part of the tensor that the rank holds: "all", "nothing", or sizes and offsets of its box.
 std::string box_text(const HeldTensor& h) {
   if (h.items.empty()) return "nothing";
   if (h.items.items() == h.shape.items()) return "all";

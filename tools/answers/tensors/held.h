@@ -1,5 +1,5 @@
-// What a rank holds, as a table or as JSON: the answer of `mckpt ls --as`. The shape is that of the whole
-// tensor when boxes are shown (as saved), and that of the rank's own tensor at run time.
+// The tensors of a rank, as a table or as JSON: the answer of `mckpt ls --as`. The shape is the whole
+// tensor's when boxes are shown (as saved), and the rank's own tensor's at run time.
 //
 //   {"name": "model.module.decoder.layers.0.self_attention.linear_qkv.weight", "dtype": "bfloat16",
 //    "shape": [64, 16], "bytes": 2048, "file": null, "offset": null,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "convert/asked/results.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/json/json_writer.h"
@@ -19,23 +20,37 @@
 #include "io/store/store.h"
 #include "io/values/element.h"
 #include "io/values/tensor_stats.h"
+#include "options/results.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Integers stay exact: a double would round those beyond 2^53.
-void write_number(JsonWriter& json, std::string_view name, long double v, ElementForm::Kind kind) {
-  json.key(name);
-  if (kind == ElementForm::Kind::kI64) {
-    json.value(static_cast<i64>(v));
-  } else if (kind == ElementForm::Kind::kU64) {
-    json.value(static_cast<u64>(v));
-  } else {
-    json.value(static_cast<double>(v));
+// Writes each field of Statistics under the program's name. Numbers about finite values are null where there
+// are none. Extremes of integers stay exact: a double would round those beyond 2^53.
+struct WriteField {
+  JsonWriter& json;
+  const TensorStats& exact;
+  ElementForm::Kind kind;
+
+  void operator()(std::string_view field, i64 value, const char*) const {
+    json.field(program_name(field), value);
   }
-}
+  void operator()(std::string_view field, double value, const char*) const {
+    const bool integer = kind == ElementForm::Kind::kI64 || kind == ElementForm::Kind::kU64;
+    json.key(program_name(field));
+    if (exact.finite == 0)
+      json.null();
+    else if (integer && (field == "min" || field == "max"))
+      write_integer(field == "min" ? exact.min : exact.max);
+    else
+      json.value(value);
+  }
+  void write_integer(long double v) const {
+    kind == ElementForm::Kind::kI64 ? json.value(static_cast<i64>(v)) : json.value(static_cast<u64>(v));
+  }
+};
 
 // The index of the first NaN or infinity in the dimensions of the tensor, or null.
 void write_first(JsonWriter& json, std::string_view name, i64 first, const Store& store, i64 tensor,
@@ -59,7 +74,7 @@ std::string bars(const std::vector<i64>& bins, bool unicode) {
   for (i64 n : bins) most = std::max(most, n);
   std::string out;
   for (i64 n : bins) {
-    // What is there is seen, however few.
+    // A bin that is not empty always shows a bar.
     i64 height =
         n == 0 ? 0
                : std::max<i64>(1, static_cast<i64>(8.0 * static_cast<double>(n) / static_cast<double>(most)));
@@ -80,15 +95,8 @@ std::string odd_count(i64 count, i64 first, const Store& store, i64 tensor) {
 void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorStats& s) {
   ElementForm form = element_form(store.dtype(tensor));
   json.field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
-  json.field("shape", store.dims(tensor)).field("count", s.numbers).field("finite", s.finite);
-  if (s.finite > 0) {
-    write_number(json, "min", s.min, form.kind);
-    write_number(json, "max", s.max, form.kind);
-    json.field("mean", s.mean).field("std", s.deviation).field("l2", l2_norm(s));
-  } else {
-    json.null_field("min").null_field("max").null_field("mean").null_field("std").null_field("l2");
-  }
-  json.field("zeros", s.zeros).field("nan", s.non_finite.nans).field("inf", s.non_finite.infinities);
+  json.field("shape", store.dims(tensor));
+  fields(statistics_of(s), WriteField{json, s, form.kind});
   write_first(json, "first_nan", s.non_finite.first_nan, store, tensor, form.per_element);
   write_first(json, "first_inf", s.non_finite.first_infinity, store, tensor, form.per_element);
   json.field("histogram", std::span<const i64>(s.histogram));

@@ -2,7 +2,7 @@
 //
 //   {"name": "model.norm.weight", "dtype": "bfloat16", "shape": [16], "count": 16, "finite": 16,
 //    "min": 0.80859375, "max": 1.1796875, "mean": 0.990966796875, "std": 0.08119832376243881,
-//    "l2": 3.9771571, "zeros": 0,
+//    "l2": 3.9771514636292693, "zeros": 0,
 //    "nan": 0, "inf": 0, "first_nan": null, "first_inf": null, "histogram": [1, 10, 3, 2]}
 #pragma once
 

@@ -66,7 +66,8 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 def name_bytes(text: Path) -> bytes:
-    """A path or the name of a tensor. Bytes that are not UTF-8 are kept as Python keeps those of file names."""
+    """A path or the name of a tensor. Bytes that are not UTF-8 are kept as Python keeps them in file
+    names."""
     given = os.fspath(text)
     encoded = given if isinstance(given, bytes) else given.encode("utf-8", "surrogateescape")
     if b"\0" in encoded:

@@ -42,7 +42,7 @@ _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, cty
     ("PyCapsule_New", ctypes.pythonapi)
 )
 _incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
-# Of mckpt_python, in its order.
+# Functions of mckpt_python, in its order.
 _CALLED_BY_LIBRARY = (
     "PyCapsule_IsValid",
     "PyCapsule_GetPointer",

@@ -6,8 +6,8 @@ from typing import Literal, Optional, TypedDict, Union
 
 from ._setting_types import DType, Flag, Int, Place, Rules, Text, Texts
 
-#: What a conversion is to make: `to` of plan() and convert(). WORDS has a line for each of the first ones; the others are other words for the
-#: same, such as those of the program.
+#: The result of a conversion: `to` of plan() and convert(). WORDS has a line for each of the first ones; the others are other words for the
+#: same, such as the program's.
 Kind = Literal[
     "hf",
     "mcore",
@@ -45,7 +45,7 @@ ModelFiles = Optional[Literal["equal", "single", "shards"]]
 
 
 class SourceSettings(TypedDict, total=False):
-    """Of open_as_fsdp()."""
+    """Settings of open_as_fsdp()."""
 
     assets: Place
     source_tp: Int
@@ -59,7 +59,7 @@ class SourceSettings(TypedDict, total=False):
 
 
 class DiffSettings(TypedDict, total=False):
-    """Of diff()."""
+    """Settings of diff()."""
 
     within: Texts
     follow_links: Flag
@@ -77,7 +77,7 @@ class DiffSettings(TypedDict, total=False):
 
 
 class PlotSettings(TypedDict, total=False):
-    """Of plot()."""
+    """Settings of plot()."""
 
     follow_links: Flag
     model_files: Optional[Literal["equal", "single", "shards"]]
@@ -85,7 +85,7 @@ class PlotSettings(TypedDict, total=False):
 
 
 class CompareSettings(TypedDict, total=False):
-    """Of verify(), with `against`."""
+    """Settings of verify(), with `against`."""
 
     assets: Place
     follow_links: Flag
@@ -106,7 +106,7 @@ class CompareSettings(TypedDict, total=False):
 
 
 class ExportSettings(TypedDict, total=False):
-    """Of export()."""
+    """Settings of export()."""
 
     assets: Place
     source_tp: Int
@@ -125,7 +125,7 @@ class ExportSettings(TypedDict, total=False):
 
 
 class LoadSettings(TypedDict, total=False):
-    """Of load()."""
+    """Settings of load()."""
 
     rank: Int
     expert_layout: Optional[Literal["auto", "apart", "fused", "hub"]]
@@ -149,7 +149,7 @@ class LoadSettings(TypedDict, total=False):
 
 
 class ConversionSettings(TypedDict, total=False):
-    """Of plan() and convert(), for every kind of conversion."""
+    """Settings of plan() and convert(), for every kind of conversion."""
 
     assets: Place
     source_tp: Int
@@ -173,8 +173,6 @@ class ConversionSettings(TypedDict, total=False):
     etp: Int
     pp: Int
     dp: Int
-    hsdp: Int
-    hsdp_outer: Optional[Literal["replicate", "shard"]]
     vpp: Int
     first_stage_layers: Int
     last_stage_layers: Int
@@ -187,6 +185,8 @@ class ConversionSettings(TypedDict, total=False):
     source_hsdp: Int
     any_model: Flag
     keep_names: Flag
+    hsdp: Int
+    hsdp_outer: Optional[Literal["replicate", "shard"]]
     engine: Optional[Literal["v1", "v2"]]
     strategy: Optional[Literal["no_shard", "optim", "optim_grads", "optim_grads_params"]]
     transformer_units: Flag
@@ -247,8 +247,6 @@ FIELDS: dict[str, dict[str, str]] = {
         "etp": "expert-tensor-parallel size, 1 by default (not tp)",
         "pp": "pipeline stages",
         "dp": "data-parallel size, without cp and including hsdp; by default the smallest that works",
-        "hsdp": "number of HSDP instances",
-        "hsdp_outer": "how HSDP instances are related: replicate or shard",
         "vpp": "chunks of layers on each pipeline stage, which take turns",
         "first_stage_layers": "layers on the first pipeline stage; by default as many as on the others",
         "last_stage_layers": "layers on the last pipeline stage; by default as many as on the others",
@@ -275,7 +273,6 @@ FIELDS: dict[str, dict[str, str]] = {
         "map_file": "JSON file with rows that override the built-in table, as mckpt mappings draft writes them",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
         "tp": "tensor-parallel size",
         "cp": "context-parallel size",
         "ep": "expert-parallel size",
@@ -300,31 +297,21 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "ungroup": {
         "pattern": "the pattern of source, with its groups; by default the pattern in the args of source",
-        "keys": "how groups are named: auto (as the format of source stores them), logical or member",
-        "layers": "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them",
-        "without_mixers": "write a result without the M layers, which the training run has to initialise",
-        "norms": "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep",
         "weights_only": "do not copy the states of the optimizer",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "group": {
         "pattern": "the pattern that the result has, with groups",
         "keys": "how groups are named: auto (as the format of source stores them), logical or member",
-        "layers": "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them",
-        "without_mixers": "write a result without the M layers, which the training run has to initialise",
-        "norms": "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep",
         "weights_only": "do not copy the states of the optimizer",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "hybrid-to-gpt": {
         "pattern": "the pattern of source; by default the pattern in the args of source",
-        "keys": "how groups are named: auto (as the format of source stores them), logical or member",
         "layers": "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them",
         "without_mixers": "drop the M layers, which a GPT model does not have",
         "norms": "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep",
@@ -332,19 +319,16 @@ FIELDS: dict[str, dict[str, str]] = {
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "gpt-to-hybrid": {
         "pattern": "the pattern that the result has: one * and one - or E for each layer of source",
         "keys": "how groups are named: auto (as the format of source stores them), logical or member",
-        "layers": "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them",
         "without_mixers": "write a result without the M layers, which the training run has to initialise",
         "norms": "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep",
         "weights_only": "do not copy the states of the optimizer",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "pt-to-safetensors": {
         "include": "convert only tensors whose whole name matches (repeatable)",
@@ -352,14 +336,12 @@ FIELDS: dict[str, dict[str, str]] = {
         "tensors_only": "write only tensors; skip args, iteration number and other objects",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "torch-file": {
         "include": "convert only tensors whose whole name matches (repeatable)",
         "exclude": "leave out tensors whose whole name matches (repeatable)",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "safetensors": {
         "assets": "folder with the model's config.json: says which names the model has",
@@ -447,7 +429,6 @@ FIELDS: dict[str, dict[str, str]] = {
         "max_shard_size": "most bytes of tensors in one file of a folder; by default 5GB",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "quantize": {
         "scheme": "fp8-block (128 x 128 codes a scale, as DeepSeek-V3), mxfp4 (experts, as gpt-oss), or like-source",
@@ -455,7 +436,6 @@ FIELDS: dict[str, dict[str, str]] = {
         "max_shard_size": "most bytes of tensors in one file; by default 5GB, or the files of like",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "dcp": {
         "dp": "number of ranks that the rows are divided among; by default that of a DCP folder, else 1",
@@ -475,12 +455,10 @@ FIELDS: dict[str, dict[str, str]] = {
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "from-hdf5": {
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
-        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "open_as_fsdp": {
         "assets": "folder of the original model, or of its config.json: gives names, packing, data types and tokenizer",
@@ -554,7 +532,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
 }
 
-#: What each `to` makes, and other words for it.
+#: The result of each `to`, and other words for it.
 WORDS: dict[str, str] = {
     "hf": "a Hugging Face folder, of a checkpoint of a training run; as mckpt.export(); fsdp-to-hf, to-hf",
     "mcore": "torch_dist of Megatron-Core, of any checkpoint; to-mcore",

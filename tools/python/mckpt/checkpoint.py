@@ -85,7 +85,7 @@ class Checkpoint(Mapping[str, Tensor]):
         self._opened()
         return Tensor(self, self._names[number], self._dtypes[number], self._shapes[number], self._bytes[number])
 
-    # Those of Mapping would look every name up again.
+    # The methods of Mapping would look every name up again.
 
     def items(self) -> ItemsView[str, Tensor]:
         return {name: self._tensor(number) for number, name in enumerate(self._names)}.items()
@@ -130,7 +130,7 @@ class Checkpoint(Mapping[str, Tensor]):
         numbers = (number for number in self._in_files if chosen is None or number in chosen)
         return ((self._names[number], self._tensor(number)) for number in numbers)
 
-    # What else is in it.
+    # The other objects in it.
 
     @property
     def findings(self) -> list[Finding]:
@@ -138,7 +138,7 @@ class Checkpoint(Mapping[str, Tensor]):
         return [Finding(**finding) for finding in self._findings]
 
     def objects(self) -> list[Object]:
-        """What is not a tensor, with a summary of each."""
+        """All objects that are not tensors, with a summary of each."""
         return [Object(**o) for o in read_json("mckpt_objects_json", self._opened())["objects"]]
 
     def object(self, name: str) -> Any:

@@ -125,12 +125,12 @@ class Conversion:
 
     @property
     def path(self) -> str:
-        """Of the result."""
+        """The path of the result."""
         return str(self._facts()["path"])
 
     @property
     def bytes(self) -> int:
-        """Of the result."""
+        """The size of the result."""
         return int(self._facts()["bytes"])
 
     @property
@@ -144,7 +144,7 @@ class Conversion:
 
     @property
     def notes(self) -> list[Note]:
-        """Of planning."""
+        """The notes of planning."""
         return [Note(**n) for n in self._facts()["notes"]]
 
     @property
@@ -161,7 +161,7 @@ class Conversion:
 
     @property
     def account(self) -> Account | None:
-        """What is made of the tensors. None before prove()."""
+        """The account of the result's tensors. None before prove()."""
         account = self._facts()["account"]
         return Account(**account) if account else None
 
@@ -185,9 +185,9 @@ class Conversion:
         """Carries the conversion out and publishes the result. Proves before, if prove() was not called.
 
         max_memory: bytes for buffers. sync: wait until the result is on the disk. overwrite: replace an existing
-        result, once the new one is complete, and what another conversion left unfinished. What an interrupted run of
-        the same conversion left is continued; with `resume` also where that run was to replace a result. A result that
-        is one file is made anew, without `resume`.
+        result, once the new one is complete, and what another conversion left unfinished. An interrupted run
+        of the same conversion is continued; with `resume` also where that run was to replace a result. A
+        result that is one file is made anew, without `resume`.
         allow_overflow: publish although a cast made finite values infinite. card: a file, or several, for a card of the
         result (.json, .md or .sha256), for which the result is read once more. progress: a function that is called
         with a Progress some ten times a second; True: a bar on stderr; None: the bar, if stderr is a terminal; False: none.

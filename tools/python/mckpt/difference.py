@@ -1,4 +1,4 @@
-"""What is different in two checkpoints of any formats and grids.
+"""Differences between two checkpoints of any formats and grids.
 
     d = mckpt.diff("ckpt/iter_0000100", "Qwen3-0.6B")
     d.equal            False
@@ -72,7 +72,8 @@ class DiffRow:
 
 
 class Diff:
-    """What diff() has found: an iterable of rows. As text it is a line for each of the first 20; a notebook shows a table."""
+    """The differences that diff() has found: an iterable of rows. As text it is a line for each of the first
+    20; a notebook shows a table."""
 
     def __init__(self, a: str, b: str, fields: dict[str, Any]) -> None:
         self.a = a
@@ -121,7 +122,8 @@ class Diff:
         return f"not equal: {'; '.join(parts)}. Compared: {self.compared} ({self.tensors:,})"
 
     def _not_compared(self) -> list[tuple[str, str]]:
-        """What the answer does not speak of: notes of checks, findings, what was not looked at."""
+        """The parts that the answer does not speak of: notes of checks, findings, paths that were not looked
+        at."""
         rows = [(check.name, check.note) for check in self.checks if check.note]
         rows += [("warning" if f.warning else "problem", str(f)) for f in self.findings]
         return rows + [("not looked at", name) for name in self.unread]

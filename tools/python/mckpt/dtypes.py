@@ -96,7 +96,7 @@ def torch_dtype(dtype: str) -> Any:
 
 
 def facts_of(dtype: str, shape: tuple[int, ...], nbytes: int) -> list[tuple[str, str]]:
-    """What a notebook shows of a tensor."""
+    """The rows that a notebook shows of a tensor."""
     return [("dtype", dtype), ("shape", str(list(shape))), ("bytes", f"{nbytes:,}")]
 
 

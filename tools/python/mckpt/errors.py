@@ -1,4 +1,4 @@
-"""What the library raises: one exception that says what went wrong, where, what was expected and what to do."""
+"""The exception that the library raises: it says what went wrong, where, what was expected and what to do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NoSuchTensor(Error, KeyError):
 
 
 def no_such_tensor(where: str, name: object, names: Iterable[str]) -> NoSuchTensor:
-    """Of tensors that are not in an open checkpoint, whose errors are the library's."""
+    """An error about tensors that are not in an open checkpoint, whose errors are the library's."""
     near = difflib.get_close_matches(str(name), list(islice(names, _MOST_COMPARED)), 1)
     message = f"there is no tensor of the name '{name}'"
     facts = {"code": NO_SUCH_TENSOR, "status": 3, "message": message, "file": where, "tensor": "", "offset": -1}

@@ -102,9 +102,9 @@ class LoadedTensor:
         return library().mckpt_loaded_data(self._handle, self._number) or 0
 
     def numpy(self, raw: bool = False, *, copy: bool = False) -> Any:
-        """A numpy.ndarray over the same memory, which has to be that of the host. raw: the bits as unsigned numbers of the
-        same size (of items that have no such size: the bytes), for types that numpy does not have. copy: memory of its
-        own."""
+        """A numpy.ndarray over the same memory, which has to be the host's. raw: the bits as unsigned numbers
+        of the same size (for items that have no such size: the bytes), for types that numpy does not have.
+        copy: memory of its own."""
         import numpy  # type: ignore[import-not-found, unused-ignore]
 
         self._require_host()

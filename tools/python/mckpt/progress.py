@@ -114,7 +114,8 @@ class _Watch:
 
 
 class _Events:
-    """What a watch has seen, as events: none goes back, and the last one of a phase that has ended is a full one.
+    """The events that a watch has seen: none goes back, and the last one of a phase that has ended is a full
+one.
 
     write 0 of 1000, write 400 of 1000, [finish: bytes not known]   ->   400 of 1000, 1000 of 1000, finish 1000 of 1000
     """

@@ -25,7 +25,7 @@ def verify(
     **how: Unpack[CompareSettings],
 ) -> Report:
     """Checks a checkpoint by itself; with `against`, compares it bit by bit with what converting that one would
-    write. What is wrong is in the report; Error is raised only if nothing can be checked.
+    write. Faults are in the report; Error is raised only if nothing can be checked.
 
     report: a file, or several, for the card of what was found: .json, .md or .sha256. card: such a card as JSON; the
     checkpoint's files are compared with it, and nothing else is checked.
@@ -48,7 +48,7 @@ def verify(
 
 
 class Report:
-    """What verify() has found: ok, equal, sound, as_card, checks, findings, differences, differing_tensors, unread, oddities.
+    """The findings of verify(): ok,
 
     As text it is a line for each check, finding and difference; a notebook shows a table.
     """
@@ -73,7 +73,7 @@ class Report:
         return next(answer for answer in (self.equal, self.as_card, self.sound) if answer is not None)
 
     def __bool__(self) -> bool:
-        # A report is not nothing when the answer is no: what is asked for has to be named.
+        # A report is never false in itself, also when the answer is negative: the question has to be named.
         raise TypeError("the answer of a report is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound")
 
     def _answer(self) -> str:

@@ -3,8 +3,8 @@
     mckpt.plan("Qwen3-0.6B", "ckpt", to="fsdp", tp=2, dtype_rule={"*.router.*": "fp32"})
                                                  '-----'-- keys of ConversionSettings
 
-Names, types and sentences are those of the library (lib/options), from which scripts/fields writes _fields.py. None leaves
-a setting out.
+Names, types and sentences come from the library (lib/options), from which scripts/fields writes _fields.py.
+None leaves a setting out.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 # Smaller tensors are read, because a process may have some 65,000 mappings only.
 MAPPED_FROM = 1 << 16
 
-# What is taken of a dimension of the whole tensor: an index, which removes the dimension, or a range.
+# The part that is taken of a dimension of the whole tensor: an index, which removes the dimension, or a
+# range.
 _Taken = Union[int, range]
 
 
@@ -196,7 +197,8 @@ class Tensor:
         return hashlib.sha256(self._memory()).hexdigest()
 
     def statistics(self, threads: int = 1) -> Statistics:
-        """Of the numbers. Those of a part are read by one thread, whatever `threads` is."""
+        """The statistics of the numbers. The numbers of a part are read by one thread, whatever `threads`
+        is."""
         if self._is_whole():
             return statistics(read_json("mckpt_statistics_json", *self._asked(), threads))
         return statistics(read_json("mckpt_slice_statistics_json", *self._asked(), self._slice_text().encode()))
@@ -228,7 +230,8 @@ class Tensor:
         return f"[{', '.join(texts)}]"
 
     def _first_byte(self) -> int | None:
-        """Of the part, in the bytes of the whole tensor; None if the part is not one piece of them."""
+        """The range of the part, in the bytes of the whole tensor; None if the part is not one piece of
+        them."""
         bits = dtypes.item_bits(self.dtype)
         if self._is_whole():
             return 0

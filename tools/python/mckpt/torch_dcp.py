@@ -5,8 +5,8 @@
     dcp.load(model.state_dict(), storage_reader=mckpt.torch_dcp.StorageReader("Qwen3-0.6B"))
 
 torch plans which part of which tensor each rank needs, and asks for boxes of whole tensors; mckpt reads the bytes of
-these boxes alone, whatever pieces the files store. Names have to be those of the checkpoint. Nothing in a file is
-executed: of what is not a tensor, plain values are given, such as those of an optimizer's groups.
+these boxes alone, whatever pieces the files store. Names have to be the checkpoint's. Nothing in a file is
+executed: objects other than tensors give plain values, such as the values of an optimizer's groups.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class StorageReader(dcp_storage.StorageReader):  # type: ignore[misc, unused-ign
     """Reads a checkpoint of any format for torch.distributed.checkpoint.load().
 
     source: a path, or an open checkpoint such as a view of open_as_fsdp(), which stays open.
-    keep_objects: everything that is not a tensor keeps the value that it has in the state dict. Otherwise plain values
-    are those of the checkpoint, and loading any other object raises TypeError.
+    keep_objects: everything that is not a tensor keeps the value that it has in the state dict. Otherwise
+    plain values are the checkpoint's, and loading any other object raises TypeError.
     """
 
     def __init__(self, source: Path | Checkpoint, *, keep_objects: bool = False) -> None:
@@ -44,7 +44,7 @@ class StorageReader(dcp_storage.StorageReader):  # type: ignore[misc, unused-ign
         self.checkpoint = source if isinstance(source, Checkpoint) else open_checkpoint(source)
         self._keep_objects = keep_objects
 
-    # What torch calls, in this order.
+    # The methods that torch calls, in this order.
 
     def reset(self, checkpoint_id: Path | None = None) -> None:
         if checkpoint_id is not None:
@@ -89,7 +89,8 @@ class StorageReader(dcp_storage.StorageReader):  # type: ignore[misc, unused-ign
 
 
 def _entry(tensor: Tensor) -> Any:
-    """What torch has to know of a tensor: one piece that is all of it, so that it asks for boxes of the whole."""
+    """The facts that torch needs of a tensor: one piece that is all of it, so that it asks for boxes of the
+    whole."""
     try:
         dtype = dtypes.torch_dtype(tensor.dtype)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Answers of the library as plain values. The fields are those of the structs in lib/api/mckpt/*.h."""
+"""Answers of the library as plain values. The fields have the names of the structs in lib/api/mckpt/*.h."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Statistics(_Shown):
-    """Of the numbers of a tensor; min, max, mean and deviation are of the finite ones."""
+    """The statistics of a tensor's numbers; min, max, mean, deviation and l2 are of the finite ones."""
 
     numbers: int
     finite: int
@@ -76,6 +76,7 @@ class Statistics(_Shown):
     max: float
     mean: float
     deviation: float
+    l2: float
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class OutputFile:
 
 @dataclass(frozen=True)
 class Account(_Shown):
-    """What a conversion makes of the tensors."""
+    """The account of a conversion: how its tensors are made."""
 
     tensors_in: int
     tensors_out: int
@@ -162,7 +163,7 @@ def chunk(fields: dict[str, Any]) -> Chunk:
 
 def statistics(fields: dict[str, Any]) -> Statistics:
     # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
-    return Statistics(**{**fields, **{name: float(fields[name]) for name in ("min", "max", "mean", "deviation")}})
+    return Statistics(**{f.name: float(fields[f.name]) if f.type == "float" else fields[f.name] for f in dataclasses.fields(Statistics)})
 
 
 def run_report(fields: dict[str, Any], grid: dict[str, int] | None) -> RunReport:

@@ -1,5 +1,5 @@
-// The result of a folder is what an export of a checkpoint with the model's own names makes, and that of a
-// file what `to-safetensors` makes; here only the view is put in front.
+// A folder becomes the result of an export of a checkpoint with the model's own names, and a file the result
+// of `to-safetensors`; here only the view is put in front.
 #include "convert/plan/quantized/dequantize.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //   DeepSeek-V3/  w.weight F8_E4M3, w.weight_scale_inv, config.json with quantization_config
 //   DST/          w.weight BF16,                        config.json without it
 //
-// The tensors are those of the view over the quantised ones (hf/quantized/dequantized_store.h); every other
-// tensor is copied as it is.
+// The tensors are the tensors of the view over the quantised ones (hf/quantized/dequantized_store.h); every
+// other tensor is copied as it is.
 #pragma once
 
 #include <string>

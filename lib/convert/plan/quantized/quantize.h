@@ -36,7 +36,7 @@ struct QuantizeOptions {
 };
 
 // A checkpoint of Megatron as a quantised Hugging Face folder: codes and scales of the tensors that
-// plan_export() would write. Of kLikeSource the assets are the folder of the quantised model, with its
+// plan_export() would write. For kLikeSource the assets are the folder of the quantised model, with its
 // weights. Throws what plan_export() and plan_quantize() throw; kUsage for types that are given.
 Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to);
 

@@ -4,10 +4,11 @@
 //   ckpt/iter_0000010/__0_0.distcp ... of 4 ranks   -->   DST/iter_0000010/__0_0.distcp ... of 8 ranks
 //
 // plan_reshard() keeps the format of the source, plan_sharded_to_fsdp() writes the names of fsdp_dtensor.
-// Of the latter: values never change, and types only under v2 (below). Fused parameters stay whole or in parts, as the
-// source has them. Padding of the vocabulary, and that of its states, changes where the new grid needs other
-// rows. For a run of Megatron-FSDP v2 (FsdpSetup::keys) the names become those of its state dict, fused
-// parameters become whole, and parameters of a known model are widened to fp32.
+// In a DCP folder of another kind values never change, and types only under v2 (below). Fused parameters stay
+// whole or in parts, as the source has them. Padding of the vocabulary, and padding of its states, changes
+// where the new grid needs other rows. For a run of Megatron-FSDP v2 (FsdpSetup::keys) the names become the
+// names of its state dict, fused parameters become whole, and parameters of a known model are widened to
+// fp32.
 #pragma once
 
 #include <memory>
@@ -37,7 +38,7 @@ struct ReshardOptions {
   UnitModules modules{};                     // of a model without a table
   PipelineOptions pipeline{};                // of torch_dist and of files of ranks
   VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary; auto keeps those that divide
-  std::optional<i64> iteration{};            // none: that of the source's folder
+  std::optional<i64> iteration{};            // none: the number of the source's folder
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };

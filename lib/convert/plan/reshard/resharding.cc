@@ -1,5 +1,5 @@
-// Lookups of a resharding. A tensor of the source and that of the result are found by the name that both dialects
-// have without their wrappers.
+// Lookups of a resharding. A tensor of the source and its tensor of the result are found by the name that
+// both dialects have without their wrappers.
 #include "convert/plan/reshard/resharding.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The name without wrappers, which is the same in all dialects: a tensor of the source and that of the result
-// are found by it.
+// The name without wrappers, which is the same in all dialects: a tensor of the source and its tensor of the
+// result are found by it.
 std::string bare_name(std::string_view name) {
   if (std::optional<std::string> key = model_key(name)) return cat("model.", *key);
   if (std::optional<StateName> state = state_name(name))
@@ -200,7 +200,8 @@ void Resharding::set_up_run() {
   if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);
 }
 
-// Types are kept, but those of v2's main weights. Of an unknown model it is not known which tensors are weights.
+// Types are kept, except the types of v2's main weights. For an unknown model it is not known which tensors
+// are weights.
 std::optional<DType> Resharding::type_of(std::string_view key) const {
   std::string name = *model_key(key);
   i32 t = model().tensor_of_key(name);

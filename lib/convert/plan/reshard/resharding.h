@@ -5,8 +5,8 @@
 //   all other tensors              copied whole, by the last rank
 //
 // Where fused tensors are stored cell by cell and the number of cells changes, the job takes the way over the
-// model's own items (FusedTables); all other tensors are box to box. Rows of the vocabulary beyond those of the
-// source are zeros (vocab_change.h).
+// model's own items (FusedTables); all other tensors are box to box. Rows of the vocabulary beyond the
+// source's rows are zeros (vocab_change.h).
 #pragma once
 
 #include <memory>
@@ -51,7 +51,7 @@ class Resharding {
   const Store& source() const { return source_.store(); }
   const CheckpointModel& model() const { return source_.model(); }
   const KeyTable& target_keys() const { return *target_keys_; }
-  // The shape that the source has for a key of the target: other rows, if those of the vocabulary change.
+  // The shape that the source has for a key of the target: other rows, if the rows of the vocabulary change.
   const Shape& stored_shape(i32 key) const {
     const CheckpointKey& target = target_keys()[key];
     i32 own = model().keys().find(target.name);

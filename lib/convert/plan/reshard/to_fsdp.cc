@@ -1,5 +1,5 @@
 // A folder with config.json and safetensors is a model without a look at its tensors. Types, names and groups
-// of layers are those of a checkpoint of Megatron, whose states must match its weights bit for bit.
+// of layers follow a checkpoint of Megatron, whose states must match its weights bit for bit.
 #include "convert/plan/reshard/to_fsdp.h"
 
 #include "convert/keys/value_options.h"
@@ -13,7 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The first of the options that are those of a model; "" if none is given.
+// The first of the options that describe a model; "" if none is given.
 std::string_view option_of_model(const HfToFsdpOptions& o) {
   if (o.values.dtype) return "`dtype`";
   if (!o.values.rules.empty()) return "`dtype_rule`";
@@ -22,7 +22,7 @@ std::string_view option_of_model(const HfToFsdpOptions& o) {
   return o.hybrid_pattern.empty() ? "" : "`hybrid_pattern`";
 }
 
-// The first of the options that are those of a checkpoint of Megatron.
+// The first of the options that describe a checkpoint of Megatron.
 std::string_view option_of_sharded(const ToFsdpOptions& o) {
   if (o.from.rank_states) return "`rank_states`";
   if (o.from.checkpoint.any_model) return "`any_model`";

@@ -19,7 +19,7 @@ struct Conversion;
 // Plain values. Every rank of a parallel conversion plans with the same options, except `model.rank`.
 struct ToFsdpOptions {
   // All of a model; source, target, grid, packing, vocabulary and iteration also of a checkpoint of Megatron,
-  // which is opened as `from` says. The fields of both that say the same are those of `from`.
+  // which is opened as `from` says. The fields that both have are taken from `from`.
   HfToFsdpOptions model{};
   ReshardSourceOptions from{};
   UnitModules modules{};    // of a model without a table

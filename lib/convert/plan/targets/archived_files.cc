@@ -1,3 +1,4 @@
+// Walks over the files of the store and beside it, and gives each its name in the archive.
 #include "convert/plan/targets/archived_files.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The files of a checkpoint that go into an archive: those of its tensors and everything beside them.
+// The files of a checkpoint that go into an archive: the files of its tensors and everything beside them.
 //
 //   ckpt/.metadata, __0_0.distcp, common.pt, run_config.yaml     the files of the folder
 //   ckpt/hf_assets/config.json, tokenizer.json                   folders that belong to a checkpoint

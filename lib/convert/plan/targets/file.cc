@@ -119,7 +119,7 @@ class FileTarget : public Target {
   std::vector<i64> tensors_;  // in the order in which the user sees them
 };
 
-// What `lay_out` returns. For tensors that the format cannot hold, the error says what is done about them
+// The result of `lay_out`. For tensors that the format cannot hold, the error says what is done about them
 // here.
 template <typename LayOut>
 auto laid_out(LayOut&& lay_out) {

@@ -33,7 +33,7 @@ struct LayerPattern;
 // Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
   std::string source, target;
-  // Of a checkpoint with the model's own names: a folder with config.json, and codes of damage that is
+  // For a checkpoint with the model's own names: a folder with config.json, and codes of damage that is
   // accepted.
   std::optional<std::string> assets{};
   std::vector<Code> accept{};
@@ -54,10 +54,10 @@ struct HfToFsdpOptions {
 // run. Throws kUsage for a spelling without effect.
 FsdpRun fsdp_run(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups);
 
-// Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
-// open(), KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should
-// repeat another one has values of its own; kUsage for a spelling without effect and for types that the
-// engine does not store; kBadPattern for a pattern that is not valid, or not that of the model.
+// Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what open(),
+// KeyTable, FsdpPlan and import_job() throw; kUnaccounted if a tensor that should repeat another one has
+// values of its own; kUsage for a spelling without effect and for types that the engine does not store;
+// kBadPattern for a pattern that is not valid, or not the model's.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 // The same, of a model that is open with its table.
 Conversion plan_hf_to_fsdp(Opened source, const HfToFsdpOptions& options);

@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Store& store) {
   return out;
 }
 
-// A name that ends as those of HDF5 files do is a file.
+// A name with an ending of HDF5 files is a file.
 bool is_one_file(const ToHdf5Options& options) {
   return options.single_file || options.target.ends_with(".h5") || options.target.ends_with(".hdf5");
 }

@@ -26,7 +26,7 @@ struct Conversion;
 // The data types of the exported tensors: one kind for all, and rules for single tensors, which come first.
 struct ExportTypes {
   enum Kind : u8 {
-    kOriginal,  // those of the original model
+    kOriginal,  // the original model's
     kStored,    // those in which the checkpoint stores the tensors
     kGiven
   } kind = kOriginal;
@@ -41,8 +41,8 @@ struct ExportOptions {
   std::string model_dict{};  // as in OwnModelOptions
   ExportTypes types{};
   i64 max_shard_bytes = kUsualShardBytes;  // of the tensors in one file
-  // The files are those of the model's own folder, if that is known and has the same tensors: names, order
-  // and headers byte for byte, whatever `max_shard_bytes` says.
+  // The files are the files of the model's own folder, if that is known and has the same tensors: names,
+  // order and headers byte for byte, whatever `max_shard_bytes` says.
   bool original_files = true;
   int threads = 1;  // that plan: they compare tied tensors
 };

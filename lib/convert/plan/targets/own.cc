@@ -112,7 +112,7 @@ void note_uncast(const ExportTypes& types, const OwnModel& model, Notes& notes) 
                    ": `dtype` casts bfloat16, float16, float32 and float64"));
 }
 
-// What both results have to say of their source.
+// The details that both results have about their source.
 void add_details(Planned& c, const OwnModel& model) {
   if (!model.section.empty())
     c.details.note(cat("names   '", escaped(model.section), "' in front of every name is left out"));

@@ -59,8 +59,8 @@ Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, 
 // would take it for the other format. Refused with kUsage.
 bool names_other_format(const std::string& target, bool torch);
 void refuse_other_name(const std::string& target, bool torch);
-// Says that the files of a result are laid out as those of the model's own folder, or that tensors are larger
-// than a file should be.
+// Says that the files of a result are laid out as in the model's own folder, or that tensors are larger than
+// a file should be.
 void note_files(const SafetensorsLayout& layout, i64 max_shard_bytes, Notes& notes);
 
 // Throws what the former and open_store() throw.

@@ -1,3 +1,4 @@
+// PlannedStore shows the chunks of a layout as the tensors of a store without data.
 #include "convert/plan/targets/planned_store.h"
 
 #include <numeric>

@@ -4,7 +4,7 @@
 //
 //   DeepSeek-V3/config.json, tp 2, ep 32, dp 64   -->   44,930 tensors in chunks of 128 ranks, and the sizes of their files
 //
-// The plan is that of the conversion with the same options.
+// The plan is the plan of the conversion with the same options.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ struct PlannedCheckpoint {
   Notes notes{};
 };
 
-// What a run of Megatron-FSDP would save (convert/plan/targets/fsdp.h), or a run with torch_dist
-// (convert/plan/targets/torch_dist.h), of a Hugging Face folder of which config.json is enough. Both throw what
-// planning the conversion throws.
+// The checkpoint that a run of Megatron-FSDP would save (convert/plan/targets/fsdp.h), or a run with
+// torch_dist (convert/plan/targets/torch_dist.h), of a Hugging Face folder; its config.json is enough. Both
+// throw what planning the conversion throws.
 PlannedCheckpoint planned_fsdp(const HfToFsdpOptions& options);
 PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options);
 

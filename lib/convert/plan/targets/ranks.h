@@ -35,8 +35,8 @@ struct ToRanksOptions {
   Spelling spelling{};  // the names of parameters that have more than one
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release
-  // Of files of ranks that are written for another grid: the spelling and the iteration are those of the
-  // source, and states of the optimizer are refused unless only the weights are wanted.
+  // For files of ranks that are written for another grid: the spelling and the iteration are the source's,
+  // and states of the optimizer are refused unless only the weights are wanted.
   bool like_source = false, weights_only = false;
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another

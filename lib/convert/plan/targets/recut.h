@@ -1,4 +1,4 @@
-// Recut: the tensors of a sharded checkpoint as those of torch_dist. Chunks of the two sides that hold the
+// Recut: the tensors of a sharded checkpoint as tensors of torch_dist. Chunks of the two sides that hold the
 // same items are one group of the job:
 //
 //   the same rows on both sides     box to box          linear_qkv.weight, embeddings, parts of a gated delta net

@@ -1,5 +1,5 @@
 // Plans a relayering. Names are translated over the physical layers of the pattern: the names of the source's
-// form are read, and those of the result's form are written. The steps:
+// form are read, and the names of the result's form are written. The steps:
 //
 //   open the source   -->   pattern, from the options or the args   -->   forms of source and result
 //       -->   migration (which tensor, which name)   -->   new args   -->   layout and job

@@ -30,8 +30,8 @@ std::string_view name_of(LayerWay way);  // "ungroup"
 struct RelayerOptions {
   LayerWay way = LayerWay::kUngroup;
   std::string source, target;
-  // The pattern of the source for ungroup and hybrid-to-gpt, by default that of the source's args; for group
-  // and gpt-to-hybrid the pattern of the result.
+  // The pattern of the source for ungroup and hybrid-to-gpt, by default the pattern in the source's args; for
+  // group and gpt-to-hybrid the pattern of the result.
   std::optional<std::string> pattern{};
   enum class GroupNames : u8 { kAuto, kLogical, kMember } keys = GroupNames::kAuto;
   enum class GptLayers : u8 { kAuto, kStacked, kIndexed } layers = GptLayers::kAuto;

@@ -5,8 +5,9 @@
 //   fsdp_dtensor, FSDP2, another torch_dist         DST/release/common.pt                       args, iteration, groups
 //                                                   DST/release/metadata.json                   the format's mark
 //
-// Keys, shapes and boxes are those of the run. Its files differ in what convert/dialects/torch_dist/torch_dist_plan.h says:
-// ranks that hold the same box do not share the work of writing.
+// Keys, shapes and boxes are the run's. Its files differ in what
+// convert/dialects/torch_dist/torch_dist_plan.h says: ranks that hold the same box do not share the work of
+// writing.
 #pragma once
 
 #include <memory>
@@ -36,7 +37,7 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
-  // Of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
+  // The spelling of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
   Spelling spelling{};
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: of the folder; with states, of the objects; or release

@@ -1,6 +1,6 @@
-// What opening a DCP folder checks without reading data: every tensor's chunks cover it exactly once, and
-// every record is inside its file and overlaps no other. torch checks none of it when it loads: a hole
-// leaves the target's old values. Private to io/dcp.
+// The checks of opening a DCP folder, without reading data: every tensor's chunks cover it exactly once, and
+// every record is inside its file and overlaps no other. torch checks none of it when it loads: a hole leaves
+// the target's old values. Private to io/dcp.
 //
 //   boxes of a tensor        records of a file
 //   +------+---+             [ chunk of a ][ chunk of b ]....[ object ]

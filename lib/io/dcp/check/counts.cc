@@ -167,7 +167,7 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
 }
 
 // Where torch_dist has the same parameter of all layers in one tensor,
-// "decoder.layers.mlp.linear_fc1.weight", its first dimension is that of the layers.
+// "decoder.layers.mlp.linear_fc1.weight", its first dimension counts the layers.
 void CountChecks::check_stacked_layers() {
   if (dialect_ != DcpDialect::kTorchDist || !facts_.layers) return;
   constexpr std::string_view kLayers = "decoder.layers.";

@@ -1,5 +1,5 @@
-// What torch stumbles over when it loads a folder whose boxes and bytes are all in order. mckpt needs none
-// of it, so only `verify` looks: the paths of planner_data, by which torch rebuilds the saved dict, the
+// Faults over which torch stumbles when it loads a folder whose boxes and bytes are all in order. mckpt needs
+// none of it, so only `verify` looks: the paths of planner_data, by which torch rebuilds the saved dict, the
 // form of the keys of storage_data, and the properties of tensors beside their data type.
 //
 //   planner_data   "model.module.a.b"   -> ("model", "module.a.b")

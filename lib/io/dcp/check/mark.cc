@@ -19,7 +19,7 @@ constexpr i64 kMostBytes = i64{1} << 20;
 constexpr const char* kExpected = R"(sharded_backend "torch_dist", version 1)";
 
 struct Member {
-  std::string_view name, text;  // text: that of the only value that is taken; "": the number 1
+  std::string_view name, text;  // text: the only value that is taken; "": the number 1
 };
 constexpr Member kMembers[] = {{"sharded_backend", "torch_dist"},
                                {"sharded_backend_version", ""},
@@ -31,7 +31,7 @@ bool is_taken(const Member& m, const JsonValue& value) {
   return value.is_integer() && value.number(m.name) == "1";
 }
 
-// What is wrong; "": nothing.
+// The fault of the mark; "": none.
 std::string fault_of(const JsonValue& mark) {
   if (!mark.is(JsonType::kObject)) return mark.summary();
   if (mark.find(kMembers[0].name) == nullptr) return cat("no ", kMembers[0].name);

@@ -5,7 +5,7 @@
 //   decoder.layers.self_attention.linear_qkv.adapter.linear_in.weight      [4, 3, 24]    of the adapter
 //   decoder.layers.self_attention.linear_qkv.adapter.linear_out.weight     [4, 80, 3]
 //
-// What their product is multiplied by (alpha / rank) is not in the checkpoint. Bridge's export of the adapter in
+// The factor of their product (alpha / rank) is not in the checkpoint. Bridge's export of the adapter in
 // PEFT's form has it.
 #pragma once
 

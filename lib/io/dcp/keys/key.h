@@ -25,7 +25,7 @@ inline constexpr std::string_view kStateSection = "optimizer.state.",
                                   kGroupListSection = "optimizer.param_groups.";
 // Where the first dot of these is.
 inline constexpr i32 kOptimizerDot = static_cast<i32>(std::string_view("optimizer").size());
-// What fsdp_dtensor has in front of a parameter, as mckpt writes it.
+// The names that fsdp_dtensor puts in front of a parameter, as mckpt writes them.
 inline constexpr std::string_view kModelFront = "model.module.",
                                   kStateFront = "optimizer.state.module.module.module.",
                                   kGroupMetaFront = "optimizer.param_to_group_meta.module.module.module.";
@@ -34,7 +34,7 @@ inline constexpr std::string_view kModelFront = "model.module.",
 bool is_optimizer_key(std::string_view key);
 // The first part of a name, without a number behind it: "optimizer" of "optimizer_0.state.0.exp_avg".
 std::string_view section_word(std::string_view name);
-// Whether a name belongs to an optimizer, also one that is no key of Megatron: "optim.state.0.exp_avg", and that below "app.".
+// Whether a name belongs to an optimizer, also "optim.state.0.exp_avg", which is not Megatron's, or below "app.".
 bool is_of_optimizer(std::string_view name);
 // Removes "model." or, of a run with virtual pipeline stages, "model2."; false if the key begins otherwise.
 bool take_model(std::string_view& key);
@@ -53,7 +53,7 @@ struct DcpKey {
 DcpKey split_key(DcpDialect dialect, std::string_view key);
 
 // A key as front, name and tail, so that the name of a parameter can be changed and what is around it is
-// kept; front + name + tail is the key. `name` is empty if the key is not that of a parameter.
+// kept; front + name + tail is the key. `name` is empty if the key does not belong to a parameter.
 struct KeySection {
   std::string_view front, name, tail;
   bool optimizer = false;

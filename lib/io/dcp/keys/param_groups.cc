@@ -1,4 +1,4 @@
-// Fields are gathered by parameter and folded by their text. Names of the running model are those of the
+// Fields are gathered by parameter and folded by their text. Names of the running model are the names of the
 // entries: a parameter that is stored in pieces has one entry.
 #include "io/dcp/keys/param_groups.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Fields = std::map<std::string, std::string>;
 
-// What is gathered of one checkpoint; run() is called once.
+// The groups gathered from one checkpoint; run() is called once.
 class Groups {
  public:
   explicit Groups(const Store& store) : store_(store) {}
@@ -63,7 +63,7 @@ class Groups {
     }
   }
 
-  // A group that torch flattened has no list: its name is that of its parameter.
+  // A group that torch flattened has no list: its name is the name of its parameter.
   void gather_lists() {
     out_.section = kGroupListSection.substr(0, kGroupListSection.size() - 1);
     std::map<std::string, Fields, std::less<>> by_group;

@@ -21,7 +21,7 @@ namespace mckpt::impl {
 class Error;
 class Store;
 
-// What one group lists in its field "params", in the order of the list.
+// The contents of one group's field "params", in the order of the list.
 struct ListedGroup {
   std::string group;               // "0"
   std::vector<std::string> names;  // of parameters, as they are in the list

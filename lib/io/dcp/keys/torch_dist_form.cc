@@ -11,7 +11,7 @@ namespace {
 bool has(std::string_view name, std::string_view word) { return name.find(word) != name.npos; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What follows the word; "" if the name does not have it.
+// The text after the word; "" if the name does not have it.
 std::string_view behind(std::string_view name, std::string_view word) {
   std::size_t at = name.find(word);
   return at == name.npos ? std::string_view() : name.substr(at + word.size());

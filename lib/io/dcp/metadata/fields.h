@@ -30,7 +30,7 @@ class FieldFinder {
     state_ = state;
     if (!has_known_keys()) find();
   }
-  // None if the record has no such field. Of equal keys the last counts, as in Python. pre: look()
+  // None if the record has no such field. If keys are equal, the last counts, as in Python. pre: look()
   PickleValue optional(std::size_t field) const {
     return places_[field] == 0 ? PickleValue() : state_[places_[field]];
   }

@@ -18,7 +18,7 @@ struct Source {
   i64 tensor;
 };
 
-// Used once. Files of the parts get new numbers: those of part p follow those of part p-1.
+// Used once. Files of the parts get new numbers: the files of part p follow the files of part p-1.
 class Merger {
  public:
   explicit Merger(std::span<const DcpMetadata> parts) : parts_(parts) {}

@@ -115,7 +115,7 @@ DcpMetadata Linker::run(const Pickle& pickle) {
 
 // torch reads .metadata by importing what it names. A class of a torch module that torch does not have makes
 // the whole file unreadable. Classes of other packages are not judged: they may be installed where the file
-// is loaded. Nor are those of fields that are newer than this list: they may be as new.
+// is loaded. Classes of fields that are newer than this list are not checked either: they may be as new.
 void Linker::check_classes(const Pickle& pickle) {
   std::set<const PickleClass*> newer = classes_of_unknown_fields(pickle.root().as_object());
   for (const PickleClass& c : pickle.classes())
@@ -243,7 +243,7 @@ std::span<const i64> Linker::chunk_offset(i64 tensor, i64 chunk) const {
   return out_.offsets[tensor].subspan(static_cast<std::size_t>(chunk) * rank, rank);
 }
 
-// Returns the position of the chunk with this offset among those of the tensor, -1 if there is none. The
+// Returns the position of the chunk with this offset among the chunks of the tensor, -1 if there is none. The
 // offset decides; a wrong hint is only reported, as torch ignores it too.
 i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const i64> offset) {
   i64 count = static_cast<i64>(out_.records[tensor].size());
@@ -257,7 +257,7 @@ i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const 
 }
 
 // Where ranks have tensors of several chunks, each counts its own: torch joins the lists of the ranks and
-// leaves the positions as they were. Of one rank, whose files are "__2_0.distcp" and so on, they ascend.
+// leaves the positions as they were. The hints of one rank, whose files are "__2_0.distcp" and so on, ascend.
 void Linker::check_hints() {
   for (const auto& [tensor, hints] : other_hints_) {
     std::map<std::string_view, i64> last;

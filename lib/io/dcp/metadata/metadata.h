@@ -56,8 +56,8 @@ struct DcpRecord {
 };
 
 // The columns. The rows of a tensor's chunks are in the order of the file, which is the order of the ranks
-// that planned them, not that of the offsets. Made by parse_dcp_metadata() or merge_dcp_metadata(), kept by
-// DcpStore.
+// that planned them, not the order of the offsets. Made by parse_dcp_metadata() or merge_dcp_metadata(), kept
+// by DcpStore.
 struct DcpMetadata {
   // One row for each tensor, in the order of the file.
   RaggedRows<char> names;
@@ -97,8 +97,8 @@ struct DcpMetadata {
   }
 };
 
-// Throws kBadMetadata, kBadPath, kBadShape, kUnknownDType, and what the pickle interpreter throws. What is
-// wrong with single entries becomes a finding, and the rest is still usable.
+// Throws kBadMetadata, kBadPath, kBadShape, kUnknownDType, and what the pickle interpreter throws. A fault of
+// a single entry becomes a finding, and the rest is still usable.
 DcpMetadata parse_dcp_metadata(std::span<const u8> pickle);
 
 // Joins the indexes of the ranks, one for each rank (__<rank>.metadata) to one checkpoint; `parts` in the

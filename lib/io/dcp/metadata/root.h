@@ -18,7 +18,7 @@ struct PickleObject;
 // The names of the fields that nobody here knows.
 std::vector<std::string_view> unknown_root_fields(const PickleObject& metadata);
 
-// The classes of all objects in these fields. Records that DcpRows took are no objects any more, so their
+// The classes of all objects in these fields. Records that DcpRows took are not objects any more, so their
 // classes are not among them.
 std::set<const PickleClass*> classes_of_unknown_fields(const PickleObject& metadata);
 

@@ -54,7 +54,8 @@ DcpRows::DcpRows(i64 pickle_bytes)
       properties_("TensorProperties", kPropertyFields),
       index_("MetadataIndex", kIndexFields),
       storage_("_StorageInfo", kStorageFields) {
-  // What growing columns leave behind is new memory too, which is dear. Room that stays unused costs nothing.
+  // Memory that growing columns leave behind is new memory too, which is dear. Room that stays unused costs
+  // nothing.
   std::size_t chunks_expected = static_cast<std::size_t>(pickle_bytes) / kBytesOfChunk;
   boxes.reserve(chunks_expected, 4);
   indexes.reserve(chunks_expected);
@@ -185,7 +186,7 @@ std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const Pickl
       storage_.look(state);
       return tagged(kind, build_record());
     case Kind::kPlan:
-      // What a rank planned is in the records too; of 1,000 ranks the plans are most of the pickle.
+      // The plan of a rank is in the records too; for 1,000 ranks the plans are most of the pickle.
       return tagged(kind, 0);
     case Kind::kBytes:
     case Kind::kOther:
@@ -201,8 +202,8 @@ std::vector<std::string> DcpRows::unknown_fields() const {
   return out;
 }
 
-// Of TensorProperties the data type is all that matters for the bytes. loading.cc checks that torch can
-// read the other properties.
+// TensorProperties: only the data type matters for the bytes. loading.cc checks that torch can read the other
+// properties.
 u64 DcpRows::dtype_row(PickleValue dtype) {
   if (!dtype.is(ValueKind::kClass) || dtype.as_class().known != Known::kDType)
     throw_bad_metadata(cat(

@@ -64,7 +64,7 @@ void add_fsdp(const PickleValue& args, RunFacts& facts) {
         text_field(args, "outer_dp_sharding_strategy") == "optim" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
 }
 
-// The MTP layers that are stored: those of the pattern, or else those of the number. Args without the number
+// The MTP layers that are stored: as the pattern says, or else as the number says. Args without the number
 // are of a run without MTP. A layer that is repeated is stored once, whatever the number.
 std::optional<i64> mtp_layers(const PickleValue& args, const std::optional<LayerPattern>& pattern) {
   if (arg_of(args, "num_layers") == nullptr || is_true(args, "mtp_use_repeated_layer")) return std::nullopt;

@@ -26,8 +26,8 @@ struct RunFacts {
   std::optional<i64> context_ranks = std::nullopt, expert_ranks = std::nullopt;
   std::optional<i64> data_ranks = std::nullopt;  // without context_ranks, including instances
   std::optional<i64> fsdp_instances = std::nullopt;
-  // What a run of Megatron-FSDP shards, and how its instances are related; nothing of other runs, whose args
-  // have the fields too.
+  // The values that a run of Megatron-FSDP shards, and how its instances are related; nothing for other runs,
+  // whose args have the fields too.
   std::optional<Strategy> strategy = std::nullopt;
   std::optional<HsdpOuter> outer = std::nullopt;
   // The layers that are Mamba mixers alone, by the layer pattern ("M"); ascending.

@@ -37,7 +37,7 @@ struct DcpName {
   std::vector<i32> numbers = {};  // keys between the dots, counted from 0, that are places in a list
 };
 
-// One tensor of the folder: `shape` is that of the whole.
+// One tensor of the folder: `shape` is the shape of the whole.
 struct DcpLayoutKey {
   DcpName name;
   DType dtype = DType::kBF16;

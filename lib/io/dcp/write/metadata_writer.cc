@@ -32,7 +32,7 @@ class DcpLayout::MetadataWriter {
     list_chunks_by_key();
   }
 
-  // The whole file. version "1.0.0" is that of torch 2.9 and newer.
+  // The whole file. version "1.0.0" is the version of torch 2.9 and newer.
   void write() {
     begin("torch.distributed.checkpoint.metadata", "Metadata");
     field("state_dict_metadata");
@@ -248,8 +248,8 @@ class DcpLayout::MetadataWriter {
     end();
   }
 
-  // storage_data. The index of a chunk is its position among those of its key; an object that is no tensor
-  // has none, and no offset.
+  // storage_data. The index of a chunk is its position among the chunks of its key; an object that is not a
+  // tensor has none, and no offset.
   void write_places() {
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++) {
@@ -287,7 +287,7 @@ class DcpLayout::MetadataWriter {
   std::unordered_map<DType, u32> properties_;  // slots, one more than they are: 0 is none
   std::vector<i32> order_;                     // keys
   std::vector<i64> begin_, by_key_;            // chunks of each key
-  std::vector<i64> index_;                     // of a chunk among those of its key
+  std::vector<i64> index_;                     // of a chunk among the chunks of its key
 };
 
 void DcpLayout::write_metadata(const std::function<void(std::string_view)>& take) const {

@@ -30,13 +30,13 @@ using DcpPaths = NameMap<std::string, DcpName>;
 // nor integers.
 std::optional<DcpPaths> dcp_paths(const Store& store);
 
-// The names with their paths in the order of planner_data, which is that of the dict that the last rank
+// The names with their paths in the order of planner_data, which is the order of the dict that the last rank
 // saved.
 std::optional<std::vector<DcpName>> dcp_names(const Store& store);
 
-// The names of all items in the order of planner_data: those of the last rank in the order in which it saved
-// them, then what the rank before it adds, and so on. Empty where the folder has no paths. Throws what
-// reading a pickle throws.
+// The names of all items in the order of planner_data: the items of the last rank in the order in which it
+// saved them, then the items that the rank before it adds, and so on. Empty where the folder has no paths.
+// Throws what reading a pickle throws.
 std::vector<std::string> dcp_saved_order(const Store& store);
 
 }  // namespace mckpt::impl

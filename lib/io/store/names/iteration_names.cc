@@ -1,3 +1,4 @@
+// Iterations are iter_ and at least seven digits; a release has a name of its own.
 #include "io/store/names/iteration_names.h"
 
 #include <algorithm>

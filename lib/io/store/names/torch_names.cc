@@ -1,3 +1,4 @@
+// Numbers are looked for behind the last of the words that announce them.
 #include "io/store/names/torch_names.h"
 
 #include "core/base/text.h"

@@ -1,4 +1,4 @@
-// What the names of torch files say.
+// Facts that the names of torch files show.
 //
 //   model_world_size_4_rank_1.pt       group "model", 4 ranks, rank 1           verl
 //   pytorch_model_fsdp_0_rank1.bin     group "pytorch_model_fsdp_0", rank 1     accelerate

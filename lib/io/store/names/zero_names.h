@@ -1,4 +1,4 @@
-// What the names in a checkpoint folder of DeepSpeed say.
+// Facts that the names in a checkpoint folder of DeepSpeed show.
 //
 //   latest                                                  "global_step5": the folder of the last save
 //   global_step5/mp_rank_00_model_states.pt                 the model; ZeRO 1 and 2

@@ -1,4 +1,4 @@
-// An adapter is known by the names in its folder, or by those of its tensors.
+// An adapter is known by the names in its folder, or by the names of its tensors.
 #include "io/store/open/adapter_base.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ bool has_ranks_of_adapter(const Folder& folder) {
   return false;
 }
 
-// Files of weights that are not those of an adapter.
+// Files of weights that do not belong to an adapter.
 bool has_model_weights(const Folder& folder) {
   auto is_weights = [](const FolderEntry& e) {
     return !e.folder && e.name != kAdapterWeights &&

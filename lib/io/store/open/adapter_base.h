@@ -1,4 +1,4 @@
-// What opens an adapter as a model: the model that it changes, which is elsewhere. Options of opening carry
+// Opens an adapter as a model: by the model that it changes, which is elsewhere. Options of opening carry
 // it (io/file/open_options.h), so that every reader of a path takes a folder with an adapter too:
 //
 //   opening.base = adapter_base("Qwen3-0.6B");         hf/adapter/adapted_store.h
@@ -17,7 +17,7 @@ class Folder;
 class Store;
 
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
-// What verl writes beside the files of ranks of a run with LoRA.
+// The file that verl writes beside the files of ranks of a run with LoRA.
 inline constexpr const char* kTrainMeta = "lora_train_meta.json";
 // Files with the config of an adapter beside a checkpoint of its model, in the order in which they are looked for.
 inline constexpr const char* kConfigsBeside[] = {kAdapterConfig, "lora_adapter/adapter_config.json", kTrainMeta};

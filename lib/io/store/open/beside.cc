@@ -1,11 +1,11 @@
 // Walks through the folder of a checkpoint and lists what its store does not read. Folders on the way to the
 // store's own files are entered; other folders are one entry if they are checkpoints, and are entered if not.
-// What bounds the walk, since a folder may be anything, a home folder or a loop of links:
+// The bounds of the walk, since a folder may be anything, a home folder or a loop of links:
 //
 //   a folder is entered once, by its real path; at most 8 folders deep; at most 10,000 entries and folders
 //
-// What is not entered, or not listed, is an entry with the reason. Other iterations of the training run are
-// one entry each.
+// A folder that is not entered, or not listed, is an entry with the reason. Other iterations of the training
+// run are one entry each.
 #include "io/store/open/beside.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is in the folder of a checkpoint beside the files that its store reads: other checkpoints (the state
+// The contents of a checkpoint's folder beside the files that its store reads: other checkpoints (the state
 // of an optimizer, a model of another format), JSON files, and files that mckpt does not read. `verify` and
 // `inspect` report them, so that no file of a folder is passed over in silence.
 //

@@ -18,7 +18,7 @@ class Folder;
 // at most 1,000 folders are.
 std::vector<std::string> checkpoints_below(const Folder& folder);
 
-// Of these names, the only one, or the only one that is a model; "" if there is none or several.
+// The only one of these names, or the only one that is a model; "" if there is none or several.
 std::string only_checkpoint(const std::vector<std::string>& below);
 
 }  // namespace mckpt::impl

@@ -13,7 +13,8 @@ struct OpenOptions;
 // Folders of torch_dist that are one checkpoint: the model in one, its optimizer in another.
 struct DcpParts {
   std::vector<std::string> folders;  // relative to the root
-  std::size_t common = 0;  // the one whose common state counts; those of the others are objects of any name
+  std::size_t common = 0;  // the one whose common state counts; the common states of the others are objects
+                           // of any name
 };
 
 // One folder. Throws what is wrong with it, as open_store() does.

@@ -1,4 +1,4 @@
-// What a file shows before a reader is chosen: its name and its first bytes.
+// Facts that a file shows before a reader is chosen: its name and its first bytes.
 #pragma once
 
 #include <algorithm>

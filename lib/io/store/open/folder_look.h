@@ -1,4 +1,4 @@
-// What the names in a folder show, as far as the choice of a reader goes.
+// Facts that the names in a folder show, as far as the choice of a reader needs them.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct FolderLook {
 
   const Folder& folder;
   std::vector<FolderEntry> entries;
-  std::vector<std::string> iterations;   // folders that are called as Megatron calls those of its saves
+  std::vector<std::string> iterations;   // folders that are called as Megatron calls iterations
   std::vector<std::string> torch_files;  // files with an ending of torch.save
 
   bool has_file(std::string_view name) const;

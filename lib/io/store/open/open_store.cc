@@ -55,7 +55,7 @@ bool leads_to_folder(const std::string& path, const OpenOptions& opening) {
   throw_open_failed(path, errno);
 }
 
-// What helps with a file that is no checkpoint: a packed one may have one in it.
+// Advice for a file that is not a checkpoint: a packed file may have one in it.
 std::string help_for_kind(FileKind kind, const std::string& path) {
   if (kind != FileKind::kGzip) return kSeeFormats;
   const bool tar = path.ends_with(".tar.gz") || path.ends_with(".tgz");
@@ -113,7 +113,7 @@ void name_below(const Folder& folder, const std::vector<std::string>& below, Err
 // Whether the file's name shows that it is one of a set of ranks or shards.
 bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
 
-// Files of torch.save, of which those of a model decide: one of them is the store, the others are beside it.
+// Files of torch.save: the files of a model decide; one of them is the store, the others are beside it.
 std::unique_ptr<Store> open_torch_files_of(const Folder& folder, const std::vector<std::string>& files,
                                            const std::vector<std::string>& models) {
   const bool alone = files.size() == 1;

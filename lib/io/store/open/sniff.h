@@ -1,6 +1,6 @@
-// What a file seems to be, by its first bytes: the format to open it with, or the name of something that
-// is not a checkpoint at all, so that an error can say what the user really has: "this is an HTML page, so
-// the download was an error page". A guess only: the reader of the format checks everything.
+// Guesses the kind of a file by its first bytes: the format to open it with, or the name of something that is
+// not a checkpoint at all, so that an error can say what the user really has: "this is an HTML page, so the
+// download was an error page". A guess only: the reader of the format checks everything.
 //
 //   50 4b 03 04                                    "PK"     kZip: torch.save since 1.6
 //   98 00 00 00 00 00 00 00 7b                     8-byte length and "{"    kSafetensors

@@ -112,7 +112,7 @@ bool has_shards(const Folder& folder, const std::string& path) {
       .help("copy the folder again");
 }
 
-// The folders of shards, those of the model first, each once. A run of Megatron-FSDP saves everything in the folder
+// The folders of shards, the model's first, each once. A run of Megatron-FSDP saves everything in the folder
 // of the model, without the mark of torch_dist, and lists its optimizer elsewhere all the same.
 DcpParts shards_of(const Folder& folder, const Contents& contents) {
   DcpParts parts;
@@ -145,7 +145,8 @@ std::string listed_adapter(const Folder& folder) {
   return adapter;
 }
 
-// The folder of the actor below that of a run or of a step, as opening follows them; "" if there is none.
+// The folder of the actor below the folder of a run or of a step, as opening follows them; "" if there is
+// none.
 std::string actor_below(const Folder& folder) {
   std::string step;
   if (folder.has_file(std::string(kTrackerName))) {

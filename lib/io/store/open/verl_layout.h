@@ -1,4 +1,5 @@
-// What verl 0.9 saves of a run with Megatron: a folder of folders, and a list of its contents that is written last.
+// The layout in which verl 0.9 saves a run with Megatron: a folder of folders, and a list of its contents
+//that is written last.
 //
 //   actor/ckpt_contents.json       {"schema_version": 2, "framework": "megatron", "contents": {"model": {"path": ..}, ..}}
 //         model/dist_ckpt/         torch_dist: the weights, in the key "model"
@@ -29,8 +30,8 @@ inline constexpr std::string_view kVerlAdapter = "model/huggingface/adapter";
 std::unique_ptr<Store> open_verl(const Folder& folder);
 
 // The folder of the adapter, if the list says that the weights are as Hugging Face has them, and these are an adapter
-// alone; "" for anything else. `folder`: the actor's, or that of the run or the step, which lead to it. Throws
-// nothing: what is wrong with the list is said where it is opened.
+// alone; "" for anything else. `folder`: the actor's, or the folder of the run or the step, which lead to it.
+// Throws nothing: what is wrong with the list is said where it is opened.
 std::string verl_adapter(const Folder& folder);
 
 // Throws kIncomplete if the folder is of this layout and has no list. pre: it has none.

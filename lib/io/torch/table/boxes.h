@@ -21,7 +21,7 @@ struct TorchBox {
 // Throws kBadPickle, kBadShape.
 std::vector<i64> torch_integers(PickleValue v, std::string_view what);
 
-// Of lists of as many boxes. Throws kBadPickle, and kBadShape.
+// Reads lists of as many boxes. Throws kBadPickle, and kBadShape.
 std::vector<TorchBox> read_torch_boxes(PickleValue global_offsets, PickleValue local_offsets,
                                        PickleValue local_sizes);
 

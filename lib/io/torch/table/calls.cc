@@ -1,5 +1,4 @@
-// Checks the arguments of the functions by which torch rebuilds tensors. The numbers are those of torch
-// 2.11.
+// Checks the arguments of the functions by which torch rebuilds tensors. The numbers are torch 2.11's.
 #include "io/torch/table/calls.h"
 
 #include <limits>
@@ -36,7 +35,7 @@ Signature signature_of(const TorchCall& call) {
   }
 }
 
-// What torch refuses, mckpt refuses too: `verify` would otherwise call a file sound that does not load.
+// mckpt refuses all that torch refuses: `verify` would otherwise call a file sound that does not load.
 Error refused(std::string_view what) { return Error(Code::kBadPickle, cat(what, ": torch refuses it")); }
 
 void check_count(i64 found, i64 least, i64 most) {

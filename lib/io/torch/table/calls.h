@@ -21,7 +21,7 @@ struct TorchCall {
   i64 outer_args = -1;     // how many _rebuild_from_type_v2 was given, where it is the caller
 };
 
-// kNothing for a value that is no such call.
+// kNothing for a value that is not such a call.
 TorchCall torch_call(PickleValue v);
 
 // Throws kBadPickle where torch's function takes another number or kind of arguments.

@@ -17,7 +17,7 @@ struct TorchMesh {
   i64 rank = -1;           // that wrote the file, where it says so
 };
 
-// Of a DeviceMesh, of torch 2.0 to 2.15. Throws kBadPickle.
+// Reads a DeviceMesh, of torch 2.0 to 2.15. Throws kBadPickle.
 TorchMesh read_torch_mesh(const PickleObject& device_mesh);
 
 // The place of a rank in the mesh, one coordinate for each of its dimensions; nothing if it is not in it.

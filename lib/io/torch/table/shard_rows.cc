@@ -60,7 +60,7 @@ std::optional<u64> ShardRows::build(const PickleObject& object, PickleValue stat
   return tagged(Kind::kBox, number_of(std::move(*box)));
 }
 
-// What was inside of a record that build() took: its lists, its dict, the torch.device of a placement.
+// The parts of a record that build() took: its lists, its dict, the torch.device of a placement.
 std::optional<u64> ShardRows::part(PickleValue value) {
   if (value.is(ValueKind::kDict)) return tagged(Kind::kOther, 0);
   if (value.is(ValueKind::kObject) && value.as_object().type->module == "torch" &&

@@ -13,7 +13,7 @@
 
 namespace mckpt::impl {
 
-// What it does not take stays in the pickle as it is, and is judged where it is used.
+// A record that it does not take stays in the pickle as it is, and is judged where it is used.
 class ShardRows final : public PickleVisitor {
  public:
   using PickleVisitor::build;

@@ -48,7 +48,7 @@ std::vector<i64> numbers(PickleValue v, std::string_view what) {
 
 bool precedes(const std::vector<i64>* a, const std::vector<i64>* b) { return *a < *b; }
 
-// What all shards of the rank have in common. `state`: of the call.
+// The properties that all shards of the rank have in common. `state`: of the call.
 TorchSharding read_layout(const TorchCall& call, TorchMeshes& meshes) {
   TorchSharding s;
   s.global = numbers(call.args.at(2), "the size");
@@ -87,7 +87,7 @@ DType read_dtype(const TorchCall& call) {
   return v.as_class().dtype;
 }
 
-// One shard of the rank. Its sizes, and its entry in the list of all boxes, must be those of its tensor.
+// One shard of the rank. Its sizes, and its entry in the list of all boxes, must fit its tensor.
 TorchTensor read_shard(PickleValue shard, const TorchSharding& layout, DType dtype, TorchMeshes& meshes) {
   const PickleObject& o = object_of(shard, Known::kTensorShard, "a shard");
   TorchTensor t = read_torch_tensor(field(o, "tensor"), meshes);

@@ -40,7 +40,7 @@ class TorchMeshes {
   // Throws kBadPickle.
   std::shared_ptr<const TorchMesh> read(PickleValue device_mesh);
   std::shared_ptr<const TorchBoxes> read_boxes(PickleValue shards_metadata);
-  // Of a ShardMetadata. Throws kBadPickle for any other value.
+  // Reads a ShardMetadata. Throws kBadPickle for any other value.
   const std::vector<i64>& read_box(PickleValue metadata) const;
 
  private:
@@ -49,8 +49,8 @@ class TorchMeshes {
   std::map<const PickleNode*, std::shared_ptr<const TorchBoxes>> boxes_by_node_;
 };
 
-// What one dimension of the mesh does to the tensor. kStridedShard cuts the tensor dimension into blocks, and
-// gives each rank its part of every block: so a cut is written that comes after one of the same tensor
+// The effect of one dimension of the mesh on the tensor. kStridedShard cuts the tensor dimension into blocks,
+// and gives each rank its part of every block: so a cut is written that comes after one of the same tensor
 // dimension to its right (FSDP2 over tensor parallelism), and one of several matrices in one tensor. kPartial
 // means that the values are still to be summed.
 struct TorchPlacement {

@@ -1,7 +1,7 @@
 // The tensors and other objects of one torch file, in columns: the result of walking its pickle.
 //
 // Nested dicts and lists become dotted names: {"model": {"w": T}, "betas": [T, T]} has model.w, betas.0 and
-// betas.1. Keys may contain dots themselves, as those of a state dict do, and are used as they are. If two
+// betas.1. Keys may contain dots themselves, as the keys of a state dict do, and are used as they are. If two
 // tensors would get the same name, the later one's has the dots in its keys escaped (a\.b), and if even
 // that is taken, #2, #3 and so on at its end. A value without any tensor in it is one object, named by the
 // same rule.

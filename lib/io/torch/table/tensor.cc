@@ -1,5 +1,5 @@
-// Reads one tensor from the objects of a pickle. What torch would refuse is refused here too, with the
-// reason.
+// Reads one tensor from the objects of a pickle. Values that torch would refuse are refused here too, with
+// the reason.
 #include "io/torch/table/tensor.h"
 
 #include "core/base/error.h"
@@ -32,8 +32,8 @@ PickleValue state_field(PickleValue state, std::string_view name) {
   return {};
 }
 
-// Throws kUnsupportedTensor. The metadata may say {'conj': True} or {'neg': True}: then the values are not
-// those of the storage. torch looks only at the keys.
+// Throws kUnsupportedTensor. The metadata may say {'conj': True} or {'neg': True}: then the values differ
+// from the storage's. torch looks only at the keys.
 void check_no_lazy_values(PickleValue metadata) {
   if (metadata.is_none()) return;
   if (!metadata.is(Kind::kDict))

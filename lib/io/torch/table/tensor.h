@@ -1,5 +1,5 @@
-// What a pickle says of one tensor of torch: a view (offset, sizes, strides) of a storage that is outside
-// of the pickle. A DTensor is the view that this rank has, with the size of the whole and how it is
+// The description of one tensor of torch in a pickle: a view (offset, sizes, strides) of a storage that is
+// outside of the pickle. A DTensor is the view that this rank has, with the size of the whole and how it is
 // distributed.
 //
 //   storage "0"   0 1 2 3 4 5 6 7 8 9 10 11
@@ -45,7 +45,7 @@ struct TorchTensor {
 
 // Whether the value is a tensor, also one that read_torch_tensors() then refuses.
 bool is_torch_tensor(PickleValue v);
-// What a tensor without one strided storage is (sparse, nested, on the meta device), or "".
+// The kind of a tensor without one strided storage (sparse, nested, on the meta device), or "".
 std::string_view unsupported_tensor(PickleValue v);
 
 // pre: is_torch_tensor(v). The meshes of DTensors are read into `meshes`, each once. Throws kBadPickle,

@@ -28,7 +28,7 @@ constexpr i64 kMany = i64{1} << 40;  // counts stop there
 // Names of one tensor by way of shared containers: real files have a few, a file made of doubled dicts has
 // 2^40.
 constexpr i64 kMostNames = 8, kSpareNames = 1000;
-// In a real file names are no longer than the pickle, and where many values are no tensors (the steps of an
+// In a real file names are no longer than the pickle, and where many values are not tensors (the steps of an
 // optimizer) each comes with some.
 constexpr i64 kNameBytes = i64{4} << 20;
 constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 128;
@@ -141,7 +141,7 @@ void TorchWalk::walk_parts(PickleValue v) {
   i64 count = std::exchange(here, kOnPath);
   check_keys(v);
   each_part(v, [&](auto&& part_name, PickleValue part) {
-    // A module's own notes (_metadata) are no entry of its state dict.
+    // A module's own notes (_metadata) are not an entry of its state dict.
     if (part == v.attributes() && !part.is_none() && count_of(part) <= 0 && !is_torch_tensor(part)) return;
     path_.push_back(part_name());
     walk(part);
@@ -212,7 +212,7 @@ std::string TorchWalk::joined(bool escape_dots) const {
   return out;
 }
 
-// What of the name leads to the container of the last key.
+// The part of the name that leads to the container of the last key.
 i64 TorchWalk::dict_bytes(std::string_view name) const {
   i64 last = std::ssize(path_.back()), bytes = std::ssize(path_) - 1;
   for (const std::string& part : path_) bytes += std::ssize(part);

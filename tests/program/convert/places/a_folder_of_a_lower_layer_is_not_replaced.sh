@@ -28,7 +28,7 @@ for how in "" --no-sync; do
   [ ! -e ck/.release.mckpt-tmp ] || fail "a hidden folder stays"
 done
 
-# What the help says makes it one that is replaced; so are files, and folders that are new.
+# The advice of the help makes it a folder that is replaced; so are files, and folders that are new.
 cp -a ck/release ck/release.copy && rm -r ck/release && mv ck/release.copy ck/release
 expect 0 "$mckpt" convert hf-to-fsdp "$model" ck --dp 2 --overwrite --no-sync
 expect 0 "$mckpt" verify ck --against "$model" -q

@@ -43,7 +43,7 @@ refused old/release/new.json convert hf-to-fsdp hf old --overwrite
 refused old/release/sub/new.json convert hf-to-fsdp hf old --overwrite
 refused old/latest_checkpointed_iteration.txt convert hf-to-fsdp hf old --iteration 5
 
-# An earlier report is replaced: that of a dry run by that of the result.
+# An earlier report is replaced: the dry run's by the result's.
 expect 0 "$mckpt" convert hf-to-fsdp hf new --no-sync --dry-run --report report.json
 grep -q '"bytes_read": *0' report.json || fail "no report of the dry run"
 expect 0 "$mckpt" convert hf-to-fsdp hf new --no-sync --report report.json

@@ -30,7 +30,7 @@ has err "name the folder"
 expect 3 "$mckpt" export made new --assets made
 has err "give the folder of the original Hugging Face model"
 
-# What is not a card, or not there, and a card in a folder that is not there.
+# A file that is not a card, or not there, and a card in a folder that is not there.
 expect 0 "$mckpt" export made hf --report account.json --no-sync
 expect 3 "$mckpt" verify hf --card account.json
 has err "the schema mckpt.export/1"

@@ -45,7 +45,7 @@ refused hf_assets/inner
 umount ck/release/hf_assets/inner
 rmdir ck/release/hf_assets/inner
 
-# What an interrupted run left.
+# The remains of an interrupted run.
 mkdir -p ck/.release.mckpt-tmp/inner
 mount --bind data ck/.release.mckpt-tmp/inner
 refused inner

@@ -22,7 +22,7 @@ expect 4 "$mckpt" convert hf-to-fsdp hf run --overwrite --no-sync
 has err README.md
 rm run/release/README.md
 
-# What the list has is replaced, also by a result that has it no longer.
+# A file in the list is replaced, also by a result that has it no longer.
 rm hf/chat_template.jinja
 expect 0 "$mckpt" convert hf-to-fsdp hf run --overwrite --no-sync
 expect 0 "$mckpt" export run made --overwrite --no-sync

@@ -39,7 +39,7 @@ echo mine >run/release/hf_assets/notes.txt
 refused hf_assets/notes.txt convert hf-to-fsdp hf run
 rm run/release/hf_assets/notes.txt
 
-# Some are named, the rest are counted; of a folder that is no checkpoint, all are foreign.
+# Some are named, the rest are counted; of a folder that is not a checkpoint, all are foreign.
 mkdir home
 for i in $(seq 1 30); do echo "$i" >home/letter$i; done
 echo '{}' >home/config.json

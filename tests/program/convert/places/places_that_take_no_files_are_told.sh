@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# /proc is no full disk.
+# /proc is not a full disk.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 [ -d /proc/self ] || skip "there is no /proc"
 for place in /proc/x /proc/x/y; do

@@ -32,7 +32,7 @@ expect 0 "$mckpt" convert reshard run/iter_0000005 run --iteration 6 --no-sync
 expect 0 "$mckpt" convert hf-to-fsdp hf hf2 --no-sync
 expect 0 "$mckpt" export run run/hf --no-sync
 
-# What the folder of a run has beside its iterations is no part of the model.
+# Files beside the iterations in a run's folder are not part of the model.
 echo 5 >hf/latest_checkpointed_iteration.txt
 expect 0 "$mckpt" convert hf-to-fsdp hf without --no-sync
 [ -e without/release/hf_assets/config.json ] || fail "the assets are not there"

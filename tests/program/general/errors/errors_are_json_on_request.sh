@@ -31,6 +31,6 @@ for line in "ls no-such-file" "ls cut.safetensors" "inspect short.safetensors" "
   done
 done
 
-# Behind -- it is no flag.
+# Behind -- it is not a flag.
 expect 3 "$mckpt" ls -- --json
 empty out

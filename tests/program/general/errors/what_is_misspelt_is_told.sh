@@ -36,6 +36,8 @@ missing "did you mean model?" ls modle --as megatron
 missing "did you mean model?" mappings check modle
 missing "did you mean model?" convert hf-to-fsdp modle new
 missing "--map-file names" ls model --as megatron --map-file nope
+missing "--map-file names" convert hf-to-fsdp model new --map-file nope
+lacks err --assets
 expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
 missing "did you mean model?" export run new --assets modle
 missing "--rank-states is the folder" convert reshard run new --rank-states nope
@@ -60,7 +62,7 @@ unmatched() {
 for as in megatron fsdp; do
   unmatched --as $as --freeze 'nothing*'
   unmatched --as $as --dtype-rule 'nothing*=fp32'
-  # What only another rank has does match.
+  # A glob that matches only on another rank does match.
   expect 0 "$mckpt" ls model --as $as --ep 2 --freeze '*linear_fc2.weight3' --dtype-rule '*linear_fc1.weight3*=fp32'
   expect 2 "$mckpt" ls model --as $as --dtype-rule 'nothing*'
 done

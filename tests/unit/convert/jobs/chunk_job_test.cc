@@ -1,6 +1,6 @@
 // ChunkJob against a naive loop: every item of every tensor of a model has a number of its own, a chunk is
 // filled with the numbers of its items one by one, and what a job makes of one side has to be the other side
-// so filled. Shapes are those of small models, none of them square: experts, fused and transposed tensors,
+// so filled. Shapes are from small models, none of them square: experts, fused and transposed tensors,
 // padding of the vocabulary, norms that are stored less one.
 #include "convert/jobs/chunk_jobs.h"
 
@@ -110,7 +110,7 @@ class MemorySink final : public CopySink {
   std::string bytes_;
 };
 
-// A store whose file has the bytes of a side; its tensors are those of plain chunks.
+// A store whose file has the bytes of a side; its tensors are plain chunks.
 struct SideOnDisk {
   TempFolder folder;
   TableStore store{folder.path()};
@@ -217,7 +217,7 @@ TEST(ChunkJob, MakesOfEverySideTheOther) {
   i64 padded = 0, less_one = 0;
   for (const char* name : kModels) {
     for (const Types& types : kTypes) {
-      // What becomes of types does not depend on the model: one goes through all of them.
+      // The change of types does not depend on the model: one model goes through all of them.
       if (name != kModels[0] && &types != &kTypes[1]) continue;
       SCOPED_TRACE(cat(name, " ", dtype_name(types.tensors), " ", dtype_name(types.stored)));
       Model m(name, types.tensors, types.stored);

@@ -96,8 +96,8 @@ TEST(Proof, CountsWhatTensorsAreMadeOf) {
   EXPECT_EQ(std::tuple(a.fused, a.split, a.copied), std::tuple(1, 1, 0));
 }
 
-// A tensor that a view computes is no copy, and is changed; one that is joined with others is fused all the
-// same.
+// A tensor that a view computes is not a copy, and is changed; one that is joined with others is fused all
+// the same.
 TEST(Proof, CountsWhatViewsCompute) {
   Case c({{{0, 0, 0, 0, 8}}, {{1, 1, 0, 0, 8}}});
   c.input.dequantized = {1};

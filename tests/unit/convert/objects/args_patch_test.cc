@@ -9,7 +9,7 @@
 namespace mckpt::impl {
 namespace args_patch_test {
 
-// What the pickle's dictionary has under the key: "12", "'x'", "True" or "None".
+// The value of the pickle's dictionary under the key: "12", "'x'", "True" or "None".
 std::string value_of(const std::string& pickle, std::string_view name) {
   std::vector<u8> bytes(pickle.begin(), pickle.end());
   Pickle read(bytes);

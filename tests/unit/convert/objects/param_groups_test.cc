@@ -91,7 +91,7 @@ TEST(ParamGroups, TheEmbeddingAndTheOutputLayerMayHaveARateOfTheirOwn) {
   const std::string newer =
       optimizer({rated(1, 1, 0.25, true), rated(2, 1, 0.5, false), rated(3, 0, 0.25, true)});
   EXPECT_EQ(found_at_end(newer, 0.5), (Ids{1, 3, 2}));
-  // The args give no such rate, or another one: the group may be that of other parameters.
+  // The args give no such rate, or another one: the group may hold other parameters.
   EXPECT_EQ(found_at_end(newer, std::nullopt), (Ids{-1, 3, -1}));
   EXPECT_EQ(found_at_end(newer, 0.75), (Ids{-1, 3, -1}));
   // Older versions mark the group.

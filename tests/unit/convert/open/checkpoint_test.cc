@@ -133,7 +133,7 @@ TEST(Damage, OfSingleRecordsCanBeLeftToTheCaller) {
   require_sound(findings, "ckpt");
 }
 
-// What only counts the rest of a kind has no file and no tensor, and explains nothing.
+// A finding that only counts the rest of a kind has no file and no tensor, and explains nothing.
 TEST(Damage, LeadsWithAProblemAndNotWithTheNumberOfTheOthers) {
   Findings many;
   for (i64 t = 0; t < Findings::kMostOfOneCode + 43; t++)

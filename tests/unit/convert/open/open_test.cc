@@ -1,4 +1,4 @@
-// What is opened as what, by names and formats of stores that are made in memory.
+// The kind of an opened store, by names and formats of stores that are made in memory.
 #include "convert/open/open.h"
 
 #include <gtest/gtest.h>

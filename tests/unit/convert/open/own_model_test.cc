@@ -182,7 +182,7 @@ TEST(OwnModel, LeavesOutWhatSharesTheStorageOfAnother) {
   EXPECT_EQ(model.copies, (std::vector<std::pair<i32, i32>>{{1, 0}}));
 }
 
-// Names in memory that no rule changes to those of the folder.
+// Names in memory that no rule changes to the names of the folder.
 TEST(OwnModel, SaysWhoseNamesAreKnownWhereMostDiffer) {
   const std::string a = "12345678";
   TempFolder folder;

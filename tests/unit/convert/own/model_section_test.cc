@@ -90,7 +90,7 @@ TEST(SectionedNames, OfADictThatIsNamedTheStatesAreBeside) {
   EXPECT_EQ(sectioned(names, {.expected = lists_it, .model_dict = "actor"}), "actor. | h.w step | 1 2");
 }
 
-// `model.` is a dict only if the names behind it are those of a model.
+// `model.` is a dict only if the names behind it are names of a model.
 TEST(SectionedNames, ADictModelIsNotTheFrontOfTheModelsOwnNames) {
   const ExpectedTensors gpt = {{"h.w", std::nullopt}}, headless = {{"model.w", std::nullopt}};
   const struct {

@@ -148,7 +148,7 @@ TEST_F(TitanNames, ExpertsThatMayBeTransposedAreRefused) {
   EXPECT_EQ(code("moe.experts.w1_EFD", {2, kColumns, kColumns}), "nothin");
 }
 
-// Layers that predict more than one token are behind those of the decoder, of which the config has three.
+// Layers that predict more than one token are behind the decoder's, of which the config has three.
 TEST_F(TitanNames, LayersOfMtpAreBehindTheOthers) {
   HfConfig deep = config_of("deepseek_v3", 2, 2, 4, 3);
   std::vector<std::string> titan = {"layers.2.ffn_norm.weight", "mtp_layers.0.mtp_norm.weight",
@@ -190,7 +190,7 @@ TEST_F(TitanNames, ABiasThatTheFolderHasNotIsBesideAndNamed) {
   EXPECT_EQ(view.floats_beside, std::vector<std::string>{"layers.0.moe.expert_bias_E"});
 }
 
-// Of models that no table of configs reads.
+// Models that no table of configs reads.
 OwnNamesOptions other_model(const char* model_type) {
   OwnNamesOptions how{.model_type = model_type};
   how.numbers = {.layers = 2,

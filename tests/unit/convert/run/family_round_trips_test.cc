@@ -28,7 +28,7 @@ namespace family_round_trips_test {
 
 namespace fs = std::filesystem;
 
-// Of eight ranks, as the real runs were.
+// Grids of eight ranks, as the real runs were.
 constexpr Grid kGrids[] = {{.tp = 2, .ep = 4, .dp = 4},
                            {.ep = 8, .dp = 8},
                            {.tp = 2, .dp = 4},
@@ -67,7 +67,7 @@ std::string round_trip(const std::string& source, const Grid& grid, bool as_rank
     Account made = carry_out(plan(source, checkpoint, grid, as_ranks));
     Account exported = carry_out(plan_export({.source = checkpoint, .target = back}));
     bool equal = bytes_of(back + "/model.safetensors") == bytes_of(source + "/model.safetensors");
-    // What a rule makes of nothing, the way back drops.
+    // Items that a rule makes of nothing, the way back drops.
     bool accounted = made.dropped == 0 && exported.invented == 0 && made.invented == exported.dropped;
     fs::remove_all(checkpoint), fs::remove_all(back);
     return equal && accounted ? "equal" : "wrong";
@@ -162,7 +162,8 @@ TEST_F(Gemma4, ValuesThatWereTrainedApartFromTheKeysAreNotDropped) {
   EXPECT_NE(unlike().find(kQkv), std::string::npos);
 }
 
-// What only Megatron has, and uses for nothing, is dropped whatever it is; verify says that it changed.
+// A tensor that only Megatron has, and uses for nothing, is dropped whatever it is; verify says that it
+// changed.
 TEST_F(Gemma4, RowsAndNormsOfLayersWithoutKeysAreCompared) {
   make("gemma4_ple", {});
   EXPECT_EQ(unlike(), "");

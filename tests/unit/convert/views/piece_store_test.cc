@@ -79,7 +79,7 @@ TEST(PieceStore, HasTensorsInAnotherShape) {
   };
   for (const std::vector<i64>& cuts : {std::vector<i64>{}, {1}, {1, 3}, {0, 4}})
     check(made_store(folder, {{"w", {4, 12}, 0, cuts}}));
-  // By columns: the file has the chunk of the first 7 columns row by row, then that of the other 5.
+  // By columns: the file has the chunk of the first 7 columns row by row, then the chunk of the other 5.
   std::unique_ptr<Store> made = made_store(folder, {{"w", {48}}});
   std::string bytes;
   for (auto [begin, end] : {std::pair(0, 7), std::pair(7, 12)})

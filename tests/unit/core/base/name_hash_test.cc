@@ -45,7 +45,7 @@ TEST(NameHash, SpreadsNamesOfLayers) {
   for (i64 layer = 0; layer < 1 << 12; layer++)
     for (i64 expert = 0; expert < 16; expert++)
       slots.insert(hash(cat("model.layers.", layer, ".mlp.experts.", expert, ".up_proj.weight")) & 0xffff);
-  // Of 65536 slots, random ones would fill 63.2 %.
+  // Random slots would fill 63.2 % of 65536.
   EXPECT_NEAR(static_cast<double>(slots.size()) / (1 << 16), 0.632, 0.02);
 }
 

@@ -84,7 +84,7 @@ TEST(NaturalOrder, OfRandomNamesIsThatOfTheirParts) {
   }
 }
 
-// Of long names, and of bytes next to digits and beyond ASCII.
+// Long names, and bytes next to digits and beyond ASCII.
 TEST(NaturalOrder, OfKeysIsThatOfTheNames) {
   std::mt19937 random(8);
   const std::string bytes = "/0:9.ab\x7f\xb0\xb9\xff";

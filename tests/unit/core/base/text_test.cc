@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/one_of.h"
+
 namespace mckpt::impl {
 namespace text_test {
 
@@ -57,6 +59,13 @@ TEST(Text, FindsTheNearestName) {
 TEST(Text, ListsAFewAndCountsTheRest) {
   EXPECT_EQ(listed(std::vector<std::string>{"a", "b", "c"}, 2), "a, b and 1 more");
   EXPECT_EQ(listed(std::vector<std::string>{"a", "b"}, 2), "a, b");
+}
+
+TEST(Text, AlternativesEndWithOr) {
+  EXPECT_EQ(one_of(std::vector<std::string>{"auto", "keep", "bf16"}), "auto, keep or bf16");
+  EXPECT_EQ(one_of(std::vector<std::string_view>{"a", "b"}), "a or b");
+  EXPECT_EQ(one_of(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(one_of(std::vector<std::string>{}), "");
 }
 
 }  // namespace text_test

@@ -1,5 +1,5 @@
-// Packing once more, the way the rules read: lists, linear searches, one item at a time. What pack() does
-// with indexes must come out the same.
+// Packing once more, the way the rules read: lists, linear searches, one item at a time. The result of pack()
+// with indexes must be the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -265,7 +265,7 @@ TEST(FlatBuffer, NamesLeadBack) {
   EXPECT_THROW(engine_from_name("v3"), Error);
 }
 
-// What Megatron-FSDP itself made of 162 lists of shapes.
+// The packing that Megatron-FSDP itself made of 162 lists of shapes.
 TEST(FlatBuffer, AgreesWithMegatronFsdp) {
   GoldenJson cases = read_golden("layout/fsdp_layout_cases.json");
   EXPECT_EQ(cases.size(), 162u);

@@ -23,7 +23,7 @@ inline std::string dump(std::span<const PatternItem> items, std::string_view tex
   return out;
 }
 
-// Of a golden file's items. Their kinds must be those of their symbols.
+// The dump of a golden file's items. Their kinds must fit their symbols.
 inline std::string dump(const GoldenJson& items) {
   std::string out;
   for (const GoldenJson& i : items.items()) {

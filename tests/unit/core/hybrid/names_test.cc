@@ -210,8 +210,8 @@ std::string layer_of(std::string_view name, std::string_view rest) {
   return std::string(name.substr(0, name.size() - rest.size()));
 }
 
-// What the models of real code call their layers in memory and in their checkpoints; below the layer the two
-// may differ (experts, parts of fused tensors).
+// The names that models of real code give their layers in memory and in their checkpoints; below the layer
+// the two may differ (experts, parts of fused tensors).
 TEST(LayerNames, AgreeWithTheRecordedModels) {
   GoldenJson golden = read_golden("hybrid/layer_keys.json");
   i64 compared = 0, shared = 0;

@@ -262,7 +262,7 @@ TEST(LayerPattern, ErrorsSayByteClassAndRemedyAndEscapeWhatTheyQuote) {
   }
 }
 
-// What the format says, in the simplest words: strings cut into strings, no places and no counts kept.
+// The format in the simplest words: strings cut into strings, no places and no counts kept.
 std::vector<std::string> split(const std::string& text, char by) {
   std::vector<std::string> parts{""};
   for (char c : text) {

@@ -15,7 +15,7 @@ std::string names(const std::vector<PatternWarning>& warnings) {
   return out;
 }
 
-// Of the first stage.
+// The warnings of the first stage.
 std::string stage(std::string_view pattern, i64 stages) {
   StageRequest request;
   request.pp_size = stages;

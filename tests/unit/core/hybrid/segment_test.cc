@@ -78,7 +78,7 @@ TEST(LayerSegment, SelectsAsTheFormatSays) {
       {"M|[M", {2, 0, {}, {}, {}}, "0 0: 0:M@0"},
       {"M|[M", {2, 1, {}, {}, {}}, "unclosed_group"},
       {"X|M", {2, 1, {}, {}, {}}, "invalid_symbol"},
-      // The MTP parts are no part of the main part.
+      // The MTP parts do not belong to the main part.
       {"M/M", {2, 0, {}, {}, {}}, "invalid_symbol"},
       {"M", {1, 0, INT64_MAX, {}, {}}, "segment_out_of_range"},
   };

@@ -126,6 +126,9 @@ TEST(Spelling, HasWords) {
   EXPECT_EQ(of({"unfused-norms", "submodule-conv"}), "submodule-conv, unfused-norms");
   EXPECT_EQ(of({"mtp-transformer-layer", "unfused-norms"}), "unfused-norms, mtp-transformer-layer");
   std::string told = thrown_by([&] { of({"dots"}); });
+  EXPECT_NE(told.find("expected submodule-conv or unfused-norms, found"), std::string::npos) << told;
+  const std::vector<std::string> dots = {"dots"};
+  told = thrown_by([&] { spelling_of(dots, true); });
   EXPECT_NE(told.find("submodule-conv, unfused-norms or mtp-transformer-layer"), std::string::npos) << told;
 }
 

@@ -110,7 +110,7 @@ TEST(BoxCover, AcceptsWhatTilesAndNamesWhatDoesNot) {
   for (const Case& c : cases) EXPECT_EQ(dump(faults_of(c.extent, c.boxes)), c.expected) << c.name;
 }
 
-// What the boxes do to every item of the tensor, one by one.
+// The number of boxes over every item of the tensor, one by one.
 std::vector<int> counts_by_item(const std::vector<i64>& extent, const std::vector<Box>& boxes) {
   i64 items = 1;
   for (i64 n : extent) items *= n;

@@ -187,7 +187,7 @@ TEST(AdaptedStore, ReadsAnyRangeOfBytes) {
   }
 }
 
-// A tensor of more than one piece (65,536 items) and a rank that is no multiple of four, against a sum in
+// A tensor of more than one piece (65,536 items) and a rank that is not a multiple of four, against a sum in
 // double.
 TEST(AdaptedStore, ComputesATensorOfManyPieces) {
   constexpr i64 kRows = 301, kColumns = 577, kRank = 7;

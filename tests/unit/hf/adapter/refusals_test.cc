@@ -32,7 +32,7 @@ MadePart part(const std::string& name, std::vector<i64> dims) {
 }
 const MadePart kA = part("model.q.lora_A.weight", {2, 6}), kB = part("model.q.lora_B.weight", {5, 2});
 
-// What opening says of an adapter of these tensors and this config, with the help; "nothing" if it is
+// The error of opening an adapter of these tensors and this config, with the help; "nothing" if it is
 // accepted.
 std::string opened(const std::vector<MadePart>& tensors, const std::string& config = kPlain,
                    const std::vector<MadePart>& base_tensors = kBase, const char* model_type = nullptr) {

@@ -1,6 +1,7 @@
-// What is read of every config.json of test_data: all numbers of the model, or the error; also of each config without
-// one of its entries, and under the model type of every family. test_data/golden/configs.txt has a sum of each of these
-// answers, so that a family whose entries are written another way is seen to say the same.
+// The numbers of every config.json of test_data: all numbers of the model, or the error; also of each config
+// without one of its entries, and under the model type of every family. test_data/golden/configs.txt has a
+// sum of each of these answers, so that a family whose entries are written another way is seen to say the
+// same.
 //
 //   golden/models/llama3  2a9efc2e 77b5d1f0 c1f2a9d3      as it is | without each entry | as every family
 //

@@ -25,7 +25,7 @@ TEST(UnlikeSettings, AreEntriesOfBothWithOtherValues) {
       {R"({"types": ["a", "b"], "same": [1, {"c": 2}]})", R"({"types": ["a", "c"], "same": [1.0, {"c": 2}]})",
        "types an array an array; "},
       {R"({"window": null, "n": 1})", R"({"window": 4, "n": "1"})", "n 1 1; "},
-      // What does not change what the model computes.
+      // Settings that do not change the computation.
       {R"({"torch_dtype": "a", "dtype": "a", "eos_token_id": 1, "attention_dropout": 0, "_name_or_path": "x"})",
        R"({"torch_dtype": "b", "dtype": "b", "eos_token_id": 2, "attention_dropout": 1, "_name_or_path": "y"})",
        ""},

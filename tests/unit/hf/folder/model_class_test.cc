@@ -59,7 +59,7 @@ TEST(ModelClass, RequiresTheDecoderUnderAnyHead) {
     }
 }
 
-// What verl saves of a critic: a classifier, beside the config of the language model that it was made of.
+// The save of verl for a critic: a classifier, beside the config of the language model that it was made of.
 TEST(ModelClass, IsThatOfTheHeadWhereTheConfigStillNamesTheLanguageModel) {
   i64 heads = 0;
   for (const GoldenHead& model : golden_heads()) {

@@ -1,5 +1,5 @@
-// The tensors that a config promises by its family's table have the shapes that the real folders have: those
-// of every golden model, whose shapes test_data/golden/*/*/tensors.txt lists.
+// The tensors that a config promises by its family's table have the shapes that the real folders have: the
+// folders of every golden model, whose shapes test_data/golden/*/*/tensors.txt lists.
 #include "hf/folder/model_folder.h"
 
 #include <gtest/gtest.h>

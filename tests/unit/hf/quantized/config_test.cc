@@ -1,4 +1,4 @@
-// What a config declares, and its text with and without that.
+// The declaration of a config, and its text with and without it.
 #include "hf/quantized/config.h"
 
 #include <gtest/gtest.h>

@@ -448,7 +448,7 @@ TEST(Recognise, RefusesQuantisedTensorsThatAConfigDoesNotDeclare) {
   EXPECT_EQ(quant_declaration_of(*store).config->method, QuantMethod::kMxfp4);
 }
 
-// ModelOpt's AWQ multiplies the inputs of a layer, so its weights are not those of the model.
+// ModelOpt's AWQ multiplies the inputs of a layer, so its weights are not the model's.
 TEST(Recognise, RefusesWeightsWhoseInputsAreScaled) {
   QuantizedModel model =
       recognised({{"w.weight", DType::kF8E4M3, {4, 4}},

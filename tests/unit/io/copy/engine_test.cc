@@ -71,7 +71,7 @@ struct TestJob : CopyJob {
   }
 };
 
-// What every way of splitting a matrix over cells has in common: runs of one or two sources, in local order.
+// The common part of all ways of splitting a matrix over cells: runs of one or two sources, in local order.
 std::vector<ItemRun> split_runs(int kind, i64 rows, i64 columns, i64 cell, i64 cells) {
   i64 r = rows / cells, c = columns / cells;
   switch (kind) {

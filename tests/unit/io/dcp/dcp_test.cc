@@ -244,7 +244,7 @@ TEST_F(DcpCopy, OfMegatronWithoutItsLastFileIsOdd) {
   EXPECT_EQ(store->findings()[0].file, "metadata.json");
 }
 
-// What Megatron-Core 0.16.1 said to each of these marks.
+// The answer of Megatron-Core 0.16.1 to each of these marks.
 TEST_F(DcpCopy, IsSoundOnlyWithAMarkThatMegatronTakes) {
   struct Mark {
     const char *text, *found;  // found: "" for a mark that is taken

@@ -17,7 +17,7 @@ namespace {
 
 constexpr i64 kBase = 64;
 
-// What HDF5 does when it writes, the plain way.
+// The filters of HDF5 when it writes, the plain way.
 std::vector<u8> filtered(std::vector<u8> data, std::span<const Hdf5Filter> filters) {
   for (const Hdf5Filter& f : filters) {
     if (f.id == 2) {

@@ -25,7 +25,7 @@ std::vector<std::string> helper_folders() {
           "/"};
 }
 
-// What the helper sees in a composed file, whose data are zeros.
+// The helper's view of a composed file, whose data are zeros.
 Hdf5Answer seen(const ComposedHdf5& made, i64 superblock) {
   TempFolder folder;
   std::string bytes(static_cast<std::size_t>(made.bytes), '\0');

@@ -11,7 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What a program in the helper's place answers, or the error.
+// The answer of a program in the helper's place, or the error.
 std::string answer(const std::string& script, HelperLimits limits = {1 << 16, 30}) {
   int input = ::open("/dev/null", O_RDONLY);
   std::string out;

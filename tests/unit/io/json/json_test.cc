@@ -95,7 +95,7 @@ TEST(Json, NamesLineColumnAndByte) {
   EXPECT_EQ(fault("[1\n2]"),
             "JSON syntax error at line 2, column 2: while parsing array - unexpected number literal; "
             "expected ']' @ 4");
-  // What was read is not repeated: it may be long.
+  // The text that was read is not repeated: it may be long.
   EXPECT_LT(fault("\"" + std::string(100000, 'a') + "\n\"").size(), 300u);
 }
 

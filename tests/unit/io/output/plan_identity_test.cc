@@ -1,4 +1,4 @@
-// What two identities say of their differences: the setting by name, with both values.
+// The differences of two identities in words: the setting by name, with both values.
 #include "io/output/plan_identity.h"
 
 #include <gtest/gtest.h>

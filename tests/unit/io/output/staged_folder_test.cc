@@ -21,7 +21,7 @@ const StagedFolder::Options kNew{.durable = false}, kReplace{.durable = false, .
 
 std::string code_of(const std::function<void()>& fn) { return thrown_by(fn).substr(0, 6); }
 
-// What differs, and what helps.
+// The difference, and the help.
 std::string advice_of(const std::function<void()>& fn) {
   try {
     fn();
@@ -190,7 +190,7 @@ TEST(StagedFolder, EmptiesNoFolderThatItDidNotMake) {
   }
 }
 
-// What was given up stays marked until all of it is gone.
+// A result that was given up stays marked until all of it is gone.
 TEST(StagedFolder, MarksWhatItGivesUp) {
   TempFolder temp;
   {
@@ -228,7 +228,7 @@ TEST(StagedFolder, ThrowsAwayWhatNobodyGoesOnWith) {
   EXPECT_EQ(content(temp.at("out")), "z=1");
 }
 
-// What a live model left is of no plan.
+// The remains of a live model belong to no plan.
 TEST(StagedFolder, NeverGoesOnWithALiveModel) {
   TempFolder temp;
   for (int i = 0; i < 2; i++) {

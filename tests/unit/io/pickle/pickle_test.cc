@@ -407,13 +407,13 @@ TEST(Pickle, HandsStatesToAVisitorBeforeTheyAreDicts) {
   EXPECT_NE(read(row + "bh\1\x86.", rules).find("is read after its value was taken out"), std::string::npos);
 }
 
-// What is odd about a record, or may still be referred to, is made as it is where an empty frame is
-// between the opcodes that begin it.
+// A record that is odd, or may still be referred to, is made as it is where an empty frame is between the
+// opcodes that begin it.
 TEST(Pickle, MakesOddRecordsBeforeTheyAreTaken) {
   const std::string begin = "cm\nRow\n)\x81\x94}\x94(", key = "X\1\0\0\0a"s, frame = "\x95\0\0\0\0\0\0\0\0"s;
   const std::string special = "X\x0c\0\0\0__setstate__"s, after_class = begin.substr(7);
   for (const std::string& bytes :
-       {begin + "K\1K\2ub.",                                              // a key that is no text
+       {begin + "K\1K\2ub.",                                              // a key that is not a text
         begin + special + "K\2ub.",                                       // one that is special
         begin + key + "K\1u(" + key + "K\2ub.",                           // a dict that is filled twice
         begin + key + "h\0ub."s,                                          // an object in its own state
@@ -470,7 +470,7 @@ TEST(Pickle, ShowsWhatAVisitorTookAsItsNumber) {
   EXPECT_EQ(read(row + "h\0\x86."s, rules), "(<record>, <record>)");
   EXPECT_EQ(read(row + "h\2\x86.", rules), "(<record>, 2)");
   EXPECT_NE(read(row + "h\1\x86.", rules).find("is read after its value was taken out"), std::string::npos);
-  // What was referred to before it was complete stays an object, and its state a dict.
+  // A record that was referred to before it was complete stays an object, and its state a dict.
   EXPECT_EQ(read("](cm\nRow\n)\x81q\0h\0}q\1h\1"
                  "0bh\1e."s,
                  rules),

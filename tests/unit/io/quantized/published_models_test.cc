@@ -147,7 +147,7 @@ TEST(PublishedModels, GetTheirCodesBackWithTheirScales) {
   EXPECT_EQ(quantised, 161);
 }
 
-// What a reference quantiser computes, in our words.
+// The computation of a reference quantiser, in our words.
 struct Quantiser {
   const char* name;
   ScaleRule rule;

@@ -20,7 +20,7 @@ float one_float(const Held& held) {
   return value;
 }
 
-// Sets the sizes of the values, of which the parts' shape is that of rows and columns.
+// Sets the sizes of the values, whose parts have the shape of rows and columns.
 void set_sizes(QuantLayout& layout, const std::vector<i64>& dims, i64 columns) {
   layout.rows = dims[dims.size() - 2];
   layout.columns = columns;

@@ -28,7 +28,7 @@ struct Stored {
   const Held* scales = nullptr;
   const Held* zero_points = nullptr;
   std::string codes_name, scales_name;
-  bool turned = false;  // the values are those of the parts with the last two dimensions exchanged
+  bool turned = false;  // the values are the parts' with the last two dimensions exchanged
 };
 
 // The parts of the tensor `name`; no codes where it is stored as it is. `facts` are the answers' blocks and

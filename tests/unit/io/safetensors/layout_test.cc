@@ -35,7 +35,7 @@ SafetensorsOptions shards_of(i64 bytes) {
   return options;
 }
 
-// What the library writes for the same tensors (safetensors.torch.save 0.8.0).
+// The bytes that the library writes for the same tensors (safetensors.torch.save 0.8.0).
 TEST(SafetensorsLayout, IsTheReferenceWritersByteForByteAtItsAlignment) {
   SafetensorsOptions options;
   options.alignment = 8;
@@ -76,7 +76,7 @@ TEST(SafetensorsLayout, IsAFileWithoutAnyTensor) {
   EXPECT_EQ(layout.files()[0].bytes, 64);
 }
 
-// The files are those of huggingface_hub 2.4.0, split_state_dict_into_shards_factory(max_shard_size=20).
+// The files are as huggingface_hub 2.4.0 makes them, split_state_dict_into_shards_factory(max_shard_size=20).
 TEST(SafetensorsLayout, SplitsAsHuggingFaceDoes) {
   const std::vector<i64> sizes = {12, 4, 40, 4, 10, 2, 20, 20, 0, 21, 1};
   const std::vector<i32> files = {2, 2, 1, 2, 3, 3, 4, 6, 6, 5, 7};

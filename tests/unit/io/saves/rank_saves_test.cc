@@ -32,7 +32,7 @@ std::string messages(const Store& store) {
   return listed(out);
 }
 
-// What is found of two ranks whose files have these steps.
+// The findings about two ranks whose files have these steps.
 std::string steps_of_two(const std::string& one, const std::string& other) {
   TorchStore store("", Format::kTorchFiles, {});
   RankSaves saves(store);
@@ -95,7 +95,7 @@ TEST(RankSaves, CompareNumbersAsPythonDoes) {
 
 std::string text_of(std::span<const u8> bytes) { return {bytes.begin(), bytes.end()}; }
 
-// What is found of the files of random states in a folder.
+// The findings about the files of random states in a folder.
 std::string states_in(const std::vector<std::pair<std::string, std::string>>& files) {
   TempFolder folder;
   for (const auto& [name, bytes] : files) folder.put(name, bytes);

@@ -1,4 +1,4 @@
-// What is beside a checkpoint: folders and links to them, each once.
+// The list of what is beside a checkpoint: folders and links to them, each once.
 #include "io/store/open/beside.h"
 
 #include <gtest/gtest.h>

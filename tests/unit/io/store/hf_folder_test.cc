@@ -75,7 +75,7 @@ TEST_F(HfFolder, IsRefusedWithTwoModelsThatDiffer) {
   EXPECT_EQ(opened().substr(0, 4), "a b ");  // the index names it: it is the model
 }
 
-// What a hundred thousand names of files that are not there may cost is bounded.
+// The cost of a hundred thousand names of files that are not there is bounded.
 TEST_F(HfFolder, TellsFiftyOfTheMissingShards) {
   std::string names;
   for (int i = 0; i < 60; i++) names += cat(i ? "," : "", "\"", i, "\":\"", i, ".safetensors\"");

@@ -56,7 +56,7 @@ TEST(StatePart, IsToldByTheNameOfAFile) {
     EXPECT_EQ(part_name(part_of_path(name)), part_name(part)) << name;
 }
 
-// Bytes are those of the files; parameters are those of the model.
+// Bytes count the files; parameters count the model.
 TEST(StatePart, CountsPackedParametersOneByOne) {
   TableStore store("nowhere");
   auto add = [&](const char* name, DType dtype, const std::vector<i64>& dims) {

@@ -16,7 +16,7 @@ std::string sha1_of(std::string_view text, std::size_t step = 1000) {
   return sum.hex_digest();
 }
 
-// Of FIPS 180-4 and RFC 3174.
+// Examples of FIPS 180-4 and RFC 3174.
 TEST(Sha1, HasTheDigestsOfTheStandard) {
   EXPECT_EQ(sha1_of(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   EXPECT_EQ(sha1_of("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");

@@ -77,7 +77,7 @@ TEST(Placing, ObeysARecordedOrder) {
             "0-0 2-2 | 4-4 6-6 | 1-1 3-3 | 5-5 7-7");
 }
 
-// Plain shards of any sizes are placed one after the other; those of blocks are not.
+// Plain shards of any sizes are placed one after the other; shards of blocks are not.
 TEST(Placing, RefusesSizesOfNoReading) {
   EXPECT_EQ(placed(sharding({10}, {4}, {{Kind::kShard, 0}}), {4, 4, 2, 0}), "0-3 | 4-7 | 8-9 | 10-9");
   EXPECT_NE(placed(sharding({10}, {4}, {{Kind::kShard, 0}}), {4, 4, 4, 0}).find("more than the 10 items"),

@@ -46,7 +46,7 @@ void shrink_while_reading(const std::string& bytes, Read&& read) {
       failures++;
     }
   }
-  // What is in front cannot be missed.
+  // A change in front cannot be missed.
   EXPECT_GT(failures, 8);
 }
 

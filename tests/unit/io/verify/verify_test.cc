@@ -215,7 +215,7 @@ TEST_F(Verify, SortsWhatTheOpenerFoundIntoItsChecks) {
   EXPECT_EQ(problems(store), "files fail MC1106 : gone\nindex warn MC1109 : odd\nformat fail MC1102 : bad\n");
 }
 
-// What comes first takes longest, so that threads find what comes last first.
+// The first tensor takes longest, so that threads find the last ones first.
 class LateFirst final : public TableStore {
  public:
   using TableStore::TableStore;

@@ -155,7 +155,7 @@ std::size_t place_of(const std::vector<u8>& bytes, std::string_view mark) {
 constexpr std::string_view kDirectory = "PK\x01\x02", kEnd64 = "PK\x06\x06", kLocator = "PK\x06\x07",
                            kEnd = "PK\x05\x06";
 
-// What torch's reader takes and what it refuses, field by field.
+// Archives that torch's reader takes and that it refuses, field by field.
 TEST(Zip, IsOneFileAsTorchSeesIt) {
   struct Fields {
     const char* name;

@@ -1,4 +1,4 @@
-// What a device makes of values, bit for bit, against lib/core.
+// A device's conversions of values, bit for bit, against lib/core.
 #include <gtest/gtest.h>
 
 #include <bit>

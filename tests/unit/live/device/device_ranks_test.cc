@@ -1,4 +1,4 @@
-// What devices of ranks do together, with any number of ranks.
+// Devices of ranks together, with any number of ranks.
 #include <gtest/gtest.h>
 
 #include "live/device/host_ranks.h"

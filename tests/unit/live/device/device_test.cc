@@ -1,4 +1,4 @@
-// What one device does, against the functions of lib/core that do the same in the host's memory.
+// The work of one device, against the functions of lib/core that do the same in the host's memory.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -90,7 +90,7 @@ TEST_P(DeviceTest, MovesEveryItemWhereTheMoveSaysAndTouchesNothingElse) {
 }
 
 // Rows, strips, gated halves and transposes large enough for many threads, and for a part at either end that
-// is no whole vector.
+// is not a whole vector.
 TEST_P(DeviceTest, MovesLargeRowsStripsAndTransposes) {
   for (i64 item : {1, 2, 4, 8, 16})
     for (i64 skew : {0, 2, 5, 8})
@@ -161,7 +161,7 @@ TEST_P(DeviceTest, MemoryThatIsNotThereIsToldWithBothNumbers) {
     }
     memory->check_room(1);
   }
-  // What was refused is not remembered.
+  // A request that was refused is not remembered.
   Block b = put(random_bytes(100, 2));
   EXPECT_EQ(get(b.data(), 100), random_bytes(100, 2));
 }

@@ -34,7 +34,7 @@ class MadeJob final : public CopyJob {
     for (i64 bytes : file_bytes) {
       data_.emplace_back(static_cast<std::size_t>(bytes));
       for (std::size_t i = 0; i + 8 <= data_.back().size(); i += 8) {
-        u64 value = random() & 0x3fff3fff3fff3fff;  // floats that are no NaN
+        u64 value = random() & 0x3fff3fff3fff3fff;  // floats that are not NaN
         std::memcpy(data_.back().data() + i, &value, 8);
       }
     }

@@ -1,4 +1,4 @@
-// What a live model asks of its device, seen by one that only keeps account of it.
+// The requests of a live model to its device, seen by one that only keeps account of it.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -171,7 +171,8 @@ TEST(LiveModelOnADevice, RanksAreConnectedOnceForEachSet) {
   EXPECT_EQ(connected({.tp = 2, .ep = 4}), (std::vector<int>{4, 2, 1}));
 }
 
-// Memory that is granted and not used yet is no less than before, so to ask piece by piece would be in vain.
+// Memory that is granted and not used yet is still counted as free, so to ask piece by piece would be in
+// vain.
 TEST(LiveModelOnADevice, MemoryIsAskedForAtOnceForAllRanksOfTheHost) {
   AccountedDevice device;
   HostMemory gathered;

@@ -231,7 +231,8 @@ TEST(LiveModel, HalfWrittenWeightsAreNotGathered) {
   m.reshard(layer);
 }
 
-// The host, where some of the calls that unsharding makes fail. What a failed wait waits for never comes.
+// The host, where some of the calls that unsharding makes fail. The event that a failed wait waits for never
+// comes.
 class FaultyDevice final : public Device {
  public:
   enum Fault { kGather, kWait, kTensor };

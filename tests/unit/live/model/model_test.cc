@@ -121,7 +121,7 @@ TEST(LiveModel, TiedWeightsBelongToTheFirstName) {
   fill(m);
   m.unshard(output);
   EXPECT_EQ(first_wrong(m, embedding), -1);
-  // What two modules share stays until both let it go.
+  // A parameter that two modules share stays until both let it go.
   i32 words = m.modules().find("embedding.word_embeddings");
   m.unshard(words);
   m.reshard(output);

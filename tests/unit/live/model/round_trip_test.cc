@@ -62,7 +62,7 @@ void expect_held_right(const GoldenSource& source, LiveModel& model) {
   EXPECT_GE(check.parameters(), std::ssize(model.parameters()));
 }
 
-// What is exported is the source, bit by bit, and all of it.
+// The export equals the source, bit by bit, and all of it.
 void expect_exported_right(const GoldenSource& source, const LiveModel& model, const KeyTable& keys,
                            i64 memory_bytes) {
   TensorPlaces places = places_in(*source.store, *source.map);

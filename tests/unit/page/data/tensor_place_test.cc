@@ -27,8 +27,8 @@ TEST(TensorPlace, IsReadFromNamesOfAllKinds) {
        0, "mlp.linear_fc2.weight", -1, ""},
       {"optimizer.state.module.decoder.layers.2.w.exp_avg", "optimizer.state.module.decoder.layers", 2,
        "w.exp_avg", -1, ""},
-      // A number at the end of a name is a member of a list, and leading zeros, letters or ten digits are no
-      // number.
+      // A number at the end of a name is a member of a list, and leading zeros, letters or ten digits are not
+      // a number.
       {"list.7", "", -1, "list.", 7, ""},
       {"7.weight", "", -1, "", 7, ".weight"},
       {"model.layers.03.w", "", -1, "model.layers.03.w", -1, ""},

@@ -15,7 +15,7 @@ std::span<const std::byte> bytes_of(const std::string& text) { return std::as_by
 std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-// What rank r contributes: nothing from rank 0, more from each one after it.
+// The words that rank r contributes: none from rank 0, more from each one after it.
 std::string words_of(int r) {
   return std::string(static_cast<std::size_t>(r) * 7, static_cast<char>('a' + r));
 }

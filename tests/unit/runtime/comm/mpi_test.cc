@@ -1,5 +1,5 @@
-// What only several ranks can show: MPI's own words in errors, and how a job ends when one rank fails. The
-// disabled tests fail on purpose; ranks_end_together.sh runs them.
+// Facts that only several ranks can show: MPI's own words in errors, and how a job ends when one rank fails.
+// The disabled tests fail on purpose; ranks_end_together.sh runs them.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"

@@ -28,7 +28,7 @@ TEST(Launch, ReadsWhatEachLauncherSays) {
       {{{"PMIX_RANK", "5"}}, 5, 0},
       // Inside a batch job, but not started by a launcher.
       {{{"SLURM_NTASKS", "6"}, {"SLURM_PROCID", "0"}}, 0, 1},
-      // Open MPI sets both of its own and those of PMIx.
+      // Open MPI sets both of its own variables and the variables of PMIx.
       {{{"PMIX_RANK", "1"}, {"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}, 1, 4},
       {{{"OMPI_COMM_WORLD_RANK", "x"}}, 0, 1},
       {{{"OMPI_COMM_WORLD_RANK", "-1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}, 0, 1},

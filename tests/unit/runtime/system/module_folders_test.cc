@@ -9,7 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
-// This program contains the library, so the library's folder is that of the program.
+// This program contains the library, so the library's folder is the program's.
 TEST(ModuleFolders, OfTheCallerComeBeforeThoseOfTheLibrary) {
   std::string own = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   std::vector<std::string> beside = {cat(own, "/"), cat(own, "/mckpt/"), cat(own, "/../lib/mckpt/")};

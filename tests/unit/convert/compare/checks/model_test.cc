@@ -1,5 +1,5 @@
-// The check "model" of a Hugging Face folder whose config names another class than that of its family's table:
-// the folders that transformers writes (test_data/own_names/make_heads.py), and what is wrong with others.
+// The check "model" of a Hugging Face folder whose config names another class than its family's table: the
+// folders that transformers writes (test_data/own_names/make_heads.py), and the faults of others.
 #include "convert/compare/checks/model.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(ModelCheck, FailsWithoutATensorOfTheClass) {
     }
 }
 
-// All tensors of the family's table, but not those of the class that from_pretrained makes.
+// All tensors of the family's table, but not the tensors of the class that from_pretrained makes.
 TEST(ModelCheck, FailsForAnotherHead) {
   const GoldenHead model = golden_heads()[0];
   ASSERT_EQ(model.name, "LlamaForSequenceClassification");

@@ -62,7 +62,7 @@ const Values kA = {{"a.x", 1}, {"a.y", 2}, {"a.only", 3}, {"b.x", 4}},
 
 TEST_F(DiffOfFiles, SpeaksOfChosenTensorsAlone) {
   Diff all = compared(kA, kB);
-  EXPECT_EQ(all.tensors(), 3);  // those of A that could be compared
+  EXPECT_EQ(all.tensors(), 3);  // A's tensors that could be compared
   EXPECT_EQ(all.rows.size(), 4u);
 
   Diff d = compared(kA, kB, {"a.*"});

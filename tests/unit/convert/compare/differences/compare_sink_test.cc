@@ -38,7 +38,7 @@ class CompareSinks : public testing::Test {
   std::span<const u8> part(i64 begin, i64 end) const {
     return std::span(bytes_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   }
-  // What is found when these bytes of what is written are others.
+  // The findings when these bytes of the written files are others.
   std::vector<CompareSink::Difference> found(i32 file, std::vector<i64> changed, i64 begin = 0) {
     NamedChunks chunks(store_, store_);
     CompareSink sink(store_, chunks, CompareSink::Places::kFirst);

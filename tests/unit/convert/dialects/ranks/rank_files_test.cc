@@ -1,4 +1,4 @@
-// What each chunk of a pipeline has, by the names in the files of its ranks.
+// The contents of each chunk of a pipeline, by the names in the files of its ranks.
 #include "convert/dialects/ranks/rank_files.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(RankFiles, CountTheChunksOfEveryStage) {
             "1 2 0n 0mo");
 }
 
-// What no file has is missed in the last chunk.
+// A layer that no file has is missed in the last chunk.
 TEST(RankFiles, GiveTheLastChunkWhatNoFileHas) {
   EXPECT_EQ(contents("llama3", 2, {"0" + kWord, "1" + kLayer + "0.x"}), "0 1nmo");
 }

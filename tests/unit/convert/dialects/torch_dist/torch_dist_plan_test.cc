@@ -38,7 +38,8 @@ std::map<std::string, std::string> weights_of(const std::string& model) {
   return out;
 }
 
-// What a save has: a line for each box, with the rank that writes it, and the modules with extra states.
+// The contents of a save: a line for each box, with the rank that writes it, and the modules with extra
+// states.
 struct Saved {
   Grid grid;
   PipelineOptions pipeline;

@@ -20,7 +20,8 @@
 namespace mckpt::impl {
 namespace to_dcp_test {
 
-// Two models with the states of their optimizers, in a save without dicts: no name begins as that of a state.
+// Two models with the states of their optimizers, in a save without dicts: no name begins as the name of a
+// state.
 constexpr std::string_view kModels[] = {"actor.model.h.0.w", "critic.h.0.w", "critic.h.0.step_size"};
 constexpr std::string_view kStates[] = {"actor.optimizer.state.h.0.w.exp_avg",
                                         "critic_optimizer.state.h.0.w.mine",

@@ -1,4 +1,4 @@
-// What one file of a model's tensors says of types that it cannot hold, or does not change.
+// The notes of one file of a model's tensors about types that it cannot hold, or does not change.
 #include "convert/plan/targets/own.h"
 
 #include <gtest/gtest.h>

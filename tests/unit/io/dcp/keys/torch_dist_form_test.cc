@@ -1,4 +1,4 @@
-// What the keys of a torch_dist folder say of the version and the settings that saved it.
+// Facts from the keys of a torch_dist folder about the version and the settings that saved it.
 #include "io/dcp/keys/torch_dist_form.h"
 
 #include <gtest/gtest.h>
