@@ -74,6 +74,7 @@ class Translation {
   std::string stored_name(ModelParameter& p) const;
   void add(const Sought& s, std::string_view kind);
   bool add_form(const ModelParameter& p, const TorchDistForm& form, std::string_view kind);
+  void put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims, StorePiece piece);
   void join(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
   void add_common();
@@ -186,16 +187,24 @@ bool Translation::add_form(const ModelParameter& p, const TorchDistForm& form, s
       join(*std::move(piece), whole, all);
     } else if (apart) {
       put(kind, row.key, std::move(dims), {*std::move(piece)});
-    } else if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims())) {
-      put(kind, p.global_name, std::move(dims), {*std::move(piece)});
-      return true;
     } else {
-      piece->first_row = row.offsets[0], piece->rows = dims[0] = row.sizes[0];
-      put(kind, piece_key(p.split, p.global_name, row.piece), std::move(dims), {*std::move(piece)});
+      put_whole(kind, p, std::move(dims), *std::move(piece));
+      return true;
     }
   }
   if (!all.empty()) put(kind, p.global_name, std::move(whole), std::move(all));
   return found;
+}
+
+// A tensor of another shape than the parameter has is not cut: it is refused by what reads the view.
+void Translation::put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims,
+                            StorePiece piece) {
+  if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims()))
+    return put(kind, p.global_name, std::move(dims), {std::move(piece)});
+  for (const Piece& rows : stored_pieces(p, model_)) {
+    piece.first_row = rows.first_row, piece.rows = dims[0] = rows.rows;
+    put(kind, piece_key(p.split, p.global_name, rows), dims, {piece});
+  }
 }
 
 // Appends a part behind the parts in `all`; `dims` becomes the shape of all of them together.
