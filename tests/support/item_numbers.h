@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,14 +35,16 @@ class ItemNumbers {
   // The numbers of a box of a key: 0 is padding, a second copy of an item its negative.
   std::vector<i64> of(const KeyTable& keys, i32 key, std::span<const i64> offsets, std::span<const i64> sizes,
                       i64 state = 0) const {
-    std::vector<i64> out;
+    std::vector<i64> out(static_cast<std::size_t>(Shape(sizes).items()));
+    i64* to = out.data();
     for (const ItemRun& run : keys.runs(keys[key], offsets, sizes)) {
-      const i64 sign = is_copy(run.slot) ? -1 : 1;
-      const i64 slot = is_copy(run.slot) ? copied_slot(run.slot) : run.slot;
+      const bool padding = run.slot == kPaddingSlot, copy = is_copy(run.slot);
+      const i64 begin = padding ? 0 : begin_[copy ? copied_slot(run.slot) : run.slot] + state * all_;
       const i64 items = run.items(), stretch = std::max<i64>(1, run.length);
-      for (i64 i = 0; i < items; i += stretch) {
-        const i64 first = run.slot == kPaddingSlot ? 0 : begin_[slot] + run.at(i) + state * all_;
-        for (i64 j = 0; j < stretch; j++) out.push_back(run.slot == kPaddingSlot ? 0 : sign * (first + j));
+      for (i64 i = 0; i < items; i += stretch, to += stretch) {
+        if (padding) continue;
+        const i64 first = begin + run.at(i);
+        for (i64 j = 0; j < stretch; j++) to[j] = copy ? -(first + j) : first + j;
       }
     }
     return out;
@@ -56,14 +59,14 @@ class ItemNumbers {
     return {std::move(offsets), std::move(sizes), {.file = 0, .offset = at, .dtype = dtype}};
   }
 
-  // What was put where the chunk of the store is. pre: row by row.
-  std::vector<i64> at(const Store& store, i64 tensor, i64 chunk) const {
+  // What was put where the chunk of the store is; nothing if its items are not in one row there.
+  std::span<const i64> at(const Store& store, i64 tensor, i64 chunk) const {
     const ChunkData data = store.resolve(tensor, chunk);
     const auto& [begin, numbers] = *std::prev(written_.upper_bound(data.offset));
     const i64 first = (data.offset - begin) / dtype_bytes(data.dtype, 1);
     const i64 count = Shape(store.chunk(tensor, chunk).sizes).items();
     if (!data.strides.empty() || first + count > std::ssize(numbers)) return {};
-    return {numbers.begin() + first, numbers.begin() + first + count};
+    return std::span(numbers).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
   }
 
  private:
@@ -91,7 +94,7 @@ inline void expect_items(const Store& view, const KeyTable& keys, const ItemNumb
       const std::vector<i64> offsets(box.offsets.begin(), box.offsets.end());
       const std::vector<i64> sizes(box.sizes.begin(), box.sizes.end());
       if (!box.replica) covered[k] += Shape(sizes).items();
-      ASSERT_EQ(numbers.at(view, t, c), numbers.of(keys, k, offsets, sizes, number))
+      ASSERT_TRUE(std::ranges::equal(numbers.at(view, t, c), numbers.of(keys, k, offsets, sizes, number)))
           << name << " " << dims_to_string(sizes) << " at " << dims_to_string(offsets);
     }
   }

@@ -4,9 +4,9 @@
 //   mp_rank_01_000   tp 1, stage 0      model    decoder.layers.0.mlp.linear_fc1.weight [2n, h]
 //                                                ..._w rows n to 2n-1, ..._v rows n to 2n-1
 //
-// Layers are counted from 0 on each chunk of a stage, experts from 0 on the rank. The stage of the output layer
-// of a tied model has the embedding once more. The boxes are those that Megatron-FSDP saves of such a parameter
-// without sharding it (mappings/fsdp/layout).
+// Layers are counted from 0 on each chunk of a stage, experts from 0 on the rank. The stage of the output
+// layer of a tied model has the embedding once more. The boxes are those that Megatron-FSDP saves of such a
+// parameter without sharding it (mappings/fsdp/layout).
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// The table of Megatron's rank files, walked in both directions: what the plan of the files has of a model, the
-// view of them reads, item for item, for all families and on several grids. And its names, by hand.
+// The table of Megatron's rank files, walked in both directions: what the plan of the files has of a model,
+// the view of them reads, item for item, for all families and on several grids. And its names, by hand.
 #include "convert/dialects/ranks/table.h"
 
 #include <gtest/gtest.h>
