@@ -52,11 +52,11 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
   throw e;
 }
 
-KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, TorchDist)
+KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, SplitOf split_of)
     : map_(map), setup_(setup), cells_{1, 1}, parameters_(map.parameters(Grid{}, Cell{}, setup)) {
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
-    KeySplit parts = rule_named(parameters_[p].row->rule).parts;
-    parts == KeySplit::kNone || parts == KeySplit::kSwiglu ? add_whole(p, true) : add_parts(p, parts);
+    const KeySplit split = split_of(parameters_[p]);
+    split == KeySplit::kNone ? add_whole(p, true) : add_parts(p, split);
   }
   index_names();
 }

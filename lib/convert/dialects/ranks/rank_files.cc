@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 
+#include "convert/dialects/ranks/table.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/rank_folders.h"
@@ -19,17 +20,6 @@
 namespace mckpt::impl {
 namespace {
 
-// The number of "model0", 0 of "model"; nothing for another word.
-std::optional<std::size_t> chunk_of(std::string_view section) {
-  constexpr std::string_view kModel = "model";
-  if (!section.starts_with(kModel)) return std::nullopt;
-  section.remove_prefix(kModel.size());
-  std::size_t number = 0;
-  auto [end, error] = std::from_chars(section.data(), section.data() + section.size(), number);
-  bool whole = section.empty() || (error == std::errc() && end == section.data() + section.size());
-  return whole && number < 1024 ? std::optional(number) : std::nullopt;
-}
-
 // "mp_rank_01/model0.decoder..." is a tensor of chunk 0 of that folder's file.
 std::vector<RankFile> sorted_names(const Store& store) {
   constexpr std::string_view kOptimizer = "optimizer";
@@ -42,7 +32,7 @@ std::vector<RankFile> sorted_names(const Store& store) {
     RankFile& file = files[at->second];
     std::string_view inside = name.substr(folder.size() + 1);
     std::string_view section = inside.substr(0, inside.find('.'));
-    std::optional<std::size_t> chunk = chunk_of(section);
+    std::optional<std::size_t> chunk = chunk_of_section(section);
     if (inside.find(".pt:") != inside.npos) {
       file.apart.push_back(t);
     } else if (section == kOptimizer) {
@@ -57,7 +47,7 @@ std::vector<RankFile> sorted_names(const Store& store) {
     std::string_view inside = name.substr(std::min(name.size(), folder.size() + 1));
     // A chunk without layers, of a stage between the first and the last, is an empty dictionary: no tensor
     // names it.
-    if (std::optional<std::size_t> chunk = chunk_of(inside)) {
+    if (std::optional<std::size_t> chunk = chunk_of_section(inside)) {
       auto [at, fresh] = file_of.try_emplace(folder, files.size());
       if (fresh) files.push_back({std::string(folder)});
       std::vector<RankFile::Names>& chunks = files[at->second].chunks;

@@ -3,10 +3,8 @@
 //   1  grid       from args, or else from the names of the folders; every folder is that of one cell
 //   2  stages     the layers of every stage and chunk are counted, and the final norm, MTP and the output layer are
 //                 looked for, so that any layout of a pipeline is read
-//   3  pieces     for each file and chunk, what the table gives that cell is searched under its name at run time
-//
-// The boxes are those that Megatron-FSDP saves of such a parameter without sharding it
-// (mappings/fsdp/layout).
+//   3  pieces     for each file and chunk, what the table (convert/dialects/ranks/table.h) gives that cell is
+//                 searched under its names at run time
 #include "convert/dialects/ranks/rank_pieces.h"
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 
 #include "convert/dialects/ranks/rank_copies.h"
 #include "convert/dialects/ranks/rank_files.h"
+#include "convert/dialects/ranks/table.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/scalar.h"
@@ -24,14 +23,11 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
-#include "core/hybrid/mtp_names.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/facts.h"
 #include "io/pickle/write/copy.h"
 #include "io/store/store.h"
 #include "mappings/config.h"
-#include "mappings/family.h"
-#include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
@@ -54,18 +50,6 @@ struct Held {
   const ModelParameter& parameter() const { return (*parameters)[index]; }
 };
 
-// Where the modules of experts are apart: "mlp.experts.local_experts.3.linear_fc1.weight" for
-// "mlp.experts.linear_fc1.weight3".
-std::string name_of_single_expert(const std::string& name) {
-  constexpr std::string_view kExperts = ".experts.";
-  const std::size_t at = name.rfind(kExperts), digits = name.find_last_not_of("0123456789") + 1;
-  if (at == name.npos || digits == name.size()) return "";
-  const std::size_t module = at + kExperts.size();
-  return cat(std::string_view(name).substr(0, module), "local_experts.",
-             std::string_view(name).substr(digits), ".",
-             std::string_view(name).substr(module, digits - module));
-}
-
 // Used once: run() makes the view.
 class Joining {
  public:
@@ -86,7 +70,8 @@ class Joining {
     const PipelineSplit split(out_.grid.pp, contents_of_chunks(source_, ranks_, map_, run_));
     refuse_other_layers(split);
     find_setup(split);
-    for (const RankFile& file : ranks_.files) add_file(file, split);
+    const RankTable table(map_, setup_, out_.grid, split);
+    for (const RankFile& file : ranks_.files) add_file(file, table);
     refuse_missing();
     refuse_rest();
     refuse_other_args();
@@ -115,9 +100,9 @@ class Joining {
   void find_setup(const PipelineSplit& split);
   void refuse_other_layers(const PipelineSplit& split) const;
   void refuse_other_args() const;
-  void add_file(const RankFile& file, const PipelineSplit& split);
-  void add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
-                 std::vector<ModelParameter>& parameters, std::vector<Held>& held);
+  void add_file(const RankFile& file, const RankTable& table);
+  void add_chunk(const RankFile& file, i64 chunk, const RankTable& table,
+                 const std::vector<ModelParameter>& parameters, std::vector<Held>& held);
   void add(i64 tensor, const Held& of, std::string_view state = "");
   void add_states(const RankFile& file, const std::vector<Held>& held);
   void add_options(const ModelParameter& p, const ClassicStates& states);
@@ -134,8 +119,6 @@ class Joining {
   const RankReading reading_;
   const RankFiles ranks_;
   std::vector<bool> used_;                // by tensor of the source
-  std::map<i32, std::string> by_source_;  // the parameter of a single rank that has this tensor first
-  NameSet<std::string> single_;           // the parameters of a single rank
   NameMap<std::string, Joined> joined_;
   std::vector<std::string> order_;           // their keys
   NameSet<std::string> optioned_;            // parameters whose options are made
@@ -162,10 +145,7 @@ void Joining::find_setup(const PipelineSplit& split) {
         names.insert(name_in_model(name, map_, split.part(f.cell.pp, static_cast<i64>(c)).first_layer));
   setup_.spelling =
       stored_spelling(map_, setup_, [&](const std::string& name) { return names.contains(name); });
-  std::vector<ModelParameter> whole = map_.parameters(Grid{}, Cell{}, setup_);
-  for (const ModelParameter& p : whole) {
-    single_.emplace(p.global_name);
-    if (p.sources[0] >= 0) by_source_.emplace(p.sources[0], p.global_name);
+  for (const ModelParameter& p : map_.parameters(Grid{}, Cell{}, setup_)) {
     if (p.row->rule != "vocab" || setup_.vocab_rows > 0) continue;
     for (const RankFile& f : ranks_.files)
       for (const RankFile::Names& chunk : f.chunks)
@@ -202,13 +182,12 @@ void Joining::refuse_other_layers(const PipelineSplit& split) const {
       .help("`assets` names the folder of the model that the checkpoint is of");
 }
 
-void Joining::add_file(const RankFile& file, const PipelineSplit& split) {
+void Joining::add_file(const RankFile& file, const RankTable& table) {
   std::deque<std::vector<ModelParameter>> chunks;
   std::vector<Held> held;
-  for (i64 c = 0; c < split.chunks(); c++) {
-    const StagePart& part = split.part(file.cell.pp, c);
-    chunks.push_back(map_.parameters(out_.grid, file.cell, setup_, part));
-    add_chunk(file, c, part, chunks.back(), held);
+  for (i64 c = 0; c < table.chunks(); c++) {
+    chunks.push_back(table.parameters(file.cell, c));
+    add_chunk(file, c, table, chunks.back(), held);
   }
   // States of a file with other parameters than the model's would fit no group: refuse_rest() has the reason.
   if (reading_.states && !file.states.empty() && missing_.empty() && unused_names({&file, 1}).empty())
@@ -216,24 +195,19 @@ void Joining::add_file(const RankFile& file, const PipelineSplit& split) {
 }
 
 // Adds the tensors of a chunk, and to `held` its parameters, in the order in which the file has them.
-void Joining::add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
-                        std::vector<ModelParameter>& parameters, std::vector<Held>& held) {
+void Joining::add_chunk(const RankFile& file, i64 chunk, const RankTable& table,
+                        const std::vector<ModelParameter>& parameters, std::vector<Held>& held) {
   static const RankFile::Names kNone;
   const RankFile::Names& names = static_cast<std::size_t>(chunk) < file.chunks.size()
                                      ? file.chunks[static_cast<std::size_t>(chunk)]
                                      : kNone;
   const std::ptrdiff_t before = std::ssize(held);
-  // Where a tied model has MTP and the output layer on one stage, Megatron takes the embedding that MTP has
-  // there for the output, and the weight of the output layer keeps what it began with.
-  const bool output_is_idle = part.mtp && map_.model().mtp.depths > 0;
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
-    ModelParameter& p = parameters[i];
+    const ModelParameter& p = parameters[i];
     auto at = names.end();
-    for (const std::string& name : mtp_names(p.name)) {
+    for (const std::string& name : names_in_files(p))
       if (at == names.end()) at = names.find(name);
-      if (at == names.end() && p.expert()) at = names.find(name_of_single_expert(name));
-    }
-    const bool idle = output_is_idle && p.section->stage == Stage::kTiedOutput;
+    const bool idle = table.idle(p, file.cell, chunk);
     if (at == names.end()) {
       if (!idle) missing_.push_back(cat(file.folder, ": ", p.name));
       continue;
@@ -250,10 +224,6 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
           .help(p.expert() && !run_.expert_tensor_ranks
                     ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
                     : "");
-    // The stage of the output layer has the embedding of a tied model once more.
-    if (!single_.contains(p.global_name))
-      if (auto first = by_source_.find(p.sources[0]); first != by_source_.end())
-        p.global_name = first->second;
     held.push_back({tensor, &parameters, i, !idle});
     if (!idle) add(tensor, held.back());
   }
@@ -263,10 +233,8 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, const StagePart& part,
 
 // `state`: "exp_avg" for a state of the parameter, which is divided as the parameter is; "" for its weights.
 void Joining::add(i64 tensor, const Held& of, std::string_view state) {
-  const ModelParameter& p = of.parameter();
-  const bool whole = p.split == KeySplit::kNone;
-  for (const Piece& piece : stored_pieces(p, map_.model())) {
-    FsdpTensor box = fsdp_tensor(*of.parameters, of.index, piece, {0, piece.rows});
+  const bool whole = of.parameter().split == KeySplit::kNone;
+  for (auto& [box, piece] : rank_rows(*of.parameters, of.index, map_.model())) {
     std::string name = state.empty() ? std::move(box.key) : cat(kStateFront, *model_key(box.key), ".", state);
     auto [at, fresh] = joined_.try_emplace(name);
     if (fresh) order_.push_back(name);

@@ -6,14 +6,13 @@
 #include "convert/dialects/ranks/rank_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
+#include "convert/dialects/ranks/table.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/fsdp/rank_folders.h"
-#include "core/hybrid/mtp_names.h"
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/pickle/write/writer.h"
@@ -26,19 +25,7 @@ namespace {
 
 constexpr std::string_view kFile = "model_optim_rng.pt", kArchive = "model_optim_rng";
 
-// By the first tensor of its sources, the parameter of the table that has them all: a second copy of an
-// embedding, as the last of several stages has it for the output layer of a tied model, has no key of its
-// own.
-std::map<i32, i32> parameters_by_source(const KeyTable& keys) {
-  std::map<i32, i32> out;
-  for (i32 k = 0; k < keys.size(); k++)
-    if (i32 source = keys.parameter(keys[k]).sources[0]; source >= 0) out.emplace(source, k);
-  return out;
-}
-
 }  // namespace
-
-std::string model_section(i64 chunk, i64 chunks) { return chunks > 1 ? cat("model", chunk) : "model"; }
 
 // What one rank holds of a parameter.
 struct RankPlan::Held {
@@ -57,10 +44,10 @@ class RankPlan::Builder {
         keys_(plan.keys_),
         run_(run),
         adjust_(adjust),
-        split_(std::ssize(keys_.map().model().text.layers), run.grid.pp, run.pipeline),
-        by_source_(parameters_by_source(keys_)) {
-    for (i64 chunk = 0; chunk < split_.chunks(); chunk++)
-      plan_.sections_.push_back(model_section(chunk, split_.chunks()));
+        table_(keys_.map(), run.run, run.grid,
+               PipelineSplit(std::ssize(keys_.map().model().text.layers), run.grid.pp, run.pipeline)) {
+    for (i64 chunk = 0; chunk < table_.chunks(); chunk++)
+      plan_.sections_.push_back(model_section(chunk, table_.chunks()));
   }
 
   void build(const WriteFront& front) {
@@ -76,27 +63,24 @@ class RankPlan::Builder {
  private:
   std::vector<Held> held_by(const Cell& cell) const {
     std::vector<Held> out;
-    for (i64 chunk = 0; chunk < split_.chunks(); chunk++) {
-      std::vector<ModelParameter> parameters =
-          keys_.map().parameters(run_.grid, cell, run_.run, split_.part(cell.pp, chunk));
+    for (i64 chunk = 0; chunk < table_.chunks(); chunk++) {
+      std::vector<ModelParameter> parameters = table_.parameters(cell, chunk);
       adjust_(parameters);
-      for (ModelParameter& p : parameters) out.push_back(held_of(std::move(p), static_cast<i32>(chunk)));
+      for (i32 p = 0; p < static_cast<i32>(parameters.size()); p++)
+        out.push_back(held_of(parameters, p, static_cast<i32>(chunk)));
     }
     return out;
   }
 
-  Held held_of(ModelParameter p, i32 chunk) const {
-    i32 key = keys_.find(p.global_name);
-    if (key < 0 && p.sources[0] >= 0)
-      if (auto at = by_source_.find(p.sources[0]); at != by_source_.end()) key = at->second;
+  Held held_of(const std::vector<ModelParameter>& parameters, i32 index, i32 chunk) const {
+    const ModelParameter& p = parameters[index];
+    const i32 key = keys_.find(p.global_name);
     if (key < 0)
       throw Error(Code::kInternal, "a rank has a parameter that is not in the table").tensor(p.global_name);
-    std::vector<i64> sizes(p.shape().dims().begin(), p.shape().dims().end()), offsets(sizes.size());
-    if (int d = p.holding->partition_dim; d >= 0) offsets[d] = p.part.index * sizes[d];
-    if (run_.run.spelling.old_mtp)
-      if (std::optional<std::string> old = old_mtp_name(p.name)) p.name = std::move(*old);
-    DType dtype = run_.of(p, p.name);
-    return {key, chunk, std::move(p.name), std::move(offsets), std::move(sizes), dtype};
+    std::string name = name_in_file(p, run_.run.spelling);
+    const DType dtype = run_.of(p, name);
+    FsdpTensor box = std::move(rank_rows(parameters, index, keys_.map().model())[0].box);
+    return {key, chunk, std::move(name), std::move(box.offsets), std::move(box.sizes), dtype};
   }
 
   void add_file(const Cell& cell, std::vector<Held>& held, const WriteFront& front) {
@@ -136,8 +120,7 @@ class RankPlan::Builder {
   const KeyTable& keys_;
   const RankRun& run_;
   const Adjust& adjust_;
-  const PipelineSplit split_;
-  const std::map<i32, i32> by_source_;
+  const RankTable table_;
   std::set<std::pair<i32, std::vector<i64>>> boxes_;  // of all files so far
   NameMap<std::string, i32> names_;
 };

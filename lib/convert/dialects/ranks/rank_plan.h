@@ -38,10 +38,6 @@ struct RankRun : StoredTypes {
   int threads = 1;  // that plan
 };
 
-// The sections of a rank's file that have its model: "model", or "model0", "model1", ... for several chunks
-// of layers.
-std::string model_section(i64 chunk, i64 chunks);
-
 // The files of all ranks, and as a ChunkList their tensors, in the order of the files. All functions are
 // const and thread-safe.
 class RankPlan final : public ChunkList {

@@ -1,27 +1,20 @@
-// One pass over the tensors and one over the objects. A gated parameter is stored by each rank as its own
-// gate and up rows, one rank after the other, so a half is collected from every rank:
-//
-//   stored by 2 ranks    [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
-//   weight_w             rows 0-3 and 8-11          weight_v   rows 4-7 and 12-15
-//
-// Options of an optimizer's group become options of each of its parameters.
+// One pass over the tensors, whose fused parameters are taken apart along the table, and one over the
+// objects. Options of an optimizer's group become options of each of its parameters.
 #include "convert/dialects/state_dict/state_dict_pieces.h"
 
 #include <algorithm>
 #include <map>
 
+#include "convert/dialects/state_dict/table.h"
 #include "convert/objects/scalar.h"
 #include "convert/own/numbered_states.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
-#include "core/fsdp/grid.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
 #include "io/store/store.h"
-#include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
-#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {
@@ -39,14 +32,12 @@ class Translation {
         map_(map),
         cells_(cells),
         weights_only_(weights_only),
-        keep_groups_(keep_groups) {
-    if (map) parameters_ = map->parameters(Grid{}, Cell{}, setup);
-    for (const ModelParameter& p : parameters_) by_name_.emplace(p.global_name, &p);
-  }
+        keep_groups_(keep_groups),
+        table_(map, setup) {}
 
   std::unique_ptr<PieceStore> run() {
     if (dialect_ == DcpDialect::kMegatronFsdp && !weights_only_ && has_numbered_states(source_)) {
-      numbered_ = numbered_states(source_, parameters_);
+      numbered_ = numbered_states(source_, table_.parameters());
       group_of_ = numbered_.group_of;
     }
     by_parameter_ = (dialect_ == DcpDialect::kStateDict && !keep_groups_) || !group_of_.empty();
@@ -55,18 +46,18 @@ class Translation {
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) add_object(o);
     for (const auto& [name, group] : group_of_) add_step(name, group);
     for (const auto& [name, t] : steps_)
-      if (map_) add_state_value(t, name, "step");
+      if (map_) add_one(t, name, kStateFront, ".step");
     return std::move(out_);
   }
 
  private:
   static std::string key_of(std::string_view parameter) { return *model_key(cat("model.", parameter)); }
   void add_tensor(i64 t);
-  bool add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail);
+  bool add_split(i64 t, std::string_view name, std::string_view front, std::string_view tail);
   void read_groups();
   void add_object(i64 o);
   void add_step(const std::string& name, const std::string& group);
-  void add_state_value(i64 t, const std::string& name, std::string_view field);
+  void add_one(i64 t, const std::string& name, std::string_view front, std::string_view tail);
 
   std::unique_ptr<PieceStore> out_;
   const Store& source_;
@@ -74,8 +65,7 @@ class Translation {
   const ModelMap* map_;
   KeyTable::Cells cells_;
   bool weights_only_, keep_groups_;
-  std::vector<ModelParameter> parameters_;
-  NameMap<std::string_view, const ModelParameter*> by_name_;
+  const StateDictTable table_;
   NumberedStates numbered_;    // of the hooks of Megatron-FSDP
   bool by_parameter_ = false;  // options of a group become options of its parameters
   std::vector<std::pair<std::string, std::string>>
@@ -87,15 +77,14 @@ class Translation {
 void Translation::add_tensor(i64 t) {
   DcpKey key = split_key(dialect_, source_.name(t));
   std::span<const i64> dims = source_.dims(t);
-  std::vector<i64> own(dims.begin(), dims.end());
   if (key.section != Section::kModel && key.section != Section::kState)
-    return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+    return out_->add(std::string(source_.name(t)), {dims.begin(), dims.end()}, {{t}});
   bool state = key.section == Section::kState;
   std::string name = key_of(key.parameter);
   if (state && dialect_ == DcpDialect::kMegatronFsdp) {
     auto numbered = numbered_.key_of.find(std::string(key.parameter));
     if (numbered == numbered_.key_of.end())
-      return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+      return out_->add(std::string(source_.name(t)), {dims.begin(), dims.end()}, {{t}});
     name = numbered->second;
   }
   if (key.section == Section::kModel) names_.emplace(name, false);
@@ -104,45 +93,44 @@ void Translation::add_tensor(i64 t) {
   bool step = state && key.field == "step" && dims.empty();
   if (step) steps_.emplace(name, t);
   if (step && map_) return;
-  auto known = by_name_.find(name);
-  if (known != by_name_.end() && add_split(t, *known->second, front, tail)) return;
-  out_->add(cat(front, name, tail), std::move(own), {{t}});
+  add_one(t, name, front, tail);
 }
 
-// A state that is one value for the whole parameter. Each part of a parameter that is stored in parts gets
-// it.
-void Translation::add_state_value(i64 t, const std::string& name, std::string_view field) {
-  auto known = by_name_.find(name);
-  std::string tail = cat(".", field);
-  if (known != by_name_.end() && add_split(t, *known->second, kStateFront, tail)) return;
-  out_->add(cat(kStateFront, name, tail), {}, {{t}});
-}
-
-// Adds the parts of tensor t, which is parameter p or a state of p, if Megatron stores the parameter in parts
-// and the shape is that of the whole parameter. False: the tensor is to be added whole.
-bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail) {
-  if (p.split == KeySplit::kNone) return false;
+// A state that is one value for the whole parameter goes to each of its parts.
+void Translation::add_one(i64 t, const std::string& name, std::string_view front, std::string_view tail) {
+  if (add_split(t, name, front, tail)) return;
   std::span<const i64> dims = source_.dims(t);
-  i64 cells = p.holding->partition_dim != 0 ? 1 : p.expert() ? cells_.etp : cells_.tp;
+  out_->add(cat(front, name, tail), {dims.begin(), dims.end()}, {{t}});
+}
+
+// Adds the parts of tensor t, which is the parameter of that name or a state of it, if Megatron stores it in
+// parts and the shape is that of the whole parameter. False: the tensor is to be added whole.
+bool Translation::add_split(i64 t, std::string_view name, std::string_view front, std::string_view tail) {
+  std::span<const FusedPart> parts = table_.apart(name);
+  if (parts.empty()) return false;
+  std::span<const i64> dims = source_.dims(t);
+  const ModelParameter& p = table_.parameter(parts[0]);
+  const i64 cells = cells_of(p, cells_);
   bool whole = std::ranges::equal(dims, p.shape().dims());
   if (!dims.empty() && (!whole || cells < 1 || dims[0] % cells != 0)) return false;
-  for (const Piece& piece : pieces_of(p.split, map_->model(), {p.shape()}, Part{})) {
-    if (!dims.empty() && (piece.rows % cells != 0 || piece.first_row % cells != 0))
+  for (const FusedPart& part : parts) {
+    if (!dims.empty() && !part.divides(cells))
       throw Error(Code::kUnknownPartition, "this number of tensor-parallel ranks cannot have cut a parameter")
           .file(source_.root())
           .tensor(source_.name(t))
-          .expected(cat("a divisor of its ", counted(piece.rows, "row")))
+          .expected(cat("a divisor of its ", counted(part.rows, "row")))
           .found(cells)
           .help("give the number of ranks with `source_tp`, for experts with `source_etp`");
-    std::vector<i64> part(dims.begin(), dims.end());
-    std::vector<StorePiece> rows;
-    if (dims.empty()) rows.push_back({t});
-    for (i64 cell = 0; cell < cells && !dims.empty(); cell++) {
-      i64 first = cell * (dims[0] / cells), each = piece.rows / cells;
-      rows.push_back({t, {}, first + piece.first_row / cells, each, cell * each});
+    std::vector<i64> own(dims.begin(), dims.end());
+    std::vector<StorePiece> pieces;
+    if (own.empty()) {
+      pieces.push_back({t});
+    } else {
+      own[0] = part.rows;
+      for (const StateDictTable::Rows& r : table_.rows(part, cells))
+        pieces.push_back({t, {}, r.in_whole, r.count, r.in_part});
     }
-    if (!part.empty()) part[0] = piece.rows;
-    out_->add(cat(front, piece_key(p.split, p.global_name, piece), tail), std::move(part), std::move(rows));
+    out_->add(cat(front, part.key, tail), std::move(own), std::move(pieces));
   }
   return true;
 }

@@ -6,38 +6,26 @@
 #include <map>
 #include <tuple>
 
+#include "convert/dialects/state_dict/table.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/fsdp/grid.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
 #include "io/values/same_bytes.h"
-#include "mappings/model/expand.h"
-#include "mappings/model/parameter.h"
-#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {
 
-// A part of a parameter by the name of its key.
-struct PartName {
-  const ModelParameter* parameter;
-  std::size_t part;  // of so many
-  std::size_t count;
-  i64 first_row, rows;
-};
-
 // The parts of one whole tensor; -1: not found.
 struct Whole {
-  const ModelParameter* parameter = nullptr;
   std::vector<i64> tensors;
   bool complete() const { return std::ranges::find(tensors, -1) == tensors.end(); }
 };
 
 // A whole tensor is identified by its parameter and, if it is a state, the field and whether it is one value
 // for the whole part.
-using WholeId = std::tuple<const ModelParameter*, std::string, bool>;
+using WholeId = std::tuple<i32, std::string, bool>;
 
 // Makes the parameters of one store whole; run() is called once.
 class MakingWhole {
@@ -45,11 +33,7 @@ class MakingWhole {
   MakingWhole(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup)
       : out_(std::make_unique<PieceStore>(std::move(store))),
         source_(out_->source()),
-        parameters_(map.parameters(Grid{}, Cell{}, setup)) {
-    for (const ModelParameter& p : parameters_)
-      for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
-        if (split != KeySplit::kNone) add_parts(p, split, map.model());
-  }
+        table_(&map, setup) {}
 
   WholeParameters run(bool weights_only) {
     for (i64 t = 0; t < source_.tensor_count(); t++) find(t);
@@ -62,18 +46,11 @@ class MakingWhole {
 
  private:
   struct Place {
-    const PartName* part = nullptr;  // null: the tensor is no part of anything
+    const FusedPart* part = nullptr;  // null: the tensor is no part of anything
     std::string field;
     bool value = false;  // without dimensions
     WholeId id() const { return {part->parameter, field, value}; }
   };
-
-  void add_parts(const ModelParameter& p, KeySplit split, const ModelConfig& model) {
-    std::vector<Piece> pieces = pieces_of(split, model, {p.shape()}, Part{});
-    for (std::size_t i = 0; i < pieces.size(); i++)
-      parts_.try_emplace(piece_key(split, p.global_name, pieces[i]),
-                         PartName{&p, i, pieces.size(), pieces[i].first_row, pieces[i].rows});
-  }
 
   // A state without dimensions is one value for the part.
   Place place_of(i64 t) const {
@@ -86,14 +63,14 @@ class MakingWhole {
         out.field = name.substr(name.rfind('.') + 1);
       }
     if (!key) return out;
-    auto found = parts_.find(*key);
-    if (found == parts_.end()) return out;
-    const Shape& whole = found->second.parameter->shape();
+    const FusedPart* part = table_.find(*key);
+    if (!part) return out;
+    const Shape& whole = table_.parameter(*part).shape();
     std::span<const i64> dims = source_.dims(t);
-    bool rows = !dims.empty() && dims[0] == found->second.rows &&
+    bool rows = !dims.empty() && dims[0] == part->rows &&
                 std::ranges::equal(dims.subspan(1), whole.dims().subspan(1));
     out.value = dims.empty() && !out.field.empty();
-    if (rows || out.value) out.part = &found->second;
+    if (rows || out.value) out.part = part;
     return out;
   }
 
@@ -101,8 +78,8 @@ class MakingWhole {
     Place place = place_of(t);
     if (!place.part) return;
     Whole& whole = wholes_[place.id()];
-    whole.tensors.resize(place.part->count, -1);
-    whole.tensors[place.part->part] = t;
+    whole.tensors.resize(static_cast<std::size_t>(place.part->count), -1);
+    whole.tensors[place.part->number] = t;
   }
 
   // Only the value of the first part is taken, and the view hides the others, so they are compared here.
@@ -132,16 +109,13 @@ class MakingWhole {
       return out_->add(std::string(source_.name(t)), std::move(dims), {{t}});
     const std::vector<i64>& tensors = wholes_[place.id()].tensors;
     if (t != *std::ranges::min_element(tensors)) return;
-    const ModelParameter& p = *place.part->parameter;
+    const ModelParameter& p = table_.parameter(*place.part);
     std::vector<StorePiece> pieces;
-    i64 to_row = 0;
-    for (i64 part : tensors) {
-      i64 rows = dims.empty() ? -1 : source_.dims(part)[0];
-      pieces.push_back({part, {}, 0, rows, to_row});
-      to_row += rows;
-      if (dims.empty()) break;  // one value, which all parts have
-    }
-    if (!dims.empty()) dims[0] = to_row;
+    if (place.value) pieces.push_back({tensors[0]});  // one value, which all parts have
+    for (const FusedPart& part : table_.parts_with(*place.part))
+      for (const StateDictTable::Rows& r : table_.rows(part, 1))
+        if (!place.value) pieces.push_back({tensors[part.number], {}, r.in_part, r.count, r.in_whole});
+    if (!place.value) dims[0] = p.shape()[0];
     bool state = !place.field.empty();
     if (!state) made_whole_.insert(p.global_name);
     out_->add(state ? cat(kStateFront, p.global_name, ".", place.field) : cat(kModelFront, p.global_name),
@@ -150,8 +124,7 @@ class MakingWhole {
 
   std::unique_ptr<PieceStore> out_;
   const Store& source_;
-  std::vector<ModelParameter> parameters_;
-  NameMap<std::string, PartName> parts_;
+  const StateDictTable table_;
   std::map<WholeId, Whole> wholes_;
   NameSet<std::string> made_whole_;
 };

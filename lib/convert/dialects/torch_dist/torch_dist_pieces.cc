@@ -1,6 +1,6 @@
-// Every parameter of the model is searched under all names that torch_dist may give it
-// (convert/dialects/torch_dist/torch_dist_names.h), for the model section and for each kind of state. The first tensor that
-// exists and has the index is taken.
+// Every parameter of the model is searched in all forms and at all places that the table has
+// (convert/dialects/torch_dist/table.h), for the model section and for each kind of state. The first tensor
+// that exists and has the index is taken.
 //
 // The items that are taken of each tensor are counted, so that a tensor with more layers or experts than the
 // model has is refused and does not lose any.
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-#include "convert/dialects/torch_dist/torch_dist_names.h"
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/objects/param_groups.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/scalar.h"
@@ -34,11 +34,14 @@ namespace {
 constexpr const char* kSaveByParameter =
     "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron that saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)";
 
-// A parameter, and its name in the checkpoint apart from layers and experts.
+// A parameter, and the forms in which the checkpoint may have it.
 struct Sought {
   ModelParameter parameter;
-  std::string name;
+  std::vector<TorchDistForm> forms{};
 };
+
+// fsdp_dtensor stores the parameters of Mamba mixers whole, one part after the other.
+bool joins_parts(KeySplit split) { return split == KeySplit::kMambaInProj || split == KeySplit::kMambaConv; }
 
 // The translation of one store; run() is called once.
 class Translation {
@@ -48,12 +51,12 @@ class Translation {
         source_(out_->source()),
         model_(map.model()),
         weights_only_(weights_only) {
-    for (ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) sought_.push_back({std::move(p), ""});
+    for (ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) sought_.push_back({std::move(p)});
   }
 
   std::unique_ptr<PieceStore> run() {
     gather();
-    for (Sought& s : sought_) s.name = stored_name(s.parameter);
+    for (Sought& s : sought_) s.forms = torch_dist_forms(s.parameter, stored_name(s.parameter));
     for (const auto& [kind, names] : kinds_)
       for (const Sought& s : sought_) add(s, kind);
     add_rest();
@@ -67,11 +70,12 @@ class Translation {
   using Names = NameMap<std::string_view, i64>;
 
   void gather();
-  bool has(const ModelParameter& p, const std::string& name, std::string_view kind = "") const;
+  bool has(const ModelParameter& p, std::span<const TorchDistForm> forms, std::string_view kind) const;
   std::string stored_name(ModelParameter& p) const;
   void add(const Sought& s, std::string_view kind);
-  bool add_parts(const Sought& s, KeySplit split, std::string_view kind);
-  void append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
+  bool add_form(const ModelParameter& p, const TorchDistForm& form, std::string_view kind);
+  void put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims, StorePiece piece);
+  void join(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
   void add_common();
   void add_groups(PickleValue optimizer);
@@ -141,70 +145,70 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
             std::move(pieces));
 }
 
-// Whether the section of that kind has a parameter of that name, whole or in parts.
-bool Translation::has(const ModelParameter& p, const std::string& name, std::string_view kind) const {
-  if (find(kind, name)) return true;
-  for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
-    if (split != KeySplit::kNone &&
-        find(kind, piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
-      return true;
-  return false;
+// Whether the section of that kind has a parameter in one of the forms.
+bool Translation::has(const ModelParameter& p, std::span<const TorchDistForm> forms,
+                      std::string_view kind) const {
+  return std::ranges::any_of(forms, [&](const TorchDistForm& form) {
+    return find(kind, torch_dist_rows(p, form, model_)[0].name).has_value();
+  });
 }
 
 // The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or
 // the final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored
 // name. Megatron's own modules save the norm in front of experts under the name that a fused one would have.
 std::string Translation::stored_name(ModelParameter& p) const {
-  if (std::optional<std::string> own = own_norm_of_experts(p.global_name))
-    if (!has(p, p.global_name) && has(p, *own)) return *own;
+  auto stored = [&](const std::string& name) { return has(p, torch_dist_forms(p, name), ""); };
+  if (std::optional<std::string> own = own_norm_of_experts(p))
+    if (!stored(p.global_name) && stored(*own)) return *own;
   std::optional<Respelt> other = other_name(p.global_name);
-  if (!other || !has(p, other->name)) return p.global_name;
-  if (has(p, p.global_name)) refuse_two_names(p.global_name, other->name);
+  if (!other || !stored(other->name)) return p.global_name;
+  if (stored(p.global_name)) refuse_two_names(p.global_name, other->name);
   if (other_names()[other->row].why == SpellingKind::kUnfusedNorm) p.global_name = other->name;
   return std::move(other->name);
 }
 
 void Translation::add(const Sought& s, std::string_view kind) {
-  const ModelParameter& p = s.parameter;
-  if (std::optional<StorePiece> whole = find(kind, s.name)) {
-    if (is_flat(kind, s.name, *whole)) return;
-    std::vector<i64> dims = dims_of(*whole);
-    if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims()))
-      return put(kind, p.global_name, dims, {*whole});
-    for (const Piece& piece : stored_pieces(p, model_)) {
-      StorePiece rows = *whole;
-      rows.first_row = piece.first_row, rows.rows = dims[0] = piece.rows;
-      put(kind, piece_key(p.split, p.global_name, piece), dims, {rows});
-    }
-    return;
-  }
-  for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
-    if (split != KeySplit::kNone && add_parts(s, split, kind)) return;
+  for (const TorchDistForm& form : s.forms)
+    if (add_form(s.parameter, form, kind)) return;
 }
 
-// Adds a parameter that torch_dist stores in parts; false if there are no such parts. fsdp_dtensor stores the
-// parameters of Mamba mixers whole, so their parts are put one after the other.
-bool Translation::add_parts(const Sought& s, KeySplit split, std::string_view kind) {
-  const ModelParameter& p = s.parameter;
-  bool whole = split == KeySplit::kMambaInProj || split == KeySplit::kMambaConv, found = false;
+// Adds what the checkpoint has of a parameter in that form; false if it has nothing.
+bool Translation::add_form(const ModelParameter& p, const TorchDistForm& form, std::string_view kind) {
+  const bool apart = form.split != KeySplit::kNone;
+  bool found = false;
   std::vector<StorePiece> all;
-  std::vector<i64> dims;
-  for (const Piece& piece : pieces_of(split, model_, {p.shape()}, Part{})) {
-    std::string key = piece_key(split, s.name, piece);
-    std::optional<StorePiece> part = find(kind, key);
-    if (!part || is_flat(kind, key, *part)) continue;
+  std::vector<i64> whole;
+  for (const TorchDistRow& row : torch_dist_rows(p, form, model_)) {
+    std::optional<StorePiece> piece = find(kind, row.name);
+    if (!piece || is_flat(kind, row.name, *piece)) continue;
     found = true;
-    if (whole)
-      append_part(*part, dims, all);
-    else
-      put(kind, piece_key(split, p.global_name, piece), dims_of(*part), {*part});
+    std::vector<i64> dims = dims_of(*piece);
+    if (joins_parts(form.split)) {
+      join(*std::move(piece), whole, all);
+    } else if (apart) {
+      put(kind, row.key, std::move(dims), {*std::move(piece)});
+    } else {
+      put_whole(kind, p, std::move(dims), *std::move(piece));
+      return true;
+    }
   }
-  if (!all.empty()) put(kind, p.global_name, std::move(dims), std::move(all));
+  if (!all.empty()) put(kind, p.global_name, std::move(whole), std::move(all));
   return found;
 }
 
+// A tensor of another shape than the parameter has is not cut: it is refused by what reads the view.
+void Translation::put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims,
+                            StorePiece piece) {
+  if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims()))
+    return put(kind, p.global_name, std::move(dims), {std::move(piece)});
+  for (const Piece& rows : stored_pieces(p, model_)) {
+    piece.first_row = rows.first_row, piece.rows = dims[0] = rows.rows;
+    put(kind, piece_key(p.split, p.global_name, rows), dims, {piece});
+  }
+}
+
 // Appends a part behind the parts in `all`; `dims` becomes the shape of all of them together.
-void Translation::append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const {
+void Translation::join(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const {
   std::vector<i64> mine = dims_of(part);
   bool fits = !mine.empty() &&
               (all.empty() || std::ranges::equal(std::span(mine).subspan(1), std::span(dims).subspan(1)));
@@ -280,7 +284,7 @@ void Translation::add_groups(PickleValue optimizer) {
   std::vector<std::pair<const Sought*, PickleValue>> found;
   for (const Sought& s : sought_) {
     auto of_parameter = [&](const auto& kind) {
-      return !kind.first.empty() && has(s.parameter, s.name, kind.first);
+      return !kind.first.empty() && has(s.parameter, s.forms, kind.first);
     };
     if (std::ranges::none_of(kinds_, of_parameter)) continue;
     std::optional<PickleValue> group = groups.of(group_marks(s.parameter, args.get()));
@@ -345,7 +349,7 @@ bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelPara
                                [&](const TorchDistPlace& p) { return names.contains(p.name); });
   };
   return std::ranges::any_of(parameters, [&](const ModelParameter& p) {
-    const std::optional<std::string> own = own_norm_of_experts(p.global_name);
+    const std::optional<std::string> own = own_norm_of_experts(p);
     return own && !stored(p.global_name) && stored(*own);
   });
 }

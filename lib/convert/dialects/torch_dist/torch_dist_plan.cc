@@ -11,7 +11,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "convert/dialects/torch_dist/torch_dist_names.h"
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -61,8 +61,7 @@ class PlanMaker {
 
  private:
   void add_rank(const Cell& cell, const std::vector<ModelParameter>& parameters);
-  void add_parameter(const ModelParameter& p, i32 rank);
-  void add_box(const ModelParameter& p, i32 key, i32 rank, i64 first_row, i64 rows);
+  void add_row(const ModelParameter& p, const TorchDistRow& row, i32 rank);
   void add_extra_state(const ModelParameter& p, const TorchDistPlace& place, i32 rank);
   std::vector<i64> leading_dims(const ModelParameter& p, const TorchDistPlace& place) const;
   bool is_stacked(const ModelParameter& p) const;
@@ -108,7 +107,9 @@ void PlanMaker::add_rank(const Cell& cell, const std::vector<ModelParameter>& pa
   for (const ModelParameter& p : parameters) {
     // The last stage's copy of a tied embedding is the embedding.
     if (p.row->needs == Needs::kTied) continue;
-    if (p.expert() ? writes_experts(cell) : writes_dense(cell)) add_parameter(p, static_cast<i32>(cell.rank));
+    if (!(p.expert() ? writes_experts(cell) : writes_dense(cell))) continue;
+    for (const TorchDistRow& row : torch_dist_rows(p, torch_dist_form(p, run_.own_norms), model_))
+      add_row(p, row, static_cast<i32>(cell.rank));
   }
 }
 
@@ -134,39 +135,13 @@ i32 PlanMaker::key_of(const std::string& name) const {
   return key;
 }
 
-// The parts of a fused parameter, of which each cell has its share; gated parameters keep their key.
-void PlanMaker::add_parameter(const ModelParameter& p, i32 rank) {
-  KeySplit parts = rule_named(p.row->rule).parts;
-  GlobalShape whole = global_shape(*p.holding, p.part.count);
-  if (parts == KeySplit::kNone)
-    return add_box(p, key_of(p.global_name), rank, 0, p.shape().rank() ? p.shape()[0] : 1);
-  i64 before = 0;  // rows of the parts before this one in the whole parameter
-  for (const Piece& piece : pieces_of(parts, model_, whole, p.part)) {
-    bool gated = parts == KeySplit::kSwiglu;
-    i64 share = p.holding->partition_dim == 0 ? p.part.count : 1;
-    add_box(p, key_of(gated ? p.global_name : piece_key(parts, p.global_name, piece)), rank,
-            gated ? before : 0, piece.rows);
-    before += piece.rows * share;
-  }
-}
-
-// pre: the rows [first_row, first_row + rows * cells) of the key are those of one part, which the cells
-// share.
-void PlanMaker::add_box(const ModelParameter& p, i32 key, i32 rank, i64 first_row, i64 rows) {
+void PlanMaker::add_row(const ModelParameter& p, const TorchDistRow& row, i32 rank) {
+  const i32 key = key_of(row.key);
   const CheckpointKey& k = keys_[key];
-  // Norms of Megatron's own modules have no extra state. In front of a dense MLP they have the fused name in
-  // any case.
-  const std::optional<std::string> own =
-      run_.own_norms ? own_norm_of_experts(p.row->megatron) : std::nullopt;
-  const TorchDistPlace place =
-      torch_dist_place(own ? own_norm_of_experts(k.name).value_or(k.name) : k.name, is_stacked(p));
+  const TorchDistPlace place = torch_dist_place(row.name, is_stacked(p));
   std::vector<i64> offsets = place.at, sizes(place.at.size(), 1);
-  for (int d = 0; d < p.shape().rank(); d++) {
-    i64 size = d == 0 ? rows : p.shape()[d];
-    i64 at = d == p.holding->partition_dim ? p.part.index * size : 0;
-    offsets.push_back(at + (d == 0 ? first_row : 0));
-    sizes.push_back(size);
-  }
+  offsets.insert(offsets.end(), row.offsets.begin(), row.offsets.end());
+  sizes.insert(sizes.end(), row.sizes.begin(), row.sizes.end());
   std::vector<i64> dims = leading_dims(p, place);
   const std::size_t leading = dims.size();
   dims.insert(dims.end(), k.shape.dims().begin(), k.shape.dims().end());
@@ -187,8 +162,10 @@ void PlanMaker::add_box(const ModelParameter& p, i32 key, i32 rank, i64 first_ro
   add(-1, place.name, run_.of(p, place.name));
   if (!states_.empty())
     for (i32 s = 0; s < static_cast<i32>(states_[key].size()); s++)
-      add(s, cat(kStateSection, states_[key][s].kind, ".", place.name), states_[key][s].dtype);
-  if (!own) add_extra_state(p, place, rank);
+      add(s, torch_dist_state(states_[key][s].kind, place.name), states_[key][s].dtype);
+  // Norms of Megatron's own modules have no extra state. In front of a dense MLP they have the fused name in
+  // any case.
+  if (!run_.own_norms || !own_norm_of_experts(p)) add_extra_state(p, place, rank);
 }
 
 void PlanMaker::add_extra_state(const ModelParameter& p, const TorchDistPlace& place, i32 rank) {

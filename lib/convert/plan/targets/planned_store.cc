@@ -6,6 +6,7 @@
 
 #include "convert/dialects/fsdp/fsdp_plan.h"
 #include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/dialects/torch_dist/torch_dist_plan.h"
 #include "convert/keys/key_table.h"
 #include "convert/plan/targets/fsdp.h"
@@ -103,7 +104,7 @@ PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options) {
   TorchDistRun run = torch_dist_run(options, map);
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
              options.values.params_dtype.of(map.model())};
-  const KeyTable keys(map, run.run, KeyTable::TorchDist{});
+  const KeyTable keys(map, run.run, torch_dist_split);
   TorchDistPlan plan(keys, run);
   return checkpoint_of(model, run.run, run.grid, std::move(plan.layout), DcpDialect::kTorchDist);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/dialects/torch_dist/torch_dist_pieces.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
@@ -70,7 +71,7 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
   run_ = torch_dist_run(options_, model_.map());
   run_.run = model_.setup();
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);
-  keys_ = std::make_unique<KeyTable>(model_.map(), run_.run, KeyTable::TorchDist{});
+  keys_ = std::make_unique<KeyTable>(model_.map(), run_.run, torch_dist_split);
   if (dcp_dialect(model_.on_disk()) == DcpDialect::kTorchDist)
     run_.own_norms |= has_own_norms_of_experts(model_.on_disk(), keys_->parameters());
   for (i32 p = 0; p < static_cast<i32>(keys_->parameters().size()); p++) {

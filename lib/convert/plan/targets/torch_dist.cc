@@ -3,6 +3,7 @@
 // runs of the table; the keys of another checkpoint are recut (recut.h).
 #include "convert/plan/targets/torch_dist.h"
 
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/objects/common_state.h"
@@ -106,7 +107,7 @@ class McoreOfModel final : public McoreTarget {
   McoreOfModel(const Opened& source, const ToMcoreOptions& options)
       : map_(*source.model()->map),
         run_(run_of_model(options, map_)),
-        keys_(map_, run_.run, KeyTable::TorchDist{}),
+        keys_(map_, run_.run, torch_dist_split),
         plan_(keys_, run_),
         chunks_(plan_) {
     note_sizes(map_, run_.run, run_.grid, notes, details);

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "convert/dialects/torch_dist/torch_dist_names.h"
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/jobs/chunk_side.h"
 #include "convert/keys/key_table.h"
 #include "core/items/item_run.h"
@@ -116,7 +116,7 @@ Saved planned(const std::string& model, const Grid& grid, const PipelineOptions&
   run.grid = grid, run.pipeline = pipeline;
   run.run = {vocab_rows(map.model(), map.family(), grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
   run.stacked = stacks_layers(map.model(), LayerStacks::kAuto);
-  KeyTable keys(map, run.run, KeyTable::TorchDist{});
+  KeyTable keys(map, run.run, torch_dist_split);
   TorchDistPlan plan(keys, run);
   TorchDistChunks chunks(plan);
   ChunkSide side{chunks, &keys};
@@ -179,43 +179,6 @@ TEST(TorchDistPlan, LayersThatDifferAreNotOneTensor) {
   std::string told =
       thrown_by([] { stacks_layers(golden_map("deepseek_v3").model(), LayerStacks::kStacked); });
   EXPECT_NE(told.find("layers that differ"), told.npos) << told;
-}
-
-TEST(TorchDistNames, EveryWrittenPlaceIsOneThatReadersLookAt) {
-  struct Case {
-    std::string_view name;
-    bool stacked;
-    std::string_view place;
-    std::vector<i64> at;
-  };
-  const Case cases[] = {
-      {"decoder.layers.3.mlp.linear_fc2.weight", true, "decoder.layers.mlp.linear_fc2.weight", {3}},
-      {"decoder.layers.3.mlp.linear_fc2.weight", false, "decoder.layers.3.mlp.linear_fc2.weight", {}},
-      {"decoder.layers.3.mlp.experts.linear_fc1.bias7",
-       true,
-       "decoder.layers.mlp.experts.experts.linear_fc1.bias",
-       {3, 7}},
-      {"decoder.layers.3.mlp.experts.linear_fc1.bias7",
-       false,
-       "decoder.layers.3.mlp.experts.experts.linear_fc1.bias",
-       {7}},
-      {"mtp.layers.0.mtp_model_layer.mlp.experts.linear_fc2.weight5",
-       false,
-       "mtp.layers.0.transformer_layer.mlp.experts.experts.linear_fc2.weight",
-       {5}},
-      {"embedding.word_embeddings.weight", false, "embedding.word_embeddings.weight", {}},
-  };
-  for (const Case& c : cases) {
-    TorchDistPlace place = torch_dist_place(c.name, c.stacked);
-    EXPECT_EQ(place.name, c.place);
-    EXPECT_EQ(place.at, c.at);
-    bool found = false;
-    for (const TorchDistPlace& read : torch_dist_places(c.name))
-      found |= read.name == place.name && read.at == place.at;
-    EXPECT_TRUE(found) << c.name;
-  }
-  EXPECT_EQ(torch_dist_place("decoder.layers.0.mixer.conv1d_weight.x", false).name,
-            "decoder.layers.0.mixer.conv1d.weight.x");
 }
 
 }  // namespace torch_dist_plan_test

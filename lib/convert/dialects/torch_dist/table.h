@@ -1,0 +1,80 @@
+// The table of torch_dist: rows of a parameter <-> a box of a tensor. The plan of a save walks it with the
+// parameters of each rank, the view of a checkpoint with those that one rank alone would have:
+//
+//   decoder.layers.3.mlp.linear_fc1.weight   gate   decoder.layers.mlp.linear_fc1.weight      [3] rows 0-15
+//                                            up     the same                                  [3] rows 16-31
+//   decoder.layers.0.mixer.in_proj.weight    z      decoder.layers.0.mixer.in_proj.weight.z   rows 0-63
+//
+// A save has one form of a parameter: its name, and whether its parts have tensors of their own. Layers that
+// are alike are one tensor, all experts of a layer another, and versions of Megatron name the layers of MTP
+// differently, so a name may be at several places:
+//
+//   decoder.layers.3.mlp.experts.linear_fc1.weight7
+//       decoder.layers.mlp.experts.experts.linear_fc1.weight      at [3, 7]     stacked layers
+//       decoder.layers.3.mlp.experts.experts.linear_fc1.weight    at [7]        layers by number
+//       decoder.layers.3.mlp.experts.experts.7.linear_fc1.weight                experts by number, too
+//
+// Readers look for all forms at all places, a writer takes one of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/int.h"
+#include "mappings/rule.h"
+
+namespace mckpt::impl {
+
+struct ModelConfig;
+struct ModelParameter;
+
+// A tensor, and the indices along its first dimensions at which the parameter is.
+struct TorchDistPlace {
+  std::string name;
+  std::vector<i64> at;
+};
+
+// All places of a parameter, or of a part of one, in the order in which a reader looks at them.
+std::vector<TorchDistPlace> torch_dist_places(std::string_view name);
+// The place that Megatron writes. `stacked`: the layers of the parameter's block are one tensor. MTP has the
+// name "transformer_layer" (core/hybrid/mtp_names.h), and experts are always one tensor.
+TorchDistPlace torch_dist_place(std::string_view name, bool stacked);
+
+// The tensor of a state of the optimizer of that kind, "exp_avg", by the place of its parameter.
+std::string torch_dist_state(std::string_view kind, std::string_view place);
+
+// How a save has a parameter: the name by which its places are found, and the parts that have tensors.
+struct TorchDistForm {
+  std::string name;
+  KeySplit split = KeySplit::kNone;
+};
+
+// The parts under which Megatron writes a parameter: gated ones are whole, with gate before up.
+KeySplit torch_dist_split(const ModelParameter& p);
+// The form that Megatron writes. `own_norms`: norms in front of experts have the name of Megatron's own
+// modules. Convolutions have their name with a dot in any case.
+TorchDistForm torch_dist_form(const ModelParameter& p, bool own_norms);
+// All forms of a parameter under that name, in the order in which a reader looks for them.
+std::vector<TorchDistForm> torch_dist_forms(const ModelParameter& p, const std::string& name);
+
+// The name under which Megatron's own modules save the norm in front of experts, as if it were fused:
+// "...mlp.linear_fc1.layer_norm_weight" of "...pre_mlp_layernorm.weight". Nothing for another parameter.
+std::optional<std::string> own_norm_of_experts(const ModelParameter& p);
+
+// A row of the table.
+struct TorchDistRow {
+  std::string key;   // of the table of keys: the parameter, or its part that has a tensor of its own
+  std::string name;  // of that tensor, by which torch_dist_places() finds it
+  Piece piece;       // the rows of the parameter, as the cell has it
+  std::vector<i64> offsets, sizes;  // the box in the tensor, behind the indices of layers and experts
+};
+
+// The rows that the cell of the parameter has, which are all of its items. The parts of a fused parameter are
+// rows of their own in either form, as each cell has its share of each of them. Throws what pieces_of()
+// throws.
+std::vector<TorchDistRow> torch_dist_rows(const ModelParameter& p, const TorchDistForm& form,
+                                          const ModelConfig& model);
+
+}  // namespace mckpt::impl
