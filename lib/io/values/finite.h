@@ -24,9 +24,6 @@ struct NonFinite {
   void merge(const NonFinite& later);  // adds what was found in a later stretch
 };
 
-// Whether the type can hold a NaN or an infinity at all.
-bool may_be_non_finite(DType dtype);
-
 // Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`. Of a
 // type without NaN and infinities, only whether a bit is set.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
