@@ -3,7 +3,7 @@
 //   config.json: "model_type": "qwen3_moe"   ->   the Family qwen3_moe: sections, rows, forms of experts
 //
 // A model type that no table has is an error; nothing is guessed from the tensors
-// (mappings/map_file/explained.h compares them with the families).
+// (mappings/map_file/draft.h compares them with the families).
 #pragma once
 
 #include <string>

@@ -2,18 +2,15 @@
 // model's numbers.
 //
 //   other spellings      n_embd for hidden_size, ...: the entry is taken from there
-//   refused flags        attention_bias: true, which llama refuses: false, since rows of the map have the biases
-//   tied embeddings      a model without an output layer is tied, whatever its config leaves out
+//   tied embeddings      a model without an output layer is tied, if its config does not say so
 #include "hf/draft_of_model.h"
 
 #include <algorithm>
-#include <map>
 
 #include "core/base/argument.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/folder/assets.h"
-#include "hf/config/fields.h"
 #include "hf/config/json.h"
 #include "hf/config/parts.h"
 #include "hf/folder/tensors.h"
@@ -25,10 +22,8 @@
 #include "io/store/store.h"
 #include "mappings/family.h"
 #include "mappings/map_file/draft.h"
-#include "mappings/map_file/explained.h"
 #include "mappings/map_file/map.h"
 #include "mappings/map_file/name_kinds.h"
-#include "mappings/map_file/recognise.h"
 #include "mappings/model/accounting.h"
 #include "mappings/registry.h"
 
@@ -63,83 +58,74 @@ std::vector<MapEntry> usual_spellings(const JsonValue& config) {
   return entries;
 }
 
-bool has_output_layer(const SourceTable& tensors) {
-  for (const NameKind& kind : name_kinds(tensors))
+// A config without the entry is that of an untied model, and one without an output layer is tied.
+bool has_output_layer(std::span<const NameKind> kinds) {
+  for (const NameKind& kind : kinds)
     for (std::string_view name :
          {"lm_head.weight", "embed_out.weight", "output.weight", "output_layer.weight"})
       if (kind.name == name || kind.name.ends_with(cat(".", name))) return true;
   return false;
 }
 
-// The entries that may have to be changed for the reader of the base, one more each time.
-class Attempts {
+// The numbers of a model as readers of families take them, and the entries under "config" that they need for it.
+class Numbers {
  public:
-  Attempts(const std::string& text, const JsonValue& config, const SourceTable& tensors)
-      : text_(text), config_(config) {
-    map_.config = usual_spellings(config);
-    if (!has_output_layer(tensors) && !present(config, "tie_word_embeddings"))
-      map_.config.push_back({"tie_word_embeddings", "", "true"});
+  Numbers(const std::string& text, const JsonValue& config, std::span<const NameKind> kinds)
+      : text_(text), config_(config), entries_(usual_spellings(config)) {
+    if (!has_output_layer(kinds) && !present(config, "tie_word_embeddings"))
+      entries_.push_back({"tie_word_embeddings", "", "true"});
+    usual_ = read(std::string(kNoBase), entries_);
   }
 
-  // The numbers under usual names; nothing if the config does not give them.
-  std::optional<ModelConfig> numbers() const {
-    MapFile map = map_;
-    map.base = std::string(kNoBase);
-    return read(map);
-  }
+  // Under the names that most families use; nothing if the config does not give them.
+  const std::optional<ModelConfig>& usual() const { return usual_; }
 
-  // The numbers as the reader of the base takes them; nothing if it takes none of the attempts. `map` gets
-  // the base and the entries.
-  std::optional<ModelConfig> as(const Family& base, const ModelConfig& numbers, MapFile& map) const {
-    map = map_;
-    map.base = std::string(base.name);
-    if (auto m = read(map)) return m;
-    for (std::string_view flag : {"attention_bias", "mlp_bias"})
-      if (const JsonValue* value = config_.find(flag);
-          value && value->is(JsonType::kBool) && value->boolean(flag)) {
-        map.config.push_back({std::string(flag), "", "false"});
-        if (auto m = read(map)) return m;
-      }
-    auto add = [&](std::string_view key, i64 n) {
-      if (n <= 0 || present(with_entries(config_, map), key)) return false;
-      map.config.push_back({std::string(key), "", cat(n)});
-      return true;
-    };
-    for (auto [key, n] :
-         {std::pair("num_key_value_heads", numbers.text.kv_groups),
-          std::pair("head_dim", numbers.text.head_dim), std::pair("moe_intermediate_size", numbers.moe.ffn)})
-      if (add(key, n))
-        if (auto m = read(map)) return m;
+  // As the family's reader takes them, with one more entry each time; nothing if it takes none of these. `entries`
+  // gets those it takes, or the first ones.
+  std::optional<ModelConfig> as(const Family& family, std::vector<MapEntry>& entries) const {
+    const std::string base(family.name);
+    entries = entries_;
+    if (auto m = read(base, entries)) return m;
+    std::vector<MapEntry> more;
+    for (std::string_view flag : {"attention_bias", "mlp_bias"})  // rows of the map have the biases
+      if (present(config_, flag)) more.push_back({std::string(flag), "", "false"});
+    if (usual_)
+      for (auto [key, n] : {std::pair("num_key_value_heads", usual_->text.kv_groups),
+                            std::pair("head_dim", usual_->text.head_dim),
+                            std::pair("moe_intermediate_size", usual_->moe.ffn)})
+        if (n > 0 && !present(config_, key)) more.push_back({key, "", cat(n)});
+    for (MapEntry& entry : more) {
+      entries.push_back(std::move(entry));
+      if (auto m = read(base, entries)) return m;
+    }
+    entries = entries_;
     return std::nullopt;
   }
 
-  // How far the config is from those of the family: its own numbers, and how many entries it has not that
-  // the family's reader asks for. Nothing if the reader does not take it as it is.
-  std::optional<HfConfig> as_it_is(const Family& family) const {
-    MapFile map = map_;
-    map.base = std::string(family.name);
-    return read_config(map);
+  // Why the reader refuses the config with the first entries. pre: as() returned nothing.
+  std::string refusal(const Family& family) const {
+    std::string why;
+    read(std::string(family.name), entries_, &why);
+    return why;
   }
-
-  const std::vector<MapEntry>& entries() const { return map_.config; }
 
  private:
-  std::optional<ModelConfig> read(const MapFile& map) const {
-    std::optional<HfConfig> config = read_config(map);
-    return config ? std::optional(std::move(config->model)) : std::nullopt;
-  }
-
-  std::optional<HfConfig> read_config(const MapFile& map) const {
+  std::optional<ModelConfig> read(const std::string& base, const std::vector<MapEntry>& entries,
+                                  std::string* why = nullptr) const {
+    MapFile map;
+    map.base = base, map.config = entries;
     try {
-      return read_hf_config(text_, true, &map);
-    } catch (const Error&) {
+      return read_hf_config(text_, true, &map).model;
+    } catch (const Error& e) {
+      if (why) *why = e.message();
       return std::nullopt;
     }
   }
 
   const std::string& text_;
   const JsonValue& config_;
-  MapFile map_;
+  std::vector<MapEntry> entries_;
+  std::optional<ModelConfig> usual_;
 };
 
 // Words of entries that say how a model computes with its tensors. Shapes and names show nothing of it.
@@ -167,15 +153,6 @@ void list_computation(const JsonValue& config, const std::string& prefix, std::v
                         : text ? escaped(value.string(key))
                                : "true"));
   }
-}
-
-// The tensors have a gate beside the first layer of their MLPs.
-bool has_gate(const SourceTable& tensors, const ModelConfig& numbers) {
-  std::vector<NameKind> kinds = name_kinds(tensors);
-  KindNames names;
-  for (const NameKind& kind : kinds) names.insert(kind.name);
-  return std::ranges::any_of(
-      kinds, [&](const NameKind& kind) { return recognise(kind, names, numbers).rule.starts_with("gated"); });
 }
 
 // "Qwen3MoeForCausalLM" and "qwen3_moe" are "qwen3moe".
@@ -211,27 +188,31 @@ double name_distance(const Family& family, std::span<const std::string> names) {
   return least;
 }
 
-// All families, the nearest first, by their tensors. Of several that explain as many, the one whose name is
-// nearest comes first, then the one with the nearest config.
-std::vector<Explained> nearest_families(const SourceTable& tensors, const JsonValue& config,
-                                        const Attempts& attempts, const ModelConfig* usual) {
-  std::map<const Family*, std::optional<HfConfig>> read;
-  std::vector<Explained> families = explained_by_families(tensors, usual, [&](const Family& family) {
-    std::optional<HfConfig>& own = read[&family];
-    own = attempts.as_it_is(family);
-    return own ? &own->model : nullptr;
-  });
-  constexpr i64 kNotRead = 1000;
+struct Candidate {
+  Explained explained;
+  std::optional<ModelConfig> numbers;  // nothing if the family's reader does not take the config
+  std::vector<MapEntry> entries;
+};
+
+// Among the families that have experts or not, as the model has: the one that explains most tensors. Of several the
+// one with the fewest rows that do not fit, then one whose reader takes the config, the one that needs the fewest
+// entries for it first, then the one with the nearest name.
+Candidate nearest_of_all(std::span<const NameKind> kinds, const JsonValue& config, const Numbers& numbers) {
   const std::vector<std::string> names = names_of_model(config);
-  auto order = [&](const Explained& e) {
-    const std::optional<HfConfig>& own = read[e.family];
-    return std::tuple(name_distance(*e.family, names), e.missing, own ? own->absent : kNotRead);
+  auto order = [&](const Candidate& c) {
+    const Family& family = *c.explained.family;
+    return std::tuple(numbers.usual() && !may_hold(family, *numbers.usual()), -c.explained.tensors,
+                      c.explained.unfit.size(), !c.numbers, c.entries.size(), name_distance(family, names));
   };
-  const auto last = std::ranges::find_if(
-      families, [&](const Explained& e) { return e.score() < families[0].score(); });
-  std::stable_sort(families.begin(), last,
-                   [&](const Explained& a, const Explained& b) { return order(a) < order(b); });
-  return families;
+  std::optional<Candidate> best;
+  for (const Family* family : all_families()) {
+    Candidate c;
+    c.numbers = numbers.as(*family, c.entries);
+    c.explained = explained_by(*family, kinds, c.numbers ? &*c.numbers : nullptr,
+                               numbers.usual() ? &*numbers.usual() : nullptr);
+    if (!best || order(c) < order(*best)) best = std::move(c);
+  }
+  return std::move(*best);
 }
 
 // The tensors with shapes. Throws kNotFound for a folder that has no headers.
@@ -248,55 +229,30 @@ FolderTensors known_tensors(const std::string& path, const OpenOptions& opening)
 
 }  // namespace
 
-// The base explains more than half of the kinds of tensors, and its reader takes the config; of two, the
-// nearer one.
 ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
   FolderTensors tensors = known_tensors(path, opening);
   std::string text = config_text(path, opening);
   return with_file(cat(path, "/config.json"), [&] {
     JsonValue config = parse_config(text);
-    Attempts attempts(text, config, tensors.table);
-    std::optional<ModelConfig> numbers = attempts.numbers();
-    if (!numbers) {
-      MapFile none;
-      none.base = std::string(kNoBase);
-      none.config = attempts.entries();
-      static_cast<void>(read_hf_config(text, true, &none));  // throws what is wrong
-    }
-    std::vector<Explained> families = nearest_families(tensors.table, config, attempts, &*numbers);
-    const i64 kinds = std::ssize(name_kinds(tensors.table));
-    MapFile map, with_config;
-    with_config.config = attempts.entries();
-    const Family* base = nullptr;
-    ModelConfig model = *numbers;
-    const bool gated = has_gate(tensors.table, *numbers);
-    for (const Explained& e : families) {
-      if (2 * e.kinds <= kinds || base) continue;
-      std::optional<ModelConfig> read = attempts.as(*e.family, *numbers, with_config);
-      // The activation is the base's, and one for plain MLPs is none for gated ones.
-      if (read && (read->text.gated_mlp || !gated)) base = e.family, model = *read;
-    }
-    if (!base) with_config.config = attempts.entries();
-    std::vector<std::string> computation;
-    list_computation(config, "", computation);
-    if (base && model.zero_centered_norms)
-      computation.push_back(cat("weights of norms that are stored less one, as ", base->name, " has them"));
-    map = draft_map(tensors.table, std::move(model), base);
-    map.config = std::move(with_config.config);
-    ModelDraft draft{map_file_text(map),
-                     *map.base,
-                     std::string(families[0].family->name),
-                     tensors.table.size(),
-                     0,
-                     std::ssize(map.rows),
-                     std::ssize(open_questions(map)),
-                     std::ssize(map.remove),
-                     std::move(computation)};
-    for (const Explained& e : families)
-      if (e.family == (base ? base : families[0].family)) {
-        draft.explained = e.tensors;
-        draft.nearest = e.family->name;
-      }
+    const std::vector<NameKind> kinds = name_kinds(tensors.table);
+    const Numbers numbers(text, config, kinds);
+    Candidate near = nearest_of_all(kinds, config, numbers);
+    if (near.explained.tensors == 0)
+      throw Error(Code::kUnknownModel, "no family explains any of the tensors, so that a draft has no base")
+          .help("write a map file with \"base\": \"none\" and all rows (docs/adding_a_model.md)");
+    ModelDraft draft;
+    draft.base = std::string(near.explained.family->name);
+    draft.tensors = tensors.table.size();
+    draft.explained = near.explained.tensors;
+    list_computation(config, "", draft.computation);
+    if (near.numbers && near.numbers->zero_centered_norms)
+      draft.computation.push_back(
+          cat("weights of norms that are stored less one, as ", draft.base, " has them"));
+    if (!near.numbers) draft.not_read = numbers.refusal(*near.explained.family);
+    MapFile map = draft_map(near.explained, kinds);
+    draft.to_decide = std::ssize(map.rows);
+    map.config = std::move(near.entries);
+    draft.text = map_file_text(map);
     return draft;
   });
 }
@@ -309,11 +265,8 @@ std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions
     if (out.tensors == 0) return out;
     std::string text = config_text(path, opening);
     JsonValue config = parse_config(text);
-    const Attempts attempts(text, config, tensors.table);
-    std::optional<ModelConfig> numbers = attempts.numbers();
-    const std::vector<Explained> families =
-        nearest_families(tensors.table, config, attempts, numbers ? &*numbers : nullptr);
-    const Explained& near = families[0];
+    const std::vector<NameKind> kinds = name_kinds(tensors.table);
+    const Explained near = nearest_of_all(kinds, config, Numbers(text, config, kinds)).explained;
     if (near.tensors > 0) out.family = near.family->name, out.explained = near.tensors;
     return out;
   } catch (const Error&) {

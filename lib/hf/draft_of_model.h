@@ -1,7 +1,7 @@
 // The way on for a model whose type no family has: which family its tensors are nearest to, and the first map
 // file.
 //
-//   Phi-3-mini/  ->  base llama, which explains 195 of 259 tensors; a map file with 2 rows to decide
+//   Phi-3-mini/  ->  base llama, which explains 195 of 259 tensors; a map file with 4 rows to decide
 #pragma once
 
 #include <optional>
@@ -19,18 +19,18 @@ struct OpenOptions;
 // A map file for the model in a folder. Its text is ready to be written.
 struct ModelDraft {
   std::string text;
-  std::string base;     // the family's name, or "none"
-  std::string nearest;  // of all families
+  std::string base;     // the name of the nearest family
   i64 tensors = 0;      // of the model
-  i64 explained = 0;    // of them by the nearest family
-  i64 rows = 0, to_decide = 0, removed = 0;
+  i64 explained = 0;    // of them by that family
+  i64 to_decide = 0;    // rows of the map
+  std::string not_read; // why the base's reader does not take the config; "": it does
   // What a map does not compare: entries of the config that say how the model computes, "logit_scale 0.0625",
   // and what the base would have the run do.
   std::vector<std::string> computation{};
 };
 
-// Throws kNotFound for a folder without config.json or without headers of weights, kBadConfig for a config
-// without numbers, kQuantized.
+// Throws kNotFound for a folder without config.json or without headers of weights, kQuantized, and
+// kUnknownModel for a model of which no family explains a tensor.
 ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening);
 
 // The family that is nearest to a model whose type no family has.

@@ -1,9 +1,9 @@
-// The rows of the base are walked over the layers of the model, so a row that only some layers lack is found,
-// too. Rows for the tensors that are left are then put together from their roles, and sorted into Megatron's
-// order.
+// Kinds of names are counted, not tensors, so that a model of many layers or experts takes no longer than a
+// small one. The rows that a model should have are those that a walk over its layers visits.
 #include "mappings/map_file/draft.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -11,339 +11,178 @@
 #include "core/items/shape.h"
 #include "mappings/config.h"
 #include "mappings/family.h"
-#include "mappings/map_file/name_kinds.h"
-#include "mappings/map_file/recognise.h"
-#include "mappings/map_file/rows.h"
-#include "mappings/model/accounting.h"
-#include "mappings/model/expand.h"
-#include "mappings/model/source_table.h"
 #include "mappings/model/walk.h"
+#include "mappings/needs.h"
 #include "mappings/registry.h"
-#include "mappings/rule.h"
 #include "mappings/shape_text.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kUsualLayers = "decoder.layers.{L}.";
+// A model need not have layers for multi-token prediction.
+bool is_mtp(Scope scope) {
+  return scope == Scope::kMtpHead || scope == Scope::kMtpLayers || scope == Scope::kMtpTail;
+}
 
-// The order in which Megatron registers the parameters: before the layers, in a layer, after the layers.
-constexpr std::string_view kBefore[] = {"embedding.word_embeddings.weight",
-                                        "embedding.position_embeddings.weight"};
-constexpr std::string_view kInLayer[] = {"self_attention.core_attention.softmax_offset",
-                                         "self_attention.linear_proj.weight",
-                                         "self_attention.linear_proj.bias",
-                                         "self_attention.linear_proj.post_layernorm.weight",
-                                         "self_attention.linear_proj.post_layernorm.bias",
-                                         "self_attention.linear_qkv.layer_norm_weight",
-                                         "self_attention.linear_qkv.layer_norm_bias",
-                                         "self_attention.linear_qkv.weight",
-                                         "self_attention.linear_qkv.bias",
-                                         "self_attention.q_layernorm.weight",
-                                         "self_attention.q_layernorm.bias",
-                                         "self_attention.k_layernorm.weight",
-                                         "self_attention.k_layernorm.bias",
-                                         "pre_mlp_layernorm.weight",
-                                         "pre_mlp_layernorm.bias",
-                                         "mlp.router.weight",
-                                         "mlp.router.bias",
-                                         "mlp.router.expert_bias",
-                                         "mlp.experts.linear_fc1.weight{E}",
-                                         "mlp.experts.linear_fc2.weight{E}",
-                                         "mlp.shared_experts.linear_fc1.weight",
-                                         "mlp.shared_experts.linear_fc2.weight",
-                                         "mlp.linear_fc1.layer_norm_weight",
-                                         "mlp.linear_fc1.layer_norm_bias",
-                                         "mlp.linear_fc1.weight",
-                                         "mlp.linear_fc1.bias",
-                                         "mlp.linear_fc2.weight",
-                                         "mlp.linear_fc2.bias",
-                                         "mlp.linear_fc2.post_layernorm.weight",
-                                         "mlp.linear_fc2.post_layernorm.bias"};
-constexpr std::string_view kAfter[] = {"decoder.final_layernorm.weight", "decoder.final_layernorm.bias",
-                                       "output_layer.weight", "output_layer.bias"};
+std::string whole_source(const Section& section, const Row& row, std::string_view name) {
+  return cat(row.whole_names ? "" : section.hugging_face, name);
+}
 
-// The place of a name in that order, and all names in it.
-class Order {
+MapRow map_row(const Section& section, const Row& row) {
+  MapRow out;
+  out.megatron = cat(section.megatron, row.megatron);
+  out.rule = row.rule;
+  for (const Source& source : row.sources) {
+    if (source.name.empty()) break;
+    out.sources.push_back({whole_source(section, row, source.name), std::string(source.shape)});
+  }
+  out.needs = row.needs, out.split = row.split;
+  out.buffer = row.buffer, out.fp32 = row.fp32, out.alternates = row.alternates;
+  out.gathered_with = row.gathered_with;
+  return out;
+}
+
+// Looks for the sources of a family's rows among the kinds.
+class Explanation {
  public:
-  explicit Order(std::string_view layers) {
-    std::string_view outer = layers.substr(0, layers.size() - kUsualLayers.size());  // "language_model."
-    for (std::string_view name : kBefore) names_.push_back(cat(outer, name));
-    first_of_layer_ = std::ssize(names_);
-    for (std::string_view name : kInLayer) names_.push_back(cat(layers, name));
-    end_of_layer_ = std::ssize(names_);
-    for (std::string_view name : kAfter) names_.push_back(cat(outer, name));
+  Explanation(const Family& family, std::span<const NameKind> kinds, const ModelConfig* numbers,
+              const ModelConfig* usual)
+      : family_(family), kinds_(kinds), numbers_(numbers), sizes_(numbers ? numbers : usual), known_(kinds.size()), unlike_(kinds.size()) {
+    for (std::size_t i = 0; i < kinds.size(); i++) by_name_.emplace(kinds[i].name, i);
   }
 
-  // The whole name; one that the order does not have is that of a row without a place.
-  std::string whole(std::string_view leaf) const {
-    for (const std::string& name : names_)
-      if (name.ends_with(leaf) && (name.size() == leaf.size() || name[name.size() - leaf.size() - 1] == '.'))
-        return name;
-    return std::string(leaf);
-  }
-  // Rows that have no name yet are the last of the layers, or of all.
-  i64 place(const MapRow& row) const {
-    auto at = std::ranges::find(names_, row.megatron);
-    if (at != names_.end()) return at - names_.begin();
-    bool in_layers = row.sources[0].name.find("{L}") != std::string::npos;
-    return in_layers ? end_of_layer_ - 1 : std::ssize(names_);
-  }
-  // The names from which a row may follow, the nearest first: those before it of its own part.
-  std::vector<std::string> before(const std::string& name) const {
-    auto at = std::ranges::find(names_, name);
-    if (at == names_.end()) return {};
-    i64 n = at - names_.begin(), first = n < first_of_layer_ ? 0
-                                         : n < end_of_layer_ ? first_of_layer_
-                                                             : end_of_layer_;
-    std::vector<std::string> out(names_.begin() + first, at);
-    std::ranges::reverse(out);
+  Explained explained() {
+    each_row_of_model([this](const Section& section, const Row& row, const TowerConfig* tower) {
+      if (seen_.emplace(&section, &row).second) look(section, row, tower);
+    });
+    for (const Unread& u : family_.unread)
+      if (auto at = by_name_.find(kind_name(u.name)); at != by_name_.end()) known_[at->second] = true;
+    Explained out{&family_};
+    for (std::size_t k = 0; k < kinds_.size(); k++) {
+      if (known_[k]) out.tensors += kinds_[k].tensors;
+      if (!known_[k] && !unlike_[k]) out.unknown.push_back(k);
+    }
+    for (const std::string& name : order_)
+      if (const Found& found = rows_.at(name); !found.fits) out.unfit.push_back(found.row);
     return out;
   }
 
  private:
-  std::vector<std::string> names_;
-  i64 first_of_layer_ = 0, end_of_layer_ = 0;
-};
+  using Visit = std::function<void(const Section&, const Row&, const TowerConfig*)>;
 
-// The prefix of the layers of the base's text model.
-std::string layers_of(const Family* base) {
-  if (base)
-    for (const Section& section : base->sections)
-      if (section.scope == Scope::kLayers && section.tower == Tower::kText &&
-          section.megatron.ends_with(kUsualLayers))
-        return std::string(section.megatron);
-  return std::string(kUsualLayers);
-}
-
-class Drafter {
- public:
-  Drafter(const SourceTable& tensors, ModelConfig model, const Family* base)
-      : tensors_(tensors),
-        model_(std::move(model)),
-        base_(base),
-        kinds_(name_kinds(tensors)),
-        order_(layers_of(base)),
-        read_(static_cast<std::size_t>(tensors.size())) {
-    for (const NameKind& kind : kinds_) names_.insert(kind.name);
-  }
-
-  MapFile draft() {
-    file_.base = base_ ? std::string(base_->name) : std::string(kNoBase);
-    if (base_) keep_rows_of_base();
-    for (const NameKind& kind : kinds_)
-      if (!read_[kind.tensors[0]]) add(kind);
-    complete_rows();
-    question_incomplete_rows();
-    std::ranges::stable_sort(file_.rows, {}, [&](const MapRow& row) { return order_.place(row); });
-    if (base_) place_rows();
-    return std::move(file_);
-  }
-
- private:
-  // Marks the tensors that rows of the base read; collects the rows that find no tensor, or one of another
-  // shape.
-  void keep_rows_of_base() {
-    if (i64 depths = mtp_depths_in(*base_, model_, tensors_); !model_.mtp.stated || depths == 0)
-      model_.mtp.depths = depths;
-    std::vector<Needs> forms = forms_of_experts();
-    std::map<std::string, bool> fits;  // rows that apply, by name
-    std::vector<std::pair<std::string, i32>> readers;
-    each_site(*base_, model_, [&](const Site& site) {
-      Needs form = forms[site.section - base_->sections.data()];
-      each_row(site, model_, form, 0, model_.moe.experts, [&](const Row& row, i64 expert) {
-        std::string name = cat(site.section->megatron, row.megatron);
-        bool& good = fits.try_emplace(name, true).first->second;
-        for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++) {
-          i32 t = tensors_.find(present_name(site, row, s, expert, tensors_));
-          good = good && t >= 0 && has_shape(site, row.sources[s].shape, t) &&
-                 !is_other_norm(row, tensors_[t].name);
-          if (t >= 0) readers.emplace_back(name, t);
-        }
+  // With numbers the rows of a walk, experts in all the forms that files have; otherwise all rows without a
+  // condition.
+  void each_row_of_model(const Visit& visit) const {
+    if (!numbers_) {
+      for (const Section& section : family_.sections)
+        for (const RowList& list : row_lists(section))
+          for (const Row& row : list.rows)
+            if (row.needs == Needs::kAlways || is_expert_form(row.needs))
+              visit(section, row, sizes_ ? &tower_of(*sizes_, section.tower) : nullptr);
+      return;
+    }
+    ModelConfig model = *numbers_;
+    model.mtp.depths = std::max<i64>(model.mtp.depths, 1);
+    for (Needs form : {Needs::kExpertsApart, Needs::kExpertsFused, Needs::kExpertsHub})
+      each_site(family_, model, [&](const Site& site) {
+        each_row(site, model, form, 0, 1,
+                 [&](const Row& row, i64) { visit(*site.section, row, site.tower); });
       });
-    });
-    for (const auto& [name, t] : readers)
-      if (fits[name]) read_[t] = true;
-    for (const auto& [name, good] : fits)
-      if (!good) unfit_.insert(name);
-    for (const Unread& u : base_->unread)
-      for (const NameKind& kind : kinds_)
-        if (kind.name == kind_name(u.name))
-          for (i32 t : kind.tensors) read_[t] = true;
   }
 
-  // The norm that the base has before its MLP, in a model whose layers have norms of that part under other
-  // names: then the one after attention is another norm.
-  bool is_other_norm(const Row& row, std::string_view name) const {
-    constexpr std::string_view kNorm = "post_attention_layernorm.weight";
-    bool before_mlp = row.megatron.ends_with("linear_fc1.layer_norm_weight") ||
-                      row.megatron.starts_with("pre_mlp_layernorm");
-    return before_mlp && name.ends_with(kNorm) && std::ranges::any_of(names_, [](std::string_view other) {
-             return other.ends_with(".pre_feedforward_layernorm.weight") ||
-                    other.ends_with(".post_feedforward_layernorm.weight");
-           });
-  }
-
-  std::vector<Needs> forms_of_experts() const {
-    try {
-      return expert_forms(*base_, model_, tensors_, {});
-    } catch (const Error&) {  // in two forms at once: rows of neither fit
-      return std::vector<Needs>(base_->sections.size(), Needs::kExpertsApart);
+  // Marks the kinds that are sources of the row as known, and keeps the row with what it does not find.
+  void look(const Section& section, const Row& row, const TowerConfig* tower) {
+    MapRow made = map_row(section, row);
+    for (std::size_t s = 0; s < made.sources.size(); s++) {
+      auto at = by_name_.find(kind_name(made.sources[s].name));
+      for (const std::string& other : other_names(section, row, s))
+        if (at == by_name_.end()) at = by_name_.find(kind_name(other));
+      std::string fault = at == by_name_.end()
+                              ? cat("no tensor is ", made.sources[s].name)
+                              : shape_fault(kinds_[at->second], made.sources[s].shape, tower);
+      if (at != by_name_.end()) (fault.empty() ? known_ : unlike_)[at->second] = true;
+      if (!fault.empty()) made.todo += cat(made.todo.empty() ? "" : "; ", fault);
     }
+    if (!is_mtp(section.scope)) add(std::move(made));
   }
 
-  bool has_shape(const Site& site, std::string_view text, i32 t) const {
+  // A parameter fits if one of the rows of its name does: the forms of experts share names.
+  void add(MapRow row) {
+    const bool fits = row.todo.empty();
+    auto [at, is_new] = rows_.try_emplace(row.megatron, Found{row, fits});
+    if (is_new) order_.push_back(row.megatron);
+    at->second.fits |= fits;
+  }
+
+  static std::vector<std::string> other_names(const Section& section, const Row& row, std::size_t source) {
+    std::vector<std::string> out;
+    if (source == 0 && !row.also.empty()) out.push_back(whole_source(section, row, row.also));
+    if (!section.also.empty() && !row.whole_names) out.push_back(cat(section.also, row.sources[source].name));
+    return out;
+  }
+
+  // "X is [40, 96], and [expert_ffn hidden] = [42, 96]"; "" if the shape fits or is not known.
+  std::string shape_fault(const NameKind& kind, std::string_view text, const TowerConfig* tower) const {
+    if (!tower || !kind.sized) return "";
     try {
-      return !tensors_[t].header_known ||
-             std::ranges::equal(shape_of(text, model_, *site.tower).dims(), tensors_[t].dims);
+      const Shape shape = shape_of(text, *sizes_, *tower);
+      if (std::ranges::equal(shape.dims(), kind.dims)) return "";
+      return cat(kind.name, " has the shape ", to_string(Shape(kind.dims)), ", not [", text,
+                 "] = ", to_string(shape));
     } catch (const Error&) {
-      return false;
+      return cat(kind.name, " has a shape of which the config does not give the numbers: [", text, "]");
     }
   }
 
-  bool has_layers(Ffn ffn) const {
-    return std::ranges::any_of(model_.text.layers, [&](const LayerSpec& l) { return l.ffn == ffn; });
-  }
-
-  // Adds what the tensors of the kind are.
-  void add(const NameKind& kind) {
-    Recognised r = recognise(kind, names_, model_);
-    if (!r.unread.empty()) {
-      file_.unread.push_back({kind.name, "", r.unread});
-      return;
-    }
-    if (r.leaf == "output_layer.weight" && model_.tied && r.todo.empty()) {
-      file_.unread.push_back({kind.name, embedding(), "the output layer is tied to the embedding"});
-      return;
-    }
-    add(kind, r);
-    // Both kinds of layers have the norm; Megatron gives it two names.
-    constexpr std::string_view kNorm = "pre_mlp_layernorm.";
-    if (r.leaf.starts_with(kNorm) && has_layers(Ffn::kDense)) {
-      r.leaf = cat("mlp.linear_fc1.layer_norm_", r.leaf.substr(kNorm.size()));
-      add(kind, r);
-    }
-  }
-
-  void add(const NameKind& kind, const Recognised& r) {
-    std::string whole = r.leaf.empty() ? "" : order_.whole(r.leaf);
-    auto at = std::ranges::find_if(
-        file_.rows, [&](const MapRow& row) { return !whole.empty() && row.megatron == whole; });
-    MapRow::Source source{kind.name, r.shape};
-    if (at != file_.rows.end() && at->rule == r.rule && roles(r.rule) > 1) {
-      // Roles come in any order; they are kept in that of the rule.
-      std::size_t slot = static_cast<std::size_t>(r.slot);
-      if (at->sources.size() <= slot) at->sources.resize(slot + 1);
-      if (at->sources[slot].name.empty()) {
-        at->sources[slot] = std::move(source);
-        if (at->todo.empty()) at->todo = r.todo;
-        return;
-      }
-    }
+  struct Found {
     MapRow row;
-    row.megatron = at == file_.rows.end() ? whole : "";
-    row.rule = r.rule;
-    row.needs = r.needs;
-    row.split = r.split;
-    row.buffer = r.buffer;
-    row.todo =
-        at == file_.rows.end() ? r.todo : cat("another tensor is ", whole, " already: which of them is it?");
-    row.sources.resize(static_cast<std::size_t>(roles(r.rule) > 1 ? r.slot + 1 : 1));
-    row.sources.back() = std::move(source);
-    if (row.todo.empty()) row.todo = question_of_layers(kind, whole);
-    file_.rows.push_back(std::move(row));
-  }
+    bool fits = false;
+  };
 
-  static std::size_t roles(std::string_view rule) { return rule.empty() ? 1 : rule_named(rule).roles.size(); }
-
-  // A kind that not all layers of its part have.
-  std::string question_of_layers(const NameKind& kind, std::string_view whole) const {
-    if (kind.layers.empty()) return "";
-    std::vector<i64> expected;
-    std::string_view part = layer_kind_of(whole);
-    for (i64 n = 0; n < std::ssize(model_.text.layers); n++) {
-      Ffn ffn = model_.text.layers[n].ffn;
-      if (part == "attention" || (part == "moe") == (ffn == Ffn::kMoe)) expected.push_back(n);
-    }
-    bool norm = whole.find("layer_norm_") != whole.npos || whole.find("pre_mlp_layernorm") != whole.npos;
-    if (expected == kind.layers || norm) return "";
-    return cat("of ", counted(std::ssize(expected), "layer"), " that would have it by its place, ",
-               kind.layers.size(), " have it: which layers have it, and why?");
-  }
-
-  // A row that replaces one of the base takes what that one read as well: `up` beside a gate, where the base
-  // has a plain MLP.
-  void complete_rows() {
-    for (const NameKind& kind : kinds_) {
-      if (!read_[kind.tensors[0]]) continue;
-      Recognised r = recognise(kind, names_, model_);
-      if (r.leaf.empty() || roles(r.rule) < 2) continue;
-      std::string whole = order_.whole(r.leaf);
-      for (const MapRow& row : file_.rows)
-        if (row.megatron == whole && row.rule == r.rule) {
-          add(kind, r);
-          break;
-        }
-    }
-  }
-
-  // A row that lacks a source, such as queries without keys.
-  void question_incomplete_rows() {
-    for (MapRow& row : file_.rows) {
-      std::size_t needed = roles(row.rule);
-      bool complete = row.sources.size() == needed &&
-                      std::ranges::none_of(row.sources, [](const auto& s) { return s.name.empty(); });
-      if (complete) continue;
-      std::erase_if(row.sources, [](const MapRow::Source& s) { return s.name.empty(); });
-      row.todo = cat("the rule ", row.rule, " takes ", counted(static_cast<i64>(needed), "tensor"), ", ",
-                     listed(rule_named(row.rule).roles, needed), "; ",
-                     row.sources.size() == 1 ? "only this one was" : "only these were", " found");
-    }
-  }
-
-  std::string embedding() const {
-    for (const NameKind& kind : kinds_)
-      if (recognise(kind, names_, model_).leaf == kBefore[0]) return kind.name;
-    return "";
-  }
-
-  // Rows of the base that find nothing are replaced or removed; new rows follow one that is there.
-  void place_rows() {
-    std::set<std::string> there;
-    for (const Section& section : base_->sections)
-      for (const RowList& list : row_lists(section))
-        for (const Row& row : list.rows) there.insert(cat(section.megatron, row.megatron));
-    for (const std::string& name : unfit_)
-      if (std::ranges::none_of(file_.rows, [&](const MapRow& row) { return row.megatron == name; })) {
-        file_.remove.push_back(name);
-        there.erase(name);
-      }
-    for (MapRow& row : file_.rows) {
-      if (row.megatron.empty() || !there.insert(row.megatron).second) continue;
-      for (const std::string& name : order_.before(row.megatron))
-        if (name != row.megatron && there.contains(name)) {
-          row.after = name;
-          break;
-        }
-      if (row.after.empty() && row.todo.empty()) row.todo = "which row does it follow? Name it in \"after\"";
-    }
-  }
-
-  const SourceTable& tensors_;
-  ModelConfig model_;
-  const Family* base_;
-  std::vector<NameKind> kinds_;
-  KindNames names_;
-  Order order_;
-  std::vector<bool> read_;       // by rows of the base, or known not to be read
-  std::set<std::string> unfit_;  // rows of the base that find no tensor, or one of another shape
-  MapFile file_;
+  const Family& family_;
+  std::span<const NameKind> kinds_;
+  const ModelConfig *numbers_, *sizes_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::vector<bool> known_, unlike_;  // kinds: with the shape that a row says, with another one
+  std::set<std::pair<const Section*, const Row*>> seen_;  // sections share rows
+  std::map<std::string, Found> rows_;  // by Megatron's name
+  std::vector<std::string> order_;     // of these names: that of the family's table
 };
+
+// The shape in numbers, which a person replaces by words: "24 16".
+std::string numbers_of(const NameKind& kind) {
+  std::string out;
+  for (i64 dim : kind.dims) out += cat(out.empty() ? "" : " ", dim);
+  return out;
+}
 
 }  // namespace
 
-MapFile draft_map(const SourceTable& tensors, ModelConfig model, const Family* base) {
-  return Drafter(tensors, std::move(model), base).draft();
+bool may_hold(const Family& family, const ModelConfig& model) {
+  auto layers = [&](std::span<const Row> LayerRows::*list) {
+    return std::ranges::any_of(family.sections, [&](const Section& s) {
+      return s.layer && s.tower == Tower::kText && !(s.layer->*list).empty();
+    });
+  };
+  return model.moe.experts > 0 ? layers(&LayerRows::moe) : layers(&LayerRows::dense) || !layers(&LayerRows::moe);
+}
+
+Explained explained_by(const Family& family, std::span<const NameKind> kinds, const ModelConfig* numbers,
+                       const ModelConfig* usual) {
+  return Explanation(family, kinds, numbers, usual).explained();
+}
+
+MapFile draft_map(const Explained& nearest, std::span<const NameKind> kinds) {
+  MapFile file;
+  file.base = std::string(nearest.family->name);
+  file.rows = nearest.unfit;
+  for (std::size_t k : nearest.unknown) {
+    MapRow row;
+    row.sources.push_back({kinds[k].name, numbers_of(kinds[k])});
+    row.todo = cat("no row of ", nearest.family->name, " reads this tensor: which parameter is it?");
+    file.rows.push_back(std::move(row));
+  }
+  return file;
 }
 
 }  // namespace mckpt::impl

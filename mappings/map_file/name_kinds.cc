@@ -3,7 +3,6 @@
 #include "mappings/map_file/name_kinds.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "core/base/text.h"
@@ -18,22 +17,20 @@ bool counts_layers(std::string_view part) {
   return part.ends_with("list");
 }
 
-bool is_number(std::string_view part, i64& n) {
-  auto [end, ec] = std::from_chars(part.data(), part.data() + part.size(), n);
-  return ec == std::errc{} && end == part.data() + part.size() && n >= 0;
+bool is_number(std::string_view part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == part.npos;
 }
 
-// The name with placeholders, and the number of its layer; -1 if it has none.
-std::string kind_of(std::string_view name, i64& layer) {
+// The name with placeholders. Of several numbers of layers the first is replaced.
+std::string kind_of(std::string_view name) {
   std::string out;
   std::string_view before;
-  layer = -1;
+  bool in_layer = false;
   while (true) {
     std::string_view part = name.substr(0, name.find('.'));
-    i64 n = 0;
-    bool number = is_number(part, n);
-    if (number && layer < 0 && counts_layers(before))
-      layer = n, out += "{L}";
+    const bool number = is_number(part);
+    if (number && !in_layer && counts_layers(before))
+      in_layer = true, out += "{L}";
     else if (number && (before == "experts" || before == "expert"))
       out += "{E}";
     else
@@ -51,19 +48,13 @@ std::vector<NameKind> name_kinds(const SourceTable& tensors) {
   std::vector<NameKind> kinds;
   std::map<std::string, std::size_t> places;
   for (i32 t = 0; t < tensors.size(); t++) {
-    i64 layer = -1;
-    std::string name = kind_of(tensors[t].name, layer);
+    std::string name = kind_of(tensors[t].name);
     auto [at, is_new] = places.try_emplace(name, kinds.size());
     std::span<const i64> dims = tensors[t].dims;
-    if (is_new) kinds.push_back({std::move(name), {}, {}, {dims.begin(), dims.end()}});
+    if (is_new) kinds.push_back({std::move(name), 0, {dims.begin(), dims.end()}});
     NameKind& kind = kinds[at->second];
-    kind.tensors.push_back(t);
+    kind.tensors++;
     kind.sized = kind.sized && tensors[t].header_known && std::ranges::equal(dims, kind.dims);
-    if (layer >= 0) kind.layers.push_back(layer);
-  }
-  for (NameKind& kind : kinds) {
-    std::ranges::sort(kind.layers);
-    kind.layers.erase(std::unique(kind.layers.begin(), kind.layers.end()), kind.layers.end());
   }
   return kinds;
 }
@@ -72,8 +63,7 @@ std::string kind_name(std::string_view pattern) {
   std::string name(pattern);
   for (std::size_t at = name.find('{'); at + 2 < name.size() && at != name.npos; at = name.find('{', at + 1))
     if (name[at + 1] != 'E') name[at + 1] = 'L';
-  i64 layer = -1;
-  return kind_of(name, layer);  // numbers that the pattern has itself
+  return kind_of(name);  // numbers that the pattern has itself
 }
 
 }  // namespace mckpt::impl

@@ -17,10 +17,9 @@ class SourceTable;
 
 struct NameKind {
   std::string name;
-  std::vector<i32> tensors;
-  std::vector<i64> layers;  // ascending, each once; of names with {L}
-  std::vector<i64> dims;    // of the first tensor
-  bool sized = true;        // the headers are known, and all shapes are alike
+  i64 tensors = 0;
+  std::vector<i64> dims;  // of the first tensor
+  bool sized = true;      // the headers are known, and all shapes are alike
 };
 
 // In the order of the first tensor of each.

@@ -1,5 +1,5 @@
 """Writes tiny models of families that no table of mckpt has, as transformers itself saves them: what `mckpt mappings draft` is
-shown with (docs/adding_a_model.md, tests/judges/own_families.py).
+shown with (docs/adding_a_model.md, tests/judges/own_families.py). The map files in maps/ are written by hand, from drafts.
 
 usage: make.py        needs torch and transformers (5.23 made the files that are stored)
 

@@ -70,7 +70,7 @@ DType ReadableChunks::dtype(i64 c) const {
 }
 
 ChunkData ReadableChunks::resolved(const Entry& e) const {
-  return is_unrounded(e.tensor) ? unrounded_values(store())->resolve_unrounded(e.tensor, e.chunk)
+  return is_unrounded(e.tensor) ? store().unrounded()->resolve_unrounded(e.tensor, e.chunk)
                                 : store().resolve(e.tensor, e.chunk);
 }
 

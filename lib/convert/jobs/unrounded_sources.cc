@@ -10,7 +10,7 @@
 namespace mckpt::impl {
 
 std::vector<bool> unrounded_tensors(const Store& source, const ChunkList& to) {
-  const UnroundedValues* values = unrounded_values(source);
+  const UnroundedValues* values = source.unrounded();
   if (!values) return {};
   std::vector<bool> out(static_cast<std::size_t>(source.tensor_count()));
   bool any = false;
@@ -27,7 +27,7 @@ DType read_type(const Store& source, i64 tensor, const std::vector<bool>& unroun
 
 std::vector<bool> unrounded_families(const Store& source, const KeyTable& keys, const ChunkList& to,
                                      i64 count, const FamilyOf& family_of) {
-  const UnroundedValues* values = unrounded_values(source);
+  const UnroundedValues* values = source.unrounded();
   if (!values) return {};
   std::vector<bool> rounded(static_cast<std::size_t>(count)), out(rounded.size());
   std::vector<bool> in_pieces(rounded.size());  // float32 is given of whole tensors

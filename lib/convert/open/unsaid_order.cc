@@ -7,15 +7,12 @@
 #include "io/output/manifest.h"
 #include "io/saves/rank_order.h"
 #include "io/store/store.h"
-#include "io/torch/store.h"
-#include "io/zero/store.h"
 
 namespace mckpt::impl {
 
 bool order_is_unsaid(const Store& store) {
-  if (store.driver().zero) return !says_rank_order(store);
-  if (format_family(store.format()) == FormatFamily::kTorch) return !pieces_say_rank_order(store);
-  return store.driver().ranks_apart && !rank_order(store).said && has_ranks_alike(store);
+  if (store.driver().ranks_apart) return !rank_order(store).said && has_ranks_alike(store);
+  return !store.traits.says_rank_order;
 }
 
 void warn_of_unsaid_order(const Store& store, Notes& notes) {

@@ -32,20 +32,10 @@
 namespace mckpt::impl {
 
 class CopyJob;
-class DcpLayout;
-class KeyTable;
 class ReadSums;
 class Store;
 class Target;
 struct Opened;
-
-// The experts of a result, whose bytes are compared after publishing: equal experts are usually a fault of
-// the source.
-struct TwinSearch {
-  const KeyTable* keys = nullptr;
-  const DcpLayout* layout = nullptr;
-  std::span<const i32> table_key{};  // by key of the layout
-};
 
 // The part of a conversion that its target decides (convert/plan/target.h).
 struct Planned {
@@ -70,7 +60,6 @@ struct Planned {
   // The job of all ranks together that prove() plans, if that is not `job`; else null.
   std::unique_ptr<CopyJob> proved_job;
   ProofInput proof;
-  std::optional<TwinSearch> twins;
   bool of_files = false;  // the proof and the account count whole files, and not tensors
   std::optional<BehindView> behind;      // if the job's store is a view that decodes tensors
   const AdaptedStore* merged = nullptr;  // if it is one of a base with an adapter in it

@@ -2,7 +2,6 @@
 // what it wrote itself (fsync), because it may run on another host than rank 0.
 #include "convert/run/publication.h"
 
-#include "convert/compare/differences/chunk_twins.h"
 #include "convert/plan/target.h"
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
@@ -19,8 +18,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-constexpr std::size_t kMostTwins = 10;
 
 // Collective: returns rank 0's `fact` on every rank.
 bool rank_0_says(Comm& ranks, bool fact) {
@@ -113,22 +110,6 @@ void Publication::publish(WrittenSums& sums) {
   observer_.published();
 }
 
-// Looks for experts with equal bytes in the published result. Errors become warnings, because the result is
-// complete.
-Notes Publication::find_twins() const {
-  Notes notes;
-  if (!conversion_.twins) return notes;
-  const TwinSearch& search = *conversion_.twins;
-  try {
-    for (const ChunkTwins& t :
-         chunk_twins(*search.keys, *search.layout, search.table_key, conversion_.path, kMostTwins))
-      notes.warn(cat("experts have the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
-  } catch (const Error& e) {
-    notes.warn(cat("experts were not compared with each other: ", e.what()));
-  }
-  return notes;
-}
-
 RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost) {
   RunResult result;
   if (leader()) result.resumed = resumed(*staged_);
@@ -146,7 +127,6 @@ RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostV
   std::vector<i64> marks;
   if (faults) marks = faults->marks();
   ranks_.all_reduce(marks, Reduce::kMax);
-  if (leader()) result.notes = find_twins();
   if (leader() && faults)
     for (const Finding& f : faults->findings(marks)) result.notes.warn(finding_text(f));
   observer_.end();

@@ -47,7 +47,6 @@ class Publication {
  private:
   bool leader() const;  // rank 0
   void publish(WrittenSums& sums);
-  Notes find_twins() const;
 
   const Conversion& conversion_;
   const RunOptions& options_;

@@ -266,11 +266,11 @@ ChunkData PieceStore::resolve(i64 t, i64 index) const {
 ChunkData PieceStore::resolve_unrounded(i64 t, i64 index) const {
   auto [part, row] = place(t, index);
   if (part.zeros) return zeros(part, DType::kF32);
-  return piece_of(unrounded_values(source())->resolve_unrounded(part.tensor, part.chunk), t, part, row);
+  return piece_of(source().unrounded()->resolve_unrounded(part.tensor, part.chunk), t, part, row);
 }
 
 bool PieceStore::is_rounded(i64 t) const {
-  const UnroundedValues* values = unrounded_values(source());
+  const UnroundedValues* values = source().unrounded();
   return values &&
          std::ranges::any_of(of(t).parts, [&](const Part& p) { return values->is_rounded(p.tensor); });
 }

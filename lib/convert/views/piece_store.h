@@ -84,6 +84,7 @@ class PieceStore final : public StoreView, public UnroundedValues {
   std::optional<std::vector<Finding>> check(int) const override { return std::nullopt; }
   bool is_rounded(i64 t) const override;
   ChunkData resolve_unrounded(i64 t, i64 index) const override;
+  const UnroundedValues* unrounded() const override { return this; }
 
  private:
   // What one chunk of the source contains of a piece. Rows that are apart are a chunk each, and then

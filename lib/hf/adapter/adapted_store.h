@@ -65,6 +65,7 @@ class AdaptedStore final : public StoreView, public UnroundedValues {
   ChunkData resolve(i64 t, i64 index) const override { return resolve_as(t, index, dtype(t)); }
   bool is_rounded(i64 t) const override { return adapted(t) != nullptr; }
   ChunkData resolve_unrounded(i64 t, i64 index) const override { return resolve_as(t, index, DType::kF32); }
+  const UnroundedValues* unrounded() const override { return this; }
 
  private:
   bool is_added(i64 t) const { return t >= base().tensor_count(); }

@@ -88,13 +88,6 @@ void refuse_unasked(const MapFile& map, const ConfigFields::Asked& asked, const 
   }
 }
 
-// Whether the config has the entry of a whole key: "text_config.hidden_size".
-bool has_entry(const JsonValue& json, std::string_view key) {
-  const std::size_t dot = key.find('.');
-  const JsonValue* value = json.is(JsonType::kObject) ? json.find(key.substr(0, dot)) : nullptr;
-  return value && (dot == key.npos || has_entry(*value, key.substr(dot + 1)));
-}
-
 }  // namespace
 
 HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* map) {
@@ -127,7 +120,6 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
     read_any(top, config.model);
   config.run = read_run_entries(top);
   if (map) refuse_unasked(*map, asked, config.family);
-  config.absent = std::ranges::count_if(asked, [&](const std::string& key) { return !has_entry(json, key); });
   return config;
 }
 

@@ -24,7 +24,6 @@ struct HfConfig {
   std::string transformers_version;  // of the program that wrote the config; "" if it is not given
   RunEntries run;                    // what only the args of a training run state
   std::string quantized;             // the words for a config that declares quantised weights; else ""
-  i64 absent = 0;                    // entries that the family's reader asks for, and the config has not
 };
 
 // `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,

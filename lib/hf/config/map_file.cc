@@ -221,19 +221,15 @@ MapFile parse_map_file(std::string_view text) {
   return file;
 }
 
-std::vector<std::string> open_questions(const MapFile& file) {
+void refuse_draft(const MapFile& file) {
   std::vector<std::string> lines;
   for (const MapRow& row : file.rows)
     if (!row.todo.empty())
-      lines.push_back(cat("to do: ", escaped(row.sources[0].name), ": ", escaped(row.todo, 400)));
-  return lines;
-}
-
-void refuse_draft(const MapFile& file) {
-  std::vector<std::string> lines = open_questions(file);
+      lines.push_back(cat("to do: ", escaped(row.megatron.empty() ? row.sources[0].name : row.megatron), ": ",
+                          escaped(row.todo, 400)));
   if (lines.empty()) return;
   throw Error(Code::kBadMap, cat("the map is a draft: ", counted(std::ssize(lines), "row"), " to decide"))
-      .each_note(lines)
+      .each_note(lines, 100)
       .help(
           "correct each of these rows, and take its \"todo\" out; `mckpt mappings check HF_DIR MAP` says what is left");
 }

@@ -11,7 +11,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace mckpt::impl {
 
@@ -22,9 +21,7 @@ struct OpenOptions;
 // Reads the JSON; whether the rows make sense is checked when they are joined with a family. Throws kBadJson,
 // and kBadMap with the key. A draft is read too: refuse_draft() refuses it.
 MapFile parse_map_file(std::string_view text);
-// The questions that a draft leaves to a person, a line for each row.
-std::vector<std::string> open_questions(const MapFile& file);
-// Throws kBadMap with the open questions, if there are any.
+// Throws kBadMap with what a person has still to decide in a draft, a line for each row.
 void refuse_draft(const MapFile& file);
 // The text of a map file, which is known to parse. Throws kNotFound, kBadJson, kBadMap with the file.
 std::string read_map_text(const std::string& path, const OpenOptions& opening);

@@ -60,7 +60,7 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
                   .item_bytes = static_cast<i32>(item_bytes),
                   .tensor = static_cast<i32>(p)};
     if (read_type(places_[p]) != store.dtype(tensor)) {
-      ChunkData data = unrounded_values(store)->resolve_unrounded(tensor, 0);
+      ChunkData data = store.unrounded()->resolve_unrounded(tensor, 0);
       source.item_bytes = static_cast<i32>(dtype_bytes(data.dtype, 1));
       source.file = static_cast<i32>(store.files().size() + combined_.size());
       source.offset = data.offset;
@@ -101,7 +101,7 @@ CopyTask TensorCopy::task(i64 index) const {
 // Values that a view computes are read before they are rounded, where another type is wanted.
 DType TensorCopy::read_type(const Place& place) const {
   const DType stored = store_.dtype(place.tensor);
-  const UnroundedValues* values = unrounded_values(store_);
+  const UnroundedValues* values = store_.unrounded();
   const bool unrounded = values && place.as && *place.as != stored && store_.chunk_count(place.tensor) == 1 &&
                          values->is_rounded(place.tensor) &&
                          values->resolve_unrounded(place.tensor, 0).strides.empty();

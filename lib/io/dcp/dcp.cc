@@ -288,19 +288,26 @@ Spelling DcpStore::spelling_of_names() const {
   return evidence.found();
 }
 
-// Callers hold a Store; these functions are about what only a DCP folder has.
+namespace {
+
+// Callers hold a Store; the functions below are about what only a DCP folder has. Null for another store, and for
+// a view of a folder.
+const DcpStore* dcp_of(const Store& store) { return dynamic_cast<const DcpStore*>(&store); }
+
+}  // namespace
+
 RunFacts dcp_run_facts(const Store& store) {
-  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  const DcpStore* dcp = dcp_of(store);
   return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
 }
 
 std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {
-  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  const DcpStore* dcp = dcp_of(store);
   return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(part);
 }
 
 i64 dcp_alike_files(const Store& store) {
-  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  const DcpStore* dcp = dcp_of(store);
   return dcp == nullptr ? 0 : dcp->alike_files();
 }
 
@@ -313,7 +320,7 @@ std::unique_ptr<Store> open_dcp_parts(const std::string& path, DcpParts parts, c
 }
 
 std::optional<DcpDialect> dcp_dialect(const Store& store) {
-  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  const DcpStore* dcp = dcp_of(store);
   return dcp == nullptr ? std::nullopt : std::optional(dcp->dialect());
 }
 

@@ -93,7 +93,7 @@ void RankGroup::join(bool whole) {
       join_plain(n);
   }
   if (units_.size() > 0) conclude_flat();
-  if (unsaid_ranks_ && files_.size() > 1 && (distributed_ || units_.size() > 0)) store_.set_says_order(false);
+  if (unsaid_ranks_ && files_.size() > 1 && (distributed_ || units_.size() > 0)) store_.traits.says_rank_order = false;
   std::vector<i32> files;
   for (const Part& p : files_) files.push_back(p.file);
   saves_.compare_objects(files);

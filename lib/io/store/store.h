@@ -86,12 +86,14 @@ struct StoreFile {
   i64 bytes = -1;    // as found on disk; -1: the file does not exist
 };
 
-class PickleValue;  // io/pickle/value.h
+class PickleValue;      // io/pickle/value.h
+class UnroundedValues;  // io/store/unrounded.h
 
 // Where a store comes from, as far as conversions do something else for it. A view has its source's.
 struct StoreTraits {
   bool of_verl = false;  // a save that verl lists: its weights are a training run's, whatever their format
   bool packed = false;   // some records are packed by extensions
+  bool says_rank_order = true;  // false: files of ranks have pieces, and do not say which rank each is of
 };
 
 // A tensor is an index in [0, tensor_count()). The functions about tensors and chunks may be called from all
@@ -135,6 +137,9 @@ class Store {
   // Checks that only the format can make, and that opening leaves out because they take long: that names fit
   // together, that objects can be read. nullopt: the format has no such checks.
   virtual std::optional<std::vector<Finding>> check(int /*threads*/) const { return std::nullopt; }
+  // The values of a view before it rounds them; null: the store rounds none. A view of such a view rounds nothing
+  // itself, and has none unless it says so.
+  virtual const UnroundedValues* unrounded() const { return nullptr; }
 
   Shape shape(i64 tensor) const;
 

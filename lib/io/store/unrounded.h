@@ -11,7 +11,8 @@
 
 namespace mckpt::impl {
 
-// A second interface of a Store that computes tensors, or shows one that does under other names.
+// A store that computes tensors, or shows one that does under other names, has this beside its own interface:
+// Store::unrounded() returns it.
 class UnroundedValues {
  public:
   virtual ~UnroundedValues() = default;
@@ -20,10 +21,5 @@ class UnroundedValues {
   // The chunk as float32, also of a tensor that is stored as it is. pre: is_castable(dtype of the tensor).
   virtual ChunkData resolve_unrounded(i64 tensor, i64 index) const = 0;
 };
-
-// Null if the store is none.
-inline const UnroundedValues* unrounded_values(const Store& store) {
-  return dynamic_cast<const UnroundedValues*>(&store);
-}
 
 }  // namespace mckpt::impl

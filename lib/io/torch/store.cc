@@ -235,9 +235,4 @@ std::optional<std::vector<Finding>> TorchStore::check(int /*threads*/) const {
   return out;
 }
 
-bool pieces_say_rank_order(const Store& store) {
-  const auto* files = dynamic_cast<const TorchStore*>(&store);
-  return files == nullptr || files->says_order();
-}
-
 }  // namespace mckpt::impl

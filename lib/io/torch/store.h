@@ -52,9 +52,6 @@ class TorchStore final : public Store {
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
   void set_format(Format format) { format_ = format; }
-  // Whether the files of ranks that have pieces say which rank each is of.
-  bool says_order() const { return says_order_; }
-  void set_says_order(bool says) { says_order_ = says; }
   void add_finding(Finding f) { findings_.push_back(std::move(f)); }
 
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
@@ -104,7 +101,6 @@ class TorchStore final : public Store {
   const Part& part(i32 file) const { return parts_[file]; }
   void open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims);
 
-  bool says_order_ = true;
   std::deque<Part> parts_;
   std::vector<Row> rows_;
   std::vector<Tensor> tensors_;
@@ -113,8 +109,5 @@ class TorchStore final : public Store {
   std::vector<ObjectValue> values_;              // of objects_
   std::vector<std::vector<i64>> tensor_of_row_;  // by file: the tensor that a row became, for checksums
 };
-
-// TorchStore::says_order(); true for other stores.
-bool pieces_say_rank_order(const Store& store);
 
 }  // namespace mckpt::impl

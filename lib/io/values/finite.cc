@@ -116,8 +116,6 @@ void NonFinite::merge(const NonFinite& later) {
   if (later.loudest.code > loudest.code) loudest = later.loudest;
 }
 
-bool may_be_non_finite(DType dtype) { return rule_of(dtype) != nullptr; }
-
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found) {
   const Rule* rule = rule_of(dtype);
   if (!rule) {

@@ -36,7 +36,7 @@ std::unique_ptr<Store> open_zero(const std::string& path, const OpenOptions& ope
     check_one_save(save, folder, *store);
     says &= says_order(save) && (!split || says_rank_names(save));
   }
-  store->set_says_order(says);
+  store->traits.says_rank_order = says;
   if (split) {
     assemble_tensor_parallel(saves, folder, *store);
     return store;

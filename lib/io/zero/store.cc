@@ -178,11 +178,6 @@ ChunkData ZeroStore::resolve(i64 tensor, i64 index) const {
   return out;
 }
 
-bool says_rank_order(const Store& store) {
-  const auto* zero = dynamic_cast<const ZeroStore*>(&store);
-  return zero == nullptr || zero->says_order();
-}
-
 // Records are parts of many tensors, so none is named.
 std::optional<u32> ZeroStore::checksum(const ZeroPlace& place) const {
   const Checksum* sum = files_of_.record_sum(place.file, place.row);

@@ -62,8 +62,6 @@ class ZeroStore final : public Store {
   void set_compares_copies() { compares_copies_ = true; }  // check() compares copies with what they are of
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
-  bool says_order() const { return says_order_; }
-  void set_says_order(bool says) { says_order_ = says; }
   void add_finding(Finding f) { findings_.push_back(std::move(f)); }
 
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
@@ -110,11 +108,7 @@ class ZeroStore final : public Store {
   std::deque<Column> columns_;
   std::vector<Tensor> tensors_;
   std::string names_;
-  bool says_order_ = true, compares_copies_ = false;
+  bool compares_copies_ = false;
 };
-
-// Whether the files of the ranks say which rank each is of, if it is what open_zero() returned; true for
-// other stores.
-bool says_rank_order(const Store& store);
 
 }  // namespace mckpt::impl

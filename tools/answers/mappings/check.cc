@@ -3,7 +3,6 @@
 
 #include "core/base/notes.h"
 #include "core/base/text.h"
-#include "hf/check_map.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
 #include "io/file/parallel.h"
@@ -19,7 +18,7 @@ namespace mckpt::impl {
 // Opens the model, which pairs and accounts, and compares copies that are not read with the tensors that they
 // should repeat; a copy that differs is a warning.
 void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how) {
-  HfModel m = open_with_draft(path, how);
+  HfModel m = open_hf_model(path, how);
   print_notes(flags, notes_of(m));
   const std::vector<std::string> unlike = unlike_copies(m, default_threads());
   for (const std::string& pair : unlike)

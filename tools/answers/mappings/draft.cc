@@ -40,16 +40,9 @@ void write_new(const std::string& path, std::string_view text) {
 }
 
 std::string summary(const ModelDraft& d) {
-  std::string base = cat("base ", d.base);
-  if (d.explained == 0)
-    base += "; no family explains any of the tensors";
-  else
-    base += cat(d.base == "none" ? cat("; the nearest family is ", d.nearest) : "", ", which explains ",
-                with_commas(d.explained), " of ", counted(d.tensors, "tensor"));
-  std::string decide =
-      d.rows == 0 ? "" : cat(", ", d.to_decide == 0 ? "none" : cat(d.to_decide), " of them to decide");
-  return cat(base, "; ", counted(d.rows, "row"), decide,
-             d.removed == 0 ? "" : cat("; ", d.removed, " of the base removed"));
+  return cat("base ", d.base, ", which explains ", with_commas(d.explained), " of ",
+             counted(d.tensors, "tensor"), "; ",
+             d.to_decide == 0 ? "all rows fit" : cat(counted(d.to_decide, "row"), " to decide"));
 }
 
 // A map is about tensors alone, and models with equal tensors can compute different things.
@@ -71,9 +64,9 @@ void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path
   if (!to.empty()) write_new(to, draft.text);
   if (out.json()) {
     AnswerJson json(out);
-    json.begin_answer("mappings", true).field("base", draft.base).field("nearest", draft.nearest);
-    json.field("tensors", draft.tensors).field("explained", draft.explained).field("map_rows", draft.rows);
-    json.field("to_decide", draft.to_decide).field("removed", draft.removed);
+    json.begin_answer("mappings", true).field("base", draft.base);
+    json.field("tensors", draft.tensors).field("explained", draft.explained);
+    json.field("to_decide", draft.to_decide);
     json.key("computation").begin_array();
     for (const std::string& entry : draft.computation) json.value(entry);
     json.end_array();
@@ -88,6 +81,9 @@ void draft_map_of(Output& out, const GlobalFlags& flags, const std::string& path
     out.line(to);
   }
   note(flags, summary(draft));
+  if (!draft.not_read.empty())
+    note(flags, cat("the reader of ", draft.base, " does not take the config as it is: ", draft.not_read,
+                    "; set the entry under \"config\""));
   note(flags, computation_text(draft));
   if (!to.empty()) note(flags, cat("next: mckpt mappings check ", path, " ", to));
 }

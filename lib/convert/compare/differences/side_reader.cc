@@ -9,7 +9,7 @@ namespace mckpt::impl {
 SideReader::SideReader(const Store& store) : store_(store), files_(store), reader_(store, files_) {}
 
 DType SideReader::type(i64 tensor, DType other) const {
-  const UnroundedValues* values = unrounded_values(store_);
+  const UnroundedValues* values = store_.unrounded();
   const DType own = store_.dtype(tensor);
   const bool unrounded =
       values && other != own && store_.chunk_count(tensor) == 1 && values->is_rounded(tensor) &&
@@ -19,7 +19,7 @@ DType SideReader::type(i64 tensor, DType other) const {
 
 void SideReader::read(i64 tensor, DType type, i64 begin, i64 end, const TensorReader::Take& take) {
   if (type == store_.dtype(tensor)) return reader_.read(tensor, begin, end, take);
-  const ChunkData data = unrounded_values(store_)->resolve_unrounded(tensor, 0);
+  const ChunkData data = store_.unrounded()->resolve_unrounded(tensor, 0);
   bytes_.resize(static_cast<std::size_t>((end - begin) * 4));
   data.unpacked->read(data.offset + begin * 4, bytes_);
   take(bytes_, begin * 4);

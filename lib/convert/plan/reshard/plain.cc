@@ -1,14 +1,12 @@
-// PlainLayout divides the rows of every tensor evenly and keeps the nesting of the saved dicts.
+// The tensors and objects are those of `to-dcp`; what is written around them is an iteration of a run.
 #include "convert/plan/reshard/plain.h"
 
-#include "convert/jobs/chunk_jobs.h"
 #include "convert/open/opened.h"
 #include "convert/open/source_model.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/reshard.h"
 #include "convert/plan/setting_identity.h"
-#include "convert/plan/target.h"
-#include "convert/plan/targets/plain_layout.h"
+#include "convert/plan/targets/dcp.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "io/dcp/dcp.h"
@@ -49,42 +47,28 @@ std::string why_kept(const Store& store) {
                       : cat("as ", keys, " belong to no known convention");
 }
 
-class PlainTarget final : public Target {
- public:
-  PlainTarget(const Opened& source, const ReshardOptions& options)
-      : weights_only_(options.from.weights_only),
-        plan_(source.store(), shards_of(options.grid), weights_only_),
-        records_(plan_.add_objects()),
-        chunks_(plan_.layout, plan_.tensors) {
-    const Store& store = source.store();
-    job = std::make_unique<ChunkJob>(reshard_job(store, chunks_, nullptr, std::move(records_)));
-    if (options.rank == 0) object_files = &store;
-    proof = {side_of(store), side_of(plan_.layout), plan_.left_behind, {}, {}};
-    dropped_objects = plan_.left_behind_objects;
-    notes.note(
-        cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
-    std::optional<i64> iteration =
-        iteration_of_result(store, options.iteration, !weights_only_ && has_states_of_megatron(store), notes);
-    identified.result = plan_iteration(*this, plan_.layout, options.target, iteration, all_beside(store, {}));
-    identified.settings.emplace("reshard by key", MCKPT_VERSION);
-    set_run(*identified.settings, options.grid, options.fsdp, options.frozen);
-    identified.settings->set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only_);
-    set_run(*this, cat(format_text(store.format()), ", with its own names"), options.grid, plan_.layout);
-  }
-  void write_frame(const FramePlace& to) const override { impl::write_frame(plan_.layout, to); }
-
- private:
-  bool weights_only_;
-  PlainLayout plan_;
-  std::vector<CarriedRecord> records_;
-  PlannedChunks chunks_;
-};
-
 }  // namespace
 
 Conversion plan_plain_reshard(Opened source, const ReshardOptions& options) {
-  return plan(std::move(source),
-              [&](Opened& opened) { return std::make_unique<PlainTarget>(opened, options); });
+  return plan(std::move(source), [&](Opened& opened) {
+    const Store& store = opened.store();
+    const bool weights_only = options.from.weights_only;
+    auto target = std::make_unique<KeptKeys>(
+        store, std::make_unique<PlainLayout>(store, shards_of(options.grid), weights_only), true,
+        options.rank == 0);
+    target->notes.note(
+        cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
+    const std::optional<i64> iteration = iteration_of_result(
+        store, options.iteration, !weights_only && has_states_of_megatron(store), target->notes);
+    TargetIdentity& identified = target->identified;
+    identified.result =
+        plan_iteration(*target, target->layout(), options.target, iteration, all_beside(store, {}));
+    identified.settings.emplace("reshard by key", MCKPT_VERSION);
+    set_run(*identified.settings, options.grid, options.fsdp, options.frozen);
+    identified.settings->set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only);
+    set_run(*target, cat(format_text(store.format()), ", with its own names"), options.grid, target->layout());
+    return target;
+  });
 }
 
 }  // namespace mckpt::impl

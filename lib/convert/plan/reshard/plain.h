@@ -12,7 +12,7 @@ struct Opened;
 struct ReshardOptions;
 
 // `source`: opened as it is. Throws kUnknownPartition for a grid that is not data-parallel alone, and what
-// reshard_job() throws.
+// tensor_job() throws.
 Conversion plan_plain_reshard(Opened source, const ReshardOptions& options);
 
 }  // namespace mckpt::impl

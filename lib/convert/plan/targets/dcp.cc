@@ -108,33 +108,19 @@ std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options,
   return out;
 }
 
-// Tensors and objects of a store in the folder, under the names that `layout` gives them.
-class DcpTarget final : public Target {
- public:
-  DcpTarget(const Opened& source, std::unique_ptr<PlainLayout> layout, std::string_view section, bool with_objects,
-            const ToDcpOptions& options)
-      : plan_(std::move(layout)), chunks_(plan_->layout, plan_->tensors) {
-    const Store& store = source.store();
-    std::vector<CarriedRecord> records;
-    if (with_objects) records = plan_->add_objects();
-    job = std::make_unique<ChunkJob>(tensor_job(store, chunks_, std::move(records)));
-    if (options.rank == 0) object_files = &store;
-    proof = {side_of(store), side_of(plan_->layout), plan_->left_behind, {}, {}};
-    proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
-    dropped_objects = plan_->left_behind_objects;
-    format = "torch DCP";
-    identified.result = plan_dcp_folder(*this, plan_->layout, options.target);
-    identified.settings.emplace("to-dcp", MCKPT_VERSION);
-    identified.settings->set("section", section)
-        .set("weights_only", options.weights_only)
-        .set("dtype", options.dtype ? dtype_name(*options.dtype) : "keep");
-  }
-  void write_frame(const FramePlace& to) const override { impl::write_frame(plan_->layout, to); }
-
- private:
-  std::unique_ptr<PlainLayout> plan_;
-  PlannedChunks chunks_;
-};
+// The folder that torch loads.
+std::unique_ptr<KeptKeys> dcp_target(const Store& store, std::unique_ptr<PlainLayout> layout,
+                                     std::string_view section, bool with_objects, const ToDcpOptions& options) {
+  auto target = std::make_unique<KeptKeys>(store, std::move(layout), with_objects, options.rank == 0);
+  target->proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
+  target->format = "torch DCP";
+  target->identified.result = plan_dcp_folder(*target, target->layout(), options.target);
+  target->identified.settings.emplace("to-dcp", MCKPT_VERSION);
+  target->identified.settings->set("section", section)
+      .set("weights_only", options.weights_only)
+      .set("dtype", options.dtype ? dtype_name(*options.dtype) : "keep");
+  return target;
+}
 
 // A DCP folder: everything in it stays.
 Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) {
@@ -154,7 +140,7 @@ Conversion plan_dcp(std::unique_ptr<Store> source, const ToDcpOptions& options) 
     auto layout =
         std::make_unique<PlainLayout>(store, ranks_of(options, store), options.weights_only,
                                       types_of(store, options.dtype, model_tensors(store, options, notes)));
-    auto target = std::make_unique<DcpTarget>(opened, std::move(layout), "", true, options);
+    auto target = dcp_target(store, std::move(layout), "", true, options);
     target->details.append(std::move(notes));
     add_beside(*target, {object_files(store), {}});
     return target;
@@ -175,7 +161,7 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
     const std::string section = section_text(options.section.value_or(opened.own->section));
     auto layout = std::make_unique<PlainLayout>(store, ranks_of(options, store), false, names_under(section),
                                                 types_of(store, options.dtype, {}));
-    auto target = std::make_unique<DcpTarget>(opened, std::move(layout), section, false, options);
+    auto target = dcp_target(store, std::move(layout), section, false, options);
     target->folders = {store.root()};
     if (options.assets) target->folders.push_back(*options.assets);
     note_left_out(target->details, *opened.own);
@@ -184,6 +170,16 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
 }
 
 }  // namespace
+
+KeptKeys::KeptKeys(const Store& store, std::unique_ptr<PlainLayout> kept, bool with_objects, bool object_files_too)
+    : plan_(std::move(kept)), chunks_(plan_->layout, plan_->tensors) {
+  std::vector<CarriedRecord> records;
+  if (with_objects) records = plan_->add_objects();
+  job = std::make_unique<ChunkJob>(tensor_job(store, chunks_, std::move(records)));
+  if (object_files_too) object_files = &store;
+  proof = {side_of(store), side_of(plan_->layout), plan_->left_behind, {}, {}};
+  dropped_objects = plan_->left_behind_objects;
+}
 
 Conversion plan_to_dcp(const ToDcpOptions& options) {
   std::unique_ptr<Store> source = open_store(options.source, options.files);

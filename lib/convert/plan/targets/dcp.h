@@ -9,10 +9,14 @@
 // The folder is no iteration of a training run: it has no tracker file.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "convert/keys/stored_chunks.h"
+#include "convert/plan/target.h"
+#include "convert/plan/targets/plain_layout.h"
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "io/file/open_options.h"
@@ -44,5 +48,20 @@ struct ToDcpOptions {
 // with Megatron's names, or a section of a DCP folder or with an empty part; kQuantized for a type of codes;
 // DamagedCheckpoint; and what open_store(), open_own_model() and tensor_job() throw.
 Conversion plan_to_dcp(const ToDcpOptions& options);
+
+// Tensors and objects of a store under the keys that a layout gives them: of a folder that torch loads, and of an
+// iteration of a run whose keys follow no convention (convert/plan/reshard/plain.h). The caller adds the place,
+// the identity and the words of the result.
+class KeptKeys final : public Target {
+ public:
+  // `object_files_too`: this process copies objects that are files of their own.
+  KeptKeys(const Store& store, std::unique_ptr<PlainLayout> layout, bool with_objects, bool object_files_too);
+  void write_frame(const FramePlace& to) const override { impl::write_frame(plan_->layout, to); }
+  DcpLayout& layout() { return plan_->layout; }
+
+ private:
+  std::unique_ptr<PlainLayout> plan_;
+  PlannedChunks chunks_;
+};
 
 }  // namespace mckpt::impl

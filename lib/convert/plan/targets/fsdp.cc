@@ -83,7 +83,6 @@ FsdpTarget::FsdpTarget(const Opened& source, const HfToFsdpOptions& options)
     return keys_.parameter(keys_[plan_.table_key[target]]).row->rule;
   };
   note_constants(keys_, details);
-  twins = {&keys_, &layout, plan_.table_key};
   SideFiles assets = source.assets_with_table();
   std::string metadata =
       plan_iteration(*this, layout, options.target, options.iteration, {{}, std::move(assets)});

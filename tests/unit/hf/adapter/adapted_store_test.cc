@@ -154,7 +154,7 @@ TEST(AdaptedStore, HasItsValuesUnrounded) {
     std::unique_ptr<Store> view = merged(cat(kData, c.name, "/base"), cat(kData, c.name, "/adapter"));
     GoldenJson file = read_golden(cat("adapters/", c.name, ".expected.json"));
     if (!file["exact"].boolean()) continue;
-    const UnroundedValues* values = unrounded_values(*view);
+    const UnroundedValues* values = view->unrounded();
     ASSERT_NE(values, nullptr);
     for (i64 t = 0; t < view->tensor_count(); t++) {
       ChunkData data = values->resolve_unrounded(t, 0);
