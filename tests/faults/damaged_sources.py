@@ -1,6 +1,6 @@
 """A checkpoint with one wrong byte anywhere in its tensors, be it in rows that nothing takes, is not converted: the error names
 the tensor and the file, and nothing is published, also when the byte belongs to what an interrupted run did before. `verify`
-names experts that came out equal. Of several ranks one answers a dry run, and one says what is refused.
+names experts that came out equal. One of several ranks answers a dry run, and one reports a refusal.
 """
 
 import json

@@ -26,7 +26,7 @@ from mckpt_tests.judge import raw_bytes  # noqa: E402
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 
-# Of each draft: the base, how many rows it leaves to decide, and how many of the model's tensors the base explains. The maps that became
+# By model, its draft: the base, how many rows it leaves to decide, and how many of the model's tensors the base explains. The maps that became
 # of them are in test_data/own_families/maps. Nothing of GPT-NeoX has a name that a family has: its map has no base.
 DRAFTS = {"phi3": ("glm4", 5, 13), "starcoder2": ("qwen2", 10, 20), "gpt_neox": None, "granitemoe": ("mixtral", 6, 15)}
 H, HEADS, D, FFN = 16, 4, 4, 24

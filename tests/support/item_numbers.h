@@ -1,6 +1,6 @@
 // A checkpoint in memory in which no two items are alike: an item's value is its number among all items of
-// the Hugging Face tensors. What a dialect's plan writes is put into a TableStore, what its view reads is
-// compared with the numbers that the key table gives the boxes of the view:
+// the Hugging Face tensors. A TableStore takes the items that a dialect's plan writes; the items that the
+// dialect's view reads are compared with the numbers that the key table gives the boxes of the view:
 //
 //   plan  --box, runs of its table-->  numbers at a place  --view-->  the place  =?  runs of the other table
 #pragma once
@@ -59,7 +59,7 @@ class ItemNumbers {
     return {std::move(offsets), std::move(sizes), {.file = 0, .offset = at, .dtype = dtype}};
   }
 
-  // What was put where the chunk of the store is; nothing if its items are not in one row there.
+  // The numbers at the place of the store's chunk; nothing if its items are not in one row there.
   std::span<const i64> at(const Store& store, i64 tensor, i64 chunk) const {
     const ChunkData data = store.resolve(tensor, chunk);
     const auto& [begin, numbers] = *std::prev(written_.upper_bound(data.offset));
@@ -102,7 +102,7 @@ inline void expect_items(const Store& view, const KeyTable& keys, const ItemNumb
     EXPECT_EQ(covered[k], keys[k].shape.items()) << keys[k].name << " " << state;
 }
 
-// The names of a view, without what is in front of those of parameters.
+// The names of a view, without the prefixes of the parameters' names.
 inline NameSet<std::string> parameter_names(const Store& view) {
   NameSet<std::string> out;
   for (i64 t = 0; t < view.tensor_count(); t++)

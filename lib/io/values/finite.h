@@ -24,8 +24,8 @@ struct NonFinite {
   void merge(const NonFinite& later);  // adds what was found in a later stretch
 };
 
-// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`. Of a
-// type without NaN and infinities, only whether a bit is set.
+// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`. A
+// type without NaN and infinities is only searched for a set bit.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
 
 // The same for bytes that begin at byte `at` of the tensor, without the items of `left_out`: stretches, ascending.

@@ -1,5 +1,5 @@
-// What the plan of Megatron-FSDP writes, its readers read, item for item, for all families: under v1 the keys
-// of fsdp_dtensor (mappings/fsdp/layout.h, which is the table of both sides), under v2 those of a state dict.
+// The readers of Megatron-FSDP read the items that its plan writes, item for item, for all families: under v1
+// the keys of fsdp_dtensor (mappings/fsdp/layout.h is the table of both sides), under v2 the keys of a state dict.
 #include <gtest/gtest.h>
 
 #include "convert/dialects/fsdp/fsdp_plan.h"
