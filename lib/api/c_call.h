@@ -54,7 +54,7 @@ char* c_written(mckpt_error** error, Fn&& fn) noexcept {
   });
 }
 
-// Throws kUsage for a null pointer.
+// Returns `text`. Throws kUsage for a null pointer; `what` is the argument's name, for the message.
 const char* c_given(const char* text, const char* what);
 
 class CObserver final : public mckpt::Observer {

@@ -1,4 +1,4 @@
-// Both functions are the engine's verify(), whose answer is copied into a Report.
+// verify() and compare() both call the engine's verify() and copy its answer into a Report.
 #include "mckpt/verify.h"
 
 #include "api/boundary.h"
@@ -13,7 +13,7 @@ namespace {
 
 Report to_public(const impl::Verified& verified) {
   const impl::VerifyReport& from = verified.report;
-  // Who compared digests alone knows nothing about soundness.
+  // A check by a card compares digests alone and says nothing about soundness.
   Report report{
       .sound = from.sound() && !verified.as_card, .equal = verified.equal, .as_card = verified.as_card};
   if (verified.equal) report.differing_tensors = from.differing(), report.rounded = from.rounded();

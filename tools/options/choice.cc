@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "io/store/driver.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {
@@ -17,13 +19,21 @@ bool is_there(const std::string& path) {
   return ::lstat(path.c_str(), &st) == 0;
 }
 
+// Whether the word ends as a file of a format does.
+bool is_like_a_file(std::string_view word) {
+  const std::size_t dot = word.rfind('.');
+  if (dot == word.npos) return false;
+  const std::string suffix = cat(" ", word.substr(dot), " ");
+  return suffix == " .json " || std::ranges::any_of(all_drivers(), [&](const Driver& driver) {
+           return cat(" ", driver.suffixes, " ").find(suffix) != std::string::npos;
+         });
+}
+
 // Whether the word can only be meant as a path: no tensor has such a name.
 bool is_like_a_path(std::string_view word) {
-  constexpr std::string_view kSuffixes[] = {".pt",   ".pth", ".bin",  ".ckpt", ".safetensors",
-                                            ".json", ".h5",  ".hdf5", ".pkl",  ".distcp"};
   if (word.find_first_of("*?[") != word.npos) return false;
   return word.starts_with("/") || word.starts_with("./") || word.starts_with("../") || word.ends_with("/") ||
-         std::ranges::any_of(kSuffixes, [&](std::string_view s) { return word.ends_with(s); });
+         is_like_a_file(word);
 }
 
 // A word between the first path and the GLOB that is not a path either: perhaps a second GLOB.

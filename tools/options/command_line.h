@@ -38,8 +38,8 @@ class CommandLine {
 
   // Declarations. `names` is like "-n,--dry-run"; spellings after a '|' are accepted but not shown in the
   // help, as in "--tp|--tensor-model-parallel-size"; a word after a blank is the help's name of the value, as
-  // in "--color WHEN", and says what the value is (takes_of). The help lists options under the heading() that
-  // was declared last before them.
+  // in "--color WHEN", and says what the value is (tools/help/help_page.cc: kValues). The help lists options
+  // under the heading() that was declared last before them.
   void heading(std::string title);
   // Options declared after this call are refused where the option `name` is not given.
   void only_with(std::string name);

@@ -64,8 +64,8 @@ void ConvertOptions::check() const {
                 "--resume continues an unfinished result and refuses any other, --overwrite replaces what is there: give only one of them");
 }
 
-// The folder of the file may be the result that is going to be made; whether the file is inside that result
-// is checked when its place is known.
+// The file may lie in the folder of a result that is yet to be made; check_report(rules, results) checks that
+// later.
 void ConvertOptions::check_place(const std::string& option, const std::string& file) const {
   namespace fs = std::filesystem;
   if (file.empty() || file == "-")

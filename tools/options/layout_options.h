@@ -12,7 +12,7 @@ namespace mckpt::impl {
 
 class CommandLine;
 
-// Shapes have few of them; see refuse_for_shapes().
+// A layout of shapes takes few of these; refuse_for_shapes() refuses the others.
 struct LayoutFlags {
   std::optional<i64> world, group;
   i64 rank = 0;

@@ -1,4 +1,4 @@
-// Declares and checks the options of a round trip, and makes the setup of the live model of them. Checks are
+// Declares and checks the options of a round trip, and makes the live model's setup from them. Checks are
 // in three steps:
 //
 //   parse()          the line alone: kUsage before anything else happens
@@ -84,7 +84,7 @@ void RoundtripFlags::refuse_early() const {
           .found(cat("--until ", *until))
           .help("leave out --output and --checkpoint, or --until");
   if (this_job().rank() != 0) return;
-  // The export is made of what the checkpoint gave back.
+  // The export reads the checkpoint, so the checkpoint is one of its sources.
   std::vector<std::string> read = {source};
   for (const auto& [named, result] : {std::pair(checkpoint, cat(checkpoint.value_or(""), "/release")),
                                       std::pair(output, output.value_or(""))}) {
@@ -97,7 +97,7 @@ void RoundtripFlags::refuse_early() const {
 
 // Several hosts without a common folder are refused, because rank 0's temporary folder is on one of them.
 void RoundtripFlags::settle(Comm& world) {
-    int here = ranks_of_host(world)->size();
+  int here = ranks_of_host(world)->size();
   if (here < world.size() && !output && !until)
     throw Error(Code::kUsage, "the ranks of several hosts need one folder for the export, and none is named")
         .note("without --output, the folder is a temporary one, which only the host of rank 0 has")

@@ -23,7 +23,7 @@ struct Plotted {
   std::int64_t faulty_tensors = 0;  // that are not stored exactly once
 };
 
-// An earlier picture of the name is replaced, and no other file. Throws Error for an output of another
+// Replaces `output` if it is a picture that mckpt drew; any other file there is refused. Throws Error for an output of another
 // ending, and if the checkpoint cannot be opened; damage of single tensors is drawn.
 MCKPT_API Plotted plot(const std::string& path, const std::string& output, const PlotOptions& options = {},
                        Observer* observer = nullptr);

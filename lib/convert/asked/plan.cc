@@ -1,4 +1,4 @@
-// One function for each struct. Words that may be wrong are read before options are put together: where one
+// One plan_of() for each struct of `AnyConversion`. Words that may be wrong are read before options are put together: where one
 // throws inside of nested braces, gcc 13 destroys members twice.
 #include "convert/asked/plan.h"
 
@@ -25,7 +25,7 @@ namespace {
 
 // Options that most planners have under the same names.
 template <typename Options, typename What>
-Options begun(const What& what, const Planning& how) {
+Options common_options(const What& what, const Planning& how) {
   Options out;
   out.source = what.source, out.target = what.target;
   if constexpr (requires { out.threads; }) out.threads = how.threads;
@@ -57,7 +57,7 @@ CheckpointOptions checkpoint_of(const SourceOptions& opening, const std::string&
 
 // Which checkpoint a ToFsdp or a Reshard reads, and which of its states.
 template <typename What>
-ReshardSourceOptions resharded(const What& what, const SourceOptions& opening, const Planning& how) {
+ReshardSourceOptions reshard_source(const What& what, const SourceOptions& opening, const Planning& how) {
   ReshardSourceOptions from;
   from.checkpoint = checkpoint_of(opening, what.source, how);
   from.checkpoint.any_model = what.any_model;
@@ -87,14 +87,14 @@ Conversion plan_of(const ToFsdp& what, const Planning& how) {
   SourceOptions opening;
   opening.assets = what.assets, opening.accept = what.accept, opening.model = what.model;
   opening.source_tp = what.source_tp, opening.source_etp = what.source_etp;
-  out.from = resharded(what, opening, how);
+  out.from = reshard_source(what, opening, how);
   out.modules = UnitModules(what.fsdp_module);
   out.model_alone = how.model_alone;
   return plan_to_fsdp(std::move(out));
 }
 
 Conversion plan_of(const ToMcore& what, const Planning& how) {
-  auto out = begun<ToMcoreOptions>(what, how);
+  auto out = common_options<ToMcoreOptions>(what, how);
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
   out.weights_only = what.weights_only;
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
@@ -105,7 +105,7 @@ Conversion plan_of(const ToMcore& what, const Planning& how) {
 
 // Without a size the files are the original model's, if they are known.
 Conversion plan_of(const ToHf& what, const Planning& how) {
-  auto out = begun<ExportOptions>(what, how);
+  auto out = common_options<ExportOptions>(what, how);
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
   out.types.rules = dtype_rules(what.dtype_rule);
   if (what.dtype == "keep") out.types.kind = ExportTypes::kStored;
@@ -120,8 +120,8 @@ Conversion plan_of(const ToHf& what, const Planning& how) {
 }
 
 Conversion plan_of(const Reshard& what, const Planning& how) {
-  auto out = begun<ReshardOptions>(what, how);
-  out.from = resharded(what, what.opening, how);
+  auto out = common_options<ReshardOptions>(what, how);
+  out.from = reshard_source(what, what.opening, how);
   out.from.keep_names = what.keep_names;
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
   out.fsdp = setup_of(what.fsdp, out.grid), out.frozen = frozen_of(what.fsdp);
@@ -131,7 +131,7 @@ Conversion plan_of(const Reshard& what, const Planning& how) {
 }
 
 Conversion plan_of(const ToRanks& what, const Planning& how) {
-  auto out = begun<ToRanksOptions>(what, how);
+  auto out = common_options<ToRanksOptions>(what, how);
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
   out.spelling = spelling_in(what.spelling, true);
@@ -140,7 +140,7 @@ Conversion plan_of(const ToRanks& what, const Planning& how) {
 }
 
 Conversion plan_of(const Relayer& what, const Planning& how) {
-  auto out = begun<RelayerOptions>(what, how);
+  auto out = common_options<RelayerOptions>(what, how);
   out.way = layer_way(what.way);
   out.pattern = what.pattern;
   out.keys = group_names(what.keys), out.layers = gpt_layers(what.layers);
@@ -151,13 +151,13 @@ Conversion plan_of(const Relayer& what, const Planning& how) {
 }
 
 Conversion plan_of(const ToSafetensors& what, const Planning& how) {
-  auto out = begun<OneFileOptions>(what, how);
+  auto out = common_options<OneFileOptions>(what, how);
   out.types = stored_types(what.dtype, what.dtype_rule);
   return plan_to_safetensors(out);
 }
 
 Conversion plan_of(const ToDcp& what, const Planning& how) {
-  auto out = begun<ToDcpOptions>(what, how);
+  auto out = common_options<ToDcpOptions>(what, how);
   out.ranks = what.dp, out.section = what.section;
   out.weights_only = what.weights_only;
   out.dtype = value_type_or_kept(what.dtype);
@@ -165,14 +165,14 @@ Conversion plan_of(const ToDcp& what, const Planning& how) {
 }
 
 Conversion plan_of(const Dequantize& what, const Planning& how) {
-  auto out = begun<DequantizeOptions>(what, how);
+  auto out = common_options<DequantizeOptions>(what, how);
   out.dtype = value_type(what.dtype, "dtype");
   out.max_shard_bytes = what.max_shard_size.value_or(kUsualShardBytes);
   return plan_dequantize(out);
 }
 
 Conversion plan_of(const Quantize& what, const Planning& how) {
-  auto out = begun<QuantizeOptions>(what, how);
+  auto out = common_options<QuantizeOptions>(what, how);
   out.to = quantize_scheme(what.scheme, "`scheme`", what.like.has_value());
   out.like = what.like.value_or("");
   out.max_shard_bytes = what.max_shard_size.value_or(kUsualShardBytes);
@@ -181,19 +181,19 @@ Conversion plan_of(const Quantize& what, const Planning& how) {
 }
 
 Conversion plan_of(const ToHdf5& what, const Planning& how) {
-  auto out = begun<ToHdf5Options>(what, how);
+  auto out = common_options<ToHdf5Options>(what, how);
   out.single_file = what.single_file;
   return plan_to_hdf5(out);
 }
 
 Conversion plan_of(const FromHdf5& what, const Planning& how) {
-  return plan_from_hdf5(begun<FromHdf5Options>(what, how));
+  return plan_from_hdf5(common_options<FromHdf5Options>(what, how));
 }
 
 // The assets of a PtToSafetensors or a ToPt.
 template <typename What>
 FileOptions file_options(const What& what, const Planning& how) {
-  auto out = begun<FileOptions>(what, how);
+  auto out = common_options<FileOptions>(what, how);
   out.include = what.include, out.exclude = what.exclude;
   return out;
 }

@@ -13,8 +13,8 @@ namespace mckpt::impl {
 enum class DType : u8;
 struct SideFiles;
 
-// The text with this type in place of every other; the text itself where it names none. Everything else, also
-// the entry of a quantisation, stays as it is. pre: the text is a JSON object.
+// `config_json` with each type that it promises replaced by `dtype`; unchanged if it promises none. Everything
+// else, also the entry of a quantisation, stays as it is. pre: the text is a JSON object.
 std::string with_config_dtype(std::string_view config_json, std::string_view dtype);
 
 // The first type that the config.json of a result promises; nothing where it promises none.

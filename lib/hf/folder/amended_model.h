@@ -1,4 +1,4 @@
-// The numbers of a base's config with what an adapter changes of them.
+// Puts into the numbers of a base's config what its adapter changes: rows of the vocabulary, a head of its own.
 #pragma once
 
 #include "hf/adapter/amended_config.h"

@@ -104,9 +104,9 @@ std::string cache_repository(const std::string& real) {
   return has_blobs ? repository : "";
 }
 
-[[noreturn]] void throw_bad_path(std::string_view name, std::string_view why, std::string_view unless = "") {
+[[noreturn]] void throw_bad_path(std::string_view name, std::string_view why, std::string_view or_else = "") {
   throw Error(Code::kBadPath, cat("the name '", escaped(name), "' ", why))
-      .help(cat("names inside a checkpoint stay inside its folder; move or copy the files into it", unless));
+      .help(cat("names inside a checkpoint stay inside its folder; move or copy the files into it", or_else));
 }
 
 }  // namespace
@@ -143,6 +143,7 @@ int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
       // A link shows as ELOOP, or as ENOTDIR where a folder was asked for.
       char target[PATH_MAX];
       ssize_t n = fd < 0 ? ::readlinkat(at, part.c_str(), target, sizeof target) : -1;
+      // Not a link: opened once more, for the errno of the open.
       if (fd < 0 && n < 0) return retried([&] { return ::openat(at, part.c_str(), how); });
       if (fd < 0) {
         if (++links > 40) return errno = ELOOP, -1;
@@ -181,6 +182,7 @@ Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), open
       retried([&] { return ::open((repository.empty() ? path_ : repository).c_str(), kFolderFlags); });
   if (boundary_ >= 0) {
     if (!repository.empty()) return;
+    // The folder of a hub's cache stands for its snapshot.
     if (std::optional<HubSnapshot> snapshot = hub_snapshot(path_)) {
       path_ += cat("/", snapshot->name);
       prefix_ = snapshot->name + "/";

@@ -17,7 +17,7 @@ namespace mckpt::impl {
 class Folder;
 class TorchStore;
 
-// For the rows of one store's files, which are in the folder.
+// Compares rows of a store whose files are in `folder`.
 class TorchCopies {
  public:
   TorchCopies(const TorchStore& store, const Folder& folder) : store_(store), folder_(folder) {}
@@ -31,7 +31,7 @@ class TorchCopies {
 
   // Copies of different types or sizes are different. Throws kReadFailed.
   Answer compare(Row a, Row b);
-  // The first item as text. pre: there is one.
+  // The first item of the row as text. pre: there is one.
   std::string text(Row r) const;
 
  private:
@@ -40,7 +40,7 @@ class TorchCopies {
 
   const TorchStore& store_;
   const Folder& folder_;
-  i64 left_bytes_ = i64{16} << 20;  // that may still be read
+  i64 readable_bytes_ = i64{16} << 20;  // how many more are read
 };
 
 }  // namespace mckpt::impl

@@ -3,7 +3,8 @@
 //
 //   store.driver().flat          tensors without shapes         (not: store.format() == some format)
 //
-// The rows are in io/store/open/drivers.inc. A new format is a folder with its reader, and one row.
+// The rows are in io/store/open/drivers.inc. A new format is a folder with its reader, and one row;
+// docs/conventions.md lists the pages and tests that it brings along.
 #pragma once
 
 #include <memory>
@@ -26,6 +27,8 @@ struct Driver {
   Format format{};
   std::string_view name{};           // what people and JSON are shown; a literal, which ends with a NUL
   std::string_view recognised_by{};  // for people; "": the row is not shown
+  std::string_view a_file{};         // a file of the format, as a refusal names what it expected
+  std::string_view suffixes{};       // of such files, with a blank between two; a word with one is a path
   FormatFamily family = FormatFamily::kOther;
   bool reads = true;    // false: it is only called by its name where it is met
   bool writes = false;  // a conversion makes it

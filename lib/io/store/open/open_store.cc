@@ -17,6 +17,7 @@
 
 #include "core/base/argument.h"
 #include "core/base/error.h"
+#include "core/base/one_of.h"
 #include "io/archive/archive.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
@@ -37,11 +38,18 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or HDF5";
 constexpr const char* kExpectedFolder =
     "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
 
 constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckpt reads";
+
+// "safetensors, a .pt file of torch.save or HDF5"
+std::string files_of_formats() {
+  std::vector<std::string_view> out;
+  for (const Driver& driver : all_drivers())
+    if (!driver.a_file.empty()) out.push_back(driver.a_file);
+  return one_of(out);
+}
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -79,11 +87,11 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
   if (look.kind == FileKind::kUnknown)
     throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
         .file(path)
-        .expected(kExpectedFile)
+        .expected(files_of_formats())
         .help(kSeeFormats);
   throw Error(Code::kUnknownFormat, cat("this is not a checkpoint: the file is ", sniffed_name(look.kind)))
       .file(path)
-      .expected(kExpectedFile)
+      .expected(files_of_formats())
       .help(name == "config.json" ? cat("name the folder: ", escaped(parent_folder(path), 4096))
                                   : help_for_kind(look.kind, path));
 }
