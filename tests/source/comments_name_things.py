@@ -23,7 +23,7 @@ LATER = re.compile(r"^lib/convert/|^lib/io/(listing|saves|card|output)/|^lib/hf/
 
 
 def comment_mark(name):
-    if name.endswith((".h", ".cc", ".inc", ".cu", ".js", ".css")):
+    if name.endswith((".h", ".cc", ".inc", ".cu")):  # scripts and styles are a part of pages, which are answers
         return "//"
     if name.endswith((".py", ".sh", ".cmake", "CMakeLists.txt")) or "." not in os.path.basename(name):
         return "#"
