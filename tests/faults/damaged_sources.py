@@ -1,6 +1,6 @@
 """A checkpoint with one wrong byte anywhere in its tensors, be it in rows that nothing takes, is not converted: the error names
 the tensor and the file, and nothing is published, also when the byte belongs to what an interrupted run did before. Experts
-that came out equal are told. One of several ranks answers a dry run, and one reports a refusal.
+that came out equal are told. Of several ranks one answers a dry run, and one says what is refused.
 """
 
 import json
@@ -127,7 +127,7 @@ def dry_run_of_ranks(model, checkpoint):
 
 
 def said_once():
-    """A refusal of rank 0 before the others have begun is the only message."""
+    """What rank 0 refuses at once, before the others have begun, is the one thing that is said."""
     for _ in range(10):
         result = run_mckpt("export", path("nowhere"), path("out"), ranks=5)
         expect(result.returncode == 3 and result.stderr.count("error[") == 1, f"nothing there: {result.returncode}: {result.stderr[:600]}")

@@ -2,7 +2,7 @@
 tensor-parallel ranks and back without the map file, which the checkpoint keeps; transformers computes the same logits, and what a
 rank holds is what Megatron's layers would have, computed here from the model's own code.
 
-The models come from test_data/own_families, which transformers saved.
+The models are those of test_data/own_families, which transformers saved.
 """
 
 import json
@@ -25,7 +25,7 @@ from mckpt_tests.judge import raw_bytes  # noqa: E402
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 
-# The edits of a person in each draft: lines that are taken out (None) or changed, by a text that is in them.
+# What a person edits in each draft: lines that are taken out (None) or changed, by a text that is in them.
 EDITS = {
     "phi3": [("are the rows all queries", None), ("is gate above up", None)],
     "starcoder2": [],

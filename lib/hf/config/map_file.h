@@ -22,7 +22,7 @@ struct OpenOptions;
 // Reads the JSON; whether the rows make sense is checked when they are joined with a family. Throws kBadJson,
 // and kBadMap with the key. A draft is read too: refuse_draft() refuses it.
 MapFile parse_map_file(std::string_view text);
-// The questions that a draft leaves to a person, a line for each row.
+// What a person has still to decide in a draft, a line for each row.
 std::vector<std::string> open_questions(const MapFile& file);
 // Throws kBadMap with the open questions, if there are any.
 void refuse_draft(const MapFile& file);

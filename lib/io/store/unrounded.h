@@ -11,7 +11,7 @@
 
 namespace mckpt::impl {
 
-// A second interface of a Store that computes tensors, or shows one that does under other names.
+// What a store is beside a Store, if it computes tensors, or shows one that does under other names.
 class UnroundedValues {
  public:
   virtual ~UnroundedValues() = default;

@@ -27,8 +27,8 @@ struct NonFinite {
 // Whether the type can hold a NaN or an infinity at all.
 bool may_be_non_finite(DType dtype);
 
-// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`.
-// For a type without NaN and infinities, only checks whether a bit is set.
+// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`. Of a
+// type without NaN and infinities, only whether a bit is set.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
 
 // The same for bytes that begin at byte `at` of the tensor, without the items of `left_out`: stretches, ascending.

@@ -1,5 +1,5 @@
-"""The open questions of a draft, and the answer of every command to an unknown model: nothing that names and
-shapes do not settle is guessed. Models of a few tensors, made here.
+"""What a draft leaves open, and what an unknown model is answered in every command: nothing that names and shapes do not settle is
+guessed. Models of a few tensors, made here.
 """
 import json
 import os
@@ -27,7 +27,7 @@ def place(name):
 
 
 def model(name, layer, once=ONCE, only_in=(), **config):
-    """A folder with these tensors; the tensors of `only_in` are in layer 1 alone."""
+    """A folder with these tensors; those of `only_in` are in layer 1 alone."""
     shapes = dict(once)
     for n in range(LAYERS):
         shapes.update({f"model.layers.{n}.{leaf}": shape for leaf, shape in layer.items() if n == 1 or leaf not in only_in})
@@ -66,7 +66,7 @@ def without(layer, *names):
 plain = model("plain", LLAMA)
 answer, rows = draft(plain)
 expect_equal("llama by another name", [answer["base"], answer["explained"], answer["tensors"], rows], ["llama", 21, 21, {"base": "llama", "rows": []}])
-# The open questions, and why.
+# What is left open, and why.
 cases = {
     "no norm": (without(LLAMA, "post_attention_layernorm.weight"), {}, [], ["decoder.layers.{L}.mlp.linear_fc1.layer_norm_weight"]),
     "no gate": (without(LLAMA, "mlp.gate_proj.weight"), {}, [("mlp.linear_fc1.weight", "column", "")], []),
@@ -126,7 +126,7 @@ for folder, value in ((plain, "unknown; by its tensors the nearest family is lla
     done = mckpt(0, "inspect", folder)
     expect(f"family {value}" in done.stdout, f"inspect {folder}: {done.stdout[:400]}")
     expect((f"mckpt mappings draft {folder} map.json" in done.stderr) == (folder == plain), f"inspect {folder}: {done.stderr}")
-# If families explain as many tensors, the one with the nearest name is named.
+# Of families that explain as many tensors the one with the nearest name is named.
 named = place("named")
 shutil.copytree(TINY_MODEL, named)
 config = json.load(open(os.path.join(named, "config.json")))
@@ -141,14 +141,14 @@ for args in ([], ["-"]):
     done = run_mckpt("mappings", "draft", plain, *args, timeout=60, cwd=root.name)
     expect(json.loads(done.stdout) == {"base": "llama", "rows": []}, f"draft {args}: {done.stdout}")
 expect(not os.path.exists(place("-")), "a file named - was made")
-# Norms with biases and a gate: the family with such norms has a plain MLP, and is not a base of a gated one.
+# Norms with biases and a gate: the family with such norms has a plain MLP, and is no base of a gated one.
 layered = {**LLAMA, "input_layernorm.bias": [H], "post_attention_layernorm.bias": [H]}
 answer, rows = draft(model("layered", layered, {**ONCE, "model.norm.bias": [H]}, rope_parameters={"rope_theta": 1e4, "partial_rotary_factor": 0.25},
                            logit_scale=0.0625, residual_multiplier=1.0, hidden_act="silu", use_parallel_residual=False))
 expect(answer["to_decide"] == 0 and answer["base"] != "nemotron", f"norms with biases beside a gate: {answer}")
 mckpt(0, "mappings", "draft", place("layered"), place("layered.json"))
 mckpt(0, "mappings", "check", place("layered"), place("layered.json"))
-# Entries that a map does not compare are listed: entries that change what is computed.
+# What a map does not compare is listed: entries that change what is computed.
 expect_equal("computation", answer["computation"], ["rope_parameters.partial_rotary_factor 0.25", "logit_scale 0.0625", "hidden_act silu"])
 done = mckpt(0, "mappings", "draft", place("layered"))
 expect("not compared: how the model computes" in done.stderr and "logit_scale 0.0625" in done.stderr, f"draft: {done.stderr}")

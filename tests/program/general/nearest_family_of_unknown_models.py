@@ -1,6 +1,5 @@
 """A model whose type no family has is nearest to the family that explains most of its tensors: each golden model, called by another
-name, is nearest to its own. If families explain as many, the one with the nearest name, then with the nearest
-config."""
+name, is nearest to its own. Of families that explain as many, the one with the nearest name, then with the nearest config."""
 import glob
 import json
 import os
