@@ -133,7 +133,9 @@ void fields(ToHdf5& o, FieldVisitor& v) {
       o.assets, v,
       "folder with config.json and tokenizer that go into the archive; by default those that are with `source`");
   accept_field(o.accept, v);
-  file_fields(o.files, v);
+  // An adapter's base is refused where the conversion is planned, which says what to do instead.
+  InSettingsAlone unflagged(v);
+  fields(o.files, unflagged);
 }
 
 void fields(FromHdf5& o, FieldVisitor& v) {

@@ -67,7 +67,7 @@ class Settings(unittest.TestCase):
 
     def test_settings_that_a_kind_does_not_read_are_refused(self):
         for kind, name in (("mcore", "hsdp"), ("mcore", "hsdp_outer"), ("gpt-to-hybrid", "layers"), ("ungroup", "keys"), ("group", "norms"), ("quantize", "base"),
-                           ("dequantize", "base"), ("reshard", "base"), ("torch-file", "base"), ("hdf5", "base")):
+                           ("dequantize", "base"), ("reshard", "base"), ("torch-file", "base"), ("from-hdf5", "base")):
             with self.subTest(kind, name=name), self.assertRaisesRegex(mckpt.Error, f"no setting `{name}` here") as raised:
                 mckpt.plan(TINY_MODEL, "b", to=kind, **{name: "1"})
             (note,) = raised.exception.notes

@@ -68,7 +68,7 @@ void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& fla
          "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
 }
 
-// Weights without a config.json still belong to a model, and opening the model says what is missing.
+// Weights without a config.json are those of a model all the same, and opening the model says what is missing.
 bool has_weights_of_model(const std::string& path, const OpenOptions& files) {
   try {
     return open_store(path, files)->driver().hf_weights;
@@ -172,7 +172,7 @@ void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunS
   if (!frozen.empty()) frozen.refuse_unmatched(map.parameters(Grid{}, Cell{}, setup));
 }
 
-// The packing belongs to a run that trains;
+// The packing is that of a run that trains; FsdpLayout::refuse_unsavable() says why a conversion refuses it.
 void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
   if (l.fsdp.saves_state_dict() || l.fsdp.strategy != Strategy::kNoShard) return;
   auto parts =

@@ -1,6 +1,5 @@
-// Objects of the source become objects of the result. Their records are copied as they are, except where the
-// source's records are packed: the result says of no record that it is packed, so the object is written
-// afresh.
+// Objects of the source become objects of the result. Their records are copied as they are, except that of a source
+// whose records are packed: the result says of no record that it is packed, so the object is written afresh.
 #pragma once
 
 #include <vector>

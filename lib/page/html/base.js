@@ -1,5 +1,4 @@
-// The common part of all pages: the data, elements, numbers in words, the tip beside the pointer, parts of
-// the page, and the search.
+// What all pages need: the data, elements, numbers in words, the tip beside the pointer, parts of the page, and the search.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -92,7 +92,7 @@ function membersText(row, box) {
   return (row.said ? "" : "number ") + (a === b ? said(a) : said(a) + "\u2013" + said(b));
 }
 
-// The part of the row that a column has, in words.
+// What a column has of the row, in words.
 function heldText(row, boxes) {
   const f = frameOf(row);
   return boxes.slice(0, 6).map((box) => {

@@ -24,9 +24,8 @@ function sizesMap(sizes, title) {
     holder.replaceChildren(chart);
   }
 
-  // Draws the children of a node in the rectangle, and theirs in them as long as there is room. A module has
-  // a line for its name where that takes little of it; the names of others, `unnamed`, are in front of the
-  // names of their contents.
+  // Draws the children of a node in the rectangle, and theirs in them as long as there is room. A module has a line for its name
+  // where that takes little of it; the names of others, `unnamed`, are in front of those of what is in them.
   function place(into, id, steps, room, depth, unnamed) {
     for (const [child, r] of squares(childrenOf(id).map((c) => ({ ...c, size: nodes[c.id][NODE.bytes] })), room)) {
       if (r.w < 0.7 || r.h < 0.7) continue;

@@ -99,7 +99,8 @@ TEST(Fields, AKindShowsWhatItReads) {
   EXPECT_TRUE(shows("to-pt", "hsdp") && shows("reshard", "hsdp_outer"));
   EXPECT_FALSE(shows("to-mcore", "hsdp") || shows("to-mcore", "hsdp_outer"));
   for (const char* kind : {"to-dcp", "to-safetensors", "to-mcore"}) EXPECT_TRUE(shows(kind, "base")) << kind;
-  for (const char* kind : {"quantize", "dequantize", "reshard", "group", "to-hdf5", "from-hdf5"}) {
+  EXPECT_TRUE(shows("to-hdf5", "base"));  // refused by the plan, with advice
+  for (const char* kind : {"quantize", "dequantize", "reshard", "group", "from-hdf5"}) {
     EXPECT_FALSE(shows(kind, "base")) << kind;
     EXPECT_EQ(seen_of(*conversion_mode(kind)).fields.at("follow_links").doors, FieldDoors::kEveryCommand);
   }

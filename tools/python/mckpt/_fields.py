@@ -455,6 +455,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
+        "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
     },
     "from-hdf5": {
         "follow_links": "follow links that lead out of a checkpoint's folder",

@@ -163,7 +163,8 @@ def chunk(fields: dict[str, Any]) -> Chunk:
 
 def statistics(fields: dict[str, Any]) -> Statistics:
     # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
-    return Statistics(**{f.name: float(fields[f.name]) if f.type == "float" else fields[f.name] for f in dataclasses.fields(Statistics)})
+    numbers: dict[str, Any] = {f.name: float(fields[f.name]) if f.type == "float" else fields[f.name] for f in dataclasses.fields(Statistics)}
+    return Statistics(**numbers)
 
 
 def run_report(fields: dict[str, Any], grid: dict[str, int] | None) -> RunReport:
