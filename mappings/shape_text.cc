@@ -143,13 +143,6 @@ Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfi
   return Shape(dims);
 }
 
-std::vector<std::string_view> words_for(i64 size, M model, T tower) {
-  std::vector<std::string_view> words;
-  for (const Word& w : kWords)
-    if (size > 0 && w.size(model, tower) == size) words.push_back(w.text);
-  return words;
-}
-
 int shape_rank(std::string_view text) {
   int rank = 0;
   split(text, ' ', [&](std::string_view) { rank++; });

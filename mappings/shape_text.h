@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "core/base/int.h"
 
@@ -17,9 +16,6 @@ struct TowerConfig;
 // docs/adding_a_model.md lists the words. Throws kBadMap for an unknown word, kModelNumbers for a word for
 // which the model has no number.
 Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfig& tower);
-
-// The words that mean this size in the model, in the order of the list of words.
-std::vector<std::string_view> words_for(i64 size, const ModelConfig& model, const TowerConfig& tower);
 
 // The number of dimensions.
 int shape_rank(std::string_view text);

@@ -19,11 +19,11 @@ struct OpenOptions;
 // A map file for the model in a folder. Its text is ready to be written.
 struct ModelDraft {
   std::string text;
-  std::string base;     // the name of the nearest family
-  i64 tensors = 0;      // of the model
-  i64 explained = 0;    // of them by that family
-  i64 to_decide = 0;    // rows of the map
-  std::string not_read; // why the base's reader does not take the config; "": it does
+  std::string base;      // the name of the nearest family
+  i64 tensors = 0;       // of the model
+  i64 explained = 0;     // of them by that family
+  i64 to_decide = 0;     // rows of the map
+  std::string not_read;  // why the base's reader does not take the config; "": it does
   // What a map does not compare: entries of the config that say how the model computes, "logit_scale 0.0625",
   // and what the base would have the run do.
   std::vector<std::string> computation{};

@@ -47,7 +47,12 @@ class Explanation {
  public:
   Explanation(const Family& family, std::span<const NameKind> kinds, const ModelConfig* numbers,
               const ModelConfig* usual)
-      : family_(family), kinds_(kinds), numbers_(numbers), sizes_(numbers ? numbers : usual), known_(kinds.size()), unlike_(kinds.size()) {
+      : family_(family),
+        kinds_(kinds),
+        numbers_(numbers),
+        sizes_(numbers ? numbers : usual),
+        known_(kinds.size()),
+        unlike_(kinds.size()) {
     for (std::size_t i = 0; i < kinds.size(); i++) by_name_.emplace(kinds[i].name, i);
   }
 
@@ -145,8 +150,8 @@ class Explanation {
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::vector<bool> known_, unlike_;  // kinds: with the shape that a row says, with another one
   std::set<std::pair<const Section*, const Row*>> seen_;  // sections share rows
-  std::map<std::string, Found> rows_;  // by Megatron's name
-  std::vector<std::string> order_;     // of these names: that of the family's table
+  std::map<std::string, Found> rows_;                     // by Megatron's name
+  std::vector<std::string> order_;                        // of these names: that of the family's table
 };
 
 // The shape in numbers, which a person replaces by words: "24 16".
@@ -164,7 +169,8 @@ bool may_hold(const Family& family, const ModelConfig& model) {
       return s.layer && s.tower == Tower::kText && !(s.layer->*list).empty();
     });
   };
-  return model.moe.experts > 0 ? layers(&LayerRows::moe) : layers(&LayerRows::dense) || !layers(&LayerRows::moe);
+  return model.moe.experts > 0 ? layers(&LayerRows::moe)
+                               : layers(&LayerRows::dense) || !layers(&LayerRows::moe);
 }
 
 Explained explained_by(const Family& family, std::span<const NameKind> kinds, const ModelConfig* numbers,

@@ -25,9 +25,9 @@ struct ModelConfig;
 // shapes.
 struct Explained {
   const Family* family = nullptr;
-  i64 tensors = 0;                      // that rows of the family, or its list of unread tensors, explain
-  std::vector<MapRow> unfit{};          // rows that the model should have and of which a source is not there
-  std::vector<std::size_t> unknown{};   // kinds that no row names, in the order of the kinds
+  i64 tensors = 0;                     // that rows of the family, or its list of unread tensors, explain
+  std::vector<MapRow> unfit{};         // rows that the model should have and of which a source is not there
+  std::vector<std::size_t> unknown{};  // kinds that no row names, in the order of the kinds
 };
 
 // `numbers`: the model's, as the family's reader takes them; null if it does not take the config. Then all rows

@@ -149,7 +149,7 @@ def equal_experts():
         f.seek(8 + n + of(2)[0])
         f.write(data)
     done(*args)
-    expect(len(equal()) == 1 and "linear_fc2.weight0" in equal()[0] and "linear_fc2.weight2" in equal()[0], f"equal experts: {equal()}")
+    expect(len(equal()) == 1 and "layers.1.mlp.experts.linear_fc2.weight" in equal()[0] and "experts 0, 2" in equal()[0], f"equal experts: {equal()}")
 
 
 def files_of_training_programs():

@@ -75,7 +75,7 @@ void check_name(std::string_view name, bool plain) {
 
 void check_unique(const ArchiveIndex& index) {
   NameSet<std::string_view> files, folders;
-  for (const ArchiveIndex::File& f : index.files) {
+  for (const ListedFile& f : index.files) {
     if (!files.insert(f.name).second)
       throw bad("the archive has two files of one name").found(escaped(f.name));
     for (std::size_t at = f.name.find('/'); at != f.name.npos; at = f.name.find('/', at + 1))
@@ -102,7 +102,7 @@ void parse_names(std::string_view text, ArchiveIndex& out) {
     check_name(part.name = line, true);
   }
   out.files.resize(take_count(lines, "files", bytes));
-  for (ArchiveIndex::File& file : out.files) {
+  for (ListedFile& file : out.files) {
     std::string_view line = lines.next();
     file.bytes = take_number(line);
     check_name(file.name = line, false);
@@ -177,7 +177,7 @@ std::string ArchiveIndex::name_text() const {
   };
   for (const Part& p : parts) out += cat(padded(p.bytes), " ", crc32_text(p.rest_crc32), " ", p.name, "\n");
   out += cat("files ", std::ssize(files), "\n");
-  for (const File& f : files) out += cat(f.bytes, " ", f.name, "\n");
+  for (const ListedFile& f : files) out += cat(f.bytes, " ", f.name, "\n");
   return out;
 }
 

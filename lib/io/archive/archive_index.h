@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/listing/row.h"
 
 namespace mckpt::impl {
 
@@ -30,11 +31,6 @@ inline constexpr std::string_view kArchiveMagic = "mckpt archive 1\n";
 
 // A value. Rows are ascending by file and place, and tile every file.
 struct ArchiveIndex {
-  // A file of the checkpoint.
-  struct File {
-    std::string name;
-    i64 bytes = 0;
-  };
   // An HDF5 file. `rest_crc32`: the sum of all its bytes that are in no row, and not in the user block, the
   // rows and the names, which have sums of their own.
   struct Part {
@@ -55,7 +51,7 @@ struct ArchiveIndex {
   bool folder = false;  // the archive is a folder of several HDF5 files, not one file
   // The file that is the checkpoint; "": the folder of all files is.
   std::string opened;
-  std::vector<File> files;
+  std::vector<ListedFile> files;  // of the checkpoint
   std::vector<Part> parts;  // the first has the index
   std::vector<Row> rows;
 

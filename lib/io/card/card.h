@@ -24,10 +24,8 @@ namespace mckpt::impl {
 
 inline constexpr std::string_view kCardSchema = "mckpt.card/1";
 
-struct CardFile {
-  std::string name;  // relative to the folder of the card; of a single file: its own
-  i64 bytes = 0;
-  std::string sha256{};
+// Of a single file, `name` is its own.
+struct CardFile : ListedFile {
   std::vector<SummedStretch> others{};  // the bytes of no tensor
 };
 

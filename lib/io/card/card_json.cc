@@ -183,9 +183,10 @@ std::string parse_name(const JsonValue& value) {
 }
 
 CardFile parse_file(const JsonValue& value) {
-  CardFile f{.name = parse_name(member(value, "name")),
-             .bytes = member(value, "bytes").integer("bytes"),
-             .sha256 = parse_digest(member(value, "digest"), "digest")};
+  CardFile f;
+  f.name = parse_name(member(value, "name"));
+  f.bytes = member(value, "bytes").integer("bytes");
+  f.sha256 = parse_digest(member(value, "digest"), "digest");
   if (f.bytes < 0) throw_bad("a file has a negative size", f.name);
   for (const JsonValue& other : member(value, "others").array("others")) {
     const JsonValue::Array& parts = other.array("others");

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "io/file/crc32.h"
 #include "io/file/file.h"
+#include "io/listing/stretches.h"
 #include "io/sums/sha256.h"
-#include "io/verify/checksums.h"
 
 namespace mckpt::impl {
 namespace {

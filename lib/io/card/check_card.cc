@@ -66,7 +66,7 @@ class CardChecker {
       }
       there_.push_back(bytes.has_value());
       if (std::optional<Finding> unlike =
-              unlike_size(bytes, {f.name, f.bytes}, {"the card", Code::kNotAsCard, Code::kNotAsCard, kHelp}))
+              unlike_size(bytes, f, {"the card", Code::kNotAsCard, Code::kNotAsCard, kHelp}))
         findings.push_back(std::move(*unlike));
     }
     if (folder_) find_others(findings);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/listing/row.h"
 
 namespace mckpt::impl {
 
@@ -26,16 +27,10 @@ struct FilePart {
   auto operator<=>(const FilePart&) const = default;
 };
 
-// A stretch of no part.
-struct SummedStretch {
-  i64 offset = 0, bytes = 0;
-  u32 crc32 = 0;
-};
-
 struct FileSums {
   std::string sha256;
   std::vector<std::string> parts;     // SHA-256 of each part, in their order
-  std::vector<SummedStretch> others;  // in the order of the file
+  std::vector<SummedStretch> others;  // of no part, in the order of the file
 };
 
 // pre: the parts are ascending, no two are the same, and all are inside the file. Memory: 1 MiB, and a sum

@@ -8,11 +8,11 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
+#include "io/listing/stretches.h"
 #include "io/output/manifest.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/archive_sums.h"
-#include "io/verify/checksums.h"
 #include "io/verify/manifest_sums.h"
 
 namespace mckpt::impl {
@@ -75,7 +75,7 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
     sum = sum_bytes(sum, files[record.file], at, end, tell);
     // A record that fits its own sum may still be from another file that was put in the place of this one;
     // the manifest has the sum that mckpt wrote.
-    const ManifestSum* wanted = listed.find(record.file, record.offset);
+    const SummedStretch* wanted = listed.find(record.file, record.offset);
     bool other = wanted && wanted->bytes == record.bytes && wanted->crc32 != sum;
     if (sum != record.crc32 || other) bad.push_back(&record);
   }

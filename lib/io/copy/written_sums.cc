@@ -13,11 +13,11 @@
 #include "io/file/crc32.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
+#include "io/listing/stretches.h"
 #include "io/output/manifest.h"
 #include "io/output/output_files.h"
 #include "io/output/staging_marks.h"
 #include "io/values/digest.h"
-#include "io/verify/checksums.h"
 
 namespace mckpt::impl {
 namespace {
@@ -47,7 +47,7 @@ class FileSums {
   // Adds the bytes before `end` that are not data to the sum.
   void read_rest(i64 end) {
     for (; next_ < sums_.sums.size() && sums_.sums[next_].offset < end; next_++) {
-      const ManifestSum& data = sums_.sums[next_];
+      const SummedStretch& data = sums_.sums[next_];
       if (at_ < data.offset) sums_.rest_crc32 = sum_bytes(sums_.rest_crc32, file_, at_, data.offset);
       at_ = std::max(at_, data.offset + data.bytes);
     }
@@ -126,7 +126,7 @@ Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summ
   for (const std::string& name : files_of(from, nullptr)) {
     if (is_staging_mark(name) || manifest.find(name) || name == kManifestName) continue;
     InputFile file = from.open_file(name);
-    others.push_back({name, file.size(), sha256_of(file)});
+    others.push_back({{name, file.size(), sha256_of(file)}});
   }
   std::ranges::move(others, std::back_inserter(manifest.files));
   std::ranges::sort(manifest.files, {}, &ManifestFile::name);

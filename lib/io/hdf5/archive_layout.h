@@ -56,7 +56,7 @@ struct ArchiveChunk {
 struct ArchiveContents {
   std::string file_name;  // of a single file; "": a folder
   std::string opened;     // as in ArchiveIndex
-  std::vector<ArchiveIndex::File> files;
+  std::vector<ListedFile> files;
   std::vector<ArchiveTensor> tensors;
   std::vector<ArchiveChunk> chunks;
   std::vector<std::pair<std::string, std::string>> facts;  // attributes of the archive

@@ -1,6 +1,6 @@
-// A file as a list of files names it, and whether the file in the folder is that one. There are four kinds of
-// such lists: mckpt's manifest, a card, integrity.json of torch's DCP, and lists of sums; all of them say the
-// same of a file that is not as listed:
+// Whether a file in a folder is the one that a list of files names. There are four kinds of such lists: mckpt's
+// manifest, a card, integrity.json of torch's DCP, and lists of sums; all of them say the same of a file that is not
+// as listed:
 //
 //   config.json is missing, but mckpt_manifest.json lists it
 //   the file has 655 bytes, but the card says 654
@@ -13,18 +13,13 @@
 #include <string_view>
 
 #include "core/base/int.h"
+#include "io/listing/row.h"
 #include "io/store/finding.h"
 
 namespace mckpt::impl {
 
 class ByteSource;
 class Folder;
-
-struct ListedFile {
-  const std::string& name;       // relative to the folder
-  i64 bytes = -1;                // -1: the list does not say it
-  std::string_view sha256 = {};  // in small letters; "": the list does not say it
-};
 
 // The list, as findings name it.
 struct FileList {

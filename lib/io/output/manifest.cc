@@ -61,7 +61,7 @@ void append(std::string& out, const ManifestFile& f) {
 }
 
 // [offset, bytes, "crc32"]
-ManifestSum parse_sum(const JsonValue& value) {
+SummedStretch parse_sum(const JsonValue& value) {
   const JsonValue::Array& parts = value.array("a checksum");
   if (parts.size() != 3) throw Error(Code::kBadJson, "a checksum is not a list of offset, bytes and CRC-32");
   return {
@@ -87,7 +87,7 @@ ManifestFile parse_file(const JsonValue& value) {
     }
   }
   i64 at = 0;
-  for (const ManifestSum& s : f.sums) {
+  for (const SummedStretch& s : f.sums) {
     if (s.bytes < 0 || s.offset < at || s.bytes > f.bytes - s.offset)
       throw Error(Code::kBadJson, "the ranges of checksums overlap or leave their file");
     at = s.offset + s.bytes;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/listing/row.h"
 
 namespace mckpt::impl {
 
@@ -28,19 +29,11 @@ struct OpenOptions;
 
 inline constexpr std::string_view kManifestName = "mckpt_manifest.json";
 
-// The sum of the data of a tensor, or of one chunk of it: bytes [offset, offset + bytes) of the file.
-struct ManifestSum {
-  i64 offset = 0, bytes = 0;
-  u32 crc32 = 0;
-};
-
-// The entry of a file: with `sha256`, or with `rest_crc32` and `sums`.
-struct ManifestFile {
-  std::string name;  // relative to the folder
-  i64 bytes = 0;
-  std::string sha256{};             // "" for a file with tensors, which has the sums below
-  u32 rest_crc32 = 0;               // of all bytes that are in none of the sums
-  std::vector<ManifestSum> sums{};  // in the order of the file, without overlap
+// The entry of a file: with `sha256`, or, if it has tensors, with `rest_crc32` and `sums`.
+struct ManifestFile : ListedFile {
+  u32 rest_crc32 = 0;  // of all bytes that are in none of the sums
+  // Of the data of tensors, or of chunks of them: in the order of the file, without overlap.
+  std::vector<SummedStretch> sums{};
 };
 
 // A manifest in memory: a value, made by the writer of a folder or by parse_manifest().

@@ -109,7 +109,7 @@ std::optional<Checksum> SafetensorsStore::checksum(i64 tensor, const Row& r) con
     }
   });
   const SafetensorsTable& t = table(r.file);
-  const ManifestSum* sum = sums_->find(r.file, t.offset(r.row));
+  const SummedStretch* sum = sums_->find(r.file, t.offset(r.row));
   if (sum == nullptr || sum->bytes != t.bytes(r.row)) return std::nullopt;
   return Checksum{r.file, sum->offset, sum->bytes, sum->crc32, "", tensor};
 }

@@ -17,11 +17,11 @@
 #include "io/hdf5/answer.h"
 #include "io/hdf5/helper.h"
 #include "io/hdf5/layout.h"
+#include "io/listing/stretches.h"
 #include "io/output/manifest.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
 #include "io/values/strided.h"
-#include "io/verify/checksums.h"
 #include "io/verify/manifest_check.h"
 #include "io/verify/verify.h"
 
@@ -149,24 +149,17 @@ class ArchiveCheck {
   // All bytes of a part that are in no row, front to back.
   std::optional<Finding> rest_fault(i64 number) const {
     const ArchiveIndex::Part& part = archive_.index().parts[number];
-    std::vector<std::pair<i64, i64>> known;  // offset and bytes
+    std::vector<SummedStretch> known;
     for (const ArchiveIndex::Row& r : archive_.index().rows)
-      if (r.part == number) known.emplace_back(r.offset, r.bytes);
+      if (r.part == number) known.push_back({r.offset, r.bytes, r.crc32});
     const IndexPlace& place = archive_.place();
     if (number == 0)
       known.insert(known.end(), {{0, kUserBlockBytes},
-                                 {place.rows_offset, place.rows_bytes},
-                                 {place.names_offset, place.names_bytes}});
-    std::ranges::sort(known);
+                                 {place.rows_offset, place.rows_bytes, place.rows_crc32},
+                                 {place.names_offset, place.names_bytes, place.names_crc32}});
+    std::ranges::sort(known, {}, &SummedStretch::offset);
     try {
-      u32 sum = 0;
-      i64 at = 0;
-      auto file = archive_.part(number);
-      for (auto [offset, bytes] : known) {
-        if (offset > at) sum = sum_bytes(sum, *file, at, offset, [&](i64) { going_on_(); });
-        at = std::max(at, offset + bytes);
-      }
-      sum = sum_bytes(sum, *file, at, part.bytes, [&](i64) { going_on_(); });
+      const u32 sum = sum_outside(known, *archive_.part(number), part.bytes, [&](i64) { going_on_(); });
       if (sum == part.rest_crc32) return std::nullopt;
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;

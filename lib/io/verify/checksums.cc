@@ -15,6 +15,7 @@
 #include "io/file/crc32.h"
 #include "io/file/file.h"
 #include "io/file/parallel.h"
+#include "io/listing/stretches.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 
@@ -25,22 +26,6 @@ namespace {
 constexpr std::size_t kBatch = 16384;
 // Long records are summed in pieces of this size.
 constexpr i64 kPieceBytes = 32 << 20;
-constexpr i64 kWindowBytes = 1 << 20;
-
-// Sums bytes [begin, end) of a file in windows of 1 MiB; `window` is reused memory.
-u32 sum_window(u32 sum, const ByteSource& file, i64 begin, i64 end, std::vector<u8>& window,
-               const std::function<void(i64)>& progress) {
-  while (begin < end) {
-    std::size_t bytes = static_cast<std::size_t>(std::min(kWindowBytes, end - begin));
-    if (window.size() < bytes) window.resize(bytes);
-    std::span<u8> to = std::span(window).first(bytes);
-    file.read(begin, to);
-    sum = crc32(sum, to);
-    begin += std::ssize(to);
-    if (progress) progress(std::ssize(to));
-  }
-  return sum;
-}
 
 // The finding about a record whose bytes have another sum, `crc`.
 Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
@@ -110,7 +95,7 @@ class Checker {
     const Checksum& record = batch_[piece.record];
     std::shared_ptr<const InputFile> file = files_.open(record.file);
     i64 begin = record.offset + piece.offset;
-    piece.crc32 = sum_window(0, *file, begin, begin + piece.bytes, window, progress_);
+    piece.crc32 = sum_bytes(0, *file, begin, begin + piece.bytes, window, progress_);
   }
 
   // Joins the pieces of one record, the first of which is `p`, and adds a finding if the record does not fit
@@ -148,12 +133,6 @@ std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& file
   u32 crc = sum_bytes(0, *files.open(record.file), record.offset, record.offset + record.bytes);
   if (crc == record.crc32) return std::nullopt;
   return other_sum(store, record, crc);
-}
-
-u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
-              const std::function<void(i64 bytes)>& going_on) {
-  std::vector<u8> window;
-  return sum_window(before, file, begin, end, window, going_on);
 }
 
 ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,

@@ -14,7 +14,6 @@
 
 namespace mckpt::impl {
 
-class ByteSource;
 class Store;
 class StoreFiles;
 struct Checksum;
@@ -34,10 +33,5 @@ ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int 
 // The fault of one record; nothing if its bytes fit its sum. Throws kReadFailed and what opening the
 // file throws.
 std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record);
-
-// Continues the sum `before` over bytes [begin, end) of a file. `going_on` is called after each MiB with the
-// number of bytes, and may throw.
-u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
-              const std::function<void(i64 bytes)>& going_on = {});
 
 }  // namespace mckpt::impl

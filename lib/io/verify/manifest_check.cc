@@ -12,10 +12,10 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/listing/listed_file.h"
+#include "io/listing/stretches.h"
 #include "io/output/manifest.h"
 #include "io/output/staging_marks.h"
 #include "io/store/findings.h"
-#include "io/verify/checksums.h"
 
 namespace mckpt::impl {
 namespace {
@@ -26,8 +26,7 @@ constexpr const char* kHelp =
 // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& f) {
   const Code missing = f.sha256.empty() ? Code::kBadManifest : Code::kIncomplete;
-  return unlike_listed(folder, {f.name, f.bytes, f.sha256},
-                       {kManifestName, Code::kBadManifest, missing, kHelp});
+  return unlike_listed(folder, f, {kManifestName, Code::kBadManifest, missing, kHelp});
 }
 
 // The result of a check of a listed file; a file that cannot be read is a finding as well.
@@ -43,23 +42,12 @@ std::optional<Finding> finding_of(const ManifestFile& listed,
   }
 }
 
-// The CRC-32 of all bytes outside of the data, end to end.
-u32 sum_of_frames(const InputFile& file, const ManifestFile& listed) {
-  u32 sum = 0;
-  i64 at = 0;
-  for (const ManifestSum& data : listed.sums) {
-    if (at < data.offset) sum = sum_bytes(sum, file, at, data.offset);
-    at = data.offset + data.bytes;
-  }
-  return sum_bytes(sum, file, at, listed.bytes);
-}
-
 // Compares the data of the tensors in a file; the first sum that does not fit is told.
 std::optional<Finding> data_fault(const Folder& folder, const ManifestFile& listed) {
   if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return std::nullopt;
   const InputFile file = folder.open_file(listed.name);
-  for (const ManifestSum& data : listed.sums)
-    if (sum_bytes(0, file, data.offset, data.offset + data.bytes) != data.crc32)
+  for (const SummedStretch& data : listed.sums)
+    if (sum_bytes(0, file, data.offset, data.end()) != data.crc32)
       return Finding{.code = Code::kBadManifest,
                      .file = listed.name,
                      .message = cat("the data of a tensor, ", counted(data.bytes, "byte"),
@@ -72,7 +60,8 @@ std::optional<Finding> data_fault(const Folder& folder, const ManifestFile& list
 // Compares the bytes around the data of a file with tensors; a file of another size is not compared.
 std::optional<Finding> frame_fault(const Folder& folder, const ManifestFile& listed) {
   if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return std::nullopt;
-  if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return std::nullopt;
+  if (sum_outside(listed.sums, folder.open_file(listed.name), listed.bytes) == listed.rest_crc32)
+    return std::nullopt;
   return Finding{
       .code = Code::kBadManifest,
       .file = listed.name,

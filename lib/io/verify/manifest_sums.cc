@@ -22,11 +22,11 @@ ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
   }
 }
 
-const ManifestSum* ManifestSums::find(i32 file, i64 offset) const {
+const SummedStretch* ManifestSums::find(i32 file, i64 offset) const {
   std::size_t f = static_cast<std::size_t>(file);
   const ManifestFile* listed = f < files_.size() ? files_[f] : nullptr;
   if (!listed) return nullptr;
-  auto at = std::ranges::lower_bound(listed->sums, offset, {}, &ManifestSum::offset);
+  auto at = std::ranges::lower_bound(listed->sums, offset, {}, &SummedStretch::offset);
   return at != listed->sums.end() && at->offset == offset ? &*at : nullptr;
 }
 

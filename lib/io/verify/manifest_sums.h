@@ -20,7 +20,7 @@ class ManifestSums {
   explicit ManifestSums(const Store& store);
 
   // The sum of the data that begin at this offset; null: none is known.
-  const ManifestSum* find(i32 file, i64 offset) const;
+  const SummedStretch* find(i32 file, i64 offset) const;
 
  private:
   std::optional<Manifest> manifest_;

@@ -13,6 +13,7 @@
 #include "core/fsdp/rank_folders.h"
 #include "core/items/dtype.h"
 #include "io/file/parallel.h"
+#include "io/saves/copied_files.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/same_bytes.h"
@@ -39,15 +40,13 @@ struct RankModel {
   i64 tensor_rank;
   std::vector<i64> tensors{};
   std::size_t shapes = 0;  // hash of names and shapes
-  std::size_t sums = 0;    // hash of the checksums of the records
 };
 
 std::size_t mixed(std::size_t hash, std::size_t value) {
   return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29);
 }
 
-// `sums`: with their hashes, for which the header of every file is read.
-std::vector<RankModel> models_of(const Store& store, bool sums) {
+std::vector<RankModel> models_of(const Store& store) {
   std::vector<RankModel> out;
   std::map<std::string_view, std::size_t> at;
   for (i64 t = 0; t < store.tensor_count(); t++) {
@@ -63,9 +62,6 @@ std::vector<RankModel> models_of(const Store& store, bool sums) {
     model.tensors.push_back(t);
     model.shapes = mixed(model.shapes, std::hash<std::string_view>()(inside));
     for (i64 size : store.dims(t)) model.shapes = mixed(model.shapes, static_cast<std::size_t>(size));
-    if (!sums) continue;
-    if (const std::optional<Checksum> sum = store.resolve(t, 0).checksum)
-      model.sums = mixed(model.sums, sum->crc32);
   }
   return out;
 }
@@ -87,7 +83,7 @@ bool varies(const Store& store, const StoreFiles& files, i64 tensor) {
   return false;
 }
 
-// pre: the models have equal hashes. The first matrix of different items that both have; -1 if their bytes
+// pre: the models have equal shapes and sums. The first matrix of different items that both have; -1 if their bytes
 // differ, or all matrices are constants.
 i64 equal_part(const Store& store, const StoreFiles& files, const RankModel& one, const RankModel& other) {
   if (one.tensors.size() != other.tensors.size()) return -1;
@@ -98,19 +94,35 @@ i64 equal_part(const Store& store, const StoreFiles& files, const RankModel& one
   return found == other.tensors.end() ? -1 : *found;
 }
 
+// Models of two tensor ranks with equal shapes and sums. A record without a sum is no reason to differ.
+std::vector<std::pair<std::size_t, std::size_t>> equal_by_sums(const Store& store,
+                                                               const std::vector<RankModel>& models) {
+  std::map<std::size_t, std::vector<std::size_t>> alike;
+  for (std::size_t m = 0; m < models.size(); m++) alike[models[m].shapes].push_back(m);
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const auto& [shapes, group] : alike) {
+    std::vector<i64> pieces;
+    for (std::size_t m : group) pieces.push_back(std::ssize(models[m].tensors));
+    auto sum = [&](i64 file, i64 piece) {
+      const std::vector<i64>& tensors = models[group[file]].tensors;
+      const std::optional<Checksum> found = store.resolve(tensors[piece], 0).checksum;
+      return std::optional(PieceSum{0, found ? found->crc32 : 0});
+    };
+    for (const std::vector<i64>& equal : files_with_equal_sums(pieces, sum))
+      for (std::size_t i = 0; i < equal.size(); i++)
+        for (std::size_t k = 0; k < i; k++)
+          if (models[group[equal[k]]].tensor_rank != models[group[equal[i]]].tensor_rank)
+            pairs.emplace_back(group[equal[k]], group[equal[i]]);
+  }
+  std::ranges::sort(pairs);
+  return pairs;
+}
+
 }  // namespace
 
 void refuse_equal_ranks(const Store& store) {
-  const std::vector<RankModel> models = models_of(store, true);
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> alike;
-  for (std::size_t m = 0; m < models.size(); m++) alike[{models[m].shapes, models[m].sums}].push_back(m);
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (const auto& [hash, group] : alike)
-    for (std::size_t i = 0; i < group.size(); i++)
-      for (std::size_t k = 0; k < i; k++)
-        if (models[group[k]].tensor_rank != models[group[i]].tensor_rank)
-          pairs.emplace_back(group[k], group[i]);
-  std::ranges::sort(pairs);
+  const std::vector<RankModel> models = models_of(store);
+  const std::vector<std::pair<std::size_t, std::size_t>> pairs = equal_by_sums(store, models);
   const StoreFiles files(store);
   for (auto [one, other] : pairs)
     if (i64 t = equal_part(store, files, models[one], models[other]); t >= 0)
@@ -153,7 +165,7 @@ void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> st
 
 bool has_ranks_alike(const Store& store) {
   std::set<std::size_t> shapes;
-  const std::vector<RankModel> models = models_of(store, false);
+  const std::vector<RankModel> models = models_of(store);
   for (const RankModel& m : models) shapes.insert(m.shapes);
   return shapes.size() < models.size();
 }

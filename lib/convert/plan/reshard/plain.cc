@@ -66,7 +66,8 @@ Conversion plan_plain_reshard(Opened source, const ReshardOptions& options) {
     identified.settings.emplace("reshard by key", MCKPT_VERSION);
     set_run(*identified.settings, options.grid, options.fsdp, options.frozen);
     identified.settings->set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only);
-    set_run(*target, cat(format_text(store.format()), ", with its own names"), options.grid, target->layout());
+    set_run(*target, cat(format_text(store.format()), ", with its own names"), options.grid,
+            target->layout());
     return target;
   });
 }

@@ -31,11 +31,11 @@ struct ToDcpOptions {
   std::string source, target;
   std::optional<i64> ranks{};  // that the rows are divided among; none: as many as wrote the source
   std::optional<std::string>
-      section{};               // in front of all names, each part between dots a dict; not of a DCP folder
+      section{};  // in front of all names, each part between dots a dict; not of a DCP folder
   // The model's folder, of tensors that were saved flat: it has their shapes
   std::optional<std::string> assets{};
-  std::string model_dict{};  // as in OwnModelOptions
-  bool weights_only = false;   // leave the states of the optimizer out
+  std::string model_dict{};   // as in OwnModelOptions
+  bool weights_only = false;  // leave the states of the optimizer out
   // Of the floating-point tensors of the model; none: as they are stored. Those beside it keep their types
   std::optional<DType> dtype{};
   std::vector<Code> accept{};  // codes of damage that is accepted

@@ -131,7 +131,7 @@ class FilesOfArchive final : public Store {
   FilesOfArchive(const Archive& archive, std::string path, const OpenOptions& opening) {
     root_ = std::move(path);
     opening_ = opening;
-    for (const ArchiveIndex::File& f : archive.index().files) files_.push_back({f.name, f.bytes});
+    for (const ListedFile& f : archive.index().files) files_.push_back({f.name, f.bytes});
   }
 
   i64 tensor_count() const override { return 0; }

@@ -61,8 +61,7 @@ std::string model_text(const HfConfig& config) {
              " ", v.out_hidden, " ", v.deepstack, " ", v.projector, " ", v.standardized);
   out += cat(" audio ", m.audio.mel_bins, " ", m.audio.channels, " ", m.audio.bins, " ", m.audio.positions,
              " ", m.audio.out_hidden);
-  return out + cat(" mtp ", m.mtp.depths, " ", m.mtp.stated, " ", layers_text(m.mtp.layers), " absent ",
-                   config.absent);
+  return out + cat(" mtp ", m.mtp.depths, " ", m.mtp.stated, " ", layers_text(m.mtp.layers));
 }
 
 // The numbers, or the error with its facts.

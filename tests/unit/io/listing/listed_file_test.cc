@@ -10,7 +10,7 @@ namespace mckpt::impl::listed_file_test {
 namespace {
 
 // printf hello | sha256sum, and | git hash-object --stdin
-constexpr std::string_view kHello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+const std::string kHello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 constexpr std::string_view kGitHello = "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0";
 
 const FileList kList{"LIST", Code::kBadManifest, Code::kIncomplete, "copy it again"};

@@ -12,8 +12,8 @@ namespace {
 
 Manifest example() {
   return {"0.1.0",
-          {{"__0_0.distcp", 4096, "", 0x0a1b2c3d, {{64, 512, 0xdeadbeef}, {1024, 0, 0}, {1024, 8, 1}}},
-           {"hf_assets/\"config\".json", 10, std::string(64, 'a')}}};
+          {{{"__0_0.distcp", 4096, ""}, 0x0a1b2c3d, {{64, 512, 0xdeadbeef}, {1024, 0, 0}, {1024, 8, 1}}},
+           {{"hf_assets/\"config\".json", 10, std::string(64, 'a')}}}};
 }
 
 Code refusal(std::string_view text) {

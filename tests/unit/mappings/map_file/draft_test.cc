@@ -64,10 +64,15 @@ std::vector<std::string> unfit(const Explained& e) {
 }
 
 TEST(NameKinds, HavePlaceholdersForLayersAndExperts) {
-  const std::vector<NameKind> kinds = kinds_of({{"h.0.w", {2}}, {"h.1.w", {2}}, {"h.0.experts.3.w", {2, 2}},
-                                                {"h.1.experts.0.w", {2, 3}}, {"layers.x.w", {1}}, {"stem.0.w", {1}}});
+  const std::vector<NameKind> kinds = kinds_of({{"h.0.w", {2}},
+                                                {"h.1.w", {2}},
+                                                {"h.0.experts.3.w", {2, 2}},
+                                                {"h.1.experts.0.w", {2, 3}},
+                                                {"layers.x.w", {1}},
+                                                {"stem.0.w", {1}}});
   std::vector<std::string> found;
-  for (const NameKind& k : kinds) found.push_back(cat(k.name, " ", k.tensors, k.sized ? "" : " of several shapes"));
+  for (const NameKind& k : kinds)
+    found.push_back(cat(k.name, " ", k.tensors, k.sized ? "" : " of several shapes"));
   std::ranges::sort(found);
   EXPECT_EQ(found, (std::vector<std::string>{"h.{L}.experts.{E}.w 2 of several shapes", "h.{L}.w 2",
                                              "layers.x.w 1", "stem.0.w 1"}));
@@ -107,13 +112,15 @@ TEST(Explained, AskForTheShapeToo) {
   EXPECT_EQ(e.unfit[0].todo,
             "model.layers.{L}.mlp.down_proj.weight has the shape [12, 11], not [hidden ffn] = [12, 10]");
   EXPECT_TRUE(e.unknown.empty()) << "the row names the tensor";
-  EXPECT_EQ(unfit(explained_by(family_named("llama"), kinds, nullptr, &model)), unfit(e)) << "by the usual numbers";
+  EXPECT_EQ(unfit(explained_by(family_named("llama"), kinds, nullptr, &model)), unfit(e))
+      << "by the usual numbers";
   EXPECT_TRUE(explained_by(family_named("llama"), kinds, nullptr, nullptr).unfit.empty()) << "by names alone";
 }
 
 TEST(Draft, HasTheRowsThatDoNotFitAndTheTensorsThatNoRowReads) {
   Shapes layer = llama_layer();
-  layer.erase("self_attn.q_proj.weight"), layer.erase("self_attn.k_proj.weight"), layer.erase("self_attn.v_proj.weight");
+  layer.erase("self_attn.q_proj.weight"), layer.erase("self_attn.k_proj.weight"),
+      layer.erase("self_attn.v_proj.weight");
   layer["self_attn.qkv_proj.weight"] = {(kHeads + 2 * kGroups) * kHead, kHidden};
   const ModelConfig model = numbers();
   const std::vector<NameKind> kinds = kinds_of(model_of(layer));
@@ -123,9 +130,10 @@ TEST(Draft, HasTheRowsThatDoNotFitAndTheTensorsThatNoRowReads) {
   EXPECT_EQ(map.rows[0].megatron, "decoder.layers.{L}.self_attention.linear_qkv.weight");
   EXPECT_EQ(map.rows[0].rule, "qkv");
   EXPECT_EQ(map.rows[0].sources.size(), 3u);
-  EXPECT_EQ(map.rows[0].todo,
-            "no tensor is model.layers.{L}.self_attn.q_proj.weight; no tensor is model.layers.{L}.self_attn.k_proj.weight; "
-            "no tensor is model.layers.{L}.self_attn.v_proj.weight");
+  EXPECT_EQ(
+      map.rows[0].todo,
+      "no tensor is model.layers.{L}.self_attn.q_proj.weight; no tensor is model.layers.{L}.self_attn.k_proj.weight; "
+      "no tensor is model.layers.{L}.self_attn.v_proj.weight");
   EXPECT_EQ(map.rows[1].megatron, "");
   EXPECT_EQ(map.rows[1].sources,
             (std::vector<MapRow::Source>{{"model.layers.{L}.self_attn.qkv_proj.weight", "24 12"}}));
@@ -143,7 +151,8 @@ TEST(Explained, TakeAnyFormOfExperts) {
   layer["mlp.gate.weight"] = {2, kHidden};
   Shapes apart = layer, fused = layer;
   for (i64 e = 0; e < 2; e++) {
-    apart[cat("mlp.experts.", e, ".gate_proj.weight")] = apart[cat("mlp.experts.", e, ".up_proj.weight")] = {kFfn, kHidden};
+    apart[cat("mlp.experts.", e, ".gate_proj.weight")] =
+        apart[cat("mlp.experts.", e, ".up_proj.weight")] = {kFfn, kHidden};
     apart[cat("mlp.experts.", e, ".down_proj.weight")] = {kHidden, kFfn};
   }
   fused["mlp.experts.gate_up_proj"] = {2, 2 * kFfn, kHidden};
