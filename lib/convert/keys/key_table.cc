@@ -78,8 +78,8 @@ i32 KeyTable::at(const std::string& name) const {
 }
 
 std::span<const CheckpointKey> KeyTable::keys_of(i32 parameter) const {
-  auto [first, last] = std::ranges::equal_range(keys_, parameter, {}, &CheckpointKey::parameter);
-  return {first, last};
+  auto first = std::ranges::lower_bound(keys_, parameter, {}, &CheckpointKey::parameter);
+  return {first, std::ranges::upper_bound(first, keys_.end(), parameter, {}, &CheckpointKey::parameter)};
 }
 
 // Rows in the order of one cell do not depend on the number of cells, so under one name they are the same on
